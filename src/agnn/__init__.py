@@ -1,0 +1,56 @@
+"""Attention-based graph neural networks: a graph, a few labels, answers with reasons."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agnn.data import NodeData, Split, load_dataset, load_planetoid
+    from agnn.errors import AgnnError, DataError, InputError, UnavailableError
+    from agnn.evaluation import evaluate, load_run, preset_method, save_run
+    from agnn.methods import get_method, method_names
+
+__version__ = version("agnn")
+
+# Imported on first use: `import agnn` alone costs next to nothing.
+_HOMES = {
+    "AgnnError": "agnn.errors",
+    "DataError": "agnn.errors",
+    "InputError": "agnn.errors",
+    "NodeData": "agnn.data",
+    "Split": "agnn.data",
+    "UnavailableError": "agnn.errors",
+    "evaluate": "agnn.evaluation",
+    "get_method": "agnn.methods",
+    "load_dataset": "agnn.data",
+    "load_planetoid": "agnn.data",
+    "load_run": "agnn.evaluation",
+    "method_names": "agnn.methods",
+    "preset_method": "agnn.evaluation",
+    "save_run": "agnn.evaluation",
+}
+
+__all__ = [
+    "AgnnError",
+    "DataError",
+    "InputError",
+    "NodeData",
+    "Split",
+    "UnavailableError",
+    "evaluate",
+    "get_method",
+    "load_dataset",
+    "load_planetoid",
+    "load_run",
+    "method_names",
+    "preset_method",
+    "save_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'agnn' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

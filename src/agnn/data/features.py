@@ -1,0 +1,80 @@
+"""Any feature matrix to the one form we keep: canonical, finite, read-only CSR in float32."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agnn.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy.typing import ArrayLike
+    from scipy.sparse import csr_array
+
+    FeatureMatrix: TypeAlias = csr_array[np.float32, tuple[int, int]]  # [n, d_x]
+
+
+def checked_features(features: ArrayLike | Any) -> FeatureMatrix:
+    """The features [n, d_x] as a new matrix with sorted indices, no duplicates, no stored zeros.
+
+    `features` is a dense array or any SciPy sparse matrix or array.
+    """
+    from scipy import sparse  # 0.2 s: only those who hold features pay for it
+
+    given: Any = features if sparse.issparse(features) else np.asarray(features)
+    if given.ndim != 2:
+        raise InputError(f"`features` must have shape [n, d_x]; got {list(given.shape)}.")
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"`features` must hold real numbers; got {given.dtype}.")
+    _check_structure(given)
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes inf, and is refused below
+        csr = sparse.csr_array(given, dtype=np.float32, copy=True)
+        # SciPy keeps the index type it is given; equal data should have equal arrays.
+        index = np.int32 if max(csr.nnz, *csr.shape) < 2**31 else np.int64
+        parts = (csr.data, csr.indices.astype(index), csr.indptr.astype(index))
+        matrix = sparse.csr_array(parts, shape=csr.shape)
+        matrix.sum_duplicates()
+    _check_finite(matrix)
+    matrix.eliminate_zeros()
+    return frozen_csr(matrix)
+
+
+def rows_summing_to_one(features: FeatureMatrix) -> FeatureMatrix:
+    """D^-1 X with D the row sums of X; a row that sums to zero stays as it is."""
+    total = features.sum(axis=1, dtype=np.float64)  # [n]
+    scale = np.divide(1.0, total, out=np.ones_like(total), where=total != 0)
+    matrix = features.copy()
+    matrix.data = (features.data * np.repeat(scale, np.diff(features.indptr))).astype(np.float32)
+    return frozen_csr(matrix)
+
+
+def frozen_csr(matrix: FeatureMatrix) -> FeatureMatrix:
+    """The same matrix, whose arrays can no longer be written to."""
+    # Reading the property stores it; SciPy would otherwise try to sort in place later.
+    _ = matrix.has_canonical_format
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.setflags(write=False)
+    return matrix
+
+
+def _check_structure(given: Any) -> None:
+    if not hasattr(given, "check_format"):
+        return
+    # A hand-made CSR or CSC with an index out of range would crash SciPy's compiled loops.
+    try:
+        given.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"`features` is not a valid sparse matrix: {error}.") from error
+
+
+def _check_finite(matrix: FeatureMatrix) -> None:
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if bad.size:
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        raise DataError(
+            f"`features` must be finite in float32; row {row}, column {matrix.indices[bad[0]]} "
+            f"is {matrix.data[bad[0]]}."
+        )

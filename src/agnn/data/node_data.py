@@ -1,0 +1,148 @@
+"""NodeData: the one form in which a graph with features and labels enters the package."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from agnn.data.edges import RawCounts, simple_edges
+from agnn.data.features import checked_features, rows_summing_to_one
+from agnn.data.labels import checked_ids, checked_labels, distinct_names
+from agnn.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from agnn.data.features import FeatureMatrix
+    from agnn.data.splits import Split
+
+
+@dataclass(frozen=True, eq=False)
+class NodeData:
+    """A graph with node features and labels, checked once and never changed.
+
+    Make one with `NodeData.build`, which checks; the bare constructor does not.
+    """
+
+    name: str
+    features: FeatureMatrix = field(repr=False)
+    """[n, d_x] float32 CSR, as in the source: rows are not normalised."""
+
+    labels: NDArray[np.int64] = field(repr=False)
+    """[n] class of each node; -1 where there is none."""
+
+    edges: NDArray[np.int64] = field(repr=False)
+    """[2, m/2] each undirected edge once, first < second, sorted; no self-loops."""
+
+    class_names: tuple[str, ...]
+    """[c]"""
+
+    node_ids: tuple[str, ...] = field(repr=False)
+    """[n] the source's own names of the nodes."""
+
+    splits: Mapping[str, Split] = field(repr=False)
+    facts: RawCounts
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        name: str,
+        features: ArrayLike | Any,
+        labels: ArrayLike,
+        edges: ArrayLike,
+        class_names: Sequence[str],
+        node_ids: Sequence[str] | None = None,
+        splits: Mapping[str, Split] | None = None,
+        facts: RawCounts | None = None,
+    ) -> Self:
+        """The checked data; everything given is copied.
+
+        `features` [n, d_x] is dense or SciPy sparse. `edges` [2, k] may be directed, repeat
+        itself and hold self-loops; `facts` says what the source held where `edges` has been made
+        simple before. `node_ids` are the indices as text unless given.
+        """
+        matrix = checked_features(features)
+        nodes = matrix.shape[0]
+        simple, counted = simple_edges(edges, nodes)
+        simple.setflags(write=False)
+        classes = distinct_names("class_names", class_names)
+        data = cls(
+            name=name,
+            features=matrix,
+            labels=checked_labels(labels, nodes, len(classes)),
+            edges=simple,
+            class_names=classes,
+            node_ids=checked_ids(node_ids, nodes),
+            splits=MappingProxyType(dict(splits or {})),
+            facts=facts or counted,
+        )
+        for split in data.splits.values():
+            split.check(data)
+        return data
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes n."""
+        return self.features.shape[0]
+
+    @property
+    def feature_count(self) -> int:
+        """Number of features d_x."""
+        return self.features.shape[1]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes c."""
+        return len(self.class_names)
+
+    @cached_property
+    def labelled(self) -> NDArray[np.int64]:
+        """Indices of the nodes that have a label, ascending."""
+        nodes = np.flatnonzero(self.labels >= 0)
+        nodes.setflags(write=False)
+        return nodes
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what a result depends on: features, labels, edges, splits and c.
+
+        Names are left out: the same numbers under other names give the same results.
+        """
+        x = self.features
+        # SciPy picks the index type; the fingerprint must not depend on it.
+        integers = (x.shape, x.indptr, x.indices, self.labels, self.edges)
+        arrays: list[NDArray[Any]] = [np.asarray(part, dtype=np.int64) for part in integers]
+        arrays.append(x.data)
+        digest = hashlib.sha256(f"{self.classes} classes".encode())
+        for key in sorted(self.splits):
+            digest.update(key.encode())
+            arrays += self.splits[key].parts.values()
+        for array in arrays:
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    def normalised_features(self) -> FeatureMatrix:
+        """The features with rows that sum to 1, as in the paper; zero rows stay zero."""
+        return rows_summing_to_one(self.features)
+
+    def split(self, name: str) -> Split:
+        """The split that came with the data under this name."""
+        if not self.splits:
+            raise InputError(f"'{self.name}' came without splits; draw one, such as 'uniform'.")
+        if name not in self.splits:
+            raise unknown_name("split", name, self.splits)
+        return self.splits[name]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays come out of a pickle or a copy writable, and a mapping proxy does not go in.
+        names = self.__dataclass_fields__
+        fields = {key: getattr(self, key) for key in names} | {"splits": dict(self.splits)}
+        return partial(type(self).build, **fields), ()

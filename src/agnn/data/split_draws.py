@@ -1,0 +1,90 @@
+"""Random splits: uniform, balanced over the classes, and folds, each a function of its seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from agnn.data.splits import Split
+from agnn.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.data.node_data import NodeData
+
+# Each kind of split draws from its own stream: uniform and balanced with one seed are unrelated.
+_UNIFORM: Final = 1
+_BALANCED: Final = 2
+_FOLDS: Final = 3
+
+
+def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None = None) -> Split:
+    """Train, validation and test of these sizes, uniform over the labelled nodes.
+
+    The sizes are those of the data's fixed split unless given.
+    """
+    if sizes is None:
+        if "fixed" not in data.splits:
+            raise InputError(f"'{data.name}' has no fixed split to take sizes from; give `sizes`.")
+        train, validation, test = (part.size for part in data.split("fixed").parts.values())
+    else:
+        train, validation, test = sizes
+    order = _shuffled_labelled(data, seed, _UNIFORM)
+    first, second, third = _consecutive(order, train, validation, test)
+    return Split(f"uniform-{seed}", first, second, third, seed)
+
+
+def balanced_split(
+    data: NodeData, seed: int, per_class: int = 20, validation: int = 500, test: int = 1000
+) -> Split:
+    """`per_class` training nodes of each class; validation and test uniform over the rest."""
+    order = _shuffled_labelled(data, seed, _BALANCED)
+    chosen = []
+    for label, name in enumerate(data.class_names):
+        members = order[data.labels[order] == label]
+        if not 0 < per_class <= members.size:
+            raise InputError(
+                f"cannot take {per_class} training nodes of class '{name}': it has {members.size}."
+            )
+        chosen.append(members[:per_class])
+    train = np.concatenate(chosen)
+    _, others, tested = _consecutive(order[~np.isin(order, train)], 0, validation, test)
+    return Split(f"balanced-{seed}", train, others, tested, seed)
+
+
+def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
+    """Splits whose test parts partition the labelled nodes into `folds` parts, sizes within 1.
+
+    Each split trains on all the other parts and has no validation nodes.
+    """
+    if not 2 <= folds <= data.labelled.size:
+        raise InputError(f"`folds` must be from 2 to {data.labelled.size} labelled; got {folds}.")
+    parts = np.array_split(_shuffled_labelled(data, seed, _FOLDS), folds)
+    return tuple(
+        Split(
+            f"fold-{i + 1}-of-{folds}-seed-{seed}",
+            train=np.concatenate(parts[:i] + parts[i + 1 :]),
+            validation=np.empty(0, dtype=np.int64),
+            test=parts[i],
+            seed=seed,
+        )
+        for i in range(folds)
+    )
+
+
+def _shuffled_labelled(data: NodeData, seed: int, kind: int) -> NDArray[np.int64]:
+    if seed < 0:
+        raise InputError(f"`seed` must not be negative; got {seed}.")
+    stream = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(kind,)))
+    # NumPy promises that a bit generator's raw output never changes; it does not for shuffle().
+    return data.labelled[np.argsort(stream.random_raw(data.labelled.size), kind="stable")]
+
+
+def _consecutive(nodes: NDArray[np.int64], *sizes: int) -> list[NDArray[np.int64]]:
+    if min(sizes) < 0 or sum(sizes) > nodes.size:
+        raise InputError(
+            f"cannot take {' + '.join(map(str, sizes))} nodes: {nodes.size} labelled are left."
+        )
+    return np.split(nodes, np.cumsum(sizes))[: len(sizes)]

@@ -1,0 +1,30 @@
+"""The errors a user can meet, each with one line that says what came and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AgnnError(Exception):
+    """Base of every error that agnn raises on purpose; the command line prints it and exits 2."""
+
+
+class InputError(AgnnError):
+    """An argument is not what the operation takes."""
+
+
+class DataError(AgnnError):
+    """A file or a dataset is damaged, inconsistent or not what it claims to be."""
+
+
+class UnavailableError(AgnnError):
+    """Something that was asked for by name is not on this machine: a device, a backend, a package."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """An error for a name that is not in `known`, with the nearest one that is."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}."
+    return InputError(f"unknown {kind} '{name}'; {hint}")

@@ -1,0 +1,106 @@
+"""One evaluated run of a method: trained replicas, their accuracy and all they depend on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agnn.data import NodeData, Split, make_splits
+from agnn.errors import InputError
+from agnn.evaluation.accuracy import test_accuracies
+from agnn.evaluation.devices import find_device, versions
+from agnn.evaluation.summary import Summary
+from agnn.kernels import choose
+from agnn.methods import Method, Outcome, Task, get_method
+from agnn.training import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A method, what it was run on, and what came out."""
+
+    data: NodeData
+    method: Method
+    split_spec: str
+    splits: tuple[Split, ...]
+    seeds: tuple[int, ...]
+    outcome: Outcome
+    accuracy: Summary  # percent of each replica's test nodes
+    seconds: float
+    device: str
+    backend: str
+    versions: dict[str, str]
+
+    @property
+    def betas(self) -> list[list[float]] | None:
+        """Every replica's betas, layer by layer; None where the method has none."""
+        betas = getattr(self.outcome.model, "betas", None)
+        return None if betas is None else betas.tolist()
+
+    @property
+    def selected_epochs(self) -> list[int] | None:
+        """The epoch, from 1, whose weights each replica keeps; None without epochs."""
+        history = self.outcome.history
+        return None if history is None else history.selected_epochs.tolist()
+
+    @property
+    def seconds_per_replica_epoch(self) -> float | None:
+        """Time over replicas and epochs run; None without epochs."""
+        history = self.outcome.history
+        if history is None:
+            return None
+        return self.seconds / (len(self.seeds) * history.training_loss.shape[0])
+
+
+def setting_of(split_spec: str) -> str:
+    """The paper's name for a kind of split: "fixed", "random" or "cross-validation"."""
+    if re.fullmatch(r"[0-9]+-fold", split_spec.lower()):
+        return "cross-validation"
+    return "random" if split_spec.lower() in ("uniform", "random", "balanced") else "fixed"
+
+
+def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
+    """The seeds of `replicas` replicas: `seed` and the numbers after it."""
+    if replicas < 1:
+        raise InputError(f"`replicas` must be at least 1; got {replicas}.")
+    if seed < 0:
+        raise InputError(f"`seed` must not be negative; got {seed}.")
+    return tuple(range(seed, seed + replicas))
+
+
+def preset_method(name: str, split_spec: str, dataset: str) -> Method:
+    """The method with the hyper-parameters for this kind of split and this dataset."""
+    return get_method(name).preset(setting_of(split_spec), dataset)
+
+
+def evaluate(
+    method: Method,
+    data: NodeData,
+    split_spec: str = "fixed",
+    seeds: Sequence[int] = (0,),
+    *,
+    device: str = "auto",
+    backend: str = "auto",
+    progress: Progress | None = None,
+) -> Run:
+    """Run `method` once for each seed, all at once, and score it on the test nodes.
+
+    With a k-fold `split_spec` every seed has k replicas, one a fold.
+    """
+    place = find_device(device)
+    chosen = choose(backend, place.split(":")[0])
+    splits = make_splits(data, split_spec, seeds)
+    per_seed = len(splits) // len(seeds)
+    # A replica's seed also draws its weights and dropout: folds of one trial differ in them.
+    own_seeds = tuple(s * per_seed + k for s in seeds for k in range(per_seed))
+    task = Task(data, splits, own_seeds, place, chosen, progress)
+    start = time.perf_counter()
+    outcome = method.run(task)
+    seconds = time.perf_counter() - start
+    accuracy = Summary(test_accuracies(outcome.scores, data, splits))
+    return Run(
+        data, method, split_spec, splits, own_seeds, outcome, accuracy, seconds, place, chosen,
+        versions(),
+    )  # fmt: skip

@@ -1,0 +1,5 @@
+"""Attention as an answer: relevance of neighbours and of classes."""
+
+from agnn.explanation.relevance import class_relevance, edge_relevance
+
+__all__ = ["class_relevance", "edge_relevance"]

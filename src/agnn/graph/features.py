@@ -1,0 +1,126 @@
+"""The sparse node features as the kernels read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMatrix:
+    """X [n, d_x] by rows, and by columns for the gradient of the weights.
+
+    `row_ids` are the rows' labels in the whole graph. Dropout draws its numbers by them, so a
+    pruned matrix drops the same entries as the whole one.
+    """
+
+    offsets: Tensor  # [n + 1] int64
+    columns: Tensor  # [nnz] int32
+    values: Tensor  # [nnz]
+    row_ids: Tensor  # [n] int64
+    width: int  # d_x
+
+    @classmethod
+    def from_scipy(cls, matrix: csr_matrix, dtype: torch.dtype = torch.float32) -> FeatureMatrix:
+        """The features of all nodes."""
+        rows = matrix.tocsr()
+        return cls(
+            offsets=torch.from_numpy(np.array(rows.indptr, dtype=np.int64)),
+            columns=torch.from_numpy(np.array(rows.indices, dtype=np.int32)),
+            values=torch.from_numpy(np.array(rows.data)).to(dtype),
+            row_ids=torch.arange(rows.shape[0]),
+            width=int(rows.shape[1]),
+        )
+
+    @property
+    def rows(self) -> int:
+        """The number of rows held."""
+        return self.row_ids.numel()
+
+    @cached_property
+    def row_of_entry(self) -> Tensor:
+        """The row of every stored entry; [nnz] int64."""
+        rows = torch.arange(self.rows, device=self.values.device)
+        return torch.repeat_interleave(
+            rows, self.offsets.diff(), output_size=self.columns.numel()
+        )
+
+    @cached_property
+    def by_column(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The same entries column by column: offsets [d_x + 1], rows [nnz] int32, values [nnz].
+
+        Inside a column the rows stand in the order of their `row_ids`, so a sum down a column
+        runs in the same order whichever rows were pruned away.
+        """
+        columns = self.columns.to(torch.int64)
+        nodes = self.row_ids[self.row_of_entry]
+        order = torch.argsort(nodes, stable=True)
+        order = order[torch.argsort(columns[order], stable=True)]
+        offsets = torch.zeros(self.width + 1, dtype=torch.int64, device=columns.device)
+        torch.cumsum(torch.bincount(columns, minlength=self.width), dim=0, out=offsets[1:])
+        return offsets, self.row_of_entry[order].to(torch.int32), self.values[order]
+
+    @cached_property
+    def summation_order(self) -> Tensor:
+        """The rows in the order of their `row_ids`; [n] int64."""
+        return torch.argsort(self.row_ids)
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """By row, for compiled CPU code: offsets; column, row label, column label, value of each."""
+        columns = self.columns.numpy().view(np.uint32)
+        labels = self.row_ids[self.row_of_entry].numpy().astype(np.uint32)
+        offsets = self.offsets.numpy().view(np.uint64)
+        return offsets, columns, labels, columns, self.values.numpy()
+
+    @cached_property
+    def column_arrays(self) -> tuple[NDArray[Any], ...]:
+        """By column, for compiled CPU code: offsets; row, row label, column label, value of each."""
+        offsets, rows, values = self.by_column
+        labels = self.row_ids[rows.to(torch.int64)].numpy().astype(np.uint32)
+        columns = torch.repeat_interleave(torch.arange(self.width), offsets.diff())
+        return (
+            offsets.numpy().view(np.uint64),
+            rows.numpy().view(np.uint32),
+            labels,
+            columns.numpy().astype(np.uint32),
+            values.numpy(),
+        )
+
+    @cached_property
+    def longest_row(self) -> int:
+        """The most entries in a row."""
+        return int(self.offsets.diff().max())
+
+    @cached_property
+    def longest_column(self) -> int:
+        """The most entries in a column."""
+        return int(self.by_column[0].diff().max())
+
+    def select(self, rows: Tensor) -> FeatureMatrix:
+        """The given rows, in the given order."""
+        lengths = self.offsets.diff()[rows]
+        offsets = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=rows.device)
+        torch.cumsum(lengths, dim=0, out=offsets[1:])
+        starts = torch.repeat_interleave(self.offsets[rows] - offsets[:-1], lengths)
+        entries = starts + torch.arange(starts.numel(), device=rows.device)
+        return FeatureMatrix(
+            offsets, self.columns[entries], self.values[entries], self.row_ids[rows], self.width
+        )
+
+    def to(self, device: torch.device | str) -> FeatureMatrix:
+        """The same features on `device`; itself if they are there already."""
+        target = torch.device(device)
+        if target == self.values.device:
+            return self
+        parts = (self.offsets, self.columns, self.values, self.row_ids)
+        return FeatureMatrix(*(part.to(target) for part in parts), width=self.width)

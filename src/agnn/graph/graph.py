@@ -1,0 +1,134 @@
+"""The graph as the kernels read it: undirected, one CSR, receivers by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph without stored self-loops: row `i` lists the senders `j` of node `i`.
+
+    Every edge stands twice, as (i, j) and as (j, i), so the same rows serve the forward and the
+    backward pass. Operations that include the node itself add it on their own.
+
+    `order` says in which order sums over all rows run. A pruned graph keeps the whole graph's
+    order there, so that the rows it leaves out, which would add zeros, change no bit.
+    """
+
+    offsets: Tensor  # [n + 1] int64
+    columns: Tensor  # [m] int32
+    order: Tensor | None = None  # [n] int64; None: as the rows stand
+
+    @classmethod
+    def from_edges(cls, edges: NDArray[np.integer] | Tensor, nodes: int) -> Graph:
+        """The graph of `edges` [2, k]: both directions, duplicates and self-loops removed."""
+        # A copy: checked data is read-only, and torch has no read-only tensors.
+        pairs = edges if isinstance(edges, Tensor) else torch.from_numpy(np.array(edges))
+        if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.is_floating_point():
+            raise InputError(
+                f"`edges` must be integers of shape [2, m] (receivers, then senders); got "
+                f"{pairs.dtype} {list(pairs.shape)}. Transpose it if each row is an edge."
+            )
+        pairs = pairs.to(torch.int64)
+        if not 0 < nodes < 2**31:
+            raise InputError(f"`nodes` must be between 1 and 2^31 - 1; got {nodes}.")
+        if pairs.numel() and (int(pairs.min()) < 0 or int(pairs.max()) >= nodes):
+            outside = int(pairs.min()) if int(pairs.min()) < 0 else int(pairs.max())
+            raise InputError(f"an edge names node {outside}, but there are {nodes} nodes (from 0).")
+        pairs = pairs[:, pairs[0] != pairs[1]]
+        both = torch.cat([pairs[0] * nodes + pairs[1], pairs[1] * nodes + pairs[0]])
+        keys = torch.unique(both, sorted=True)
+        counts = torch.bincount(keys // nodes, minlength=nodes)
+        offsets = torch.zeros(nodes + 1, dtype=torch.int64, device=pairs.device)
+        torch.cumsum(counts, dim=0, out=offsets[1:])
+        return cls(offsets, (keys % nodes).to(torch.int32))
+
+    @property
+    def nodes(self) -> int:
+        """n, the number of nodes."""
+        return self.offsets.numel() - 1
+
+    @property
+    def edges(self) -> int:
+        """m, the number of stored directed edges."""
+        return self.columns.numel()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the graph lies."""
+        return self.columns.device
+
+    @cached_property
+    def degrees(self) -> Tensor:
+        """|N(i)|, the node itself not counted; [n] int64."""
+        return self.offsets.diff()
+
+    @cached_property
+    def receivers(self) -> Tensor:
+        """The row of every stored edge; [m] int64."""
+        rows = torch.arange(self.nodes, device=self.device)
+        return torch.repeat_interleave(rows, self.degrees, output_size=self.edges)
+
+    @cached_property
+    def senders(self) -> Tensor:
+        """The column of every stored edge; [m] int64."""
+        return self.columns.to(torch.int64)
+
+    @cached_property
+    def reverse(self) -> Tensor:
+        """For every edge (i, j) the position of (j, i); [m] int64."""
+        # A stable sort by (sender, receiver) lists the edges in the order of their reverses.
+        forward = torch.argsort(self.receivers * self.nodes + self.senders)
+        backward = torch.argsort(self.senders * self.nodes + self.receivers)
+        reverse = torch.empty_like(forward)
+        reverse[forward] = backward
+        return reverse
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]:
+        """Offsets, columns and receivers for compiled CPU code, unsigned: no index wraps round."""
+        return (
+            self.offsets.numpy().view(np.uint64),
+            self.columns.numpy().view(np.uint32),
+            self.receivers.to(torch.int32).numpy().view(np.uint32),
+        )
+
+    @cached_property
+    def summation_order(self) -> NDArray[np.uint64]:
+        """The rows in the order in which compiled CPU code sums over them; [n]."""
+        rows = torch.arange(self.nodes) if self.order is None else self.order
+        return rows.numpy().view(np.uint64)
+
+    @cached_property
+    def longest_row(self) -> int:
+        """The largest degree."""
+        return int(self.degrees.max()) if self.edges else 0
+
+    def reach(self, rows: int) -> int:
+        """How many leading rows hold the neighbours of the first `rows` rows, themselves included."""
+        if rows not in self._reaches:
+            senders = self.columns[: int(self.offsets[rows])]
+            highest = int(senders.max()) + 1 if senders.numel() else 0
+            self._reaches[rows] = max(rows, highest)
+        return self._reaches[rows]
+
+    @cached_property
+    def _reaches(self) -> dict[int, int]:
+        return {}
+
+    def to(self, device: torch.device | str) -> Graph:
+        """The same graph on `device`; itself if it is there already."""
+        target = torch.device(device)
+        if target == self.device:
+            return self
+        order = None if self.order is None else self.order.to(target)
+        return Graph(self.offsets.to(target), self.columns.to(target), order)

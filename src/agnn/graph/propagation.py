@@ -1,0 +1,39 @@
+"""Fixed propagation matrices on a graph: one weight an edge, one a node for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from agnn.graph.graph import Graph
+from agnn.graph.receptive_field import ReceptiveField
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """A fixed matrix P with the graph's pattern: `P[i, j]` by edge, `P[i, i]` by node."""
+
+    graph: Graph
+    edge_weights: Tensor  # [m]
+    loop_weights: Tensor  # [n]
+
+    @cached_property
+    def transposed_weights(self) -> Tensor:
+        """`P[j, i]` at the place of edge (i, j); [m]."""
+        return self.edge_weights[self.graph.reverse]
+
+    def restrict(self, field: ReceptiveField) -> Propagation:
+        """The same weights on the edges and nodes of a receptive field."""
+        return Propagation(
+            field.graph, self.edge_weights[field.edge_ids], self.loop_weights[field.nodes]
+        )
+
+
+def symmetric(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
+    """D~^-1/2 (A + I) D~^-1/2 with D~ = D + I, as in the paper's Eq. (1) for GCN and GLN."""
+    scale = (graph.degrees + 1).to(torch.float64).rsqrt()
+    edges = scale[graph.receivers] * scale[graph.senders]
+    return Propagation(graph, edges.to(dtype), (scale * scale).to(dtype))

@@ -1,0 +1,27 @@
+"""The operations that carry the time, each with its definition and its fast forms.
+
+The rest of the package imports from here and from nowhere below.
+"""
+
+from agnn.kernels.adam.op import adam_step
+from agnn.kernels.backends import BACKENDS, choose, obstacle
+from agnn.kernels.cosine_attention.op import Attention, attention_weights, cosine_attention
+from agnn.kernels.dropout.op import dropout
+from agnn.kernels.dropout.stream import Dropout, DropoutAt
+from agnn.kernels.propagate.op import propagate
+from agnn.kernels.sparse_linear.op import sparse_linear
+
+__all__ = [
+    "BACKENDS",
+    "Attention",
+    "Dropout",
+    "DropoutAt",
+    "adam_step",
+    "attention_weights",
+    "choose",
+    "cosine_attention",
+    "dropout",
+    "obstacle",
+    "propagate",
+    "sparse_linear",
+]

@@ -1,0 +1,32 @@
+"""Checks that several operations share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from agnn.errors import InputError
+from agnn.graph import Graph
+
+
+def check_rows(graph: Graph, h: Tensor, rows: int | None) -> int:
+    """The number of rows to compute, after a look at the states and the graph."""
+    if h.ndim != 3:
+        raise InputError(f"`h` must have shape [R, n, d]; got {list(h.shape)}.")
+    if h.dtype not in (torch.float32, torch.float64):
+        raise InputError(f"`h` must be float32 or float64; got {h.dtype}.")
+    if h.device.type != graph.device.type:
+        raise InputError(f"`h` lies on {h.device}, the graph on {graph.device}.")
+    n = h.shape[1]
+    if n > graph.nodes:
+        raise InputError(f"`h` has {n} rows, but the graph has {graph.nodes} nodes.")
+    count = n if rows is None else rows
+    if not 0 < count <= n:
+        raise InputError(f"`rows` must be between 1 and {n}; got {count}.")
+    # Reading a row that is not there would be silent in compiled code.
+    if n < graph.nodes and graph.reach(count) > n:
+        raise InputError(
+            f"the first {count} rows have neighbours beyond the {n} rows of `h`; give `h` for "
+            f"the whole neighbourhood."
+        )
+    return count

@@ -1,0 +1,59 @@
+"""The definition of cosine attention in plain torch: the judge of every other backend."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (torch's own convention)
+from torch import Tensor
+
+from agnn.graph import Graph
+
+
+def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+    """P^(t) of the first `rows` nodes: by edge [R, m'] and for the node itself [R, rows].
+
+    The m' edges are those of the first `rows` rows, in their stored order.
+    """
+    replicas = h.shape[0]
+    edges = int(graph.offsets[rows])
+    i, j = graph.receivers[:edges], graph.senders[:edges]
+    unit = _unit(h)
+    cosine = (unit[:, i] * unit[:, j]).sum(-1)  # [R, m']
+    own = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
+    score, own = beta[:, None] * cosine, beta[:, None] * own
+    index = i.expand(replicas, -1)
+    highest = own.detach().scatter_reduce(1, index, score.detach(), "amax")
+    weight, own = (score - highest.gather(1, index)).exp(), (own - highest).exp()
+    total = own.scatter_add(1, index, weight)
+    return weight / total.gather(1, index), own / total
+
+
+def states(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> Tensor:
+    """P^(t) h at the first `rows` nodes; [R, rows, d]."""
+    edge, own = attention(graph, h, beta, rows)
+    edges = edge.shape[1]
+    i, j = graph.receivers[:edges], graph.senders[:edges]
+    return (own[..., None] * h[:, :rows]).index_add(1, i, edge[..., None] * h[:, j])
+
+
+def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+    """The new states; nothing is kept for the backward pass, which differentiates the formula."""
+    return states(graph, h, beta, rows), h.new_empty(0)
+
+
+def backward(
+    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, saved: Tensor, gradient: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients at `h` and `beta`, by torch's own differentiation of `states`."""
+    del saved
+    with torch.enable_grad():
+        h, beta = h.detach().requires_grad_(), beta.detach().requires_grad_()
+        again = states(graph, h, beta, out.shape[1])
+        dh, dbeta = torch.autograd.grad(again, (h, beta), gradient)
+    return dh, dbeta
+
+
+def _unit(h: Tensor) -> Tensor:
+    """Rows of length 1; a zero row stays zero and passes no gradient."""
+    zero = (h == 0).all(-1, keepdim=True)
+    return F.normalize(h.masked_fill(zero, 1.0), dim=-1).masked_fill(zero, 0.0)

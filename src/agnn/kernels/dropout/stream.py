@@ -1,0 +1,85 @@
+"""The randomness of dropout: one stream for a set of replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.errors import InputError
+
+_U64 = 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(frozen=True, eq=False)
+class DropoutAt:
+    """Dropout at one place of a model, for all replicas."""
+
+    keys: Tensor  # [R, 2] int64, each a 32-bit word
+    thresholds: Tensor  # [R] int64: an entry is dropped where its word is below
+    scales: Tensor  # [R] float64: 1 / (1 - rate)
+    epoch: Tensor  # [1] int64, moved on in place by its stream
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Keys, thresholds and scales for compiled CPU code."""
+        return (
+            self.keys.numpy().astype(np.uint32),
+            self.thresholds.numpy().astype(np.uint32),
+            self.scales.numpy(),
+        )
+
+
+class Dropout:
+    """The dropout of a training run: a seed and a rate for each replica, and the epoch.
+
+    `at(place)` gives the dropout of one place in the model; different places, epochs and seeds
+    draw unrelated numbers. The epoch lies in a tensor that is changed in place, so that a
+    captured program sees it move.
+    """
+
+    def __init__(
+        self, seeds: Sequence[int], rates: Sequence[float], device: torch.device | str = "cpu"
+    ) -> None:
+        if len(seeds) != len(rates):
+            raise InputError(f"{len(seeds)} seeds but {len(rates)} dropout rates.")
+        for rate in rates:
+            if not 0.0 <= rate < 1.0:
+                raise InputError(f"`dropout` must be at least 0 and below 1; got {rate}.")
+        self.seeds = tuple(seeds)
+        self.rates = tuple(rates)
+        self.device = torch.device(device)
+        self.epoch = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self._places: dict[int, DropoutAt] = {}
+
+    def at(self, place: int) -> DropoutAt:
+        """The dropout at `place`, any small number that the model gives to its places."""
+        if place not in self._places:
+            words = [_key(seed, place) for seed in self.seeds]
+            keys = torch.tensor(words, dtype=torch.int64, device=self.device)
+            thresholds = [int(rate * 2**32) for rate in self.rates]
+            scales = [1.0 / (1.0 - rate) for rate in self.rates]
+            self._places[place] = DropoutAt(
+                keys,
+                torch.tensor(thresholds, dtype=torch.int64, device=self.device),
+                torch.tensor(scales, dtype=torch.float64, device=self.device),
+                self.epoch,
+            )
+        return self._places[place]
+
+
+def _key(seed: int, place: int) -> tuple[int, int]:
+    """Two 32-bit words from a seed of any size and a place (SplitMix64's finaliser, chained)."""
+    state = 0
+    for part in (seed & _U64, (seed >> 64) & _U64, place):
+        state = (state + part + 0x9E3779B97F4A7C15) & _U64
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _U64
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _U64
+        state ^= state >> 31
+    return state & 0xFFFFFFFF, state >> 32

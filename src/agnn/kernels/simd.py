@@ -1,0 +1,177 @@
+"""Vectors of 16 lanes inside numba: values that LLVM keeps in registers.
+
+numba's own loop vectoriser does not see a dot product of one row of 16 numbers as one vector
+instruction. These intrinsics say so explicitly. They work for float32 and float64 arrays; a
+machine with narrower registers gets each vector split by LLVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+LANES = 16
+_FAST = ("fast",)
+
+# Reassociation is fine inside a row's dot product (its order is fixed by the vector width) and no
+# value here is ever NaN or infinite on purpose.
+OPTIONS: dict[str, Any] = {
+    "fastmath": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "cache": True,
+}
+compiled: Callable[..., Any] = njit(**OPTIONS)
+inlined: Callable[..., Any] = njit(inline="always", **OPTIONS)
+
+
+class Vector(types.Type):  # type: ignore[misc]
+    """The numba type of 16 numbers of one element type."""
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        super().__init__(name=f"agnn_vector({element}x{LANES})")
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, vector: Vector) -> None:
+        super().__init__(manager, vector, _llvm_vector(vector.element))
+
+
+def _llvm_scalar(element: Any) -> Any:
+    return ir.FloatType() if element == types.float32 else ir.DoubleType()
+
+
+def _llvm_vector(element: Any) -> Any:
+    return ir.VectorType(_llvm_scalar(element), LANES)
+
+
+def _address(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    pointer = builder.gep(data, [offset])
+    return builder.bitcast(pointer, _llvm_vector(array_type.dtype).as_pointer())
+
+
+def _broadcast(builder: Any, scalar: Any) -> Any:
+    vector = ir.VectorType(scalar.type, LANES)
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, undefined, mask)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load(typing: Any, array: Any, offset: Any) -> Any:
+    """`array[offset : offset + 16]` of a flat array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _address(context, builder, signature.args[0], *arguments)
+        vector = builder.load(pointer)
+        vector.align = array.dtype.bitwidth // 8
+        return vector
+
+    return Vector(array.dtype)(array, types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store(typing: Any, array: Any, offset: Any, vector: Any) -> Any:
+    """Write 16 numbers to `array[offset : offset + 16]`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _address(context, builder, signature.args[0], *arguments[:2])
+        builder.store(arguments[2], pointer).align = array.dtype.bitwidth // 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def splat(typing: Any, scalar: Any) -> Any:
+    """The same number in all 16 lanes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _broadcast(builder, arguments[0])
+
+    return Vector(scalar)(scalar), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fma(typing: Any, scalar: Any, vector: Any, addend: Any) -> Any:
+    """`scalar * vector + addend`, lane by lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        factor = _broadcast(builder, arguments[0])
+        product = builder.fmul(factor, arguments[1], flags=_FAST)
+        return builder.fadd(product, arguments[2], flags=_FAST)
+
+    return vector(vector.element, vector, vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def scale(typing: Any, scalar: Any, vector: Any) -> Any:
+    """`scalar * vector`, lane by lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fmul(_broadcast(builder, arguments[0]), arguments[1], flags=_FAST)
+
+    return vector(vector.element, vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def multiply_add(typing: Any, left: Any, right: Any, addend: Any) -> Any:
+    """`left * right + addend`, lane by lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        product = builder.fmul(arguments[0], arguments[1], flags=_FAST)
+        return builder.fadd(product, arguments[2], flags=_FAST)
+
+    return left(left, left, left), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def total(typing: Any, vector: Any) -> Any:
+    """The sum of the 16 lanes."""
+    scalar = _llvm_scalar(vector.element)
+    suffix = "f32" if vector.element == types.float32 else "f64"
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(scalar, [scalar, _llvm_vector(vector.element)])
+        name = f"llvm.vector.reduce.fadd.v{LANES}{suffix}"
+        reduce = cgutils.get_or_insert_function(builder.module, kind, name)
+        return builder.call(reduce, [ir.Constant(scalar, -0.0), arguments[0]], fastmath=_FAST)
+
+    return vector.element(vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing: Any, array: Any, offset: Any) -> Any:
+    """Ask for the cache line of `array[offset]`, some edges before it is read."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _address(context, builder, signature.args[0], *arguments)
+        byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        # read access, keep in every level of cache, data and not code
+        builder.call(function, [builder.bitcast(pointer, byte), i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pointer(typing: Any, address: Any, like: Any) -> Any:
+    """The address, a number, as a pointer to elements like those of an array."""
+    kind = types.CPointer(like.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+    return kind(address, like), generate

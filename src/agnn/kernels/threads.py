@@ -1,0 +1,47 @@
+"""Threads for compiled CPU code: as many as torch uses, work in fixed pieces.
+
+The compiled functions release the interpreter lock, so plain threads are enough, and they do not
+spin beside torch's own. How work is cut never changes a result: every piece writes its own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+# Waking a thread costs some 50 microseconds; below this many elementary operations (an edge
+# times a vector, about 5 ns each) one thread is done sooner.
+_WORTH_A_THREAD = 40_000
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="agnn")
+
+
+def pieces_of(replicas: int) -> int:
+    """Into how many pieces the rows of one replica are cut so that every thread has work."""
+    threads = torch.get_num_threads()
+    return 1 if replicas % threads == 0 or replicas >= 8 * threads else 8 * threads
+
+
+def run_in_pieces(
+    function: Callable[..., None], arguments: tuple[Any, ...], units: int, cost: int
+) -> None:
+    """Call `function(*arguments, first, last)` over all `units`, in threads where worth it."""
+    threads = min(torch.get_num_threads(), units, max(1, cost // _WORTH_A_THREAD))
+    if threads <= 1:
+        function(*arguments, 0, units)
+        return
+    bounds = [units * k // threads for k in range(threads + 1)]
+    pool = _pool(torch.get_num_threads())
+    others = [
+        pool.submit(function, *arguments, bounds[k], bounds[k + 1]) for k in range(1, threads)
+    ]
+    function(*arguments, bounds[0], bounds[1])
+    for other in others:
+        other.result()

@@ -1,0 +1,6 @@
+"""Layers and models with a replica axis."""
+
+from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
+from agnn.nn.models import AGNN, GCN, GLN, NodeModel
+
+__all__ = ["AGNN", "GCN", "GLN", "Beta", "CosineAttention", "Linear", "NodeModel", "SparseLinear"]

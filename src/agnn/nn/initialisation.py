@@ -1,0 +1,28 @@
+"""Random starts: one generator a replica, so a replica starts the same alone and in a batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from agnn.errors import InputError
+
+
+def generators(seeds: Sequence[int]) -> tuple[Generator, ...]:
+    """One generator for each replica's seed."""
+    if not seeds:
+        raise InputError("a model needs at least one replica; got no seeds.")
+    for seed in seeds:
+        if not 0 <= seed < 2**63:
+            raise InputError(f"a seed must be between 0 and 2^63 - 1; got {seed}.")
+    return tuple(Generator().manual_seed(seed) for seed in seeds)
+
+
+def glorot_uniform(sources: Sequence[Generator], fan_in: int, fan_out: int) -> Tensor:
+    """Weights [R, fan_in, fan_out], uniform within +-sqrt(6 / (fan_in + fan_out))."""
+    bound = math.sqrt(6.0 / (fan_in + fan_out))
+    draws = [torch.rand(fan_in, fan_out, generator=source) for source in sources]
+    return torch.stack(draws).mul_(2 * bound).sub_(bound)

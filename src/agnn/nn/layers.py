@@ -1,0 +1,93 @@
+"""The layers that the models are made of, each with a leading replica axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor, nn
+
+from agnn.graph import FeatureMatrix, Graph
+from agnn.kernels import (
+    Attention,
+    DropoutAt,
+    attention_weights,
+    cosine_attention,
+    dropout,
+    sparse_linear,
+)
+from agnn.nn.initialisation import glorot_uniform
+
+
+class SparseLinear(nn.Module):
+    """dropout(X) W + b for sparse features.
+
+    Shapes: X [n, d_x], weight [R, d_x, d], bias [R, d] or none; output [R, n, d].
+    """
+
+    def __init__(
+        self, features: int, width: int, sources: Sequence[Generator], *, has_bias: bool
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(glorot_uniform(sources, features, width))
+        self.bias = nn.Parameter(torch.zeros(len(sources), width)) if has_bias else None
+
+    def forward(self, x: FeatureMatrix, drop: DropoutAt | None, backend: str) -> Tensor:
+        """States [R, n, d]."""
+        return sparse_linear(x, self.weight, self.bias, drop=drop, backend=backend)
+
+
+class Linear(nn.Module):
+    """dropout(H) W + b for dense states.
+
+    Shapes: H [R, n, d], weight [R, d, k], bias [R, k] or none; output [R, n, k].
+    """
+
+    def __init__(
+        self, width: int, outputs: int, sources: Sequence[Generator], *, has_bias: bool
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(glorot_uniform(sources, width, outputs))
+        self.bias = nn.Parameter(torch.zeros(len(sources), outputs)) if has_bias else None
+
+    def forward(self, h: Tensor, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> Tensor:
+        """Outputs [R, n, k]; `row_ids` [n] are the rows' labels in the whole graph."""
+        kept = dropout(h, row_ids, drop, backend=backend)
+        if self.bias is None:
+            return torch.bmm(kept, self.weight)
+        return torch.baddbmm(self.bias[:, None], kept, self.weight)
+
+
+@dataclass(frozen=True)
+class Beta:
+    """How an attention layer's scalar starts, and whether training moves it."""
+
+    start: float = 1.0
+    learned: bool = True
+
+
+class CosineAttention(nn.Module):
+    """H' = P H with P_i. = softmax over j in N(i) and i of beta cos(H_i, H_j), Eq. (5).
+
+    Shapes: H [R, n, d], beta [R]; output [R, rows, d]. A fixed beta is a buffer: saved and moved
+    with the model, but no parameter.
+    """
+
+    beta: Tensor
+
+    def __init__(self, beta: Beta, replicas: int) -> None:
+        super().__init__()
+        start = torch.full((replicas,), float(beta.start))
+        if beta.learned:
+            self.beta = nn.Parameter(start)
+        else:
+            self.register_buffer("beta", start)
+
+    def forward(self, graph: Graph, h: Tensor, rows: int, backend: str) -> Tensor:
+        """The new states of the first `rows` nodes."""
+        return cosine_attention(graph, h, self.beta, rows=rows, backend=backend)
+
+    def attention(self, graph: Graph, h: Tensor, rows: int) -> Attention:
+        """The weights that `forward` averages by."""
+        return attention_weights(graph, h, self.beta, rows=rows)

@@ -1,0 +1,17 @@
+"""Training: recipes, the loop and the rules that choose an epoch."""
+
+from agnn.training.loop import History, Progress, probabilities, train
+from agnn.training.recipe import Recipe
+from agnn.training.selection import HighestAccuracy, LastEpoch, Selection, WindowStop
+
+__all__ = [
+    "HighestAccuracy",
+    "History",
+    "LastEpoch",
+    "Progress",
+    "Recipe",
+    "Selection",
+    "WindowStop",
+    "probabilities",
+    "train",
+]

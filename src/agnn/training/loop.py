@@ -1,0 +1,155 @@
+"""The training loop: one epoch is a step on the training nodes and a look at the watched ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.data import Split
+from agnn.errors import InputError
+from agnn.graph import FeatureMatrix, Graph, View
+from agnn.kernels import Dropout
+from agnn.nn import NodeModel
+from agnn.training.kept_weights import KeptWeights
+from agnn.training.optimiser import ReplicaAdam
+from agnn.training.recipe import Recipe
+from agnn.training.targets import Targets
+
+Progress = Callable[[int, int], None]  # (epochs done, epochs in all)
+
+_ASK_EVERY = 10  # epochs between looks at whether all replicas have stopped
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What was seen in every epoch; each [epochs run, R]."""
+
+    training_loss: Tensor
+    watched_accuracy: Tensor  # empty where the rule watches nothing
+    watched_loss: Tensor
+    selected_epochs: Tensor  # [R], counted from 1
+
+
+def train(
+    model: NodeModel,
+    features: FeatureMatrix,
+    graph: Graph,
+    labels: NDArray[np.int64],
+    splits: Sequence[Split],
+    recipe: Recipe,
+    seeds: Sequence[int],
+    progress: Progress | None = None,
+) -> History:
+    """Train all replicas of `model` and leave it with the weights that the recipe selects.
+
+    Replica r learns from the labels of `splits[r].train` and no others, draws its dropout from
+    `seeds[r]`, and is watched on its own validation nodes (or test nodes, if the rule says so).
+    """
+    if not len(splits) == len(seeds) == model.replicas:
+        raise InputError(
+            f"{model.replicas} replicas need as many splits and seeds; got {len(splits)} and "
+            f"{len(seeds)}."
+        )
+    run = _Run(model, features, graph, labels, splits, recipe, seeds)
+    for epoch in range(recipe.epochs):
+        run.epoch(epoch)
+        if progress is not None:
+            progress(epoch + 1, recipe.epochs)
+        if epoch % _ASK_EVERY == 0 and run.tracker.is_finished():
+            break
+    run.weights.restore()
+    return run.history(epoch + 1)
+
+
+class _Run:
+    """The state of one training run; everything that changes lies in tensors."""
+
+    def __init__(
+        self,
+        model: NodeModel,
+        features: FeatureMatrix,
+        graph: Graph,
+        labels: NDArray[np.int64],
+        splits: Sequence[Split],
+        recipe: Recipe,
+        seeds: Sequence[int],
+    ) -> None:
+        self.model, replicas, device = model, model.replicas, graph.device
+        self.training = Targets.build(
+            features, graph, labels, [split.train for split in splits], model.hops
+        )
+        self.watched: Targets | None = None
+        if recipe.selection.watches:
+            self.watched = Targets.build(
+                features, graph, labels, _watched_nodes(splits, recipe), model.hops
+            )
+        self.dropout = Dropout(seeds, recipe.for_replicas("dropout", replicas), device)
+        self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
+        self.is_penalised = recipe.selection.adds_penalty
+        self.tracker = recipe.selection.tracker(replicas, device)
+        self.weights = KeptWeights(model)
+        seen = torch.zeros(3, recipe.epochs, replicas, device=device)
+        self.training_loss, self.watched_accuracy, self.watched_loss = seen
+        self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
+
+    def epoch(self, epoch: int) -> None:
+        self.training_loss[epoch] = self.step()
+        accuracy, loss = self.look()
+        self.watched_accuracy[epoch], self.watched_loss[epoch] = accuracy, loss
+        chosen = self.tracker.update(epoch, accuracy, loss)
+        self.selected.masked_fill_(chosen, epoch + 1)
+        self.weights.keep(chosen)
+
+    def step(self) -> Tensor:
+        """One update of all parameters; the loss before it, [R]."""
+        self.dropout.epoch += 1
+        outputs = self.model(self.training.view, self.dropout)
+        losses = self.training.losses(self.training.pick(outputs))
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step(self.dropout.epoch)
+        return losses.detach()
+
+    @torch.no_grad()
+    def look(self) -> tuple[Tensor, Tensor]:
+        """Accuracy and loss at the watched nodes; each [R]."""
+        if self.watched is None:
+            nothing = self.training_loss.new_zeros(self.model.replicas)
+            return nothing, nothing
+        picked = self.watched.pick(self.model(self.watched.view))
+        losses = self.watched.losses(picked)
+        if self.is_penalised:
+            losses += self.optimiser.penalties()
+        return self.watched.accuracies(picked), losses
+
+    def history(self, epochs: int) -> History:
+        shown = epochs if self.watched is not None else 0
+        return History(
+            self.training_loss[:epochs],
+            self.watched_accuracy[:shown],
+            self.watched_loss[:shown],
+            self.selected,
+        )
+
+
+def _watched_nodes(splits: Sequence[Split], recipe: Recipe) -> list[NDArray[np.int64]]:
+    part = recipe.selection.on
+    for split in splits:
+        if getattr(split, part).size == 0:
+            raise InputError(
+                f"the split '{split.name}' has no {part} nodes, and this method chooses its epoch "
+                f"on them; use a split with {part} nodes or a method setting that keeps the last "
+                f"epoch."
+            )
+    return [getattr(split, part) for split in splits]
+
+
+@torch.no_grad()
+def probabilities(model: NodeModel, features: FeatureMatrix, graph: Graph) -> Tensor:
+    """Every replica's class probabilities at every node, without dropout; [R, n, c]."""
+    outputs: Tensor = model(View.whole(features, graph, model.hops))
+    return outputs.softmax(-1)

@@ -1,0 +1,51 @@
+"""Adam over the parameters of all replicas, each replica at its own rate."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from agnn.kernels import adam_step
+from agnn.training.recipe import Recipe
+
+
+class ReplicaAdam:
+    """Adam with coupled L2, a learning rate and a weight decay for each replica.
+
+    torch.optim.Adam has one rate for a whole parameter; here a parameter [R, ...] has R.
+    """
+
+    def __init__(self, model: nn.Module, replicas: int, recipe: Recipe, backend: str) -> None:
+        self.backend = backend
+        named = dict(model.named_parameters())
+        self.parameters = list(named.values())
+        self.first = [torch.zeros_like(p.detach()) for p in self.parameters]
+        self.second = [torch.zeros_like(p.detach()) for p in self.parameters]
+        like = self.parameters[0]
+        self.rates = like.new_tensor(recipe.for_replicas("learning_rate", replicas))
+        decay = like.new_tensor(recipe.for_replicas("weight_decay", replicas))
+        self.is_decayed = [recipe.is_decayed(name) for name in named]
+        self.decays = torch.stack([decay * flag for flag in self.is_decayed])
+
+    def step(self, number: Tensor) -> None:
+        """Move every parameter by its gradient and forget the gradients; `number` [1] from 1."""
+        gradients = [
+            torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters
+        ]  # fmt: skip
+        adam_step(
+            self.parameters, gradients, self.first, self.second, number, self.rates, self.decays,
+            backend=self.backend,
+        )  # fmt: skip
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def penalties(self) -> Tensor:
+        """The L2 term of each replica's objective; [R]."""
+        total = torch.zeros_like(self.rates)
+        for parameter, decay, is_decayed in zip(
+            self.parameters, self.decays, self.is_decayed, strict=True
+        ):
+            if is_decayed:
+                total += decay / 2 * parameter.square().view(total.numel(), -1).sum(1)
+        return total

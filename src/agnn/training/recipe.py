@@ -1,0 +1,50 @@
+"""How a model is trained: everything but the model, the data and the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+
+from agnn.errors import InputError
+from agnn.training.selection import HighestAccuracy, Selection
+
+PerReplica = float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Full-batch Adam with coupled L2, and the rule that chooses the epoch.
+
+    `learning_rate`, `weight_decay` and `dropout` are one number for all replicas or one each.
+    `decayed` are patterns over parameter names; the other parameters have no L2 term.
+    """
+
+    epochs: int = 1000
+    learning_rate: PerReplica = 0.01
+    weight_decay: PerReplica = 5e-4
+    dropout: PerReplica = 0.5
+    decayed: tuple[str, ...] = ("*",)
+    selection: Selection = field(default_factory=HighestAccuracy)
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise InputError(f"`epochs` must be at least 1; got {self.epochs}.")
+        for name, lowest in (("learning_rate", 0.0), ("weight_decay", 0.0), ("dropout", 0.0)):
+            values = getattr(self, name)
+            for value in values if isinstance(values, tuple) else (values,):
+                if not value >= lowest:
+                    raise InputError(f"`{name}` must not be negative; got {value}.")
+
+    def is_decayed(self, parameter: str) -> bool:
+        """Whether the parameter of this name has the L2 term."""
+        return any(fnmatch(parameter, pattern) for pattern in self.decayed)
+
+    def for_replicas(self, name: str, replicas: int) -> list[float]:
+        """The field `name` as one number for each replica."""
+        value = getattr(self, name)
+        if not isinstance(value, Sequence):
+            return [float(value)] * replicas
+        if len(value) != replicas:
+            raise InputError(f"`{name}` has {len(value)} values for {replicas} replicas.")
+        return [float(each) for each in value]

@@ -1,0 +1,71 @@
+"""The nodes whose labels a run looks at: one set for each replica, over one view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 (torch's own convention)
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.graph import FeatureMatrix, Graph, View
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Some nodes of each replica, their labels, and the view that computes them all."""
+
+    view: View
+    rows: Tensor | None  # [R, k] rows of the view's targets; None: all of them, in order
+    labels: Tensor  # [R, k] int64
+    weights: Tensor  # [R, k]: 1 / (number of nodes), 0 where a shorter set is filled up
+
+    @classmethod
+    def build(
+        cls,
+        features: FeatureMatrix,
+        graph: Graph,
+        labels: NDArray[np.int64],
+        sets: Sequence[NDArray[np.int64]],
+        hops: int,
+    ) -> Targets:
+        """The given nodes of each replica, on the view around all of them."""
+        ordered = [np.sort(nodes) for nodes in sets]
+        longest = max(nodes.size for nodes in ordered)
+        # A set is filled up with its own first node, at weight zero.
+        filled = np.stack([np.pad(nodes, (0, longest - nodes.size), "wrap") for nodes in ordered])
+        counts = np.array([nodes.size for nodes in ordered])
+        weights = (np.arange(longest) < counts[:, None]) / counts[:, None]
+        device = graph.device
+        nodes = torch.from_numpy(filled).to(device)
+        view = View.around(features, graph, nodes.unique(), hops)
+        rows = view.field.rows_of(nodes)
+        is_all = rows.shape[1] == view.field.sizes[0]
+        return cls(
+            view,
+            None if is_all else rows,
+            torch.from_numpy(np.asarray(labels)[filled]).to(device),
+            torch.from_numpy(weights).to(device, features.values.dtype),
+        )
+
+    def pick(self, outputs: Tensor) -> Tensor:
+        """The replicas' own rows of outputs [R, targets, c]; [R, k, c]."""
+        if self.rows is None:
+            return outputs
+        return outputs.gather(1, self.rows[..., None].expand(-1, -1, outputs.shape[2]))
+
+    def losses(self, picked: Tensor) -> Tensor:
+        """Mean cross-entropy of each replica; [R]."""
+        # Paper: Eq. (2) sums over the labelled nodes; the mean is what its figures need, since
+        # the sum makes the L2 term weaker by the number of labels.
+        each = F.cross_entropy(picked.flatten(0, 1), self.labels.flatten(), reduction="none")
+        return (each.view(self.labels.shape) * self.weights).sum(1)
+
+    def accuracies(self, picked: Tensor) -> Tensor:
+        """Share of right answers of each replica; [R]."""
+        right: Any = picked.argmax(-1) == self.labels
+        return (right * self.weights).sum(1)
