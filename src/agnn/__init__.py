@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from agnn.evaluation import evaluate, load_run, preset_method, save_run
     from agnn.methods import get_method, method_names
 
-__version__ = version("agnn")
+__version__ = "0.1.0"
 
 # Imported on first use: `import agnn` alone costs next to nothing.
 _HOMES = {

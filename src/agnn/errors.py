@@ -19,7 +19,7 @@ class DataError(AgnnError):
 
 
 class UnavailableError(AgnnError):
-    """Something that was asked for by name is not on this machine: a device, a backend, a package."""
+    """Something asked for by name is not on this machine: a device, a backend, a package."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

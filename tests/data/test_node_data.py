@@ -215,3 +215,11 @@ def test_asking_for_a_split_that_is_not_there_names_those_that_are(tiny: NodeDat
         tiny.split("fixd")
     with pytest.raises(InputError, match="'three' came without splits"):
         built().split("fixed")
+
+
+def test_a_split_is_added_to_a_copy_under_its_own_name_and_checked(tiny: NodeData) -> None:
+    split = Split("mine", [0], [1], [2])
+    assert tiny.with_split(split).split("mine") == split
+    assert "mine" not in tiny.splits
+    with pytest.raises(InputError, match="99"):
+        tiny.with_split(Split("far", [0], [1], [99]))

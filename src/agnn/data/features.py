@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from scipy.sparse import csr_array
 
-    FeatureMatrix: TypeAlias = csr_array[np.float32, tuple[int, int]]  # [n, d_x]
+    SparseRows: TypeAlias = csr_array[np.float32, tuple[int, int]]  # [n, d_x]
 
 
-def checked_features(features: ArrayLike | Any) -> FeatureMatrix:
+def checked_features(features: ArrayLike | Any) -> SparseRows:
     """The features [n, d_x] as a new matrix with sorted indices, no duplicates, no stored zeros.
 
     `features` is a dense array or any SciPy sparse matrix or array.
@@ -42,7 +42,7 @@ def checked_features(features: ArrayLike | Any) -> FeatureMatrix:
     return frozen_csr(matrix)
 
 
-def rows_summing_to_one(features: FeatureMatrix) -> FeatureMatrix:
+def rows_summing_to_one(features: SparseRows) -> SparseRows:
     """D^-1 X with D the row sums of X; a row that sums to zero stays as it is."""
     total = features.sum(axis=1, dtype=np.float64)  # [n]
     scale = np.divide(1.0, total, out=np.ones_like(total), where=total != 0)
@@ -51,7 +51,7 @@ def rows_summing_to_one(features: FeatureMatrix) -> FeatureMatrix:
     return frozen_csr(matrix)
 
 
-def frozen_csr(matrix: FeatureMatrix) -> FeatureMatrix:
+def frozen_csr(matrix: SparseRows) -> SparseRows:
     """The same matrix, whose arrays can no longer be written to."""
     # Reading the property stores it; SciPy would otherwise try to sort in place later.
     _ = matrix.has_canonical_format
@@ -70,7 +70,7 @@ def _check_structure(given: Any) -> None:
         raise DataError(f"`features` is not a valid sparse matrix: {error}.") from error
 
 
-def _check_finite(matrix: FeatureMatrix) -> None:
+def _check_finite(matrix: SparseRows) -> None:
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if bad.size:
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -19,7 +19,7 @@ from agnn.errors import InputError, unknown_name
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from agnn.data.features import FeatureMatrix
+    from agnn.data.features import SparseRows
     from agnn.data.splits import Split
 
 
@@ -31,7 +31,7 @@ class NodeData:
     """
 
     name: str
-    features: FeatureMatrix = field(repr=False)
+    features: SparseRows = field(repr=False)
     """[n, d_x] float32 CSR, as in the source: rows are not normalised."""
 
     labels: NDArray[np.int64] = field(repr=False)
@@ -129,7 +129,7 @@ class NodeData:
             digest.update(array.tobytes())
         return digest.hexdigest()
 
-    def normalised_features(self) -> FeatureMatrix:
+    def normalised_features(self) -> SparseRows:
         """The features with rows that sum to 1, as in the paper; zero rows stay zero."""
         return rows_summing_to_one(self.features)
 
@@ -140,6 +140,11 @@ class NodeData:
         if name not in self.splits:
             raise unknown_name("split", name, self.splits)
         return self.splits[name]
+
+    def with_split(self, split: Split) -> Self:
+        """The same data with one more split, under the split's own name."""
+        split.check(self)
+        return replace(self, splits=MappingProxyType({**self.splits, split.name: split}))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come out of a pickle or a copy writable, and a mapping proxy does not go in.

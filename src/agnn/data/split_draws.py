@@ -60,7 +60,10 @@ def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
     Each split trains on all the other parts and has no validation nodes.
     """
     if not 2 <= folds <= data.labelled.size:
-        raise InputError(f"`folds` must be from 2 to {data.labelled.size} labelled; got {folds}.")
+        raise InputError(
+            f"`folds` must be at least 2 and at most the number of labelled nodes, "
+            f"{data.labelled.size}; got {folds}."
+        )
     parts = np.array_split(_shuffled_labelled(data, seed, _FOLDS), folds)
     return tuple(
         Split(

@@ -47,7 +47,7 @@ class Split:
             if both.size:
                 raise InputError(
                     f"split '{self.name}': node {both[0]} is in both `{one}` and `{other}` "
-                    f"({both.size} such nodes); the parts must be disjoint."
+                    f"({both.size} in all); the parts must be disjoint."
                 )
 
     @property

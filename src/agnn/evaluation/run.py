@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
@@ -27,7 +28,7 @@ class Run:
     splits: tuple[Split, ...]
     seeds: tuple[int, ...]
     outcome: Outcome
-    accuracy: Summary  # percent of each replica's test nodes
+    accuracy: Summary  # percent of test nodes: one value a replica; with folds, one a trial
     seconds: float
     device: str
     backend: str
@@ -87,11 +88,15 @@ def evaluate(
 ) -> Run:
     """Run `method` once for each seed, all at once, and score it on the test nodes.
 
-    With a k-fold `split_spec` every seed has k replicas, one a fold.
+    With a k-fold `split_spec` every seed is a trial of k replicas, one a fold, and its accuracy
+    is the mean over them: folds share training nodes, so only trials count as repetitions.
     """
     place = find_device(device)
     chosen = choose(backend, place.split(":")[0])
     splits = make_splits(data, split_spec, seeds)
+    for split in splits:
+        if split.test.size == 0:
+            raise InputError(f"the split '{split.name}' has no test nodes to score on.")
     per_seed = len(splits) // len(seeds)
     # A replica's seed also draws its weights and dropout: folds of one trial differ in them.
     own_seeds = tuple(s * per_seed + k for s in seeds for k in range(per_seed))
@@ -99,8 +104,13 @@ def evaluate(
     start = time.perf_counter()
     outcome = method.run(task)
     seconds = time.perf_counter() - start
-    accuracy = Summary(test_accuracies(outcome.scores, data, splits))
+    accuracy = Summary(_trial_means(test_accuracies(outcome.scores, data, splits), per_seed))
     return Run(
         data, method, split_spec, splits, own_seeds, outcome, accuracy, seconds, place, chosen,
         versions(),
     )  # fmt: skip
+
+
+def _trial_means(values: Sequence[float], folds: int) -> list[float]:
+    """The mean of each `folds` values in a row."""
+    return [fmean(values[k : k + folds]) for k in range(0, len(values), folds)]

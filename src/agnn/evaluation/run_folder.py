@@ -12,12 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from agnn.data import NodeData, Split
-from agnn.errors import DataError, InputError
+from agnn.errors import AgnnError, DataError, InputError
 from agnn.evaluation.run import Run
+from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, get_method
 from agnn.nn import NodeModel
 
 FORMAT = 1
+# What reading a file that is not what it should be can raise, from JSON, torch and our own checks.
+_DAMAGE = (
+    AgnnError, OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError
+)  # fmt: skip
 CONFIG, WEIGHTS, SPLITS = "config.json", "model.safetensors", "splits.json"
 
 
@@ -34,28 +39,35 @@ class SavedRun:
     config: Mapping[str, Any]  # the whole of config.json, results included
 
 
-def check_output_folder(folder: Path) -> None:
+def check_output_folder(folder: Path | str) -> None:
     """Raise unless a new folder can be made there; asked before the work, not after."""
+    folder = Path(folder)
     if folder.exists():
         raise InputError(f"the output folder '{folder}' exists already; choose another --out.")
     parent = folder.absolute().parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"the output folder '{folder}' cannot be made: '{parent}' is not writable.")
+        raise InputError(
+            f"the output folder '{folder}' cannot be made in '{parent}': not writable."
+        )
 
 
-def save_run(run: Run, folder: Path) -> None:
+def save_run(run: Run, folder: Path | str) -> None:
     """Write the run to a new folder, all of it or nothing."""
     check_output_folder(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
+    target = Path(folder).absolute()
+    missing = [parent for parent in target.parents if not parent.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         _write(run, part)
         part.chmod(0o755)
-        part.rename(folder)
+        part.rename(target)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
+        for parent in missing:
+            parent.rmdir()
         raise
 
 
@@ -95,14 +107,14 @@ def _write(run: Run, folder: Path) -> None:
         save_file({name: t.contiguous().cpu() for name, t in state.items()}, folder / WEIGHTS)
 
 
-def load_run(folder: Path, *, backend: str = "auto") -> SavedRun:
+def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
     """The run in a folder that `save_run` wrote."""
+    folder = Path(folder)
+    choose(backend, "cpu")  # a wrong name is the caller's, not the folder's
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         if config["format"] != FORMAT:
-            raise DataError(
-                f"'{folder}' has format {config['format']}, this version reads {FORMAT}."
-            )
+            raise DataError(f"its format is {config['format']}, this version reads {FORMAT}")
         fields = dict(config["method"])
         method = get_method(fields.pop("name"))(**fields)
         seeds = tuple(config["seeds"])
@@ -113,8 +125,9 @@ def load_run(folder: Path, *, backend: str = "auto") -> SavedRun:
         model = None
         if config["has_model"]:
             model = _model(folder, method, config["data"]["features"], len(names), seeds, backend)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:
-        raise DataError(f"'{folder}' is not a run folder, or is damaged: {error}") from error
+    except _DAMAGE as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise DataError(f"'{folder}' is not a run folder, or is damaged ({reason})") from error
     return SavedRun(folder, method, seeds, splits, names, model, config)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csr_array, csr_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,9 @@ class FeatureMatrix:
     width: int  # d_x
 
     @classmethod
-    def from_scipy(cls, matrix: csr_matrix, dtype: torch.dtype = torch.float32) -> FeatureMatrix:
+    def from_scipy(
+        cls, matrix: csr_array[Any, Any] | csr_matrix[Any], dtype: torch.dtype = torch.float32
+    ) -> FeatureMatrix:
         """The features of all nodes."""
         rows = matrix.tocsr()
         return cls(
@@ -50,9 +52,7 @@ class FeatureMatrix:
     def row_of_entry(self) -> Tensor:
         """The row of every stored entry; [nnz] int64."""
         rows = torch.arange(self.rows, device=self.values.device)
-        return torch.repeat_interleave(
-            rows, self.offsets.diff(), output_size=self.columns.numel()
-        )
+        return torch.repeat_interleave(rows, self.offsets.diff(), output_size=self.columns.numel())
 
     @cached_property
     def by_column(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -70,13 +70,13 @@ class FeatureMatrix:
         return offsets, self.row_of_entry[order].to(torch.int32), self.values[order]
 
     @cached_property
-    def summation_order(self) -> Tensor:
-        """The rows in the order of their `row_ids`; [n] int64."""
-        return torch.argsort(self.row_ids)
+    def summation_order(self) -> NDArray[np.uint64]:
+        """The rows in the order of their `row_ids`, in which compiled CPU code sums; [n]."""
+        return torch.argsort(self.row_ids).numpy().view(np.uint64)
 
     @cached_property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """By row, for compiled CPU code: offsets; column, row label, column label, value of each."""
+        """By row, for compiled code: offsets; column, row label, column label, value of each."""
         columns = self.columns.numpy().view(np.uint32)
         labels = self.row_ids[self.row_of_entry].numpy().astype(np.uint32)
         offsets = self.offsets.numpy().view(np.uint64)
@@ -84,7 +84,7 @@ class FeatureMatrix:
 
     @cached_property
     def column_arrays(self) -> tuple[NDArray[Any], ...]:
-        """By column, for compiled CPU code: offsets; row, row label, column label, value of each."""
+        """By column, for compiled code: offsets; row, row label, column label, value of each."""
         offsets, rows, values = self.by_column
         labels = self.row_ids[rows.to(torch.int64)].numpy().astype(np.uint32)
         columns = torch.repeat_interleave(torch.arange(self.width), offsets.diff())
@@ -122,5 +122,10 @@ class FeatureMatrix:
         target = torch.device(device)
         if target == self.values.device:
             return self
-        parts = (self.offsets, self.columns, self.values, self.row_ids)
-        return FeatureMatrix(*(part.to(target) for part in parts), width=self.width)
+        return FeatureMatrix(
+            offsets=self.offsets.to(target),
+            columns=self.columns.to(target),
+            values=self.values.to(target),
+            row_ids=self.row_ids.to(target),
+            width=self.width,
+        )

@@ -114,7 +114,7 @@ class Graph:
         return int(self.degrees.max()) if self.edges else 0
 
     def reach(self, rows: int) -> int:
-        """How many leading rows hold the neighbours of the first `rows` rows, themselves included."""
+        """How many leading rows hold the first `rows` rows and all their neighbours."""
         if rows not in self._reaches:
             senders = self.columns[: int(self.offsets[rows])]
             highest = int(senders.max()) + 1 if senders.numel() else 0
@@ -123,6 +123,27 @@ class Graph:
 
     @cached_property
     def _reaches(self) -> dict[int, int]:
+        return {}
+
+    def around(self, rows: int) -> Graph:
+        """The edges with the first `rows` nodes at one end or both; the labels stay.
+
+        What a layer that computes `rows` rows reads, there and back.
+        """
+        if rows == self.nodes:
+            return self
+        if rows not in self._surroundings:
+            n = self.reach(rows)
+            kept = (self.receivers < rows) | ((self.senders < rows) & (self.receivers < n))
+            offsets = torch.zeros(n + 1, dtype=torch.int64, device=self.device)
+            counts = torch.bincount(self.receivers[kept], minlength=n)
+            torch.cumsum(counts, dim=0, out=offsets[1:])
+            order = None if self.order is None else self.order[self.order < n]
+            self._surroundings[rows] = Graph(offsets, self.columns[kept], order)
+        return self._surroundings[rows]
+
+    @cached_property
+    def _surroundings(self) -> dict[int, Graph]:
         return {}
 
     def to(self, device: torch.device | str) -> Graph:

@@ -39,7 +39,8 @@ class ReceptiveField:
     def rows_of(self, nodes: Tensor) -> Tensor:
         """The rows of target `nodes` in this field; any shape."""
         rows = torch.searchsorted(self.targets, nodes)
-        if nodes.numel() and not torch.equal(self.targets[rows.clamp(max=self.sizes[0] - 1)], nodes):
+        found = self.targets[rows.clamp(max=self.sizes[0] - 1)]
+        if not torch.equal(found, nodes):
             raise InputError("`nodes` must be targets of this receptive field.")
         return rows
 

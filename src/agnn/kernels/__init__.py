@@ -6,6 +6,8 @@ The rest of the package imports from here and from nowhere below.
 from agnn.kernels.adam.op import adam_step
 from agnn.kernels.backends import BACKENDS, choose, obstacle
 from agnn.kernels.cosine_attention.op import Attention, attention_weights, cosine_attention
+from agnn.kernels.cross_entropy.op import cross_entropy
+from agnn.kernels.dense_linear.op import dense_linear
 from agnn.kernels.dropout.op import dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
 from agnn.kernels.propagate.op import propagate
@@ -20,6 +22,8 @@ __all__ = [
     "attention_weights",
     "choose",
     "cosine_attention",
+    "cross_entropy",
+    "dense_linear",
     "dropout",
     "obstacle",
     "propagate",

@@ -37,7 +37,7 @@ def obstacle(name: str, operation: str = "cosine_attention") -> str | None:
     if find_spec(f"agnn.kernels.{operation}.{backend.module}") is None:
         return "this version of agnn does not have it yet"
     if backend.package is not None and find_spec(backend.package) is None:
-        return f"the package {backend.package} is not installed; install it with `{backend.install}`"
+        return f"the package {backend.package} is not installed; get it with `{backend.install}`"
     if backend.device == "cuda" and not torch.cuda.is_available():
         return "torch sees no CUDA device"
     return None
@@ -53,10 +53,14 @@ def choose(name: str, device: str, operation: str = "cosine_attention") -> str:
         raise unknown_name("backend", name, ["auto", *BACKENDS])
     reason = obstacle(name, operation)
     if reason is not None:
-        raise UnavailableError(f"backend '{name}' cannot run: {reason}.")
+        raise UnavailableError(
+            f"backend '{name}' cannot run: {reason}. 'auto' takes the best that can."
+        )
     needs = BACKENDS[name].device
     if needs is not None and needs != device:
-        raise UnavailableError(f"backend '{name}' runs on {needs}, but the data lies on {device}.")
+        raise UnavailableError(
+            f"backend '{name}' runs on {needs}, but the data lies on {device}; use 'auto'."
+        )
     return name
 
 

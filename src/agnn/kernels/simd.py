@@ -16,12 +16,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
 LANES = 16
-_FAST = ("fast",)
 
-# Reassociation is fine inside a row's dot product (its order is fixed by the vector width) and no
-# value here is ever NaN or infinite on purpose.
+# No value here is NaN or infinite on purpose. Sums keep their order: with reassociation a zero more
+# or less in a row, as pruning makes it, would change how the others are grouped. Only inside a dot
+# product's last step, whose grouping the vector length fixes, is the order free.
+_IN_ORDER = ("nnan", "ninf", "nsz", "arcp", "contract", "afn")
+_ANY_ORDER = ("fast",)
 OPTIONS: dict[str, Any] = {
-    "fastmath": True,
+    "fastmath": set(_IN_ORDER),
     "nogil": True,
     "error_model": "numpy",
     "boundscheck": False,
@@ -29,6 +31,7 @@ OPTIONS: dict[str, Any] = {
 }
 compiled: Callable[..., Any] = njit(**OPTIONS)
 inlined: Callable[..., Any] = njit(inline="always", **OPTIONS)
+_intrinsic: Callable[..., Any] = intrinsic  # typed: what it decorates is called from compiled code
 
 
 class Vector(types.Type):  # type: ignore[misc]
@@ -67,7 +70,7 @@ def _broadcast(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(first, undefined, mask)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def load(typing: Any, array: Any, offset: Any) -> Any:
     """`array[offset : offset + 16]` of a flat array."""
 
@@ -80,7 +83,7 @@ def load(typing: Any, array: Any, offset: Any) -> Any:
     return Vector(array.dtype)(array, types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def store(typing: Any, array: Any, offset: Any, vector: Any) -> Any:
     """Write 16 numbers to `array[offset : offset + 16]`."""
 
@@ -92,7 +95,7 @@ def store(typing: Any, array: Any, offset: Any, vector: Any) -> Any:
     return types.void(array, types.uint64, vector), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def splat(typing: Any, scalar: Any) -> Any:
     """The same number in all 16 lanes."""
 
@@ -102,40 +105,40 @@ def splat(typing: Any, scalar: Any) -> Any:
     return Vector(scalar)(scalar), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def fma(typing: Any, scalar: Any, vector: Any, addend: Any) -> Any:
     """`scalar * vector + addend`, lane by lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         factor = _broadcast(builder, arguments[0])
-        product = builder.fmul(factor, arguments[1], flags=_FAST)
-        return builder.fadd(product, arguments[2], flags=_FAST)
+        product = builder.fmul(factor, arguments[1], flags=_IN_ORDER)
+        return builder.fadd(product, arguments[2], flags=_IN_ORDER)
 
     return vector(vector.element, vector, vector), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def scale(typing: Any, scalar: Any, vector: Any) -> Any:
     """`scalar * vector`, lane by lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fmul(_broadcast(builder, arguments[0]), arguments[1], flags=_FAST)
+        return builder.fmul(_broadcast(builder, arguments[0]), arguments[1], flags=_IN_ORDER)
 
     return vector(vector.element, vector), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def multiply_add(typing: Any, left: Any, right: Any, addend: Any) -> Any:
     """`left * right + addend`, lane by lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        product = builder.fmul(arguments[0], arguments[1], flags=_FAST)
-        return builder.fadd(product, arguments[2], flags=_FAST)
+        product = builder.fmul(arguments[0], arguments[1], flags=_IN_ORDER)
+        return builder.fadd(product, arguments[2], flags=_IN_ORDER)
 
     return left(left, left, left), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def total(typing: Any, vector: Any) -> Any:
     """The sum of the 16 lanes."""
     scalar = _llvm_scalar(vector.element)
@@ -145,12 +148,12 @@ def total(typing: Any, vector: Any) -> Any:
         kind = ir.FunctionType(scalar, [scalar, _llvm_vector(vector.element)])
         name = f"llvm.vector.reduce.fadd.v{LANES}{suffix}"
         reduce = cgutils.get_or_insert_function(builder.module, kind, name)
-        return builder.call(reduce, [ir.Constant(scalar, -0.0), arguments[0]], fastmath=_FAST)
+        return builder.call(reduce, [ir.Constant(scalar, -0.0), arguments[0]], fastmath=_ANY_ORDER)
 
     return vector.element(vector), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def prefetch(typing: Any, array: Any, offset: Any) -> Any:
     """Ask for the cache line of `array[offset]`, some edges before it is read."""
 
@@ -166,7 +169,7 @@ def prefetch(typing: Any, array: Any, offset: Any) -> Any:
     return types.void(array, types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def pointer(typing: Any, address: Any, like: Any) -> Any:
     """The address, a number, as a pointer to elements like those of an array."""
     kind = types.CPointer(like.dtype)

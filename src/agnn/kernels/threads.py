@@ -33,8 +33,9 @@ def run_in_pieces(
     function: Callable[..., None], arguments: tuple[Any, ...], units: int, cost: int
 ) -> None:
     """Call `function(*arguments, first, last)` over all `units`, in threads where worth it."""
-    threads = min(torch.get_num_threads(), units, max(1, cost // _WORTH_A_THREAD))
-    if threads <= 1:
+    worth = cost // _WORTH_A_THREAD
+    threads = min(torch.get_num_threads(), units, worth) if worth > 1 else 1
+    if threads == 1:
         function(*arguments, 0, units)
         return
     bounds = [units * k // threads for k in range(threads + 1)]

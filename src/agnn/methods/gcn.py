@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agnn import nn
+from agnn.errors import InputError
 from agnn.methods.network import NetworkMethod
 from agnn.methods.registry import register
 from agnn.training import Recipe, WindowStop
@@ -34,6 +35,10 @@ class GCN(NetworkMethod):
     epochs: int = 200
     window: int = 10
     watched: Part = "validation"
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.GCN:
         """The untrained model, one replica a seed."""

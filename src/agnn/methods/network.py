@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, Graph
 from agnn.methods.protocol import Method, Outcome, Task
 from agnn.nn import NodeModel
@@ -27,6 +28,8 @@ class NetworkMethod(Method):
     def run(self, task: Task) -> Outcome:
         """Train all replicas at once and score every node."""
         data = task.data
+        if data.feature_count == 0:
+            raise InputError(f"'{data.name}' has no features, and {self.name} learns from them.")
         graph = Graph.from_edges(data.edges, data.nodes).to(task.device)
         features = FeatureMatrix.from_scipy(data.normalised_features()).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)

@@ -16,8 +16,9 @@ def generators(seeds: Sequence[int]) -> tuple[Generator, ...]:
     if not seeds:
         raise InputError("a model needs at least one replica; got no seeds.")
     for seed in seeds:
-        if not 0 <= seed < 2**63:
-            raise InputError(f"a seed must be between 0 and 2^63 - 1; got {seed}.")
+        # torch's CPU generator looks at 32 bits: a larger seed would repeat a smaller one.
+        if not 0 <= seed < 2**32:
+            raise InputError(f"a seed must be between 0 and 2^32 - 1; got {seed}.")
     return tuple(Generator().manual_seed(seed) for seed in seeds)
 
 

@@ -14,7 +14,7 @@ from agnn.kernels import (
     DropoutAt,
     attention_weights,
     cosine_attention,
-    dropout,
+    dense_linear,
     sparse_linear,
 )
 from agnn.nn.initialisation import glorot_uniform
@@ -53,10 +53,7 @@ class Linear(nn.Module):
 
     def forward(self, h: Tensor, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> Tensor:
         """Outputs [R, n, k]; `row_ids` [n] are the rows' labels in the whole graph."""
-        kept = dropout(h, row_ids, drop, backend=backend)
-        if self.bias is None:
-            return torch.bmm(kept, self.weight)
-        return torch.baddbmm(self.bias[:, None], kept, self.weight)
+        return dense_linear(h, self.weight, self.bias, row_ids, drop=drop, backend=backend)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class AGNN(NodeModel):
 
 
 class GCN(NodeModel):
-    """Graph convolutional network, Eq. (1): softmax(P ReLU(P X W0) W1), as Kipf and Welling code it.
+    """Graph convolutional network, Eq. (1): softmax(P ReLU(P X W0) W1), as in its authors' program.
 
     P = D~^-1/2 (A + I) D~^-1/2; dropout on X and on the hidden states; no biases.
     """

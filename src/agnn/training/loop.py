@@ -95,6 +95,7 @@ class _Run:
         self.weights = KeptWeights(model)
         seen = torch.zeros(3, recipe.epochs, replicas, device=device)
         self.training_loss, self.watched_accuracy, self.watched_loss = seen
+        self.ones = torch.ones_like(self.training_loss[0])
         self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
 
     def epoch(self, epoch: int) -> None:
@@ -109,8 +110,8 @@ class _Run:
         """One update of all parameters; the loss before it, [R]."""
         self.dropout.epoch += 1
         outputs = self.model(self.training.view, self.dropout)
-        losses = self.training.losses(self.training.pick(outputs))
-        losses.sum().backward()  # type: ignore[no-untyped-call]
+        losses = self.training.losses(self.training.pick(outputs), self.model.backend)
+        torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing
         self.optimiser.step(self.dropout.epoch)
         return losses.detach()
 
@@ -121,7 +122,7 @@ class _Run:
             nothing = self.training_loss.new_zeros(self.model.replicas)
             return nothing, nothing
         picked = self.watched.pick(self.model(self.watched.view))
-        losses = self.watched.losses(picked)
+        losses = self.watched.losses(picked, self.model.backend)
         if self.is_penalised:
             losses += self.optimiser.penalties()
         return self.watched.accuracies(picked), losses
@@ -142,8 +143,7 @@ def _watched_nodes(splits: Sequence[Split], recipe: Recipe) -> list[NDArray[np.i
         if getattr(split, part).size == 0:
             raise InputError(
                 f"the split '{split.name}' has no {part} nodes, and this method chooses its epoch "
-                f"on them; use a split with {part} nodes or a method setting that keeps the last "
-                f"epoch."
+                f"on them; use a split that has some."
             )
     return [getattr(split, part) for split in splits]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -30,11 +31,11 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise InputError(f"`epochs` must be at least 1; got {self.epochs}.")
-        for name, lowest in (("learning_rate", 0.0), ("weight_decay", 0.0), ("dropout", 0.0)):
+        for name in ("learning_rate", "weight_decay", "dropout"):
             values = getattr(self, name)
             for value in values if isinstance(values, tuple) else (values,):
-                if not value >= lowest:
-                    raise InputError(f"`{name}` must not be negative; got {value}.")
+                if not 0.0 <= value < math.inf:
+                    raise InputError(f"`{name}` must be a number from 0 up; got {value}.")
 
     def is_decayed(self, parameter: str) -> bool:
         """Whether the parameter of this name has the L2 term."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph, View
+from agnn.kernels import cross_entropy
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +22,7 @@ class Targets:
     rows: Tensor | None  # [R, k] rows of the view's targets; None: all of them, in order
     labels: Tensor  # [R, k] int64
     weights: Tensor  # [R, k]: 1 / (number of nodes), 0 where a shorter set is filled up
+    counts: Tensor  # [R] int64: the numbers of nodes
 
     @classmethod
     def build(
@@ -42,14 +42,16 @@ class Targets:
         weights = (np.arange(longest) < counts[:, None]) / counts[:, None]
         device = graph.device
         nodes = torch.from_numpy(filled).to(device)
-        view = View.around(features, graph, nodes.unique(), hops)
+        view = View.around(features, graph, torch.unique(nodes), hops)
         rows = view.field.rows_of(nodes)
-        is_all = rows.shape[1] == view.field.sizes[0]
+        every = torch.arange(view.field.sizes[0], device=device)
+        is_all = rows.shape[1] == every.numel() and bool((rows == every).all())
         return cls(
             view,
             None if is_all else rows,
             torch.from_numpy(np.asarray(labels)[filled]).to(device),
             torch.from_numpy(weights).to(device, features.values.dtype),
+            torch.from_numpy(counts).to(device),
         )
 
     def pick(self, outputs: Tensor) -> Tensor:
@@ -58,14 +60,14 @@ class Targets:
             return outputs
         return outputs.gather(1, self.rows[..., None].expand(-1, -1, outputs.shape[2]))
 
-    def losses(self, picked: Tensor) -> Tensor:
+    def losses(self, picked: Tensor, backend: str) -> Tensor:
         """Mean cross-entropy of each replica; [R]."""
         # Paper: Eq. (2) sums over the labelled nodes; the mean is what its figures need, since
         # the sum makes the L2 term weaker by the number of labels.
-        each = F.cross_entropy(picked.flatten(0, 1), self.labels.flatten(), reduction="none")
-        return (each.view(self.labels.shape) * self.weights).sum(1)
+        return cross_entropy(picked, self.labels, self.weights, backend=backend)
 
     def accuracies(self, picked: Tensor) -> Tensor:
         """Share of right answers of each replica; [R]."""
-        right: Any = picked.argmax(-1) == self.labels
-        return (right * self.weights).sum(1)
+        # Counted, not summed in fractions: equal counts must compare as equal.
+        right = (picked.argmax(-1) == self.labels) & (self.weights > 0)
+        return right.sum(1) / self.counts

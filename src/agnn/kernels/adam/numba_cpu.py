@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numba
 import numpy as np
-from numba import carray
 from torch import Tensor
 
 from agnn.kernels.adam.reference import EPSILON, FIRST_DECAY, SECOND_DECAY
@@ -32,10 +32,10 @@ def _replicas(
     for k in range(sizes.size):
         size = sizes[k]
         shape = (end * size,)
-        p = carray(pointer(table[k, 0], rates), shape)
-        g = carray(pointer(table[k, 1], rates), shape)
-        m = carray(pointer(table[k, 2], rates), shape)
-        v = carray(pointer(table[k, 3], rates), shape)
+        p = numba.carray(pointer(table[k, 0], rates), shape)
+        g = numba.carray(pointer(table[k, 1], rates), shape)
+        m = numba.carray(pointer(table[k, 2], rates), shape)
+        v = numba.carray(pointer(table[k, 3], rates), shape)
         for r in range(begin, end):
             rate = number(rates[r] / correction)
             decay = decays[k, r]

@@ -22,7 +22,7 @@ from torch import Tensor
 from agnn.graph import Graph
 from agnn.kernels.cosine_attention import reference
 from agnn.kernels.exponential import exponentials
-from agnn.kernels.lines import as_lines, from_lines
+from agnn.kernels.lines import as_lines, from_lines, new_lines
 from agnn.kernels.simd import (
     LANES,
     compiled,
@@ -93,9 +93,9 @@ def _forward_rows(
         start = offsets[begin]
         for q in range(start, offsets[end]):
             prefetch(h, U(columns[min(q + _AHEAD, final)]) * d)
-            i, j = U(receivers[q]), U(columns[q])
-            both = facts[i, _INVERSE_NORM] * facts[j, _INVERSE_NORM]
-            weights[q - start] = beta * both * _dot(h, i * d, h, j * d, d) - shift
+            to, j = U(receivers[q]), U(columns[q])
+            both = facts[to, _INVERSE_NORM] * facts[j, _INVERSE_NORM]
+            weights[q - start] = beta * both * _dot(h, to * d, h, j * d, d) - shift
         exponentials(weights, offsets[end] - start)
         for i in range(begin, end):
             own = own_weight
@@ -135,14 +135,13 @@ def _backward_rows(
 
     For an edge between i and j with unnormalised weight e = e_ij = e_ji:
     `pull` is (g_i.h_j - g_i.o_i) / Z_i, `push` is (g_j.h_i - g_j.o_j) / Z_j, and `given`
-    becomes P_ji. An edge between two rows that were not computed is skipped: neither attends.
+    becomes P_ji. Only the first `rows` rows attend; every edge has one of them at an end.
     """
     zero, one = h.dtype.type(0), h.dtype.type(1)
     shift = max(beta, zero)
     own_weight = h.dtype.type(math.exp(beta - shift))
-    weights, cosines, pull, both, given = (
-        buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]
-    )  # fmt: skip
+    weights, cosines, pull, given = buffers[0], buffers[1], buffers[2], buffers[3]
+    both, along = buffers[4], buffers[5]
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
@@ -152,56 +151,54 @@ def _backward_rows(
             ahead = U(columns[min(q + _AHEAD, final)])
             prefetch(h, ahead * d)
             prefetch(g, min(ahead, rows - _ONE) * d)
-            i, j, t = U(receivers[q]), U(columns[q]), q - start
-            weights[t], pull[t], push, given[t] = -shift, zero, zero, zero
-            cosines[t], both[t] = zero, zero
-            if i >= rows and j >= rows:
-                continue
-            ri, rj = facts[i, _INVERSE_NORM], facts[j, _INVERSE_NORM]
-            cosine = ri * rj * _dot(h, i * d, h, j * d, d)
+            to, j, t = U(receivers[q]), U(columns[q]), q - start
+            r_to, rj = facts[to, _INVERSE_NORM], facts[j, _INVERSE_NORM]
+            cosine = r_to * rj * _dot(h, to * d, h, j * d, d)
             cosines[t] = cosine
             weights[t] = beta * cosine - shift
-            if i < rows:
-                slope = _dot(g, i * d, h, j * d, d) - facts[i, _SLOPE]
-                pull[t] = slope * facts[i, _INVERSE_TOTAL]
+            pulled, pushed, share = zero, zero, zero
+            if to < rows:
+                slope = _dot(g, to * d, h, j * d, d) - facts[to, _SLOPE]
+                pulled = slope * facts[to, _INVERSE_TOTAL]
             if j < rows:
-                slope = _dot(g, j * d, h, i * d, d) - facts[j, _SLOPE]
-                push = slope * facts[j, _INVERSE_TOTAL]
+                slope = _dot(g, j * d, h, to * d, d) - facts[j, _SLOPE]
+                pushed = slope * facts[j, _INVERSE_TOTAL]
                 # A zero row's weights are 1, not e: told by the sign.
-                given[t] = facts[j, _INVERSE_TOTAL] if rj > zero else -facts[j, _INVERSE_TOTAL]
-            both[t] = (pull[t] + push) * (beta * ri)
+                share = facts[j, _INVERSE_TOTAL] if rj > zero else -facts[j, _INVERSE_TOTAL]
+            pull[t], given[t] = pulled, share
+            along[t] = (pulled + pushed) * (beta * r_to)
+            both[t] = along[t] * rj
         exponentials(weights, count)
         for t in range(count):
             e = weights[t]
             given[t] = e * given[t] if given[t] >= zero else -given[t]
             pull[t] *= e * cosines[t]
             both[t] *= e
-            cosines[t] *= both[t]
+            along[t] *= e * cosines[t]
         for i in range(begin, end):
             ri = facts[i, _INVERSE_NORM]
             inverse = facts[i, _INVERSE_TOTAL]
             own = (own_weight if ri > zero else one) * inverse
-            of_beta, along = zero, zero
+            of_beta, back = zero, zero
             if i < rows and ri > zero:
                 of_beta = own * (_dot(g, i * d, h, i * d, d) - facts[i, _SLOPE])
             for q in range(offsets[i], offsets[i + _ONE]):
                 t = q - start
                 of_beta += pull[t]
-                along += cosines[t]
-                both[t] *= facts[U(columns[q]), _INVERSE_NORM] if both[t] != zero else zero
+                back += along[t]
             dbeta[i] = of_beta
-            along *= -ri
             for k in range(U(0), d, _LANES):
-                state = scale(along, load(h, i * d + k))
+                # Two sums, so that neither waits for the other's additions.
+                turned = scale(-ri * back, load(h, i * d + k))
+                valued = splat(zero)
                 if i < rows:
-                    state = fma(own, load(g, i * d + k), state)
+                    valued = scale(own, load(g, i * d + k))
                 for q in range(offsets[i], offsets[i + _ONE]):
                     j, t = U(columns[q]), q - start
-                    if i < rows or j < rows:
-                        state = fma(both[t], load(h, j * d + k), state)
+                    turned = fma(both[t], load(h, j * d + k), turned)
                     if j < rows:
-                        state = fma(given[t], load(g, j * d + k), state)
-                store(dh, i * d + k, state)
+                        valued = fma(given[t], load(g, j * d + k), valued)
+                store(dh, i * d + k, fma(one, turned, valued))
         begin = end
 
 
@@ -230,12 +227,22 @@ def _forward_units(
 
 
 @compiled
+def _sum(parts: Any, order: Any) -> Any:
+    """The sum of the rows' parts, in the given order and in double precision."""
+    sum_in_order = 0.0
+    for i in order:
+        sum_in_order += parts[i]
+    return sum_in_order
+
+
+@compiled
 def _backward_units(
     offsets: Any, columns: Any, receivers: Any, h: Any, g: Any, o: Any, n: Any, d: Any, rows: Any,
-    beta: Any, facts: Any, longest: Any, dh: Any, dbeta: Any, pieces: Any, first: Any, last: Any,
+    beta: Any, facts: Any, longest: Any, dh: Any, parts: Any, order: Any, dbeta: Any, pieces: Any,
+    first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last, as in the forward pass."""
-    buffers = np.empty((5, max(_BLOCK, longest)), h.dtype)
+    buffers = np.empty((6, max(_BLOCK, longest)), h.dtype)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)
@@ -244,68 +251,77 @@ def _backward_units(
         if d == LANES:  # the common width, as a constant
             _backward_rows(
                 offsets, columns, receivers, h[r], g[r], U(rows), _LANES, beta[r], facts[r],
-                buffers, dh[r], dbeta[r], begin, end,
+                buffers, dh[r], parts[r], begin, end,
             )  # fmt: skip
         else:
             _backward_rows(
                 offsets, columns, receivers, h[r], g[r], U(rows), U(d), beta[r], facts[r],
-                buffers, dh[r], dbeta[r], begin, end,
+                buffers, dh[r], parts[r], begin, end,
             )  # fmt: skip
-
-
-@compiled
-def _sums(values: Any, order: Any, out: Any) -> None:
-    """The sum of each row of `values`, in the given order and in double precision."""
-    for r in range(values.shape[0]):
-        sum_in_order = 0.0
-        for i in order:
-            if i < values.shape[1]:  # a pruned graph's later layers hold fewer rows
-                sum_in_order += values[r, i]
-        out[r] = sum_in_order
+        if pieces == 1:
+            dbeta[r] = _sum(parts[r], order)
 
 
 def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
     """The new states [R, rows, d], and per node the inverse norm and the inverse total."""
-    betas = beta.numpy()
-    if betas.min() < _LOWEST_BETA:
-        return reference.forward(graph, h, beta, rows)
-    lines, d = as_lines(h)
+    betas = beta.detach().numpy()
+    source, d = as_lines(h)
     replicas, n, width = h.shape
     saved = torch.empty(replicas, n, _FACTS, dtype=h.dtype)
-    out = torch.empty(replicas, rows * d, dtype=h.dtype)
-    facts, source, pieces = saved.numpy(), lines.numpy(), pieces_of(replicas)
+    out = new_lines(replicas, rows, d, h.dtype)
+    facts, pieces = saved.numpy(), pieces_of(replicas)
     if pieces > 1:
         for r in range(replicas):
             _norms(source[r], n, U(d), facts[r])
+    used = graph.around(rows)
     arguments = (
-        *graph.arrays, source, n, d, rows, betas, facts, graph.longest_row, out.numpy(), pieces
+        *used.arrays, source, n, d, rows, betas, facts, used.longest_row, out.numpy(), pieces
     )  # fmt: skip
-    cost = replicas * (graph.edges + rows)
+    cost = replicas * (used.edges + rows)
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
-    return from_lines(out, rows, d, width), saved
+    states = from_lines(out, rows, d, width)
+    for r in _extreme(beta):
+        states[r] = reference.states(graph, h[r : r + 1], beta[r : r + 1], rows)[0]
+    return states, saved
+
+
+def _extreme(beta: Tensor) -> list[int]:
+    """The replicas for which the constant shift does not do; the reference computes them."""
+    return [r for r, value in enumerate(beta.tolist()) if value < _LOWEST_BETA]
 
 
 def backward(
     graph: Graph, h: Tensor, beta: Tensor, out: Tensor, saved: Tensor, gradient: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients at `h` [R, n, d] and at `beta` [R]."""
-    if saved.numel() == 0:
-        return reference.backward(graph, h, beta, out, saved, gradient)
     replicas, n, width = h.shape
     rows, pieces = out.shape[1], pieces_of(replicas)
-    (lines, d), (results, _), (pulls, _) = as_lines(h), as_lines(out), as_lines(gradient)
-    # `saved` may be needed again by a second backward pass; only its slopes are written here.
-    facts, g, o = saved.numpy(), pulls.numpy(), results.numpy()
-    dh, dbeta = torch.empty_like(lines), torch.empty(replicas, n, dtype=h.dtype)
+    (source, d), (o, _), (g, _) = as_lines(h), as_lines(out), as_lines(gradient)
+    # A second backward pass may need `saved` again: only slopes are written into it here, and
+    # the totals of rows that have none.
+    facts = saved.numpy()
+    dh, dbeta = new_lines(replicas, n, d, h.dtype), torch.empty(replicas, dtype=h.dtype)
+    parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
         for r in range(replicas):
             _slopes(g[r], o[r], rows, n, U(d), facts[r])
-    parts = dbeta.numpy()
+    used = graph.around(rows)
+    reached = used.nodes  # rows of `h` beyond them have no part in the output
+    if reached < n:
+        dh.view(replicas, n, d)[:, reached:] = 0
     arguments = (
-        *graph.arrays, lines.numpy(), g, o, n, d, rows, beta.numpy(), facts, graph.longest_row,
-        dh.numpy(), parts, pieces,
+        *used.arrays, source, g, o, reached, d, rows, beta.detach().numpy(), facts,
+        used.longest_row, dh.numpy(), parts, used.summation_order, dbeta.numpy(), pieces,
     )  # fmt: skip
-    run_in_pieces(_backward_units, arguments, replicas * pieces, 2 * replicas * (graph.edges + n))
-    sums = torch.empty_like(beta)
-    _sums(parts, graph.summation_order, sums.numpy())
-    return from_lines(dh, n, d, width), sums
+    cost = 2 * replicas * (used.edges + reached)
+    run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
+    if pieces > 1:
+        for r in range(replicas):
+            dbeta[r] = _sum(parts[r], used.summation_order)
+    slopes = from_lines(dh, n, d, width)
+    for r in _extreme(beta):
+        own = slice(r, r + 1)
+        slopes[own], dbeta[own] = reference.backward(
+            graph, h[own], beta[own], out[own], saved[own], gradient[own]
+        )
+    return slopes, dbeta

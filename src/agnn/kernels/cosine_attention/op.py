@@ -27,7 +27,7 @@ class _CosineAttention(torch.autograd.Function):
     def forward(
         ctx: Any, h: Tensor, beta: Tensor, graph: Graph, rows: int, backend: ModuleType
     ) -> Tensor:
-        out, saved = backend.forward(graph, h.detach(), beta.detach(), rows)
+        out, saved = backend.forward(graph, h, beta, rows)
         ctx.save_for_backward(h, beta, out, saved)
         ctx.graph, ctx.backend = graph, backend
         result: Tensor = out
@@ -36,9 +36,7 @@ class _CosineAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         h, beta, out, saved = ctx.saved_tensors
-        dh, dbeta = ctx.backend.backward(
-            ctx.graph, h.detach(), beta.detach(), out, saved, gradients[0]
-        )
+        dh, dbeta = ctx.backend.backward(ctx.graph, h, beta, out, saved, gradients[0])
         return dh, dbeta, None, None, None
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from agnn.kernels.dropout.stream import DropoutAt
 
 U32 = np.uint32
+# Keys, thresholds and scales where nothing is dropped: compiled code wants the arguments anyway.
+KEEP_ALL = (np.zeros((1, 2), np.uint32), np.zeros(1, np.uint32), np.ones(1))
 
 
 @inlined

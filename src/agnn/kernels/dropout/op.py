@@ -19,18 +19,18 @@ class _Dropout(torch.autograd.Function):
         ctx: Any, h: Tensor, row_ids: Tensor, drop: DropoutAt, backend: ModuleType
     ) -> Tensor:
         ctx.row_ids, ctx.drop, ctx.backend = row_ids, drop, backend
+        # Kept for its version: a backward pass in another epoch would draw other numbers.
+        ctx.save_for_backward(drop.epoch)
         result: Tensor = backend.forward(h, row_ids, drop)
         return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        (gradient,) = gradients
-        return ctx.backend.backward(gradient, ctx.row_ids, ctx.drop), None, None, None
+        _ = ctx.saved_tensors
+        return ctx.backend.backward(gradients[0], ctx.row_ids, ctx.drop), None, None, None
 
 
-def dropout(
-    h: Tensor, row_ids: Tensor, drop: DropoutAt | None, *, backend: str = "auto"
-) -> Tensor:
+def dropout(h: Tensor, row_ids: Tensor, drop: DropoutAt | None, *, backend: str = "auto") -> Tensor:
     """`h` [R, n, d] with entries set to zero at each replica's rate and the rest scaled up.
 
     `row_ids` [n] are the rows' labels in the whole graph, by which the random numbers are drawn.

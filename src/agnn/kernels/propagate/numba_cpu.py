@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from agnn.graph import Propagation
-from agnn.kernels.lines import as_lines, from_lines
+from agnn.kernels.lines import as_lines, from_lines, new_lines
 from agnn.kernels.simd import LANES, compiled, fma, load, scale, splat, store
 from agnn.kernels.threads import pieces_of, run_in_pieces
 
@@ -51,10 +50,10 @@ def _units(
 def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:
     lines, d = as_lines(h)
     replicas, pieces = h.shape[0], pieces_of(h.shape[0])
-    out = torch.empty(replicas, rows * d, dtype=h.dtype)
+    out = new_lines(replicas, rows, d, h.dtype)
     arguments = (
         *propagation.graph.arrays[:2], weights.numpy(), propagation.loop_weights.numpy(),
-        lines.numpy(), h.shape[1], d, out.numpy(), rows, pieces,
+        lines, h.shape[1], d, out.numpy(), rows, pieces,
     )  # fmt: skip
     cost = replicas * (propagation.graph.edges + rows) // 2
     run_in_pieces(_units, arguments, replicas * pieces, cost)

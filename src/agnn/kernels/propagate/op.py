@@ -20,7 +20,7 @@ class _Propagate(torch.autograd.Function):
         ctx: Any, h: Tensor, propagation: Propagation, rows: int, backend: ModuleType
     ) -> Tensor:
         ctx.propagation, ctx.n, ctx.backend = propagation, h.shape[1], backend
-        result: Tensor = backend.forward(propagation, h.detach(), rows)
+        result: Tensor = backend.forward(propagation, h, rows)
         return result
 
     @staticmethod

@@ -29,9 +29,7 @@ class _SparseLinear(torch.autograd.Function):
         if drop is not None:
             # Kept for its version: a backward pass in another epoch would draw other numbers.
             ctx.save_for_backward(drop.epoch)
-        result: Tensor = backend.forward(
-            x, weight.detach(), None if bias is None else bias.detach(), drop
-        )
+        result: Tensor = backend.forward(x, weight, bias, drop)
         return result
 
     @staticmethod

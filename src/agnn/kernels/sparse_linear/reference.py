@@ -32,9 +32,7 @@ def forward(
     return out if bias is None else out + bias[:, None]
 
 
-def backward(
-    x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None
-) -> tuple[Tensor, Tensor]:
+def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
     """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
     replicas, _, d = gradient.shape
     terms = _entries(x, replicas, drop)[..., None] * gradient[:, x.row_of_entry]

@@ -1,0 +1,60 @@
+"""What agnn does in each case, through the functions that its users call."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from agnn.data import NodeData, load_dataset
+from agnn.graph import FeatureMatrix, Graph
+from agnn.kernels import cosine_attention
+from agnn.methods import AGNN, NetworkMethod
+
+# The state inside `agnn.training.train`, which itself runs whole trainings only.
+from agnn.training.loop import _Run
+
+if TYPE_CHECKING:
+    from benchmarks.timing import Action
+
+
+def layer(graph: Graph, h: Tensor, gradient: Tensor) -> Action:
+    """One attention layer forward and backward, to h and beta; h and gradient [n, d]."""
+    states = h[None].clone().requires_grad_()  # [1, n, d]
+    beta = torch.ones(1, requires_grad=True)
+
+    def forward_and_backward() -> None:
+        out = cosine_attention(graph, states, beta)
+        torch.autograd.grad(out, (states, beta), gradient[None])
+
+    return forward_and_backward
+
+
+def preset(dataset: str) -> AGNN:
+    """The paper's AGNN for the dataset's fixed split."""
+    return AGNN.preset("fixed", dataset)
+
+
+def training_run(method: NetworkMethod, data: NodeData, replicas: int = 1) -> _Run:
+    """A training run on the fixed split, before its first step."""
+    seeds = range(replicas)
+    graph = Graph.from_edges(data.edges, data.nodes)
+    features = FeatureMatrix.from_scipy(data.normalised_features())
+    model = method.build(features.width, data.classes, seeds, "auto")
+    splits = [data.split("fixed")] * replicas
+    return _Run(model, features, graph, data.labels, splits, method.recipe(), seeds)
+
+
+def step(dataset: str) -> Action:
+    """One training step: forward with dropout, loss, backward, Adam."""
+    return training_run(preset(dataset), load_dataset(dataset)).step
+
+
+def epoch(dataset: str, replicas: int) -> Action:
+    """One epoch of all replicas: a training step, validation, the choice of the weights."""
+    method = preset(dataset)
+    run = training_run(method, load_dataset(dataset), replicas)
+    numbers = cycle(range(method.epochs))  # the run's history has no room for more
+    return lambda: run.epoch(next(numbers))

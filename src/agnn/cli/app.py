@@ -1,0 +1,59 @@
+"""The program `agnn`: its verbs, and what a user sees when something goes wrong."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agnn import __version__
+from agnn.cli.datasets import datasets
+from agnn.cli.demo import demo
+from agnn.cli.doctor import doctor
+from agnn.cli.failures import INTERRUPTED, one_line
+from agnn.cli.methods import methods
+from agnn.cli.train import train
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+for verb in (demo, train, datasets, methods, doctor):
+    app.command()(verb)
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"agnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _program(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Attention-based graph neural networks: a graph, a few labels, answers with reasons."""
+    del version
+    if context.invoked_subcommand is None:
+        context.get_help()  # writes it, too
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program on `arguments` (by default the process's own); gives back the exit code."""
+    program = typer.main.get_command(app)
+    try:
+        code = program.main(args=arguments, prog_name="agnn", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        message = one_line(error)
+        if message is None:
+            raise
+        sys.stderr.write(f"error: {message}\n")
+        return 2
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,105 @@
+"""`agnn demo`: AGNN on Cora from the data to a page, in one command."""
+
+import json as json_text
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agnn.cli.console import plain, screen, write_json
+from agnn.cli.options import Epochs, Json, Quiet, Replicas, Seed, Threads
+from agnn.cli.progress import training_progress
+from agnn.cli.record import run_record, run_table
+from agnn.cli.threads import use_threads
+from agnn.cli.tuning import tuned_method
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from rich.table import Table
+
+    from agnn.evaluation import Run
+
+_DATASET, _SPLIT = "cora", "fixed"
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder for the page; an earlier demo there is replaced.")
+    ] = Path("demo"),
+    replicas: Replicas = 10,
+    seed: Seed = 0,
+    epochs: Epochs = None,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train AGNN on Cora, explain what it attends to, and write figures and a page."""
+    from agnn.data import load_dataset
+    from agnn.evaluation import evaluate, replica_seeds
+    from agnn.explanation import layer_relevances
+    from agnn.report import check_demo_folder
+
+    seeds = replica_seeds(seed, replicas)
+    use_threads(threads)
+    check_demo_folder(out)
+    method = tuned_method("agnn", _SPLIT, _DATASET, {"epochs": epochs})
+    label = f"Training {method.title} on {_DATASET}"
+    with training_progress(label, is_quiet=quiet) as progress:
+        run = evaluate(method, load_dataset(_DATASET), _SPLIT, seeds, progress=progress)
+    relevance = layer_relevances(run.outcome.model, run.data)[-1].numpy()
+    changed = {"--replicas": replicas, "--seed": seed, "--epochs": epochs}
+    words = [f"{name} {value}" for name, value in changed.items() if value is not None]
+    command = " ".join(["agnn demo", *words, "--out", shlex.quote(str(out))])
+    record = run_record(run, out) | {
+        "relevance": {
+            "layer": len(run.betas[0]) if run.betas else 0,
+            "class_names": list(run.data.class_names),
+            "values": relevance.tolist(),
+        },
+    }
+    _write(run, relevance, record, command, out)
+    if json:
+        write_json(record)
+        return
+    console = screen()
+    console.print(f"{method.title} on {_DATASET}, split {_SPLIT}", style="bold")
+    console.print(run_table(run))
+    console.print("\nRelevance of the last layer, from column to row (0: an even share)")
+    console.print(_relevance_table(run.data.class_names, relevance))
+    console.print(f"\nThe page, with figures: {out / 'index.html'}", soft_wrap=True)
+
+
+def _write(
+    run: "Run", relevance: "NDArray[np.float64]", record: dict[str, Any], command: str, out: Path
+) -> None:
+    """The page, its figures, the result as JSON and the run, all of it or nothing."""
+    from agnn.evaluation import save_run
+    from agnn.report import PageFigure, demo_figures, demo_folder, demo_page, png, svg
+
+    with demo_folder(out) as draft:
+        figures = []
+        for name, (figure, caption) in demo_figures(run, relevance).items():
+            figures.append(PageFigure(svg(figure), caption))
+            (draft / f"{name}.svg").write_text(figures[-1].svg, encoding="utf-8")
+            (draft / f"{name}.png").write_bytes(png(figure))
+        page = demo_page(run, relevance, figures, command)
+        (draft / "index.html").write_text(page, encoding="utf-8")
+        result = json_text.dumps(plain(record), indent=2)
+        (draft / "result.json").write_text(result + "\n", encoding="utf-8")
+        save_run(run, draft / "run")
+
+
+def _relevance_table(class_names: tuple[str, ...], relevance: "NDArray[np.float64]") -> "Table":
+    """Rows by name and number, columns by number: it fits 80 characters."""
+    from rich.table import Table
+
+    from agnn.report.numbers import signed
+
+    table = Table("", box=None, header_style="dim", padding=(0, 1, 0, 0))
+    for number, _ in enumerate(class_names, 1):
+        table.add_column(str(number), justify="right")
+    for number, (name, row) in enumerate(zip(class_names, relevance.tolist(), strict=True), 1):
+        table.add_row(f"{number} {name}", *map(signed, row))
+    return table

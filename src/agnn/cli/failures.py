@@ -1,0 +1,41 @@
+"""What went wrong, as one line for the user; a fault of the program itself has none."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import typer
+
+from agnn.errors import AgnnError
+
+INTERRUPTED: Final = 130  # 128 and the number of the signal, as shells have it
+
+# typer carries its own copy of click; what it exports leads to the base of all usage errors.
+_UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]
+
+
+def one_line(error: Exception) -> str | None:
+    """The message for a mistake or a machine that lacks something; None for any other error."""
+    message = _message(error)
+    return None if message is None else " ".join(message.splitlines())
+
+
+def _message(error: Any) -> str | None:
+    if isinstance(error, AgnnError):
+        return str(error)
+    if isinstance(error, _UsageError):
+        return _usage(error)
+    if isinstance(error, OSError):
+        where = f" '{error.filename}'" if error.filename else ""
+        return f"cannot read or write{where}: {error.strerror or error}."
+    # torch reports a failed allocation on the CPU as a plain RuntimeError.
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return "not enough memory for this run; try fewer --replicas or a smaller --hidden."
+    return None
+
+
+def _usage(error: Any) -> str:
+    message = error.format_message().rstrip(".")
+    command = "agnn" if error.ctx is None else error.ctx.command_path
+    end = "" if message.endswith("?") else "."
+    return f"{message[:1].lower()}{message[1:]}{end} See `{command} --help`."

@@ -1,0 +1,100 @@
+"""A run as the program tells it: to machines as JSON, to people as a short table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from agnn.evaluation import Run
+
+_OPTIMISTIC: Final = (
+    "the epoch was chosen on the evaluated fold, which is the paper's protocol and optimistic"
+)
+
+
+def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
+    """What `--json` prints: the result and all that it depends on.
+
+    `seeds`, `betas` and `selected_epochs` have one entry a trained replica; with k folds these
+    are k for each value of `accuracy`.
+    """
+    record = {
+        "dataset": run.data.name,
+        "method": run.method.name,
+        "split": run.split_spec,
+        "accuracy": run.accuracy.to_dict(),
+        "betas": run.betas,
+        "selected_epochs": run.selected_epochs,
+        "seconds": run.seconds,
+        "seconds_per_replica_epoch": run.seconds_per_replica_epoch,
+        "device": run.device,
+        "backend": run.backend,
+        "seeds": list(run.seeds),
+        "versions": run.versions,
+        "hyper_parameters": asdict(run.method),
+    }
+    if out is not None:
+        record["out"] = str(out)
+    if note(run) is not None:
+        record["note"] = note(run)
+    return record
+
+
+def note(run: Run) -> str | None:
+    """What a reader of the accuracy must know; None where it is what it seems."""
+    return _OPTIMISTIC if getattr(run.method, "watched", None) == "test" else None
+
+
+def run_table(run: Run, out: Path | None = None) -> Table:
+    """The result in a few lines."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    rows: list[tuple[str, Text | str | None]] = [
+        ("test accuracy", Text(accuracy_words(run), style="bold")),
+        *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
+        ("time", _time_words(run)),
+        ("computed on", f"{run.device}, backend {run.backend}"),
+        ("note", note(run)),
+        ("written to", None if out is None else str(out)),
+    ]
+    for name, words in rows:
+        if words is not None:
+            table.add_row(name, words)
+    return table
+
+
+def accuracy_words(run: Run) -> str:
+    """Mean, standard error, n and deviation in words."""
+    accuracy, folds = run.accuracy, len(run.seeds) // run.accuracy.n
+    repeated = "replica" if folds == 1 else "trial"
+    of_folds = "" if folds == 1 else f" of {folds} folds"
+    if accuracy.standard_error is None:
+        return f"{accuracy.mean:.2f} % (one {repeated}{of_folds})"
+    return (
+        f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (standard error; n = {accuracy.n} "
+        f"{repeated}s{of_folds}, deviation {accuracy.deviation:.2f})"
+    )
+
+
+def beta_words(run: Run) -> list[str]:
+    """Each layer's beta over the replicas: mean, lowest and highest."""
+    from agnn.evaluation import Summary
+    from agnn.report.numbers import spread
+
+    return [spread(Summary(column)) for column in zip(*(run.betas or []), strict=True)]
+
+
+def _time_words(run: Run) -> str:
+    each = run.seconds_per_replica_epoch
+    if each is None:
+        return f"{run.seconds:.1f} s"
+    return f"{run.seconds:.1f} s, {1e3 * each:.2f} ms for each replica and epoch"

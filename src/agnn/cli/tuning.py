@@ -1,0 +1,41 @@
+"""The method that a user asks for, with the hyper-parameters that they set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from agnn.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agnn.methods import Method
+
+
+def tuned_method(name: str, split: str, dataset: str, changes: Mapping[str, Any]) -> Method:
+    """The preset for this split and dataset, with the `changes` that are not None."""
+    from agnn.evaluation import preset_method
+
+    method = preset_method(name, split, dataset.lower())
+    wanted = {field: value for field, value in changes.items() if value is not None}
+    known = {field.name for field in fields(method)}
+    for field in wanted:
+        if field not in known:
+            takes = ", ".join(_option(each) for each in changes if each in known)
+            raise InputError(f"{method.name} has no {_option(field)}; it takes {takes}.")
+        _check_number(_option(field), wanted[field])
+    return method.with_fields(**wanted)
+
+
+def _check_number(option: str, value: float) -> None:
+    """Raise for a count below 1 and for what is no number; the method checks the rest."""
+    if isinstance(value, int) and value < 1:
+        raise InputError(f"{option} must be at least 1; got {value}.")
+    if not math.isfinite(value):
+        raise InputError(f"{option} must be a finite number; got {value}.")
+
+
+def _option(field: str) -> str:
+    return "--" + field.replace("_", "-")

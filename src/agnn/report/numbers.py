@@ -1,0 +1,27 @@
+"""Numbers as the reports write them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agnn.evaluation import Summary
+
+NOTHING = "\N{EN DASH}"
+
+
+def signed(value: float) -> str:
+    """Two places and a sign, with the minus of print; a zero has none, and NaN is a dash."""
+    if math.isnan(value):
+        return NOTHING
+    text = f"{value:+.2f}"
+    return "0.00" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
+
+
+def spread(summary: Summary) -> str:
+    """A mean with the lowest and highest value; the mean alone where all are the same."""
+    lowest, highest = min(summary.values), max(summary.values)
+    if lowest == highest:
+        return f"{summary.mean:.2f}"
+    return f"{summary.mean:.2f} ({lowest:.2f} to {highest:.2f})"

@@ -1,0 +1,199 @@
+"""Every mistake gets one clear line, exit code 2, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_raw_folder import KNOWN, raw_parts, write_raw
+from scipy import sparse
+
+
+def tree(folder: Path) -> list[str]:
+    return sorted(str(path) for path in folder.rglob("*"))
+
+
+def refused(agnn: Any, here: Path, line: str) -> str:
+    """The message without its `error: `, after all that holds for every mistake."""
+    before = tree(here)
+    answer = agnn(line)
+    assert answer.code == 2, answer
+    assert answer.out == ""
+    assert answer.err.startswith("error: ")
+    assert answer.err.count("\n") == 1
+    assert answer.err.endswith("\n")
+    assert tree(here) == before
+    message: str = answer.err.removeprefix("error: ").rstrip()
+    return message
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("coora", "unknown dataset 'coora'; did you mean 'cora'?"),
+        ("cora --name x", "--name goes with a folder"),
+        ("no/such/folder", "'no/such/folder' is not a folder; give a folder of files ind.NAME.*"),
+        ("cora --method agn", "unknown method 'agn'; did you mean 'agnn'?"),
+        ("cora --split fixd", "unknown split 'fixd'; did you mean 'fixed'?"),
+        ("cora --split none.json", "cannot read split 'none.json': No such file"),
+        ("cora --split 1-fold", "`folds` must be from 2"),
+        ("cora --replicas 0", "`replicas` must be at least 1; got 0."),
+        ("cora --replicas many", "'--replicas': Input should be a valid integer"),
+        ("cora --seed -1", "`seed` must not be negative; got -1."),
+        ("cora --epochs 0", "--epochs must be at least 1; got 0."),
+        ("cora --layers 0", "--layers must be at least 1; got 0."),
+        ("cora --method gcn --hidden 0", "--hidden must be at least 1; got 0."),
+        ("cora --dropout 1.0", "`dropout` must be at least 0 and below 1; got 1.0."),
+        ("cora --dropout -0.1", "`dropout` must not be negative; got -0.1."),
+        ("cora --learning-rate nan", "--learning-rate must be a finite number; got nan."),
+        ("cora --weight-decay inf", "--weight-decay must be a finite number; got inf."),
+        ("cora --method gcn --layers 3", "gcn has no --layers; it takes --epochs, --hidden"),
+        ("cora --device gpu", "unknown device 'gpu'"),
+        ("cora --backend numbaa", "unknown backend 'numbaa'; did you mean 'numba'?"),
+        ("cora --threads 0", "`threads` must be from 1 to 1024; got 0."),
+        ("cora --epoch 3", "no such option: --epoch"),
+        ("cora pubmed", "unexpected extra argument"),
+        ("", "missing argument 'dataset'"),
+    ],
+)
+def test_a_wrong_argument_is_named(agnn: Any, here: Path, options: str, said: str) -> None:
+    assert said in refused(agnn, here, f"train {options}")
+
+
+def test_json_leaves_standard_output_empty_on_a_mistake(agnn: Any, here: Path) -> None:
+    assert "unknown dataset" in refused(agnn, here, "train coora --json")
+
+
+def test_an_unknown_verb_offers_the_nearest(agnn: Any, here: Path) -> None:
+    assert refused(agnn, here, "trian cora").startswith("no such command 'trian'. Did you mean")
+
+
+def test_cuda_is_refused_where_there_is_none(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    message = refused(agnn, here, "train cora --device cuda")
+    assert message.startswith("device 'cuda' is not there")
+    assert message.endswith("Use --device cpu.")
+
+
+def test_a_backend_that_is_not_there_is_refused_with_the_reason(agnn: Any, here: Path) -> None:
+    from agnn.kernels import obstacle
+
+    if obstacle("triton") is None:
+        pytest.skip("triton runs here")
+    assert "backend 'triton' cannot run: " in refused(agnn, here, "train cora --backend triton")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"test": [1, 3]}, "node 1 is in both `train` and `test`"),
+        ({"test": [2708]}, "`test` names node 2708, which is not there: 'cora' has 2708 nodes"),
+        ({"test": [-1]}, "`test` names node -1; node indices start at 0."),
+        ({"test": [3, 3]}, "`test` names node 3 more than once."),
+        ({"test": [2.5]}, "whole numbers"),
+        ({"test": []}, "the split in 'bad.json' has no test nodes"),
+        ({"validation": []}, "has no validation nodes"),
+        ({"format": "other"}, "must have 'format': 'agnn-split-1'"),
+    ],
+)
+def test_a_bad_split_file_is_refused(
+    agnn: Any, here: Path, parts: dict[str, Any], said: str
+) -> None:
+    good = {"format": "agnn-split-1", "name": "mine", "seed": None}
+    lists = {"train": [0, 1], "validation": [2], "test": [3]}
+    (here / "bad.json").write_text(json.dumps({**good, **lists, **parts}))
+    assert said in refused(agnn, here, "train cora --split bad.json --epochs 1 --replicas 1")
+
+
+def with_entry(value: float) -> dict[str, Any]:
+    """Raw parts in which one feature of a known node that is not trained on has this value."""
+    dense = raw_parts()["allx"].toarray()
+    dense[KNOWN - 1, 3] = value
+    return {"allx": sparse.csr_matrix(dense)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"graph": pickle.dumps(raw_parts()["graph"])[:60]}, "ind.ring.graph'"),
+        (with_entry(np.nan), "`features` must be finite"),
+        ({"ty": 2 * raw_parts()["ty"]}, "one-hot"),
+        ({"graph": raw_parts()["graph"] | {0: [99]}}, "ends at a node that is not there"),
+        ({"test.index": b"24\n"}, "test.index must name"),
+        ({"x": pickle.dumps(os.getcwd)}, "getcwd"),
+    ],
+    ids=["cut short", "NaN", "label out of range", "edge to nowhere", "test index", "global"],
+)
+def test_damaged_raw_files_are_refused(
+    agnn: Any, here: Path, changes: dict[str, Any], said: str
+) -> None:
+    write_raw(here / "raw", **changes)
+    assert said in refused(agnn, here, "train raw")
+
+
+def test_a_raw_file_with_another_hash_is_refused(agnn: Any, here: Path, raw: Path) -> None:
+    (raw / "SHA256SUMS").write_text(f"{'0' * 64}  ind.ring.tx\n")
+    message = refused(agnn, here, "train raw")
+    assert "ind.ring.tx' has SHA-256 " in message
+    assert message.endswith(f"expected {'0' * 64}; fetch it again.")
+
+
+def test_a_folder_of_several_datasets_needs_a_name(agnn: Any, here: Path, raw: Path) -> None:
+    write_raw(raw, "other")
+    assert refused(agnn, here, "train raw") == "'raw' holds other, ring; choose one with --name."
+    assert "ind.third.x'" in refused(agnn, here, "train raw --name third")
+    assert agnn("train raw --name other --epochs 1 --replicas 1 --quiet").code == 0
+
+
+def test_a_folder_without_raw_files_says_what_is_expected(agnn: Any, here: Path) -> None:
+    (here / "empty").mkdir()
+    assert "'empty' holds no raw Planetoid files: ind.NAME.graph" in refused(
+        agnn, here, "train empty"
+    )
+
+
+@pytest.mark.parametrize("verb", ["train cora", "demo"])
+def test_an_output_folder_is_checked_before_the_work(
+    agnn: Any, here: Path, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("trained before the folder was checked")
+
+    monkeypatch.setattr("agnn.evaluation.evaluate", never)
+    (here / "there").mkdir()
+    (here / "file").write_text("")
+    assert "'there' exists" in refused(agnn, here, f"{verb} --out there")
+    assert "'file' exists" in refused(agnn, here, f"{verb} --out file")
+    assert "cannot be made" in refused(agnn, here, f"{verb} --out file/below")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert "not writable" in refused(agnn, here, f"{verb} --out new")
+
+
+@pytest.mark.usefixtures("raw")
+def test_a_full_disk_is_one_line_and_leaves_no_folder(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "weights")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    message = refused(agnn, here, "train raw --epochs 1 --replicas 1 --out run --quiet")
+    assert message == "cannot read or write 'weights': No space left on device."
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("you: can't allocate memory")])
+def test_too_little_memory_is_one_line(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("agnn.evaluation.evaluate", fail)
+    assert "try fewer --replicas" in refused(agnn, here, "train cora")

@@ -1,0 +1,82 @@
+"""The program as a whole: help, version, interruption, and faults of its own."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import agnn as package
+from agnn.cli.train import train
+
+
+def test_version_is_the_package_s(agnn: Any) -> None:
+    assert agnn("--version") == (0, f"agnn {package.__version__}\n", "")
+
+
+@pytest.mark.parametrize("line", ["", "--help", "-h"])
+def test_help_names_every_verb(agnn: Any, line: str) -> None:
+    answer = agnn(line)
+    assert answer.code == 0
+    for verb in ("demo", "train", "datasets", "methods", "doctor"):
+        assert f" {verb} " in answer.out
+
+
+def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    answer = agnn("train --help")
+    names = inspect.signature(train).parameters.keys() - {"dataset"}
+    assert len(names) > 15
+    for name in names:
+        assert f"--{name.replace('_', '-')}" in answer.out
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    heavy = ["torch", "numpy", "scipy", "matplotlib", "numba", "jinja2"]
+    program = (
+        "import sys; from agnn.cli import main; main(['--help']); main(['--version']);"
+        f"sys.exit(str([name for name in {heavy} if name in sys.modules] or ''))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)  # noqa: S603
+    assert done.stderr.strip() == ""
+    assert "agnn " in done.stdout
+
+
+def test_the_installed_program_exits_with_the_code_of_main(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("agnn")
+    done = subprocess.run(  # noqa: S603
+        [program, "train", "coora", "--json"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "error: unknown dataset 'coora'; did you mean 'cora'?\n"
+
+
+@pytest.mark.usefixtures("raw")
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, typer.Abort])
+def test_an_interrupted_run_exits_130_and_leaves_nothing(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise interruption
+
+    monkeypatch.setattr("safetensors.torch.save_file", interrupt)
+    answer = agnn("train raw --epochs 1 --replicas 1 --out run --quiet")
+    assert (answer.code, answer.out, answer.err) == (130, "", "")
+    assert [path.name for path in here.iterdir()] == ["raw"]
+
+
+def test_a_fault_of_the_program_is_not_passed_off_as_the_user_s(
+    agnn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("agnn.evaluation.evaluate", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        agnn("train cora")

@@ -1,0 +1,153 @@
+"""`agnn train`: what it prints, what it writes and what it takes from its options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from agnn import NodeData, load_run
+from agnn.evaluation import evaluate, preset_method
+
+KEYS = {
+    "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
+    "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "hyper_parameters",
+}  # fmt: skip
+SHORT = "--epochs 5 --replicas 2 --json --quiet"
+
+
+def record(answer: Any) -> dict[str, Any]:
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.count("\n") == 1, "one line, one object"
+    found: dict[str, Any] = json.loads(answer.out)
+    return found
+
+
+def test_json_is_one_object_with_every_promised_key(agnn: Any) -> None:
+    found = record(agnn(f"train cora {SHORT}"))
+    assert set(found) == KEYS
+    assert set(found["accuracy"]) == {"mean", "standard_error", "deviation", "n", "values"}
+    assert (found["dataset"], found["method"], found["split"]) == ("cora", "agnn", "fixed")
+    assert len(found["accuracy"]["values"]) == found["accuracy"]["n"] == 2
+    assert all(0 < value <= 100 for value in found["accuracy"]["values"])
+    assert [len(betas) for betas in found["betas"]] == [2, 2]
+    assert all(1 <= epoch <= 5 for epoch in found["selected_epochs"])
+    assert found["seconds_per_replica_epoch"] == pytest.approx(found["seconds"] / 10)
+    assert (found["device"], found["seeds"]) == ("cpu", [0, 1])
+    assert {"python", "agnn", "torch"} <= set(found["versions"])
+
+
+def test_unset_hyper_parameters_come_from_the_preset_and_set_ones_do_not(agnn: Any) -> None:
+    found = record(agnn(f"train pubmed --layers 1 --hidden 3 {SHORT}"))["hyper_parameters"]
+    assert (found["layers"], found["hidden"], found["epochs"]) == (1, 3, 5)
+    assert (found["learning_rate"], found["weight_decay"]) == (0.008, 1e-3)
+
+
+@pytest.mark.usefixtures("raw")
+def test_replica_seeds_count_on_from_the_given_one(agnn: Any) -> None:
+    both = record(agnn(f"train raw --seed 7 {SHORT}"))
+    second = record(agnn("train raw --seed 8 --epochs 5 --replicas 1 --json --quiet"))
+    assert both["seeds"] == [7, 8]
+    assert second["betas"] == both["betas"][1:]
+    assert both["betas"][0] != both["betas"][1]
+
+
+@pytest.mark.usefixtures("raw")
+def test_a_method_without_betas_says_null(agnn: Any) -> None:
+    found = record(agnn(f"train raw --method gcn {SHORT}"))
+    assert found["betas"] is None
+    assert found["hyper_parameters"]["epochs"] == 5
+
+
+@pytest.mark.usefixtures("raw")
+def test_one_replica_has_no_standard_error(agnn: Any) -> None:
+    found = record(agnn("train raw --epochs 2 --replicas 1 --json --quiet"))
+    assert found["accuracy"]["standard_error"] is None
+    answer = agnn("train raw --epochs 2 --replicas 1 --quiet")
+    assert "(one replica)" in answer.out
+
+
+@pytest.mark.usefixtures("raw")
+def test_out_is_a_run_folder_that_loads_back(agnn: Any, here: Path) -> None:
+    found = record(agnn(f"train raw --out deep/run {SHORT}"))
+    saved = load_run(here / "deep" / "run")
+    assert found["out"] == str(Path("deep/run"))
+    assert saved.config["accuracy"] == found["accuracy"]
+    assert list(saved.seeds) == found["seeds"]
+    assert saved.model is not None
+    assert saved.model.betas.tolist() == found["betas"]
+
+
+@pytest.mark.usefixtures("raw")
+def test_folds_give_one_value_a_trial_and_a_warning(agnn: Any) -> None:
+    found = record(agnn(f"train raw --split 3-fold {SHORT}"))
+    assert found["accuracy"]["n"] == 2
+    assert len(found["seeds"]) == len(found["betas"]) == 6
+    assert "optimistic" in found["note"]
+    answer = agnn("train raw --split 3-fold --epochs 2 --replicas 2 --quiet")
+    assert "n = 2 trials of 3 folds" in answer.out
+    assert "optimistic" in answer.out
+
+
+def test_a_trial_is_the_mean_of_its_folds(toy: NodeData) -> None:
+    data = toy
+    method = preset_method("agnn", "4-fold", "toy").with_fields(epochs=4)
+    run = evaluate(method, data, "4-fold", (0, 1))
+    labels = torch.tensor(data.labels)
+    shares = [
+        float((scores.argmax(-1) == labels)[split.test.tolist()].double().mean())
+        for scores, split in zip(run.outcome.scores, run.splits, strict=True)
+    ]
+    means = [100 * sum(shares[:4]) / 4, 100 * sum(shares[4:]) / 4]
+    assert len({round(share, 6) for share in shares[:4]}) > 1, "folds that differ, or no test"
+    assert run.accuracy.values == pytest.approx(means)
+
+
+@pytest.mark.usefixtures("raw")
+def test_people_get_mean_error_betas_time_and_place(agnn: Any) -> None:
+    answer = agnn("train raw --epochs 5 --replicas 2 --out run --quiet")
+    assert answer.code == 0
+    for words in ("± ", "n = 2 replicas", "deviation", "beta, layer 4", "ms", "cpu", "run"):
+        assert words in answer.out
+    assert "note" not in answer.out
+
+
+@pytest.mark.usefixtures("raw")
+def test_progress_goes_to_standard_error_and_quiet_silences_it(agnn: Any) -> None:
+    line = "train raw --epochs 3 --replicas 1 --json"
+    told = agnn(line)
+    assert told.err == "Training AGNN on ring, up to 3 epochs\n"
+    assert json.loads(told.out)["dataset"] == "ring"
+    assert agnn(f"{line} --quiet").err == ""
+
+
+@pytest.mark.usefixtures("raw")
+def test_threads_are_torch_s(agnn: Any) -> None:
+    assert torch.get_num_threads() == 1
+    assert agnn("train raw --epochs 1 --replicas 1 --threads 2 --quiet").code == 0
+    assert torch.get_num_threads() == 2
+
+
+def test_a_bundled_name_wins_over_a_folder_of_that_name(agnn: Any, raw: Path) -> None:
+    raw.rename(raw.parent / "cora")
+    line = "--epochs 1 --replicas 1 --json --quiet"
+    assert record(agnn(f"train cora {line}"))["dataset"] == "cora"
+    assert record(agnn(f"train ./cora {line}"))["dataset"] == "ring"
+
+
+@pytest.mark.usefixtures("raw")
+def test_a_split_file_is_the_split(agnn: Any) -> None:
+    split = {"train": [0, 1], "validation": [2, 3], "test": [4]}
+    text = json.dumps({"format": "agnn-split-1", "name": "mine", "seed": None, **split})
+    Path("mine.json").write_text(text)
+    values = record(agnn(f"train raw --split mine.json {SHORT}"))["accuracy"]["values"]
+    assert set(values) <= {0.0, 100.0}, "one test node is right or wrong"
+
+
+@pytest.mark.usefixtures("raw")
+def test_numbers_that_are_not_finite_are_null_in_json(agnn: Any) -> None:
+    found = record(agnn(f"train raw --learning-rate 1e38 {SHORT}"))
+    assert any(beta is None for betas in found["betas"] for beta in betas)

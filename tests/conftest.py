@@ -1,0 +1,58 @@
+"""What tests of several rooms share: a toy dataset, and Cora as the kernels read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from agnn.data import NodeData, Split, load_dataset, uniform_split
+from agnn.graph import FeatureMatrix, Graph
+
+
+@pytest.fixture(scope="session")
+def cora() -> NodeData:
+    return load_dataset("cora")
+
+
+@pytest.fixture(scope="session")
+def cora_graph(cora: NodeData) -> Graph:
+    return Graph.from_edges(cora.edges, cora.nodes)
+
+
+@pytest.fixture(scope="session")
+def cora_features(cora: NodeData) -> FeatureMatrix:
+    return FeatureMatrix.from_scipy(cora.normalised_features())
+
+
+def toy_data(seed: int = 0, nodes: int = 120) -> NodeData:
+    """Three classes, neighbours mostly alike; 0 to 4 are isolated, 3 to 7 without features."""
+    source = np.random.default_rng(seed)
+    labels = source.integers(3, size=nodes)
+    features = source.random((nodes, 30)) * (source.random((nodes, 30)) < 0.15)
+    features[np.arange(nodes), 10 * labels + source.integers(10, size=nodes)] += 1.0
+    features[3:8] = 0.0
+    i, j = source.integers(5, nodes, size=(2, 3 * nodes))
+    alike = (labels[i] == labels[j]) | (source.random(i.size) < 0.2)
+    data = {
+        "name": "toy", "features": features, "labels": labels, "edges": [i[alike], j[alike]],
+        "class_names": ("red", "green", "blue"),
+    }  # fmt: skip
+    fixed = uniform_split(NodeData.build(**data), seed, (20, 40, 50))
+    renamed = Split("fixed", fixed.train, fixed.validation, fixed.test)
+    return NodeData.build(**data, splits={"fixed": renamed})
+
+
+@pytest.fixture(scope="session")
+def toy() -> NodeData:
+    return toy_data()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """One thread, unless a test sets its own: waiting for a second costs more than small work."""
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(1)

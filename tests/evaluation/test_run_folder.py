@@ -1,0 +1,166 @@
+"""A run on disk: all of it or nothing, loads back to the bit, and never surprises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from agnn.data import NodeData, Split
+from agnn.errors import DataError, InputError
+from agnn.evaluation import Run, check_data, check_output_folder, evaluate, load_run, save_run
+from agnn.methods import get_method, method_names
+from properties import assert_same_bits, fresh_python
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import numpy as np
+from agnn.data import load_dataset
+from agnn.evaluation import load_run
+from agnn.graph import FeatureMatrix, Graph
+from agnn.training import probabilities
+run, cora = load_run(Path(sys.argv[1])), load_dataset("cora")
+graph = Graph.from_edges(cora.edges, cora.nodes)
+features = FeatureMatrix.from_scipy(cora.normalised_features())
+np.save(sys.argv[2], probabilities(run.model, features, graph).numpy())
+"""
+
+
+@pytest.fixture(scope="module")
+def run(toy: NodeData) -> Run:
+    return evaluate(get_method("agnn")(epochs=4, layers=2, first_beta=0.0), toy, "uniform", (2, 5))
+
+
+@pytest.fixture
+def saved(run: Run, tmp_path: Path) -> Path:
+    save_run(run, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_fresh_process_gives_the_same_probabilities_to_the_bit(cora, tmp_path):
+    fresh = evaluate(get_method("agnn")(epochs=3), cora, "fixed", (0, 1))
+    save_run(fresh, tmp_path / "run")
+    answer = tmp_path / "answer.npy"
+    fresh_python(PROGRAM, tmp_path / "run", answer)
+    assert_same_bits(torch.from_numpy(np.load(answer)), fresh.outcome.scores)
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_everything_comes_back(name, toy, tmp_path):
+    method = get_method(name)()
+    run = evaluate(
+        method.with_fields(epochs=3) if hasattr(method, "epochs") else method,
+        toy,
+        "uniform",
+        (2, 5),
+    )
+    save_run(run, tmp_path / "deep" / "run")
+    back = load_run(tmp_path / "deep" / "run")
+    assert (back.method, back.seeds, back.splits) == (run.method, run.seeds, run.splits)
+    assert back.class_names == toy.class_names
+    assert back.config["accuracy"] == run.accuracy.to_dict()
+    assert back.config["versions"] == run.versions
+    for name, value in run.outcome.model.state_dict().items():
+        assert_same_bits(back.model.state_dict()[name], value)
+    check_data(back, toy)
+
+
+def test_a_run_folder_holds_json_and_safetensors_only(saved):
+    assert {file.name for file in saved.iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "splits.json",
+    }
+    json.loads((saved / "config.json").read_text())
+    json.loads((saved / "splits.json").read_text())
+    assert saved.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_split_shared_by_replicas_is_stored_once(toy, tmp_path):
+    save_run(evaluate(get_method("gcn")(epochs=1), toy, "fixed", range(5)), tmp_path / "run")
+    stored = json.loads((tmp_path / "run" / "splits.json").read_text())
+    assert len(stored["splits"]) == 1
+    assert stored["of_replica"] == [0] * 5
+    assert load_run(tmp_path / "run").splits == (toy.split("fixed"),) * 5
+
+
+def one_line(caught: pytest.ExceptionInfo) -> bool:
+    return "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "splits.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut short", "empty", "noise"])
+def test_a_damaged_file_is_one_clear_line(saved, file, damage):
+    path, content = saved / file, (saved / file).read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        parts = {"cut short": content[: len(content) // 2], "empty": b"", "noise": b"\xff\x00" * 40}
+        path.write_bytes(parts[damage])
+    with pytest.raises(DataError, match="damaged") as caught:
+        load_run(saved)
+    assert one_line(caught)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": 2}, "has format 2, this version reads 1"),
+        ({"seeds": None}, "damaged"),
+        ({"data": {}}, "damaged"),
+        ({"method": {"name": "agnn", "height": 3}}, "damaged"),
+        ({"seeds": ["a", "b"]}, "damaged"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_one_clear_line(saved, change, words):
+    config = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(DataError, match=words) as caught:
+        load_run(saved)
+    assert one_line(caught)
+
+
+def test_a_folder_that_is_not_there_is_one_clear_line(tmp_path):
+    with pytest.raises(DataError, match="is not a run folder") as caught:
+        load_run(tmp_path / "nowhere")
+    assert one_line(caught)
+
+
+def test_an_existing_folder_is_refused_and_left_alone(run, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="exists already; choose another --out"):
+        save_run(run, tmp_path / "run")
+    assert [file.name for file in tmp_path.rglob("*")] == ["run", "mine.txt"]
+
+
+def test_a_folder_below_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot be made in '.*/file': not writable"):
+        check_output_folder(tmp_path / "file" / "run")
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt("ctrl-c")])
+@pytest.mark.parametrize("step", ["splits", "weights", "rename"])
+def test_an_interrupted_write_leaves_nothing_behind(run, tmp_path, monkeypatch, step, error):
+    def fail(*_args: object, **_options: object) -> None:
+        raise error
+
+    if step == "splits":
+        monkeypatch.setattr(Split, "to_dict", fail)  # after config.json, before splits.json
+    elif step == "weights":
+        monkeypatch.setattr("safetensors.torch.save_file", fail)
+    else:
+        monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(type(error), match=r"disk full|ctrl-c"):
+        save_run(run, tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_data_than_the_run_was_trained_on_is_refused(saved, cora):
+    with pytest.raises(DataError, match="was trained on other data than 'cora' holds"):
+        check_data(load_run(saved), cora)

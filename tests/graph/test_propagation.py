@@ -1,0 +1,61 @@
+"""The fixed weights of GCN and GLN, Eq. (1) of the paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from agnn.graph import FeatureMatrix, Propagation, ReceptiveField, View, symmetric
+from properties import assert_close
+from zoo import ZOO, zoo_graph
+
+
+def dense_matrix(propagation: Propagation) -> Tensor:
+    P = torch.diag(propagation.loop_weights)
+    P[propagation.graph.receivers, propagation.graph.senders] = propagation.edge_weights
+    return P
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_symmetric_is_the_formula_of_the_paper(name):
+    A = ZOO[name].neighbourhoods().double()  # A + I
+    D = torch.diag(A.sum(1).rsqrt())
+    assert_close(dense_matrix(symmetric(zoo_graph(name), torch.float64)), D @ A @ D, 1e-14)
+
+
+def test_weights_are_rounded_once_to_the_type_asked_for():
+    single = symmetric(zoo_graph("random"))
+    double = symmetric(zoo_graph("random"), torch.float64)
+    assert torch.equal(single.edge_weights, double.edge_weights.float())
+    assert torch.equal(single.loop_weights, double.loop_weights.float())
+
+
+def test_transposed_weights_stand_at_the_reversed_edges():
+    graph = zoo_graph("lopsided")
+    P = Propagation(graph, torch.arange(graph.edges).double(), torch.ones(graph.nodes).double())
+    turned = Propagation(graph, P.transposed_weights, P.loop_weights)
+    assert torch.equal(dense_matrix(turned), dense_matrix(P).T)
+
+
+def test_a_restricted_matrix_has_the_entries_of_the_whole_one():
+    graph = zoo_graph("random")
+    whole, field = symmetric(graph), ReceptiveField.around(graph, torch.tensor([3, 90]), 2)
+    part, inner = dense_matrix(whole.restrict(field)), field.nodes[: field.sizes[1]]
+    # Rows within the last hop but one are whole; the outermost ring knows only edges inwards.
+    expected = dense_matrix(whole)[inner][:, field.nodes]
+    assert torch.equal(part[: field.sizes[1]], expected)
+
+
+def test_a_view_weighs_by_the_degrees_of_the_whole_graph():
+    graph = zoo_graph("random")
+    features = FeatureMatrix.from_scipy(sparse.csr_array(np.eye(graph.nodes)), torch.float64)
+    view = View.around(features, graph, torch.tensor([3, 90]), 2)
+    assert torch.equal(view.features.row_ids, view.field.nodes)
+    weights = view.symmetric_propagation
+    assert weights.edge_weights.dtype == torch.float64
+    expected = symmetric(graph, torch.float64)
+    assert torch.equal(weights.loop_weights, expected.loop_weights[view.field.nodes])
+    assert torch.equal(weights.edge_weights, expected.edge_weights[view.field.edge_ids])

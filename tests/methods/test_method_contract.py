@@ -1,0 +1,110 @@
+"""What every registered method keeps to, the ones to come included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from agnn.data import NodeData, Split
+from agnn.methods import Method, Outcome, Task, get_method, method_names
+from properties import CPU_BACKENDS, assert_close, assert_same_bits
+
+pytestmark = pytest.mark.parametrize("name", method_names())
+
+
+def quick(name: str) -> Method:
+    """The method, cut short where it has epochs."""
+    method = get_method(name)()
+    return method.with_fields(epochs=15) if hasattr(method, "epochs") else method
+
+
+def run(name: str, data: NodeData, seeds=(0, 1), splits=None, backend="auto") -> Outcome:
+    chosen = splits or (data.split("fixed"),) * len(seeds)
+    return quick(name).run(Task(data, tuple(chosen), tuple(seeds), backend=backend))
+
+
+def relabelled(data: NodeData, labels: np.ndarray) -> NodeData:
+    return NodeData.build(
+        name=data.name, features=data.features, labels=labels, edges=data.edges,
+        class_names=data.class_names, splits=data.splits,
+    )  # fmt: skip
+
+
+def test_no_method_reads_the_hidden_labels(name, toy):
+    split, flipped = toy.split("fixed"), toy.labels.copy()
+    hidden = np.setdiff1d(np.arange(toy.nodes), [*split.train, *split.validation])
+    flipped[hidden] = (flipped[hidden] + 1) % 3
+    assert_same_bits(run(name, relabelled(toy, flipped)).scores, run(name, toy).scores)
+
+
+def test_every_method_reads_the_training_labels(name, toy):
+    """The other side of the test above: the comparison can fail."""
+    flipped, train = toy.labels.copy(), toy.split("fixed").train
+    flipped[train] = (flipped[train] + 1) % 3
+    assert not torch.equal(run(name, relabelled(toy, flipped)).scores, run(name, toy).scores)
+
+
+def test_the_same_seed_gives_the_same_scores(name, toy):
+    assert_same_bits(run(name, toy).scores, run(name, toy).scores)
+
+
+def test_a_replica_scores_the_same_in_a_batch_and_alone(name, toy):
+    together = run(name, toy, (4, 5, 6)).scores
+    for r, seed in enumerate((4, 5, 6)):
+        assert_same_bits(together[r], run(name, toy, (seed,)).scores[0])
+
+
+def test_scores_are_probabilities_for_every_node_and_replica(name, toy):
+    scores = run(name, toy).scores
+    assert scores.shape == (2, toy.nodes, toy.classes)
+    assert (scores >= 0).all()
+    assert_close(scores.sum(2), torch.ones(2, toy.nodes), 1e-5)
+
+
+def test_learning_beats_guessing_on_nodes_that_can_be_known(name, toy):
+    """Nodes 8 and up have features and neighbours; a third is right by chance."""
+    test = torch.tensor([node for node in toy.split("fixed").test if node >= 8])
+    answers = get_method(name)().run(Task(toy, (toy.split("fixed"),), (0,))).scores[0].argmax(1)
+    assert (answers == torch.tensor(toy.labels))[test].double().mean() > 0.6
+
+
+def test_nodes_without_neighbours_or_features_are_answered(name, toy):
+    """Nodes 0 to 4 are isolated, 3 to 7 have no features, 3 and 4 have neither."""
+    scores = run(name, toy).scores
+    assert torch.isfinite(scores).all()
+    assert_close(scores[:, 3], scores[:, 4], 1e-6)
+    trained_on_them = Split("odd", [*range(20)], [*range(20, 60)], [*range(60, 120)])
+    assert torch.isfinite(run(name, toy, splits=[trained_on_them] * 2).scores).all()
+
+
+def test_a_graph_without_edges_is_answered(name, toy):
+    lonely = NodeData.build(
+        name="lonely", features=toy.features, labels=toy.labels, edges=np.zeros((2, 0), int),
+        class_names=toy.class_names, splits=toy.splits,
+    )  # fmt: skip
+    assert torch.isfinite(run(name, lonely).scores).all()
+
+
+def test_a_class_without_a_training_label_is_no_crash(name, toy):
+    known = np.flatnonzero(toy.labels[:60] != 2)
+    split = Split("two of three", known, [*range(60, 90)], [*range(90, 120)])
+    scores = run(name, toy, splits=[split] * 2).scores
+    assert torch.isfinite(scores).all()
+    assert scores.shape[2] == 3
+
+
+def test_unlabelled_nodes_are_scored_too(name, toy):
+    hidden = np.setdiff1d(
+        np.arange(toy.nodes), np.concatenate([*toy.split("fixed").parts.values()])
+    )
+    labels = toy.labels.copy()
+    labels[hidden] = -1
+    assert_same_bits(run(name, relabelled(toy, labels)).scores, run(name, toy).scores)
+
+
+def test_every_backend_gives_the_same_answers(name, toy):
+    """The same random numbers everywhere: backends differ by rounding only."""
+    exact = run(name, toy, backend="reference").scores
+    for backend in CPU_BACKENDS:
+        assert_close(run(name, toy, backend=backend).scores, exact, 1e-3)

@@ -1,0 +1,101 @@
+"""Exact pruning: a model on a receptive field gives the whole graph's outputs and gradients.
+
+On compiled backends AGNN does so to the last bit, for every parameter. GCN and GLN too, but for
+`last.weight`: their output layer acts on rows that stand in the field's order, by distance from
+the targets, and its gradient sums over them in that order; it is equal up to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from agnn.graph import FeatureMatrix, Graph, View
+from agnn.kernels import Dropout
+from agnn.nn import AGNN, GCN, GLN, Beta, NodeModel
+from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits
+from zoo import tiny_random
+
+MODELS = ("agnn-1", "agnn-2", "agnn-3", "agnn-4", "gcn", "gln")
+
+
+def build(kind: str, features: int, backend: str) -> NodeModel:
+    if kind == "gcn":
+        return GCN(features, 7, (1, 2), backend=backend)
+    if kind == "gln":
+        return GLN(features, 7, (1, 2), backend=backend)
+    betas = [Beta(k + 0.5) for k in range(int(kind[-1]))]
+    return AGNN(features, 7, (1, 2), betas=betas, backend=backend)
+
+
+def outputs_and_gradients(
+    model: NodeModel, view: View, rows: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Logits at `rows` of a training step, and the gradients of a loss there."""
+    stream = Dropout((1, 2), (0.5, 0.2))
+    logits = model(view, stream)[:, rows]
+    weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(0))
+    named = dict(model.named_parameters())
+    found = torch.autograd.grad((logits * weights.to(logits.dtype)).sum(), named.values())
+    return logits.detach(), dict(zip(named, found, strict=True))
+
+
+def both(model: NodeModel, features: FeatureMatrix, graph: Graph, targets: Tensor):
+    part = View.around(features, graph, targets, model.hops)
+    whole = View.whole(features, graph, model.hops)
+    assert part.field.sizes[-1] < graph.nodes or model.hops > 2  # something is pruned
+    return (
+        outputs_and_gradients(model, part, part.field.rows_of(targets)),
+        outputs_and_gradients(model, whole, targets),
+    )
+
+
+def assert_same_slopes(kind: str, part: dict[str, Tensor], whole: dict[str, Tensor]) -> None:
+    for name, slope in part.items():
+        if name == "last.weight" and kind in ("gcn", "gln"):
+            assert_close(slope, whole[name], 1e-6)
+        else:
+            assert_same_bits(slope, whole[name])
+
+
+def random_graph(seed: int, dtype: torch.dtype) -> tuple[FeatureMatrix, Graph, Tensor]:
+    source = np.random.default_rng(seed)
+    X = source.random((400, 50)) * (source.random((400, 50)) < 0.1)
+    graph = tiny_random(400, 150, seed).graph()
+    targets = torch.tensor(np.sort(source.choice(400, size=9, replace=False)))
+    return FeatureMatrix.from_scipy(sparse.csr_array(X), dtype), graph, targets
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_pruned_equals_whole_to_the_bit(backend, kind, seed):
+    features, graph, targets = random_graph(seed, torch.float32)
+    (out, slopes), (all_out, all_slopes) = both(build(kind, 50, backend), features, graph, targets)
+    assert_same_bits(out, all_out)
+    assert_same_slopes(kind, slopes, all_slopes)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_pruned_equals_whole_in_float64(backend, kind):
+    features, graph, targets = random_graph(5, torch.float64)
+    (out, slopes), (all_out, all_slopes) = both(
+        build(kind, 50, backend).double(), features, graph, targets
+    )
+    assert_close(out, all_out, 1e-13)
+    for name, slope in slopes.items():
+        assert_close(slope, all_slopes[name], 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["agnn-2", "agnn-4", "gcn"])
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_on_cora_pruned_equals_whole_to_the_bit(backend, kind, cora, cora_graph, cora_features):
+    targets = torch.tensor(cora.split("fixed").train).sort().values
+    model = build(kind, cora_features.width, backend)
+    (out, slopes), (all_out, all_slopes) = both(model, cora_features, cora_graph, targets)
+    assert_same_bits(out, all_out)
+    assert_same_slopes(kind, slopes, all_slopes)

@@ -1,0 +1,57 @@
+"""A problem that trains in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from agnn.data import NodeData, Split, uniform_split
+from agnn.graph import FeatureMatrix, Graph
+from agnn.nn import AGNN, GCN, GLN, Beta, NodeModel
+from agnn.training import History, Recipe, train
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data, and the models and splits that the tests train on it."""
+
+    data: NodeData
+    graph: Graph
+    features: FeatureMatrix
+
+    def model(self, kind: str, seeds: Sequence[int]) -> NodeModel:
+        sizes = (self.features.width, self.data.classes, seeds)
+        if kind == "agnn":
+            return AGNN(*sizes, betas=(Beta(0.0, learned=False), Beta(1.0)))
+        return {"gcn": GCN, "gln": GLN}[kind](*sizes)
+
+    def splits(self, seeds: Sequence[int], *, own: bool = False) -> list[Split]:
+        """The fixed split for all, or to each seed its own."""
+        fixed = self.data.split("fixed")
+        return [uniform_split(self.data, seed) if own else fixed for seed in seeds]
+
+    def train(
+        self, kind: str, recipe: Recipe, seeds: Sequence[int] = (0,), splits: Sequence[Split] = ()
+    ) -> tuple[NodeModel, History]:
+        model = self.model(kind, seeds)
+        chosen = splits or self.splits(seeds)
+        return model, train(
+            model, self.features, self.graph, self.data.labels, chosen, recipe, seeds
+        )
+
+
+def problem(data: NodeData) -> Problem:
+    features = FeatureMatrix.from_scipy(data.normalised_features())
+    return Problem(data, Graph.from_edges(data.edges, data.nodes), features)
+
+
+@pytest.fixture(scope="session")
+def toy_problem(toy: NodeData) -> Problem:
+    return problem(toy)
+
+
+@pytest.fixture(scope="session")
+def cora_problem(cora: NodeData) -> Problem:
+    return problem(cora)

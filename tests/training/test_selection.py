@@ -1,0 +1,123 @@
+"""The rules that choose an epoch, each against its definition in plain Python."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+import torch
+
+from agnn.training import HighestAccuracy, LastEpoch, Selection, WindowStop
+
+CPU = torch.device("cpu")
+
+
+def kept_epochs(
+    rule: Selection, accuracies: list[list[float]], losses: list[list[float]]
+) -> list[int]:
+    """The last epoch, from 0, that each replica keeps; one list of numbers a replica."""
+    tracker, kept = rule.tracker(len(accuracies), CPU), [-1] * len(accuracies)
+    for epoch, (a, b) in enumerate(
+        zip(zip(*accuracies, strict=True), zip(*losses, strict=True), strict=True)
+    ):
+        chosen = tracker.update(epoch, torch.tensor(a), torch.tensor(b))
+        assert chosen.shape == (len(accuracies),)
+        kept = [
+            epoch if flag else before for flag, before in zip(chosen.tolist(), kept, strict=True)
+        ]
+    return kept
+
+
+def sequences(seed: int, epochs: int, levels: int = 64) -> list[list[float]]:
+    """Numbers in 64ths, which floats add without rounding; small ranges make many ties."""
+    source = random.Random(seed)  # noqa: S311 (no secret)
+    return [[source.randint(0, top) / levels for _ in range(epochs)] for top in (3, 10, 64)]
+
+
+def first_highest_mean(values: list[float], window: int) -> int:
+    """The definition: mean over the epoch and those before it, only where a whole window is."""
+    ends = range(window - 1, len(values))
+    means = [sum(map(Fraction, values[e + 1 - window : e + 1])) / window for e in ends]
+    return ends[means.index(max(means))]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("window", [1, 2, 4, 10])
+def test_highest_accuracy_keeps_the_first_epoch_with_the_highest_mean(window, seed):
+    accuracies = [[value + 1 / 64 for value in values] for values in sequences(seed, 40)]
+    losses = sequences(seed + 100, 40)
+    expected = [first_highest_mean(values, window) for values in accuracies]
+    assert kept_epochs(HighestAccuracy(window), accuracies, losses) == expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_first_of_equal_means_wins_also_where_floats_round(seed):
+    """Accuracies in 500ths, as on the validation nodes of the paper: full of ties."""
+    source = random.Random(seed)  # noqa: S311 (no secret)
+    counts = [source.randint(386, 394) for _ in range(300)]
+    means = [sum(counts[e - 3 : e + 1]) for e in range(3, 300)]
+    kept = kept_epochs(HighestAccuracy(4), [[count / 500 for count in counts]], [[0.0] * 300])
+    assert kept == [3 + means.index(max(means))]
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+def test_a_run_shorter_than_the_window_still_keeps_something(epochs):
+    kept = kept_epochs(HighestAccuracy(4), [[0.5] * epochs], [[1.0] * epochs])
+    assert 0 <= kept[0] < epochs
+
+
+def test_a_run_that_never_answers_right_still_keeps_something():
+    assert kept_epochs(HighestAccuracy(4), [[0.0] * 9], [[1.0] * 9])[0] >= 0
+
+
+def kipf_and_wellings_program(cost_val: list[float], early_stopping: int) -> int:
+    """The loop of their train.py: the weights are those of the epoch in which it breaks."""
+    for epoch in range(len(cost_val)):
+        past = cost_val[: epoch + 1]
+        if epoch > early_stopping and Fraction(past[-1]) > sum(
+            map(Fraction, past[-(early_stopping + 1) : -1])
+        ) / early_stopping:  # fmt: skip
+            break
+    return epoch
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("window", [1, 2, 4, 8])
+def test_window_stop_is_kipf_and_wellings_program(window, seed):
+    source = random.Random(seed)  # noqa: S311 (no secret)
+    falling = [
+        [(200 - 4 * e + source.randint(0, spread)) / 64 for e in range(40)]
+        for spread in (2, 20, 80)
+    ]
+    losses = [*falling, *sequences(seed, 40)]
+    expected = [kipf_and_wellings_program(values, window) for values in losses]
+    assert kept_epochs(WindowStop(window), losses, losses) == expected
+    assert len(set(expected)) > 1
+
+
+def test_window_stop_is_finished_when_every_replica_has_stopped():
+    tracker = WindowStop(2).tracker(2, CPU)
+    losses = [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (2.0, 0.5), (2.0, 0.4), (2.0, 9.0)]
+    finished = []
+    for epoch, loss in enumerate(losses):
+        tracker.update(epoch, torch.zeros(2), torch.tensor(loss))
+        finished.append(tracker.is_finished())
+    assert finished == [False, False, False, False, False, True]
+
+
+def test_a_stopped_replica_never_starts_again():
+    losses = [[1.0] * 4 + [5.0] + [0.0] * 10]
+    assert kept_epochs(WindowStop(2), losses, losses) == [4]
+
+
+def test_last_epoch_keeps_the_last_and_watches_nothing():
+    assert kept_epochs(LastEpoch(), [[0.9, 0.1, 0.2]], [[1.0, 2.0, 3.0]]) == [2]
+    assert not LastEpoch().watches
+    assert not LastEpoch().tracker(1, CPU).is_finished()
+
+
+def test_rules_start_afresh_for_every_run():
+    rule = HighestAccuracy(1)
+    assert kept_epochs(rule, [[0.9, 0.1]], [[0, 0]]) == [0]
+    assert kept_epochs(rule, [[0.1, 0.2]], [[0, 0]]) == [1]

@@ -1,0 +1,46 @@
+"""Each replica's loss and accuracy are those of its own nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 (torch's own convention)
+
+from agnn.graph import FeatureMatrix, Graph
+from agnn.training.targets import Targets
+from properties import assert_close
+
+SETS = {
+    "one replica": [[7, 3, 50]],
+    "the same nodes": [[7, 3, 50], [50, 3, 7]],
+    "other nodes": [[7, 3, 50], [1, 2, 119]],
+    "some shared": [[7, 3, 50], [3, 7, 51]],
+    "other sizes": [[7, 3, 50, 60, 61], [3], [80, 2]],
+    "all nodes": [list(range(120))],
+}
+
+
+def build(data, sets):
+    graph = Graph.from_edges(data.edges, data.nodes)
+    features = FeatureMatrix.from_scipy(data.normalised_features())
+    return Targets.build(features, graph, data.labels, [np.array(each) for each in sets], 2)
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_losses_and_accuracies_are_the_means_over_each_replicas_nodes(kind, toy):
+    sets = SETS[kind]
+    targets, labels = build(toy, sets), torch.tensor(toy.labels)
+    every = torch.randn(len(sets), toy.nodes, 3, generator=torch.Generator().manual_seed(0))
+    picked = targets.pick(every[:, targets.view.field.targets])
+    for r, nodes in enumerate(sets):
+        expected = F.cross_entropy(every[r, nodes], labels[nodes])
+        assert_close(targets.losses(picked, "auto")[r], expected, 1e-6)
+        right = (every[r, nodes].argmax(1) == labels[nodes]).double().mean()
+        assert_close(targets.accuracies(picked)[r], right, 1e-6)
+
+
+def test_the_view_computes_the_union_and_no_more(toy):
+    targets = build(toy, SETS["other sizes"])
+    assert targets.view.field.targets.tolist() == [2, 3, 7, 50, 60, 61, 80]
+    assert targets.view.field.hops == 2
