@@ -41,7 +41,10 @@ def refused(agnn: Any, here: Path, line: str) -> str:
         ("cora --method agn", "unknown method 'agn'; did you mean 'agnn'?"),
         ("cora --split fixd", "unknown split 'fixd'; did you mean 'fixed'?"),
         ("cora --split none.json", "cannot read split 'none.json': No such file"),
-        ("cora --split 1-fold", "`folds` must be from 2"),
+        (
+            "cora --split 1-fold",
+            "`folds` must be at least 2 and at most the number of labelled nodes, 2708; got 1.",
+        ),
         ("cora --replicas 0", "`replicas` must be at least 1; got 0."),
         ("cora --replicas many", "'--replicas': Input should be a valid integer"),
         ("cora --seed -1", "`seed` must not be negative; got -1."),
@@ -49,7 +52,7 @@ def refused(agnn: Any, here: Path, line: str) -> str:
         ("cora --layers 0", "--layers must be at least 1; got 0."),
         ("cora --method gcn --hidden 0", "--hidden must be at least 1; got 0."),
         ("cora --dropout 1.0", "`dropout` must be at least 0 and below 1; got 1.0."),
-        ("cora --dropout -0.1", "`dropout` must not be negative; got -0.1."),
+        ("cora --dropout -0.1", "`dropout` must be a number from 0 up; got -0.1."),
         ("cora --learning-rate nan", "--learning-rate must be a finite number; got nan."),
         ("cora --weight-decay inf", "--weight-decay must be a finite number; got inf."),
         ("cora --method gcn --layers 3", "gcn has no --layers; it takes --epochs, --hidden"),
@@ -79,7 +82,7 @@ def test_cuda_is_refused_where_there_is_none(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     message = refused(agnn, here, "train cora --device cuda")
     assert message.startswith("device 'cuda' is not there")
-    assert message.endswith("Use --device cpu.")
+    assert message.endswith("Use 'cpu'.")
 
 
 def test_a_backend_that_is_not_there_is_refused_with_the_reason(agnn: Any, here: Path) -> None:

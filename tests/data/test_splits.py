@@ -42,7 +42,7 @@ def test_equality_and_hash_are_by_content() -> None:
     ("parts", "message"),
     [
         (([0, 1], [1], []), "node 1 is in both `train` and `validation`"),
-        (([0, 1], [], [0, 1]), r"node 0 is in both `train` and `test` \(2 such nodes\)"),
+        (([0, 1], [], [0, 1]), r"node 0 is in both `train` and `test` \(2 in all\)"),
         (([0], [1], [2, 1]), "node 1 is in both `validation` and `test`"),
         (([0, 1, 0], [], []), "`train` names node 0 more than once"),
         (([], [1], [2]), "`train` must name at least one node"),

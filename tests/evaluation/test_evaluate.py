@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from agnn.data import k_folds, uniform_split
+from agnn.data import Split, k_folds, uniform_split
 from agnn.errors import InputError, UnavailableError
 from agnn.evaluation import (
     evaluate,
@@ -83,6 +83,12 @@ def test_the_same_call_gives_the_same_scores(toy):
     assert_same_bits(one, other)
 
 
+def test_a_split_without_test_nodes_is_refused(toy):
+    blind = toy.with_split(Split("blind", [10, 11, 12], [50, 51], []))
+    with pytest.raises(InputError, match="test nodes"):
+        evaluate(QUICK, blind, "blind")
+
+
 @pytest.mark.parametrize(
     ("spec", "setting"),
     [("fixed", "fixed"), ("uniform", "random"), ("Random", "random"), ("balanced", "random"),
@@ -113,5 +119,5 @@ def test_devices_are_found_or_refused_by_name(monkeypatch):
         find_device("cuda:x")
     with pytest.raises(InputError, match="unknown device 'gpu'"):
         find_device("gpu")
-    with pytest.raises(InputError, match="unknown device 'cdua'; did you mean 'cuda'"):
+    with pytest.raises(InputError, match="unknown device 'cdua'; known: auto, cpu, cuda"):
         find_device("cdua")

@@ -42,7 +42,7 @@ def saved(run: Run, tmp_path: Path) -> Path:
 
 
 def test_a_fresh_process_gives_the_same_probabilities_to_the_bit(cora, tmp_path):
-    fresh = evaluate(get_method("agnn")(epochs=3), cora, "fixed", (0, 1))
+    fresh = evaluate(get_method("agnn")(epochs=3, first_beta=0.5), cora, "fixed", (0, 1))
     save_run(fresh, tmp_path / "run")
     answer = tmp_path / "answer.npy"
     fresh_python(PROGRAM, tmp_path / "run", answer)
@@ -80,6 +80,18 @@ def test_a_run_folder_holds_json_and_safetensors_only(saved):
     assert saved.stat().st_mode & 0o777 == 0o755
 
 
+def test_the_folder_appears_only_when_it_is_whole(run, tmp_path, monkeypatch):
+    """A process that is killed while it writes runs no cleaning up."""
+    seen = []
+
+    def save_file(*_args: object) -> None:
+        seen.append((tmp_path / "run").exists())
+
+    monkeypatch.setattr("safetensors.torch.save_file", save_file)
+    save_run(run, tmp_path / "run")
+    assert seen == [False]
+
+
 def test_a_split_shared_by_replicas_is_stored_once(toy, tmp_path):
     save_run(evaluate(get_method("gcn")(epochs=1), toy, "fixed", range(5)), tmp_path / "run")
     stored = json.loads((tmp_path / "run" / "splits.json").read_text())
@@ -109,11 +121,17 @@ def test_a_damaged_file_is_one_clear_line(saved, file, damage):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": 2}, "has format 2, this version reads 1"),
+        ({"format": 2}, "its format is 2, this version reads 1"),
         ({"seeds": None}, "damaged"),
         ({"data": {}}, "damaged"),
         ({"method": {"name": "agnn", "height": 3}}, "damaged"),
         ({"seeds": ["a", "b"]}, "damaged"),
+        ({"seeds": [0]}, "damaged"),  # torch's own message has many lines
+        ({"data": {"features": 7, "class_names": ["a", "b"]}}, "damaged"),
+        ({"method": {"name": 5}}, "damaged"),
+        ({"method": {"name": "agnm"}}, "damaged"),
+        ({"method": {"name": "agnn", "layers": 0}}, "damaged"),
+        ({"seeds": [-1, 0]}, "damaged"),
     ],
 )
 def test_a_config_that_does_not_fit_is_one_clear_line(saved, change, words):
@@ -157,8 +175,18 @@ def test_an_interrupted_write_leaves_nothing_behind(run, tmp_path, monkeypatch, 
     else:
         monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(type(error), match=r"disk full|ctrl-c"):
-        save_run(run, tmp_path / "run")
+        save_run(run, tmp_path / "new" / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_may_be_given_as_text(run, tmp_path):
+    save_run(run, str(tmp_path / "run"))
+    assert load_run(str(tmp_path / "run")).seeds == run.seeds
+
+
+def test_a_wrong_backend_is_the_callers_mistake_and_not_the_folders(saved):
+    with pytest.raises(InputError, match="unknown backend 'nubma'"):
+        load_run(saved, backend="nubma")
 
 
 def test_other_data_than_the_run_was_trained_on_is_refused(saved, cora):

@@ -54,6 +54,23 @@ def test_beta_zero_is_the_plain_mean_of_neighbours_and_self(backend, name):
     assert_close(out[0], mean, 1e-12)
 
 
+@pytest.mark.parametrize("beta", [200.0, 100.0, -39.0, -60.0, -100.0, -200.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["one node", "isolated nodes", "lopsided", "hub"])
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_parallel_states_are_averaged_evenly_at_any_beta(backend, name, dtype, beta):
+    """All scores are equal, however far from zero: nothing may overflow or vanish."""
+    n, joined = ZOO[name].nodes, ZOO[name].neighbourhoods().double()
+    direction = torch.linspace(-1, 2, 16, dtype=torch.float64)
+    h = torch.linspace(1, 3, n, dtype=torch.float64)[:, None] * direction
+    out = cosine_attention(
+        zoo_graph(name), h[None].to(dtype), beta * ONE.to(dtype), backend=backend
+    )
+    mean = joined @ h / joined.sum(dim=1, keepdim=True)
+    # A cosine of 1 is rounded, and beta multiplies what is missing.
+    assert_close(out[0], mean, 1e-4 if dtype == torch.float32 else 1e-12)
+
+
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
 def test_an_isolated_node_keeps_its_state(backend):
     h = ZOO["isolated nodes"].states(1, 7)

@@ -89,3 +89,12 @@ def test_rows_of_weight_zero_behind_change_no_bit(backend):
 def test_labels_and_weights_that_do_not_fit_are_refused(labels, weights):
     with pytest.raises(InputError, match=r"do not fit; got \[2, 9, 7\]"):
         cross_entropy(torch.zeros(2, 9, 7), torch.zeros(labels).long(), torch.zeros(weights))
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_a_label_out_of_range_is_refused(backend, label):
+    """Compiled code would read and write beside the row."""
+    labels = torch.tensor([[0, label, 1, 2]])
+    with pytest.raises(InputError, match="label"):
+        cross_entropy(torch.zeros(1, 4, 3), labels, torch.ones(1, 4), backend=backend)

@@ -113,6 +113,19 @@ def test_rows_of_zero_gradient_in_between_change_no_bit(backend):
         assert_same_bits(one, other)
 
 
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_the_order_of_the_rows_changes_no_bit_of_the_sums_over_them(backend):
+    """Sums run in the order of `row_ids`, in which a view keeps the whole graph's."""
+    h, weight, bias = inputs(1, 16, 7, torch.float32)
+    g = torch.randn(1, 7, 7, generator=torch.Generator().manual_seed(1))
+    leaves, found = [weight.requires_grad_(), bias.requires_grad_()], []
+    for order in (torch.arange(7), torch.argsort(ROWS)):
+        out = dense_linear(h[:, order], weight, bias, ROWS[order], backend=backend)
+        found.append(torch.autograd.grad(out, leaves, g[:, order]))
+    for one, other in zip(*found, strict=True):
+        assert_same_bits(one, other)
+
+
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
 def test_a_backward_pass_in_another_epoch_is_refused(backend):
     h, weight, bias = inputs(1, 16, 7)

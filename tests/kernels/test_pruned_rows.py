@@ -66,13 +66,16 @@ def test_the_first_rows_equal_the_whole_graphs_in_output_and_gradients(
         assert_close(one, other, 1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("width", [5, 16, 40])
 @pytest.mark.parametrize(("near", "far"), LAYERS)
 @pytest.mark.parametrize("operation", ["cosine_attention", "propagate"])
 @pytest.mark.parametrize("backend", FAST_BACKENDS)
-def test_fast_backends_give_the_same_bits_pruned_and_whole(backend, operation, near, far, width):
+def test_fast_backends_give_the_same_bits_pruned_and_whole(
+    backend, operation, near, far, width, dtype
+):
     """Not only close: the same sums in the same order."""
-    found, expected = both(operation, near, far, backend, width, torch.float32)
+    found, expected = both(operation, near, far, backend, width, dtype)
     for one, other in zip(found, expected, strict=True):
         assert_same_bits(one, other)
 

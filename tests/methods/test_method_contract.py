@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from agnn.data import NodeData, Split
+from agnn.errors import InputError
 from agnn.methods import Method, Outcome, Task, get_method, method_names
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 
@@ -84,6 +85,19 @@ def test_a_graph_without_edges_is_answered(name, toy):
         class_names=toy.class_names, splits=toy.splits,
     )  # fmt: skip
     assert torch.isfinite(run(name, lonely).scores).all()
+
+
+def test_data_without_any_features_is_answered_or_refused_in_words(name, toy):
+    bare = NodeData.build(
+        name="bare", features=np.zeros((120, 0)), labels=toy.labels, edges=toy.edges,
+        class_names=toy.class_names, splits=toy.splits,
+    )  # fmt: skip
+    try:
+        scores = run(name, bare).scores
+    except InputError as error:
+        assert "'bare' has no features" in str(error)  # noqa: PT017 (either answer is right)
+    else:
+        assert torch.isfinite(scores).all()
 
 
 def test_a_class_without_a_training_label_is_no_crash(name, toy):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, View, symmetric
-from agnn.kernels import Dropout
+from agnn.kernels import Dropout, DropoutAt
 from agnn.nn import AGNN, GCN, GLN, Beta
 from properties import CPU_BACKENDS, as_matrix, assert_close, assert_same_bits, dense_attention
 from zoo import ZOO, zoo_graph
@@ -134,20 +134,29 @@ def test_dropout_acts_only_when_it_is_given_and_moves_with_the_epoch(make):
     assert not torch.equal(model(view, stream), dropped)
 
 
-def test_dropout_acts_on_the_features_and_on_the_last_states_and_nowhere_else():
-    """With one of the two weights at rate 0 the other shows: logits keep no dropped entries."""
+class Recorder(Dropout):
+    """A dropout that notes which places are asked for."""
+
+    def at(self, place: int) -> DropoutAt:
+        self.asked = [*getattr(self, "asked", []), place]
+        return super().at(place)
+
+
+@pytest.mark.parametrize("make", [agnn, lambda: GCN(40, 5), lambda: GLN(40, 5)])
+def test_dropout_acts_at_two_places_whose_numbers_belong_to_the_seed(make):
+    model, stream = make(), Recorder([0], [0.5])
+    model(whole(model.hops), stream)
+    assert stream.asked == [0, 1]
+
+
+def test_the_second_dropout_acts_on_the_states_before_the_output_layer_and_not_on_logits():
     model, stream = agnn(betas=()), Dropout([0], [0.5])
-    view = whole(0)
-    kept = Dropout([0], [0.0])
-    assert_same_bits(model(view, kept), model(view))
-    # No dropout on logits: with a large bias no logit is ever zero.
-    model.last.bias.data += 100.0
-    assert (model(view, stream) > 50).all()
-    # Dropout of the input alone: with X = 0 only the second place can act.
-    empty = FeatureMatrix.from_scipy(sparse.csr_array(np.zeros((200, 40))))
-    model.first.bias.data += 1.0
-    h = model(View.whole(empty, GRAPH, 0), stream)
-    assert len(h[0].unique(dim=0)) > 100
+    empty = View.whole(FeatureMatrix.from_scipy(sparse.csr_array(np.zeros((200, 40)))), GRAPH, 0)
+    model.first.bias.data += 1.0  # X = 0 leaves nothing to the first: every state is 1
+    assert len(model(empty)[0].unique(dim=0)) == 1
+    assert len(model(empty, stream)[0].unique(dim=0)) > 100
+    model.last.bias.data += 100.0  # no logit is ever zero, so none was dropped
+    assert (model(empty, stream) > 50).all()
 
 
 @pytest.mark.parametrize(("kind", "hops"), [(agnn, 3), (lambda: GCN(40, 5), 2)])

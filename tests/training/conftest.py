@@ -33,9 +33,15 @@ class Problem:
         return [uniform_split(self.data, seed) if own else fixed for seed in seeds]
 
     def train(
-        self, kind: str, recipe: Recipe, seeds: Sequence[int] = (0,), splits: Sequence[Split] = ()
+        self,
+        kind: str,
+        recipe: Recipe,
+        seeds: Sequence[int] = (0,),
+        splits: Sequence[Split] = (),
+        backend: str = "auto",
     ) -> tuple[NodeModel, History]:
         model = self.model(kind, seeds)
+        model.backend = backend
         chosen = splits or self.splits(seeds)
         return model, train(
             model, self.features, self.graph, self.data.labels, chosen, recipe, seeds

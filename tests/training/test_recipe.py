@@ -12,10 +12,11 @@ from agnn.training import HighestAccuracy, Recipe
     ("fields", "words"),
     [
         ({"epochs": 0}, "`epochs` must be at least 1; got 0"),
-        ({"learning_rate": -0.1}, "`learning_rate` must not be negative; got -0.1"),
-        ({"weight_decay": -1.0}, "`weight_decay` must not be negative"),
-        ({"dropout": (0.5, -0.5)}, "`dropout` must not be negative; got -0.5"),
-        ({"learning_rate": float("nan")}, "`learning_rate` must not be negative; got nan"),
+        ({"learning_rate": -0.1}, "`learning_rate` must be a number from 0 up; got -0.1"),
+        ({"weight_decay": -1.0}, "`weight_decay` must be a number from 0 up"),
+        ({"dropout": (0.5, -0.5)}, "`dropout` must be a number from 0 up; got -0.5"),
+        ({"weight_decay": float("inf")}, "`weight_decay` must be a number from 0 up; got inf"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be a number from 0 up; got nan"),
     ],
 )
 def test_a_recipe_that_cannot_be_cooked_is_refused(fields, words):

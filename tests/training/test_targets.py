@@ -17,6 +17,7 @@ SETS = {
     "other nodes": [[7, 3, 50], [1, 2, 119]],
     "some shared": [[7, 3, 50], [3, 7, 51]],
     "other sizes": [[7, 3, 50, 60, 61], [3], [80, 2]],
+    "one inside the other": [[3, 7, 50], [7, 50], [50]],
     "all nodes": [list(range(120))],
 }
 
@@ -44,3 +45,18 @@ def test_the_view_computes_the_union_and_no_more(toy):
     targets = build(toy, SETS["other sizes"])
     assert targets.view.field.targets.tolist() == [2, 3, 7, 50, 60, 61, 80]
     assert targets.view.field.hops == 2
+
+
+def test_equally_many_right_answers_are_the_same_accuracy_to_the_bit(
+    cora, cora_graph, cora_features
+):
+    """The first of equal epochs is kept: rounding must not make one of them the better."""
+    nodes = cora.split("fixed").validation
+    targets = Targets.build(cora_features, cora_graph, cora.labels, [nodes], 1)
+    seen = set()
+    for seed in range(20):
+        right = torch.randperm(500, generator=torch.Generator().manual_seed(seed))[:391]
+        answers = (targets.labels + 1) % 7
+        answers[:, right] = targets.labels[:, right]
+        seen.add(float(targets.accuracies(F.one_hot(answers, 7).float())))
+    assert seen == {float(torch.tensor(391 / 500))}

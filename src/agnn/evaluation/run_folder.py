@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -58,16 +59,19 @@ def save_run(run: Run, folder: Path | str) -> None:
     check_output_folder(folder)
     target = Path(folder).absolute()
     missing = [parent for parent in target.parents if not parent.exists()]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    part = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         _write(run, part)
         part.chmod(0o755)
         part.rename(target)
     except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
+        if part is not None:
+            shutil.rmtree(part, ignore_errors=True)
         for parent in missing:
-            parent.rmdir()
+            with contextlib.suppress(OSError):  # somebody else may have put something there
+                parent.rmdir()
         raise
 
 

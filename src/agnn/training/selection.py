@@ -65,8 +65,8 @@ class _HighestAccuracy(Tracker):
     def update(self, epoch: int, accuracy: Tensor, loss: Tensor) -> Tensor:
         window = self.recent.shape[0]
         self.recent[epoch % window] = accuracy
-        # Until a whole window has passed the first epochs stand for themselves, so that a run
-        # shorter than the window still keeps something.
+        # Until a whole window has passed the mean counts as zero: a run shorter than the window
+        # keeps its first epoch.
         mean = self.recent.sum(0) / window if epoch + 1 >= window else torch.zeros_like(accuracy)
         better = mean > self.best
         torch.where(better, mean, self.best, out=self.best)

@@ -134,14 +134,13 @@ def _backward_rows(
     """The gradient at rows first..last of h, and each row's part of the gradient at beta.
 
     For an edge between i and j with unnormalised weight e = e_ij = e_ji:
-    `pull` is (g_i.h_j - g_i.o_i) / Z_i, `push` is (g_j.h_i - g_j.o_j) / Z_j, and `given`
-    becomes P_ji. Only the first `rows` rows attend; every edge has one of them at an end.
+    `pull` is (g_i.h_j - g_i.o_i) / Z_i, what is pushed is (g_j.h_i - g_j.o_j) / Z_j, and `given`
+    is P_ji. Only the first `rows` rows attend; every edge has one of them at an end.
     """
     zero, one = h.dtype.type(0), h.dtype.type(1)
     shift = max(beta, zero)
     own_weight = h.dtype.type(math.exp(beta - shift))
-    weights, cosines, pull, given = buffers[0], buffers[1], buffers[2], buffers[3]
-    both, along = buffers[4], buffers[5]
+    weights, cosines, pull, both = buffers[0], buffers[1], buffers[2], buffers[3]
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
@@ -156,25 +155,19 @@ def _backward_rows(
             cosine = r_to * rj * _dot(h, to * d, h, j * d, d)
             cosines[t] = cosine
             weights[t] = beta * cosine - shift
-            pulled, pushed, share = zero, zero, zero
+            pulled, pushed = zero, zero
             if to < rows:
                 slope = _dot(g, to * d, h, j * d, d) - facts[to, _SLOPE]
                 pulled = slope * facts[to, _INVERSE_TOTAL]
             if j < rows:
                 slope = _dot(g, j * d, h, to * d, d) - facts[j, _SLOPE]
                 pushed = slope * facts[j, _INVERSE_TOTAL]
-                # A zero row's weights are 1, not e: told by the sign.
-                share = facts[j, _INVERSE_TOTAL] if rj > zero else -facts[j, _INVERSE_TOTAL]
-            pull[t], given[t] = pulled, share
-            along[t] = (pulled + pushed) * (beta * r_to)
-            both[t] = along[t] * rj
+            pull[t], both[t] = pulled, (pulled + pushed) * (beta * r_to)
         exponentials(weights, count)
         for t in range(count):
-            e = weights[t]
-            given[t] = e * given[t] if given[t] >= zero else -given[t]
-            pull[t] *= e * cosines[t]
-            both[t] *= e
-            along[t] *= e * cosines[t]
+            both[t] *= weights[t]
+            pull[t] *= weights[t] * cosines[t]
+            cosines[t] *= both[t]
         for i in range(begin, end):
             ri = facts[i, _INVERSE_NORM]
             inverse = facts[i, _INVERSE_TOTAL]
@@ -185,7 +178,7 @@ def _backward_rows(
             for q in range(offsets[i], offsets[i + _ONE]):
                 t = q - start
                 of_beta += pull[t]
-                back += along[t]
+                back += cosines[t]
             dbeta[i] = of_beta
             for k in range(U(0), d, _LANES):
                 # Two sums, so that neither waits for the other's additions.
@@ -195,9 +188,11 @@ def _backward_rows(
                     valued = scale(own, load(g, i * d + k))
                 for q in range(offsets[i], offsets[i + _ONE]):
                     j, t = U(columns[q]), q - start
-                    turned = fma(both[t], load(h, j * d + k), turned)
+                    rj = facts[j, _INVERSE_NORM]
+                    turned = fma(both[t] * rj, load(h, j * d + k), turned)
                     if j < rows:
-                        valued = fma(given[t], load(g, j * d + k), valued)
+                        given = (weights[t] if rj > zero else one) * facts[j, _INVERSE_TOTAL]
+                        valued = fma(given, load(g, j * d + k), valued)
                 store(dh, i * d + k, fma(one, turned, valued))
         begin = end
 
@@ -242,7 +237,7 @@ def _backward_units(
     first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last, as in the forward pass."""
-    buffers = np.empty((6, max(_BLOCK, longest)), h.dtype)
+    buffers = np.empty((4, max(_BLOCK, longest)), h.dtype)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)

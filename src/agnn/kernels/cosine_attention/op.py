@@ -64,6 +64,7 @@ def cosine_attention(
     count = check_rows(graph, h, rows)
     _check_beta(h, beta)
     chosen = implementation("cosine_attention", backend, h.device.type)
+    beta = beta.contiguous()
     result: Tensor = _CosineAttention.apply(h, beta, graph, count, chosen)  # type: ignore[no-untyped-call]
     return result
 
