@@ -23,8 +23,10 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="agnn")
 
 
-def pieces_of(replicas: int) -> int:
+def pieces_of(replicas: int, cost: int) -> int:
     """Into how many pieces the rows of one replica are cut so that every thread has work."""
+    if cost < 2 * _WORTH_A_THREAD:
+        return 1
     threads = torch.get_num_threads()
     return 1 if replicas % threads == 0 or replicas >= 8 * threads else 8 * threads
 
@@ -35,7 +37,7 @@ def run_in_pieces(
     """Call `function(*arguments, first, last)` over all `units`, in threads where worth it."""
     worth = cost // _WORTH_A_THREAD
     threads = min(torch.get_num_threads(), units, worth) if worth > 1 else 1
-    if threads == 1:
+    if threads <= 1:
         function(*arguments, 0, units)
         return
     bounds = [units * k // threads for k in range(threads + 1)]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph
@@ -257,66 +258,65 @@ def _backward_units(
             dbeta[r] = _sum(parts[r], order)
 
 
-def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, NDArray[Any]]:
     """The new states [R, rows, d], and per node the inverse norm and the inverse total."""
-    betas = beta.detach().numpy()
     source, d = as_lines(h)
     replicas, n, width = h.shape
-    saved = torch.empty(replicas, n, _FACTS, dtype=h.dtype)
+    betas, used = beta.detach().numpy(), graph.around(rows)
+    cost = replicas * (used.edges + rows)
+    pieces = pieces_of(replicas, cost)
+    facts = np.empty((replicas, n, _FACTS), source.dtype)
     out = new_lines(replicas, rows, d, h.dtype)
-    facts, pieces = saved.numpy(), pieces_of(replicas)
     if pieces > 1:
         for r in range(replicas):
             _norms(source[r], n, U(d), facts[r])
-    used = graph.around(rows)
     arguments = (
         *used.arrays, source, n, d, rows, betas, facts, used.longest_row, out.numpy(), pieces
     )  # fmt: skip
-    cost = replicas * (used.edges + rows)
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
     states = from_lines(out, rows, d, width)
-    for r in _extreme(beta):
+    for r in _extreme(betas):
         states[r] = reference.states(graph, h[r : r + 1], beta[r : r + 1], rows)[0]
-    return states, saved
+    return states, facts
 
 
-def _extreme(beta: Tensor) -> list[int]:
+def _extreme(betas: NDArray[Any]) -> list[int]:
     """The replicas for which the constant shift does not do; the reference computes them."""
-    return [r for r, value in enumerate(beta.tolist()) if value < _LOWEST_BETA]
+    return [r for r, value in enumerate(betas.tolist()) if value < _LOWEST_BETA]
 
 
 def backward(
-    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, saved: Tensor, gradient: Tensor
+    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, kept: NDArray[Any], gradient: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients at `h` [R, n, d] and at `beta` [R]."""
     replicas, n, width = h.shape
-    rows, pieces = out.shape[1], pieces_of(replicas)
     (source, d), (o, _), (g, _) = as_lines(h), as_lines(out), as_lines(gradient)
-    # A second backward pass may need `saved` again: only slopes are written into it here, and
-    # the totals of rows that have none.
-    facts = saved.numpy()
+    rows = out.shape[1]
+    # A second backward pass may need the facts again: only slopes are written into them here,
+    # and the totals of rows that have none.
+    facts, betas, used = kept, beta.detach().numpy(), graph.around(rows)
+    reached = used.nodes  # rows of `h` beyond them have no part in the output
+    cost = 2 * replicas * (used.edges + reached)
+    pieces = pieces_of(replicas, cost)
     dh, dbeta = new_lines(replicas, n, d, h.dtype), torch.empty(replicas, dtype=h.dtype)
     parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
         for r in range(replicas):
             _slopes(g[r], o[r], rows, n, U(d), facts[r])
-    used = graph.around(rows)
-    reached = used.nodes  # rows of `h` beyond them have no part in the output
     if reached < n:
         dh.view(replicas, n, d)[:, reached:] = 0
     arguments = (
-        *used.arrays, source, g, o, reached, d, rows, beta.detach().numpy(), facts,
-        used.longest_row, dh.numpy(), parts, used.summation_order, dbeta.numpy(), pieces,
+        *used.arrays, source, g, o, reached, d, rows, betas, facts, used.longest_row,
+        dh.numpy(), parts, used.summation_order, dbeta.numpy(), pieces,
     )  # fmt: skip
-    cost = 2 * replicas * (used.edges + reached)
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
     if pieces > 1:
         for r in range(replicas):
             dbeta[r] = _sum(parts[r], used.summation_order)
     slopes = from_lines(dh, n, d, width)
-    for r in _extreme(beta):
+    for r in _extreme(betas):
         own = slice(r, r + 1)
         slopes[own], dbeta[own] = reference.backward(
-            graph, h[own], beta[own], out[own], saved[own], gradient[own]
+            graph, h[own], beta[own], out[own], None, gradient[own]
         )
     return slopes, dbeta

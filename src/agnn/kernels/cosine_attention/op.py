@@ -27,16 +27,16 @@ class _CosineAttention(torch.autograd.Function):
     def forward(
         ctx: Any, h: Tensor, beta: Tensor, graph: Graph, rows: int, backend: ModuleType
     ) -> Tensor:
-        out, saved = backend.forward(graph, h, beta, rows)
-        ctx.save_for_backward(h, beta, out, saved)
+        out, ctx.kept = backend.forward(graph, h, beta, rows)
+        ctx.save_for_backward(h, beta, out)
         ctx.graph, ctx.backend = graph, backend
         result: Tensor = out
         return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        h, beta, out, saved = ctx.saved_tensors
-        dh, dbeta = ctx.backend.backward(ctx.graph, h, beta, out, saved, gradients[0])
+        h, beta, out = ctx.saved_tensors
+        dh, dbeta = ctx.backend.backward(ctx.graph, h, beta, out, ctx.kept, gradients[0])
         return dh, dbeta, None, None, None
 
 

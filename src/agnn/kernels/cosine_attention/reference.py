@@ -36,16 +36,16 @@ def states(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> Tensor:
     return (own[..., None] * h[:, :rows]).index_add(1, i, edge[..., None] * h[:, j])
 
 
-def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, None]:
     """The new states; nothing is kept for the backward pass, which differentiates the formula."""
-    return states(graph, h, beta, rows), h.new_empty(0)
+    return states(graph, h, beta, rows), None
 
 
 def backward(
-    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, saved: Tensor, gradient: Tensor
+    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, kept: None, gradient: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients at `h` and `beta`, by torch's own differentiation of `states`."""
-    del saved
+    del kept
     with torch.enable_grad():
         h, beta = h.detach().requires_grad_(), beta.detach().requires_grad_()
         again = states(graph, h, beta, out.shape[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,8 +16,9 @@ from agnn.kernels.threads import run_in_pieces
 
 @compiled
 def _replicas(
-    logits: Any, labels: Any, weights: Any, losses: Any, slopes: Any, first: Any, last: Any
-) -> None:
+    logits: Any, labels: Any, weights: Any, losses: Any, slopes: Any, wrong: Any,
+    first: Any, last: Any,
+) -> None:  # fmt: skip
     _, k, c = logits.shape
     for r in range(first, last):
         loss = 0.0
@@ -30,6 +32,9 @@ def _replicas(
                 slope[q] = math.exp(row[q] - highest)
                 total += slope[q]
             label = labels[r, i]
+            if not 0 <= label < c:
+                wrong[0] = True
+                return
             loss += weight * (math.log(total) + highest - row[label])
             for q in range(c):
                 slope[q] *= weight / total
@@ -41,10 +46,13 @@ def forward(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Te
     """The losses [R], and their gradient at the logits [R, k, c]."""
     source = logits.detach().contiguous()
     losses, slopes = torch.empty(source.shape[0], dtype=source.dtype), torch.empty_like(source)
+    wrong = np.zeros(1, bool)
     arguments = (
-        source.numpy(), labels.numpy(), weights.numpy(), losses.numpy(), slopes.numpy()
+        source.numpy(), labels.numpy(), weights.numpy(), losses.numpy(), slopes.numpy(), wrong
     )  # fmt: skip
     run_in_pieces(_replicas, arguments, source.shape[0], source.numel())
+    if wrong[0]:
+        raise reference.wrong_label(source.shape[2])
     return losses, slopes
 
 

@@ -49,13 +49,14 @@ def _units(
 
 def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:
     lines, d = as_lines(h)
-    replicas, pieces = h.shape[0], pieces_of(h.shape[0])
+    replicas = h.shape[0]
+    cost = replicas * (propagation.graph.edges + rows) // 2
+    pieces = pieces_of(replicas, cost)
     out = new_lines(replicas, rows, d, h.dtype)
     arguments = (
         *propagation.graph.arrays[:2], weights.numpy(), propagation.loop_weights.numpy(),
         lines, h.shape[1], d, out.numpy(), rows, pieces,
     )  # fmt: skip
-    cost = replicas * (propagation.graph.edges + rows) // 2
     run_in_pieces(_units, arguments, replicas * pieces, cost)
     return from_lines(out, rows, d, h.shape[2])
 

@@ -143,8 +143,8 @@ def _run(
     drop: DropoutAt | None, out: Tensor,
 ) -> None:  # fmt: skip
     replicas = source.shape[0]
-    pieces = pieces_of(replicas)
+    cost = replicas * entries[-1].size // 4
+    pieces = pieces_of(replicas, cost)
     draws = (False, *KEEP_ALL, 0) if drop is None else (True, *drop.arrays, int(drop.epoch))
     arguments = (*entries, start, source, d, *draws, out.numpy(), longest, pieces)
-    cost = replicas * entries[-1].size // 4
     run_in_pieces(_units, arguments, replicas * pieces, cost)
