@@ -5,19 +5,31 @@ The rest of the package imports from here and from nowhere below.
 
 from agnn.kernels.adam.op import adam_step
 from agnn.kernels.backends import BACKENDS, choose, obstacle
-from agnn.kernels.cosine_attention.op import Attention, attention_weights, cosine_attention
+from agnn.kernels.chain import Link, ReLU, run_chain
+from agnn.kernels.cosine_attention.op import (
+    Attention,
+    CosineAttentionLink,
+    attention_weights,
+    cosine_attention,
+)
 from agnn.kernels.cross_entropy.op import cross_entropy
-from agnn.kernels.dense_linear.op import dense_linear
+from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
-from agnn.kernels.propagate.op import propagate
-from agnn.kernels.sparse_linear.op import sparse_linear
+from agnn.kernels.propagate.op import PropagateLink, propagate
+from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
 
 __all__ = [
     "BACKENDS",
     "Attention",
+    "CosineAttentionLink",
+    "DenseLinearLink",
     "Dropout",
     "DropoutAt",
+    "Link",
+    "PropagateLink",
+    "ReLU",
+    "SparseLinearLink",
     "adam_step",
     "attention_weights",
     "choose",
@@ -27,5 +39,6 @@ __all__ = [
     "dropout",
     "obstacle",
     "propagate",
+    "run_chain",
     "sparse_linear",
 ]

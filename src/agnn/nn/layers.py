@@ -11,11 +11,12 @@ from torch import Generator, Tensor, nn
 from agnn.graph import FeatureMatrix, Graph
 from agnn.kernels import (
     Attention,
+    CosineAttentionLink,
+    DenseLinearLink,
     DropoutAt,
+    SparseLinearLink,
     attention_weights,
-    cosine_attention,
-    dense_linear,
-    sparse_linear,
+    run_chain,
 )
 from agnn.nn.initialisation import glorot_uniform
 
@@ -33,9 +34,13 @@ class SparseLinear(nn.Module):
         self.weight = nn.Parameter(glorot_uniform(sources, features, width))
         self.bias = nn.Parameter(torch.zeros(len(sources), width)) if has_bias else None
 
+    def link(self, x: FeatureMatrix, drop: DropoutAt | None, backend: str) -> SparseLinearLink:
+        """The layer as the start of a model's chain."""
+        return SparseLinearLink(x, self.weight, self.bias, drop, backend)
+
     def forward(self, x: FeatureMatrix, drop: DropoutAt | None, backend: str) -> Tensor:
         """States [R, n, d]."""
-        return sparse_linear(x, self.weight, self.bias, drop=drop, backend=backend)
+        return run_chain([self.link(x, drop, backend)], x.values)
 
 
 class Linear(nn.Module):
@@ -51,9 +56,13 @@ class Linear(nn.Module):
         self.weight = nn.Parameter(glorot_uniform(sources, width, outputs))
         self.bias = nn.Parameter(torch.zeros(len(sources), outputs)) if has_bias else None
 
+    def link(self, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> DenseLinearLink:
+        """The layer as a part of a model's chain."""
+        return DenseLinearLink(self.weight, self.bias, row_ids, drop, backend)
+
     def forward(self, h: Tensor, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> Tensor:
         """Outputs [R, n, k]; `row_ids` [n] are the rows' labels in the whole graph."""
-        return dense_linear(h, self.weight, self.bias, row_ids, drop=drop, backend=backend)
+        return run_chain([self.link(row_ids, drop, backend)], h)
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,13 @@ class CosineAttention(nn.Module):
         else:
             self.register_buffer("beta", start)
 
+    def link(self, graph: Graph, rows: int, backend: str) -> CosineAttentionLink:
+        """The layer as a part of a model's chain."""
+        return CosineAttentionLink(graph, self.beta, rows, backend)
+
     def forward(self, graph: Graph, h: Tensor, rows: int, backend: str) -> Tensor:
         """The new states of the first `rows` nodes."""
-        return cosine_attention(graph, h, self.beta, rows=rows, backend=backend)
+        return run_chain([self.link(graph, rows, backend)], h)
 
     def attention(self, graph: Graph, h: Tensor, rows: int) -> Attention:
         """The weights that `forward` averages by."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from agnn.errors import InputError
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, DropoutAt, propagate
+from agnn.kernels import Attention, Dropout, DropoutAt, Link, PropagateLink, ReLU, run_chain
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
 
@@ -28,15 +28,16 @@ class NodeModel(nn.Module, ABC):
         self.backend = backend
 
     @abstractmethod
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """The model as a chain of operations from the features to the logits."""
+
     def forward(self, view: View, dropout: Dropout | None = None) -> Tensor:
         """Logits [R, targets, c]; with `dropout` for a training step, without to evaluate."""
-
-    def check(self, view: View) -> None:
-        """Raise if the view is not deep enough for this model."""
         if view.field.hops != self.hops:
             raise InputError(
                 f"the model has {self.hops} propagation layers, the view is {view.field.hops} deep."
             )
+        return run_chain(self.links(view, dropout), view.features.values)
 
 
 class AGNN(NodeModel):
@@ -72,34 +73,32 @@ class AGNN(NodeModel):
             return self.first.weight.new_empty(self.replicas, 0)
         return torch.stack([layer.beta.detach() for layer in self._layers()], dim=1)
 
-    def forward(self, view: View, dropout: Dropout | None = None) -> Tensor:
-        """Logits [R, targets, c]."""
-        self.check(view)
-        h = self._first_states(view, dropout)
-        for layer, rows in zip(self._layers(), self._rows(view), strict=True):
-            h = layer(view.field.graph, h, rows, self.backend)
-        output: Tensor = self.last(h, view.field.targets, _at(dropout, _OUTPUT), self.backend)
-        return output
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """First layer, ReLU, attention layers, last layer."""
+        field = view.field
+        return [
+            self.first.link(view.features, _at(dropout, _INPUT), self.backend),
+            ReLU(),
+            *(
+                layer.link(field.graph, rows, self.backend)
+                for layer, rows in zip(self._layers(), _rows(view), strict=True)
+            ),
+            self.last.link(field.targets, _at(dropout, _OUTPUT), self.backend),
+        ]
 
     @torch.no_grad()
     def attentions(self, view: View) -> list[Attention]:
         """P(1) to P(l) without dropout, each for the rows its layer computes."""
-        self.check(view)
-        h, graph = self._first_states(view, None), view.field.graph
+        graph = view.field.graph
+        h = torch.relu(self.first(view.features, None, self.backend))
         found = []
-        for layer, rows in zip(self._layers(), self._rows(view), strict=True):
+        for layer, rows in zip(self._layers(), _rows(view), strict=True):
             found.append(layer.attention(graph, h, rows))
             h = layer(graph, h, rows, self.backend)
         return found
 
-    def _first_states(self, view: View, dropout: Dropout | None) -> Tensor:
-        return torch.relu(self.first(view.features, _at(dropout, _INPUT), self.backend))
-
     def _layers(self) -> list[CosineAttention]:
         return [layer for layer in self.layers if isinstance(layer, CosineAttention)]
-
-    def _rows(self, view: View) -> tuple[int, ...]:
-        return view.field.sizes[-2::-1]  # from the outermost layer to the targets
 
 
 class GCN(NodeModel):
@@ -122,26 +121,33 @@ class GCN(NodeModel):
         self.first = SparseLinear(features, hidden, sources, has_bias=False)
         self.last = Linear(hidden, classes, sources, has_bias=False)
 
-    def forward(self, view: View, dropout: Dropout | None = None) -> Tensor:
-        """Logits [R, targets, c]."""
-        self.check(view)
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """First layer, propagation, ReLU, last layer, propagation."""
         weights, (targets, middle, _) = view.symmetric_propagation, view.field.sizes
-        h = self.first(view.features, _at(dropout, _INPUT), self.backend)
-        h = self.activation(propagate(weights, h, rows=middle, backend=self.backend))
-        h = self.last(h, view.field.nodes[:middle], _at(dropout, _OUTPUT), self.backend)
-        return propagate(weights, h, rows=targets, backend=self.backend)
+        return [
+            self.first.link(view.features, _at(dropout, _INPUT), self.backend),
+            PropagateLink(weights, middle, self.backend),
+            *self.between(),
+            self.last.link(view.field.nodes[:middle], _at(dropout, _OUTPUT), self.backend),
+            PropagateLink(weights, targets, self.backend),
+        ]
 
-    def activation(self, h: Tensor) -> Tensor:
+    def between(self) -> list[Link]:
         """What stands between the two layers."""
-        return torch.relu(h)
+        return [ReLU()]
 
 
 class GLN(GCN):
     """Graph linear network, Eq. (3): softmax(P^2 X W0 W1), a GCN without its ReLU."""
 
-    def activation(self, h: Tensor) -> Tensor:
+    def between(self) -> list[Link]:
         """Nothing stands between the two layers."""
-        return h
+        return []
+
+
+def _rows(view: View) -> tuple[int, ...]:
+    """How many rows each attention layer computes, from the first layer to the last."""
+    return view.field.sizes[-2::-1]
 
 
 def _at(dropout: Dropout | None, place: int) -> DropoutAt | None:

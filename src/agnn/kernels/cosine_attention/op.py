@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels.backends import implementation
+from agnn.kernels.chain import Link, run_chain
 from agnn.kernels.checks import check_rows
 from agnn.kernels.cosine_attention import reference
 
@@ -22,22 +21,29 @@ class Attention(NamedTuple):
     loops: Tensor  # [R, rows] P[i, i]
 
 
-class _CosineAttention(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, h: Tensor, beta: Tensor, graph: Graph, rows: int, backend: ModuleType
-    ) -> Tensor:
-        out, ctx.kept = backend.forward(graph, h, beta, rows)
-        ctx.save_for_backward(h, beta, out)
-        ctx.graph, ctx.backend = graph, backend
-        result: Tensor = out
-        return result
+class CosineAttentionLink(Link):
+    """`cosine_attention` in a chain."""
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        h, beta, out = ctx.saved_tensors
-        dh, dbeta = ctx.backend.backward(ctx.graph, h, beta, out, ctx.kept, gradients[0])
-        return dh, dbeta, None, None, None
+    def __init__(self, graph: Graph, beta: Tensor, rows: int | None, backend: str) -> None:
+        self.graph, self.beta, self.rows, self.name = graph, beta.contiguous(), rows, backend
+        self.parameters = (beta,)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The new states [R, rows, d]."""
+        rows = check_rows(self.graph, x, self.rows)
+        _check_beta(x, self.beta)
+        self.h = x
+        self.backend = implementation("cosine_attention", self.name, x.device.type)
+        self.out, self.kept = self.backend.forward(self.graph, x, self.beta, rows)
+        out: Tensor = self.out
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the states and at beta."""
+        dh, dbeta = self.backend.backward(
+            self.graph, self.h, self.beta, self.out, self.kept, gradient
+        )
+        return dh, (dbeta,)
 
 
 def cosine_attention(
@@ -61,12 +67,7 @@ def cosine_attention(
     Returns:
         The new states [R, rows, d], differentiable in `h` and `beta`, once.
     """
-    count = check_rows(graph, h, rows)
-    _check_beta(h, beta)
-    chosen = implementation("cosine_attention", backend, h.device.type)
-    beta = beta.contiguous()
-    result: Tensor = _CosineAttention.apply(h, beta, graph, count, chosen)  # type: ignore[no-untyped-call]
-    return result
+    return run_chain([CosineAttentionLink(graph, beta, rows, backend)], h)
 
 
 def attention_weights(

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
-import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.kernels.backends import implementation
+from agnn.kernels.chain import Link, run_chain
 
 
-class _CrossEntropy(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor, backend: ModuleType
-    ) -> Tensor:
-        losses, slopes = backend.forward(logits, labels, weights)
-        ctx.slopes, ctx.backend = slopes, backend
-        result: Tensor = losses
-        return result
+class CrossEntropyLink(Link):
+    """`cross_entropy` in a chain."""
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        return ctx.backend.backward(ctx.slopes, gradients[0]), None, None, None
+    def __init__(self, labels: Tensor, weights: Tensor, backend: str) -> None:
+        self.labels, self.weights, self.name = labels, weights, backend
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One loss a replica [R]."""
+        shape = x.shape[:2]
+        if x.ndim != 3 or self.labels.shape != shape or self.weights.shape != shape:
+            raise InputError(
+                f"`logits` [R, k, c], `labels` [R, k] and `weights` [R, k] do not fit; got "
+                f"{list(x.shape)}, {list(self.labels.shape)} and {list(self.weights.shape)}."
+            )
+        self.backend = implementation("cross_entropy", self.name, x.device.type)
+        losses, self.slopes = self.backend.forward(x, self.labels, self.weights)
+        out: Tensor = losses
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient at the logits."""
+        return self.backend.backward(self.slopes, gradient), ()
 
 
 def cross_entropy(
@@ -41,11 +47,4 @@ def cross_entropy(
     Returns:
         One loss a replica [R], differentiable in `logits`, once.
     """
-    if logits.ndim != 3 or labels.shape != logits.shape[:2] or weights.shape != logits.shape[:2]:
-        raise InputError(
-            f"`logits` [R, k, c], `labels` [R, k] and `weights` [R, k] do not fit; got "
-            f"{list(logits.shape)}, {list(labels.shape)} and {list(weights.shape)}."
-        )
-    chosen = implementation("cross_entropy", backend, logits.device.type)
-    result: Tensor = _CrossEntropy.apply(logits, labels, weights, chosen)  # type: ignore[no-untyped-call]
-    return result
+    return run_chain([CrossEntropyLink(labels, weights, backend)], logits)

@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
-import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.kernels.backends import implementation
+from agnn.kernels.chain import Link, run_chain
 from agnn.kernels.dropout.stream import DropoutAt
 
 
-class _DenseLinear(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        h: Tensor,
+class DenseLinearLink(Link):
+    """`dense_linear` in a chain."""
+
+    def __init__(
+        self,
         weight: Tensor,
         bias: Tensor | None,
         row_ids: Tensor,
         drop: DropoutAt | None,
-        backend: ModuleType,
-    ) -> Tensor:
-        # The epoch is kept for its version: in another epoch dropout draws other numbers.
-        ctx.save_for_backward(h, weight, row_ids if drop is None else drop.epoch)
-        ctx.row_ids, ctx.drop, ctx.backend = row_ids, drop, backend
-        ctx.has_bias = bias is not None
-        result: Tensor = backend.forward(h, weight, bias, row_ids, drop)
-        return result
+        backend: str,
+    ) -> None:
+        self.weight, self.bias, self.row_ids, self.drop = weight, bias, row_ids, drop
+        self.backend = implementation("dense_linear", backend, weight.device.type)
+        self.parameters = (weight,) if bias is None else (weight, bias)
+        # In another epoch the backward pass would draw other numbers.
+        self.watched = () if drop is None else (drop.epoch,)
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        h, weight, _ = ctx.saved_tensors
-        dh, dweight, dbias = ctx.backend.backward(
-            h, weight, ctx.row_ids, ctx.drop, gradients[0]
-        )  # fmt: skip
-        return dh, dweight, dbias if ctx.has_bias else None, None, None, None
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs [R, n, k]."""
+        _check(x, self.weight, self.bias, self.row_ids, self.drop)
+        self.h = x
+        out: Tensor = self.backend.forward(x, self.weight, self.bias, self.row_ids, self.drop)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the states, at the weight and at the bias."""
+        dh, dweight, dbias = self.backend.backward(
+            self.h, self.weight, self.row_ids, self.drop, gradient
+        )
+        return dh, (dweight,) if self.bias is None else (dweight, dbias)
 
 
 def dense_linear(
@@ -62,6 +64,12 @@ def dense_linear(
     Returns:
         Outputs [R, n, k], differentiable in `h`, `weight` and `bias`.
     """
+    return run_chain([DenseLinearLink(weight, bias, row_ids, drop, backend)], h)
+
+
+def _check(
+    h: Tensor, weight: Tensor, bias: Tensor | None, row_ids: Tensor, drop: DropoutAt | None
+) -> None:
     if h.ndim != 3 or row_ids.shape != h.shape[1:2]:
         raise InputError(
             f"`h` must have shape [R, n, d] with n = {row_ids.numel()} rows; got {list(h.shape)}."
@@ -76,6 +84,3 @@ def dense_linear(
         raise InputError(f"`bias` must have shape [R, k]; got {list(bias.shape)}.")
     if drop is not None and drop.keys.shape[0] != replicas:
         raise InputError(f"{drop.keys.shape[0]} dropout streams for {replicas} replicas.")
-    chosen = implementation("dense_linear", backend, h.device.type)
-    result: Tensor = _DenseLinear.apply(h, weight, bias, row_ids, drop, chosen)  # type: ignore[no-untyped-call]
-    return result

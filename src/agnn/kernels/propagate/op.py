@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
-import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Propagation
 from agnn.kernels.backends import implementation
+from agnn.kernels.chain import Link, run_chain
 from agnn.kernels.checks import check_rows
 
 
-class _Propagate(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, h: Tensor, propagation: Propagation, rows: int, backend: ModuleType
-    ) -> Tensor:
-        ctx.propagation, ctx.n, ctx.backend = propagation, h.shape[1], backend
-        result: Tensor = backend.forward(propagation, h, rows)
-        return result
+class PropagateLink(Link):
+    """`propagate` in a chain."""
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        return ctx.backend.backward(ctx.propagation, gradients[0], ctx.n), None, None, None
+    def __init__(self, propagation: Propagation, rows: int | None, backend: str) -> None:
+        self.propagation, self.rows, self.name = propagation, rows, backend
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The new states [R, rows, d]."""
+        rows = check_rows(self.propagation.graph, x, self.rows)
+        weights = self.propagation.edge_weights
+        if weights.dtype != x.dtype:
+            raise InputError(f"the weights are {weights.dtype}, `h` is {x.dtype}.")
+        self.n = x.shape[1]
+        self.backend = implementation("propagate", self.name, x.device.type)
+        out: Tensor = self.backend.forward(self.propagation, x, rows)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient at the states."""
+        return self.backend.backward(self.propagation, gradient, self.n), ()
 
 
 def propagate(
@@ -43,9 +48,4 @@ def propagate(
     Returns:
         The new states [R, rows, d], differentiable in `h`.
     """
-    count = check_rows(propagation.graph, h, rows)
-    if propagation.edge_weights.dtype != h.dtype:
-        raise InputError(f"the weights are {propagation.edge_weights.dtype}, `h` is {h.dtype}.")
-    chosen = implementation("propagate", backend, h.device.type)
-    result: Tensor = _Propagate.apply(h, propagation, count, chosen)  # type: ignore[no-untyped-call]
-    return result
+    return run_chain([PropagateLink(propagation, rows, backend)], h)

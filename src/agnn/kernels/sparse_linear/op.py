@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
-import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import FeatureMatrix
 from agnn.kernels.backends import implementation
+from agnn.kernels.chain import Link, run_chain
 from agnn.kernels.dropout.stream import DropoutAt
 
 
-class _SparseLinear(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
+class SparseLinearLink(Link):
+    """`sparse_linear` as the start of a chain: it reads the features and no input."""
+
+    def __init__(
+        self,
+        x: FeatureMatrix,
         weight: Tensor,
         bias: Tensor | None,
-        x: FeatureMatrix,
         drop: DropoutAt | None,
-        backend: ModuleType,
-    ) -> Tensor:
-        ctx.x, ctx.drop, ctx.backend = x, drop, backend
-        ctx.has_bias = bias is not None
-        if drop is not None:
-            # Kept for its version: a backward pass in another epoch would draw other numbers.
-            ctx.save_for_backward(drop.epoch)
-        result: Tensor = backend.forward(x, weight, bias, drop)
-        return result
+        backend: str,
+    ) -> None:
+        _check(x, weight, bias, drop)
+        self.x, self.weight, self.bias, self.drop = x, weight, bias, drop
+        self.backend = implementation("sparse_linear", backend, weight.device.type)
+        self.parameters = (weight,) if bias is None else (weight, bias)
+        # In another epoch the backward pass would draw other numbers.
+        self.watched = () if drop is None else (drop.epoch,)
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        _ = ctx.saved_tensors
-        dweight, dbias = ctx.backend.backward(ctx.x, gradients[0], ctx.drop)
-        return dweight, dbias if ctx.has_bias else None, None, None, None
+    def forward(self, x: Tensor) -> Tensor:
+        """States [R, n, d]."""
+        out: Tensor = self.backend.forward(self.x, self.weight, self.bias, self.drop)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the weight and at the bias."""
+        dweight, dbias = self.backend.backward(self.x, gradient, self.drop)
+        return gradient, (dweight,) if self.bias is None else (dweight, dbias)
 
 
 def sparse_linear(
@@ -61,6 +62,10 @@ def sparse_linear(
     Returns:
         States [R, n, d], differentiable in `weight` and `bias`.
     """
+    return run_chain([SparseLinearLink(x, weight, bias, drop, backend)], x.values)
+
+
+def _check(x: FeatureMatrix, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None) -> None:
     if weight.ndim != 3 or weight.shape[1] != x.width:
         raise InputError(
             f"`weight` must have shape [R, {x.width}, d] for {x.width} features; got "
@@ -72,6 +77,3 @@ def sparse_linear(
         raise InputError(f"`bias` must have shape [R, d]; got {list(bias.shape)}.")
     if drop is not None and drop.keys.shape[0] != weight.shape[0]:
         raise InputError(f"{drop.keys.shape[0]} dropout streams for {weight.shape[0]} replicas.")
-    chosen = implementation("sparse_linear", backend, weight.device.type)
-    result: Tensor = _SparseLinear.apply(weight, bias, x, drop, chosen)  # type: ignore[no-untyped-call]
-    return result
