@@ -106,3 +106,31 @@ def test_the_same_call_twice_gives_the_same_bits(backend, replicas, cora_graph, 
     first, second = (everything(cora_graph, cora_features, replicas, 16, backend) for _ in range(2))
     for one, other in zip(first, second, strict=True):
         assert_same_bits(one, other)
+
+
+def test_a_forked_process_has_threads_of_its_own(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        kernel_threads, "_pool", lambda _threads, process: asked.append(process) or Inline()
+    )
+    monkeypatch.setattr(kernel_threads, "_WORTH_A_THREAD", 1)
+    for process in (10, 11):
+        monkeypatch.setattr(kernel_threads.os, "getpid", lambda process=process: process)
+        torch.set_num_threads(2)
+        kernel_threads.run_in_pieces(nothing, (), 4, 100)
+    assert asked == [10, 11]
+
+
+class Inline:
+    """An executor that runs at once."""
+
+    def submit(self, function, *arguments):
+        function(*arguments)
+        return self
+
+    def result(self) -> None:
+        return None
+
+
+def nothing(first: int, last: int) -> None:
+    """A piece of work that does nothing."""

@@ -6,6 +6,7 @@ spin beside torch's own. How work is cut never changes a result: every piece wri
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -13,14 +14,16 @@ from typing import Any
 
 import torch
 
-# Waking a thread costs some 50 microseconds; below this many elementary operations (an edge
-# times a vector, about 5 ns each) one thread is done sooner.
-_WORTH_A_THREAD = 40_000
+# Waking a sleeping thread and waiting for it costs some hundred microseconds on a virtual machine.
+# Below this many elementary operations a thread (an edge times a vector, about 7 ns each, so about
+# a millisecond in all) one thread was done sooner: PubMed's step took 13 ms on two, 10 on one.
+_WORTH_A_THREAD = 150_000
 
 
 @lru_cache(maxsize=1)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="agnn")
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    # One a process: a fork inherits the pool but not its threads, and would wait for ever.
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"agnn-{process}")
 
 
 def pieces_of(replicas: int, cost: int) -> int:
@@ -41,7 +44,7 @@ def run_in_pieces(
         function(*arguments, 0, units)
         return
     bounds = [units * k // threads for k in range(threads + 1)]
-    pool = _pool(torch.get_num_threads())
+    pool = _pool(torch.get_num_threads(), os.getpid())
     others = [
         pool.submit(function, *arguments, bounds[k], bounds[k + 1]) for k in range(1, threads)
     ]
