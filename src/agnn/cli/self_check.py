@@ -10,7 +10,15 @@ import torch
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph, symmetric
-from agnn.kernels import BACKENDS, cosine_attention, obstacle, propagate, sparse_linear
+from agnn.kernels import (
+    BACKENDS,
+    cosine_attention,
+    cross_entropy,
+    dense_linear,
+    obstacle,
+    propagate,
+    sparse_linear,
+)
 
 _NODES, _FEATURES, _WIDTH, _REPLICAS = 40, 24, 16, 2
 # float32 sums in another order differ by some 1e-6 here; a wrong kernel differs in the first digit.
@@ -85,8 +93,26 @@ def _sparse_linear(backend: str, device: str) -> list[Tensor]:
     return _with_gradients(sparse_linear(x.to(device), weight, bias, backend=backend), weight, bias)
 
 
+def _dense_linear(backend: str, device: str) -> list[Tensor]:
+    h = _drawn(8, _REPLICAS, _NODES, _WIDTH).to(device).requires_grad_()
+    weight = _drawn(9, _REPLICAS, _WIDTH, 7).to(device).requires_grad_()
+    bias = _drawn(10, _REPLICAS, 7).to(device).requires_grad_()
+    rows = torch.arange(_NODES, device=device)
+    out = dense_linear(h, weight, bias, rows, backend=backend)
+    return _with_gradients(out, h, weight, bias)
+
+
+def _cross_entropy(backend: str, device: str) -> list[Tensor]:
+    logits = _drawn(11, _REPLICAS, _NODES, 7).to(device).requires_grad_()
+    labels = (torch.arange(_REPLICAS * _NODES) % 7).view(_REPLICAS, _NODES).to(device)
+    weights = torch.full((_REPLICAS, _NODES), 1.0 / _NODES, device=device)
+    return _with_gradients(cross_entropy(logits, labels, weights, backend=backend), logits)
+
+
 _KERNELS: Final[Mapping[str, Kernel]] = {
     "cosine_attention": _cosine_attention,
     "propagate": _propagate,
     "sparse_linear": _sparse_linear,
+    "dense_linear": _dense_linear,
+    "cross_entropy": _cross_entropy,
 }
