@@ -48,6 +48,10 @@ _INVERSE_NORM, _INVERSE_TOTAL, _SLOPE = U(0), U(1), U(2)
 _FACTS = 4
 # Below this beta, the constant shift could let a whole row underflow in float32.
 _LOWEST_BETA = -40.0
+# Up to this many edges a replica's numbers by edge stay in the cache, and each undirected edge is
+# looked at once for both its directions; beyond, block by block and each direction for itself.
+_PAIRED = 32_768
+_NO_PAIRS = (np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
 @inlined
@@ -80,8 +84,8 @@ def _block_end(offsets: Any, first: Any, last: Any) -> Any:
 
 @inlined
 def _forward_rows(
-    offsets: Any, columns: Any, receivers: Any, h: Any, d: Any, beta: Any, facts: Any,
-    weights: Any, out: Any, first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, d: Any,
+    beta: Any, facts: Any, weights: Any, out: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """The states of rows first..last, and 1 / (sum of the row's weights) into `facts`."""
     one, zero = h.dtype.type(1), h.dtype.type(0)
@@ -90,9 +94,14 @@ def _forward_rows(
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
-        end = _block_end(offsets, begin, last)
+        end = last if ones.size else _block_end(offsets, begin, last)
         start = offsets[begin]
-        for q in range(start, offsets[end]):
+        for u in range(ones.size):
+            to, j = U(receivers[ones[u]]), U(columns[ones[u]])
+            both = facts[to, _INVERSE_NORM] * facts[j, _INVERSE_NORM]
+            score = beta * both * _dot(h, to * d, h, j * d, d) - shift
+            weights[ones[u]] = weights[others[u]] = score
+        for q in range(start, start if ones.size else offsets[end]):
             prefetch(h, U(columns[min(q + _AHEAD, final)]) * d)
             to, j = U(receivers[q]), U(columns[q])
             both = facts[to, _INVERSE_NORM] * facts[j, _INVERSE_NORM]
@@ -128,9 +137,17 @@ def _slopes(gradient: Any, out: Any, rows: Any, n: Any, d: Any, facts: Any) -> N
 
 
 @inlined
+def _pull(h: Any, g: Any, rows: Any, d: Any, facts: Any, i: Any, j: Any) -> Any:
+    """(g_i.h_j - g_i.o_i) / Z_i; zero for a row that was not computed."""
+    if i >= rows:
+        return h.dtype.type(0)
+    return (_dot(g, i * d, h, j * d, d) - facts[i, _SLOPE]) * facts[i, _INVERSE_TOTAL]
+
+
+@inlined
 def _backward_rows(
-    offsets: Any, columns: Any, receivers: Any, h: Any, g: Any, rows: Any, d: Any, beta: Any,
-    facts: Any, buffers: Any, dh: Any, dbeta: Any, first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, g: Any, rows: Any,
+    d: Any, beta: Any, facts: Any, buffers: Any, dh: Any, dbeta: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """The gradient at rows first..last of h, and each row's part of the gradient at beta.
 
@@ -145,25 +162,32 @@ def _backward_rows(
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
-        end = _block_end(offsets, begin, last)
+        end = last if ones.size else _block_end(offsets, begin, last)
         start, count = offsets[begin], offsets[end] - offsets[begin]
-        for q in range(start, offsets[end]):
+        for u in range(ones.size):
+            there, back = ones[u], others[u]
+            to, j = U(receivers[there]), U(columns[there])
+            r_to, rj = facts[to, _INVERSE_NORM], facts[j, _INVERSE_NORM]
+            cosine = r_to * rj * _dot(h, to * d, h, j * d, d)
+            pulled = _pull(h, g, rows, d, facts, to, j)
+            pushed = _pull(h, g, rows, d, facts, j, to)
+            score = beta * cosine - shift
+            weights[there], weights[back] = score, score
+            cosines[there], cosines[back] = cosine, cosine
+            pull[there], pull[back] = pulled, pushed
+            both[there] = (pulled + pushed) * (beta * r_to)
+            both[back] = (pulled + pushed) * (beta * rj)
+        for q in range(start, start if ones.size else offsets[end]):
             ahead = U(columns[min(q + _AHEAD, final)])
             prefetch(h, ahead * d)
             prefetch(g, min(ahead, rows - _ONE) * d)
             to, j, t = U(receivers[q]), U(columns[q]), q - start
             r_to, rj = facts[to, _INVERSE_NORM], facts[j, _INVERSE_NORM]
             cosine = r_to * rj * _dot(h, to * d, h, j * d, d)
-            cosines[t] = cosine
-            weights[t] = beta * cosine - shift
-            pulled, pushed = zero, zero
-            if to < rows:
-                slope = _dot(g, to * d, h, j * d, d) - facts[to, _SLOPE]
-                pulled = slope * facts[to, _INVERSE_TOTAL]
-            if j < rows:
-                slope = _dot(g, j * d, h, to * d, d) - facts[j, _SLOPE]
-                pushed = slope * facts[j, _INVERSE_TOTAL]
-            pull[t], both[t] = pulled, (pulled + pushed) * (beta * r_to)
+            pulled = _pull(h, g, rows, d, facts, to, j)
+            pushed = _pull(h, g, rows, d, facts, j, to)
+            weights[t], cosines[t], pull[t] = beta * cosine - shift, cosine, pulled
+            both[t] = (pulled + pushed) * (beta * r_to)
         exponentials(weights, count)
         for t in range(count):
             both[t] *= weights[t]
@@ -200,8 +224,8 @@ def _backward_rows(
 
 @compiled
 def _forward_units(
-    offsets: Any, columns: Any, receivers: Any, h: Any, n: Any, d: Any, rows: Any, beta: Any,
-    facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, n: Any, d: Any,
+    rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
     weights = np.empty(max(_BLOCK, longest), h.dtype)
@@ -212,13 +236,13 @@ def _forward_units(
             _norms(h[r], n, U(d), facts[r])
         if d == LANES:  # the common width, as a constant
             _forward_rows(
-                offsets, columns, receivers, h[r], _LANES, beta[r], facts[r], weights, out[r],
-                begin, end,
+                offsets, columns, receivers, ones, others, h[r], _LANES, beta[r], facts[r],
+                weights, out[r], begin, end,
             )  # fmt: skip
         else:
             _forward_rows(
-                offsets, columns, receivers, h[r], U(d), beta[r], facts[r], weights, out[r],
-                begin, end,
+                offsets, columns, receivers, ones, others, h[r], U(d), beta[r], facts[r],
+                weights, out[r], begin, end,
             )  # fmt: skip
 
 
@@ -233,7 +257,8 @@ def _sum(parts: Any, order: Any) -> Any:
 
 @compiled
 def _backward_units(
-    offsets: Any, columns: Any, receivers: Any, h: Any, g: Any, o: Any, n: Any, d: Any, rows: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, g: Any, o: Any,
+    n: Any, d: Any, rows: Any,
     beta: Any, facts: Any, longest: Any, dh: Any, parts: Any, order: Any, dbeta: Any, pieces: Any,
     first: Any, last: Any,
 ) -> None:  # fmt: skip
@@ -246,13 +271,13 @@ def _backward_units(
             _slopes(g[r], o[r], rows, n, U(d), facts[r])
         if d == LANES:  # the common width, as a constant
             _backward_rows(
-                offsets, columns, receivers, h[r], g[r], U(rows), _LANES, beta[r], facts[r],
-                buffers, dh[r], parts[r], begin, end,
+                offsets, columns, receivers, ones, others, h[r], g[r], U(rows), _LANES,
+                beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
             )  # fmt: skip
         else:
             _backward_rows(
-                offsets, columns, receivers, h[r], g[r], U(rows), U(d), beta[r], facts[r],
-                buffers, dh[r], parts[r], begin, end,
+                offsets, columns, receivers, ones, others, h[r], g[r], U(rows), U(d),
+                beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
             )  # fmt: skip
         if pieces == 1:
             dbeta[r] = _sum(parts[r], order)
@@ -271,13 +296,24 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, N
         for r in range(replicas):
             _norms(source[r], n, U(d), facts[r])
     arguments = (
-        *used.arrays, source, n, d, rows, betas, facts, used.longest_row, out.numpy(), pieces
+        *used.arrays, *_pairs(used, pieces), source, n, d, rows, betas, facts,
+        _room(used, pieces), out.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
     states = from_lines(out, rows, d, width)
     for r in _extreme(betas):
         states[r] = reference.states(graph, h[r : r + 1], beta[r : r + 1], rows)[0]
     return states, facts
+
+
+def _pairs(used: Graph, pieces: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Each undirected edge once, where all edges of a replica fit into the cache; else none."""
+    return used.pairs if pieces == 1 and used.edges <= _PAIRED else _NO_PAIRS
+
+
+def _room(used: Graph, pieces: int) -> int:
+    """How many edges a buffer must hold at once."""
+    return used.edges if pieces == 1 and used.edges <= _PAIRED else used.longest_row
 
 
 def _extreme(betas: NDArray[Any]) -> list[int]:
@@ -306,7 +342,8 @@ def backward(
     if reached < n:
         dh.view(replicas, n, d)[:, reached:] = 0
     arguments = (
-        *used.arrays, source, g, o, reached, d, rows, betas, facts, used.longest_row,
+        *used.arrays, *_pairs(used, pieces), source, g, o, reached, d, rows, betas, facts,
+        _room(used, pieces),
         dh.numpy(), parts, used.summation_order, dbeta.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
