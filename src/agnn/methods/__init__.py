@@ -5,6 +5,7 @@ from agnn.methods.gcn import GCN, GLN
 from agnn.methods.network import NetworkMethod
 from agnn.methods.protocol import Method, Outcome, Task
 from agnn.methods.registry import get_method, method_names, register
+from agnn.methods.tuned import Tuned
 
 __all__ = [
     "AGNN",
@@ -14,6 +15,7 @@ __all__ = [
     "NetworkMethod",
     "Outcome",
     "Task",
+    "Tuned",
     "get_method",
     "method_names",
     "register",

@@ -53,6 +53,13 @@ class Method(ABC):
     cites: ClassVar[str]
     # (setting, dataset) -> the fields that differ from the defaults there
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
+    # field -> the values that `tuned` tries, on validation nodes
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+
+    @property
+    def configuration(self) -> str:
+        """How the hyper-parameters were found: "published", or "tuned" on validation nodes."""
+        return "published"
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:

@@ -1,0 +1,85 @@
+"""A method whose hyper-parameters are chosen on the validation nodes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agnn.data import NodeData, Split
+from agnn.errors import InputError
+from agnn.methods.protocol import Method, Outcome, Task
+
+_SEEDS_FOR_CHOICE = 3  # replicas of a split that every candidate is tried with
+
+
+@dataclass(frozen=True)
+class Tuned(Method):
+    """`base` with the entry of its grid that answers most validation nodes of a split rightly.
+
+    The choice is made for each split on its own, by the mean over its first few replicas; of
+    equal candidates the first in the grid's order wins. Test labels are never read.
+    """
+
+    base: Method
+
+    def __post_init__(self) -> None:
+        if not self.base.grid:
+            raise InputError(f"{self.base.name} has no grid to tune over.")
+        for known in ("name", "title", "cites"):
+            object.__setattr__(self, known, getattr(self.base, known))
+
+    @property
+    def configuration(self) -> str:
+        """How the hyper-parameters were found."""
+        return "tuned"
+
+    def candidates(self) -> list[Method]:
+        """The base method at every point of its grid."""
+        grid = self.base.grid
+        points = itertools.product(*grid.values())
+        return [self.base.with_fields(**dict(zip(grid, p, strict=True))) for p in points]
+
+    def run(self, task: Task) -> Outcome:
+        """Every replica's scores under the candidate chosen for its split."""
+        groups: dict[int, list[int]] = {}
+        for r, split in enumerate(task.splits):
+            groups.setdefault(id(split), []).append(r)
+        scores: list[Tensor | None] = [None] * len(task.seeds)
+        for replicas in groups.values():
+            chosen = self.choose(_part(task, replicas[:_SEEDS_FOR_CHOICE]))
+            found = chosen.run(_part(task, replicas)).scores
+            for r, own in zip(replicas, found, strict=True):
+                scores[r] = own
+        return Outcome(torch.stack([each for each in scores if each is not None]))
+
+    def choose(self, task: Task) -> Method:
+        """The candidate with the most right answers on the validation nodes of `task`."""
+        best, chosen = -1.0, self.base
+        for candidate in self.candidates():
+            accuracy = _validation_accuracy(candidate.run(task).scores, task.data, task.splits)
+            if accuracy > best:
+                best, chosen = accuracy, candidate
+        return chosen
+
+
+def _part(task: Task, replicas: Sequence[int]) -> Task:
+    return replace(
+        task,
+        splits=tuple(task.splits[r] for r in replicas),
+        seeds=tuple(task.seeds[r] for r in replicas),
+    )
+
+
+def _validation_accuracy(scores: Tensor, data: NodeData, splits: Sequence[Split]) -> float:
+    answers = scores.argmax(-1).cpu().numpy()
+    shares = []
+    for answer, split in zip(answers, splits, strict=True):
+        if split.validation.size == 0:
+            raise InputError(f"the split '{split.name}' has no validation nodes to tune on.")
+        shares.append(np.mean(answer[split.validation] == data.labels[split.validation]))
+    return float(np.mean(shares))
