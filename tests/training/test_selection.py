@@ -21,7 +21,7 @@ def kept_epochs(
     for epoch, (a, b) in enumerate(
         zip(zip(*accuracies, strict=True), zip(*losses, strict=True), strict=True)
     ):
-        chosen = tracker.update(epoch, torch.tensor(a), torch.tensor(b))
+        chosen = tracker.update(torch.tensor([epoch + 1]), torch.tensor(a), torch.tensor(b))
         assert chosen.shape == (len(accuracies),)
         kept = [
             epoch if flag else before for flag, before in zip(chosen.tolist(), kept, strict=True)
@@ -101,7 +101,7 @@ def test_window_stop_is_finished_when_every_replica_has_stopped():
     losses = [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (2.0, 0.5), (2.0, 0.4), (2.0, 9.0)]
     finished = []
     for epoch, loss in enumerate(losses):
-        tracker.update(epoch, torch.zeros(2), torch.tensor(loss))
+        tracker.update(torch.tensor([epoch + 1]), torch.zeros(2), torch.tensor(loss))
         finished.append(tracker.is_finished())
     assert finished == [False, False, False, False, False, True]
 

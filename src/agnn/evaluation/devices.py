@@ -9,13 +9,13 @@ import torch
 
 import agnn
 from agnn.errors import InputError, UnavailableError
+from agnn.kernels import obstacle
 
 
 def find_device(name: str) -> str:
     """The device for a request: "auto" takes a GPU where the kernels run on one, else the CPU."""
     if name == "auto":
-        # Until a CUDA backend is there, the compiled CPU code is the faster choice.
-        return "cpu"
+        return "cuda" if obstacle("triton") is None else "cpu"
     if name == "cpu":
         return name
     kind, _, index = name.partition(":")

@@ -11,8 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from agnn.graph.long_rows import LongRows
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
+
+_LONGEST_LINE = 256  # entries of a row or column that one program of a GPU goes through
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +109,16 @@ class FeatureMatrix:
     def longest_column(self) -> int:
         """The most entries in a column."""
         return int(self.by_column[0].diff().max())
+
+    @cached_property
+    def long_rows(self) -> LongRows:
+        """The rows that one program of a GPU would take too long for."""
+        return LongRows.of(self.offsets, _LONGEST_LINE)
+
+    @cached_property
+    def long_columns(self) -> LongRows:
+        """The columns that one program of a GPU would take too long for."""
+        return LongRows.of(self.by_column[0], _LONGEST_LINE)
 
     def select(self, rows: Tensor) -> FeatureMatrix:
         """The given rows, in the given order."""

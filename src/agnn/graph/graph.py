@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.errors import InputError
+from agnn.graph.long_rows import LongRows
+
+_LONGEST_ROW = 1024  # edges that one program of a GPU goes through
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +123,11 @@ class Graph:
     def longest_row(self) -> int:
         """The largest degree."""
         return int(self.degrees.max()) if self.edges else 0
+
+    @cached_property
+    def long_rows(self) -> LongRows:
+        """The rows that one program of a GPU would take too long for."""
+        return LongRows.of(self.offsets, _LONGEST_ROW)
 
     def reach(self, rows: int) -> int:
         """How many leading rows hold the first `rows` rows and all their neighbours."""

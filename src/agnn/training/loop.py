@@ -15,6 +15,7 @@ from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
 from agnn.nn import NodeModel
+from agnn.training.captured import repeated
 from agnn.training.kept_weights import KeptWeights
 from agnn.training.optimiser import ReplicaAdam
 from agnn.training.recipe import Recipe
@@ -56,14 +57,15 @@ def train(
             f"{len(seeds)}."
         )
     run = _Run(model, features, graph, labels, splits, recipe, seeds)
-    for epoch in range(recipe.epochs):
-        run.epoch(epoch)
+    next_epoch = repeated(run.epoch, graph.device)
+    for epoch in range(1, recipe.epochs + 1):
+        next_epoch()
         if progress is not None:
-            progress(epoch + 1, recipe.epochs)
-        if epoch % _ASK_EVERY == 0 and run.tracker.is_finished():
+            progress(epoch, recipe.epochs)
+        if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
             break
     run.weights.restore()
-    return run.history(epoch + 1)
+    return run.history(epoch)
 
 
 class _Run:
@@ -93,17 +95,22 @@ class _Run:
         self.is_penalised = recipe.selection.adds_penalty
         self.tracker = recipe.selection.tracker(replicas, device)
         self.weights = KeptWeights(model)
-        seen = torch.zeros(3, recipe.epochs, replicas, device=device)
+        # Row e is for epoch e, counted from 1.
+        seen = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
         self.training_loss, self.watched_accuracy, self.watched_loss = seen
         self.ones = torch.ones_like(self.training_loss[0])
         self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
 
-    def epoch(self, epoch: int) -> None:
-        self.training_loss[epoch] = self.step()
+    def epoch(self) -> None:
+        """One epoch; its number, too, lies in a tensor, so that a recorded epoch sees it move."""
+        training_loss = self.step()
         accuracy, loss = self.look()
-        self.watched_accuracy[epoch], self.watched_loss[epoch] = accuracy, loss
+        epoch = self.dropout.epoch
+        self.training_loss.index_copy_(0, epoch, training_loss[None])
+        self.watched_accuracy.index_copy_(0, epoch, accuracy[None])
+        self.watched_loss.index_copy_(0, epoch, loss[None])
         chosen = self.tracker.update(epoch, accuracy, loss)
-        self.selected.masked_fill_(chosen, epoch + 1)
+        torch.where(chosen, epoch, self.selected, out=self.selected)
         self.weights.keep(chosen)
 
     def step(self) -> Tensor:
@@ -130,9 +137,9 @@ class _Run:
     def history(self, epochs: int) -> History:
         shown = epochs if self.watched is not None else 0
         return History(
-            self.training_loss[:epochs],
-            self.watched_accuracy[:shown],
-            self.watched_loss[:shown],
+            self.training_loss[1 : epochs + 1],
+            self.watched_accuracy[1 : shown + 1],
+            self.watched_loss[1 : shown + 1],
             self.selected,
         )
 

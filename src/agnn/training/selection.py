@@ -21,8 +21,8 @@ class Tracker(ABC):
     """The running state of a rule for all replicas."""
 
     @abstractmethod
-    def update(self, epoch: int, accuracy: Tensor, loss: Tensor) -> Tensor:
-        """Which replicas keep the weights of `epoch` (from 0); bool [R]."""
+    def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
+        """Which replicas keep the weights of `epoch`, [1] from 1; bool [R]."""
 
     def is_finished(self) -> bool:
         """Whether no later epoch can be kept; may wait for the device, so it is asked rarely."""
@@ -59,15 +59,16 @@ class HighestAccuracy(Selection):
 
 class _HighestAccuracy(Tracker):
     def __init__(self, window: int, replicas: int, device: torch.device) -> None:
-        self.recent = torch.zeros(window, replicas, device=device)
-        self.best = torch.full((replicas,), -1.0, device=device)
+        # In double precision a sum of single ones is exact, in whatever order they stand here.
+        self.recent = torch.zeros(window, replicas, dtype=torch.float64, device=device)
+        self.best = torch.full((replicas,), -1.0, dtype=torch.float64, device=device)
 
-    def update(self, epoch: int, accuracy: Tensor, loss: Tensor) -> Tensor:
+    def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
         window = self.recent.shape[0]
-        self.recent[epoch % window] = accuracy
+        self.recent.index_copy_(0, epoch % window, accuracy[None].double())
         # Until a whole window has passed the mean counts as zero: a run shorter than the window
         # keeps its first epoch.
-        mean = self.recent.sum(0) / window if epoch + 1 >= window else torch.zeros_like(accuracy)
+        mean = self.recent.sum(0) / window * (epoch >= window)
         better = mean > self.best
         torch.where(better, mean, self.best, out=self.best)
         return better
@@ -94,12 +95,11 @@ class _WindowStop(Tracker):
         self.recent = torch.zeros(window, replicas, device=device)
         self.is_running = torch.ones(replicas, dtype=torch.bool, device=device)
 
-    def update(self, epoch: int, accuracy: Tensor, loss: Tensor) -> Tensor:
+    def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
         kept = self.is_running.clone()
         window = self.recent.shape[0]
-        if epoch > window:
-            self.is_running &= loss <= self.recent.mean(0)
-        self.recent[epoch % window] = loss
+        self.is_running &= (loss <= self.recent.mean(0)) | (epoch <= window + 1)
+        self.recent.index_copy_(0, epoch % window, loss[None])
         return kept
 
     def is_finished(self) -> bool:
@@ -122,5 +122,5 @@ class _LastEpoch(Tracker):
     def __init__(self, replicas: int, device: torch.device) -> None:
         self.always = torch.ones(replicas, dtype=torch.bool, device=device)
 
-    def update(self, epoch: int, accuracy: Tensor, loss: Tensor) -> Tensor:
+    def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
         return self.always

@@ -1,0 +1,70 @@
+"""The same work again and again: on a GPU, recorded once and then replayed as one program."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+
+_WARM_UP = 2  # calls before the recording: they compile kernels and fill caches
+
+
+class Captured:
+    """A function without arguments, whose every call does the same work on a GPU.
+
+    The first calls run as they stand. If the last of them never made the host wait, the next is
+    recorded in a CUDA graph, and from then on a call is one launch. Work that waits cannot be
+    recorded and goes on running as it stands.
+    """
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
+        self.calls = 0
+        self.waits = True
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        """Do the work once."""
+        self.calls += 1
+        if self.calls < _WARM_UP:
+            self._aside()
+        elif self.calls == _WARM_UP:
+            self.waits = _makes_the_host_wait(self._aside)
+        elif self.waits:
+            self.function()
+        else:
+            self._replay()
+
+    def _aside(self) -> None:
+        """Run on a stream of its own, as a recording will."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self.function()
+        torch.cuda.current_stream().wait_stream(stream)
+
+    def _replay(self) -> None:
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                self.function()
+        self.graph.replay()
+
+
+def repeated(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """The function itself, or on a GPU its captured form."""
+    return Captured(function) if device.type == "cuda" else function
+
+
+def _makes_the_host_wait(function: Callable[[], None]) -> bool:
+    """Run the function; whether it waited for the device."""
+    mode = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function()
+    finally:
+        torch.cuda.set_sync_debug_mode(mode)
+    return any("synchronizing" in str(each.message) for each in caught)
