@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agnn.errors import AgnnError, DataError, InputError, UnavailableError
     from agnn.evaluation import evaluate, load_run, preset_method, save_run
     from agnn.methods import get_method, method_names
+    from agnn.training import memory_estimate
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ _HOMES = {
     "load_dataset": "agnn.data",
     "load_planetoid": "agnn.data",
     "load_run": "agnn.evaluation",
+    "memory_estimate": "agnn.training",
     "method_names": "agnn.methods",
     "preset_method": "agnn.evaluation",
     "save_run": "agnn.evaluation",
@@ -43,6 +45,7 @@ __all__ = [
     "load_dataset",
     "load_planetoid",
     "load_run",
+    "memory_estimate",
     "method_names",
     "preset_method",
     "save_run",

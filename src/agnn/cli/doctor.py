@@ -1,7 +1,7 @@
 """`agnn doctor`: what this machine offers, and whether the fast kernels tell the truth on it."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,9 +12,23 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def doctor(json: Json = False) -> None:
+def doctor(
+    nodes: Annotated[
+        int | None, typer.Option(help="Also say whether a graph of this many nodes fits.")
+    ] = None,
+    edges: Annotated[int, typer.Option(help="Its undirected edges.")] = 0,
+    features: Annotated[int, typer.Option(help="Its features.")] = 128,
+    classes: Annotated[int, typer.Option(help="Its classes.")] = 10,
+    layers: Annotated[int, typer.Option(help="Propagation layers.")] = 4,
+    hidden: Annotated[int, typer.Option(help="Width of the states.")] = 16,
+    replicas: Annotated[int, typer.Option(help="Models trained at once.")] = 1,
+    json: Json = False,
+) -> None:
     """Show versions, devices and backends, and check the fast kernels; exit code 1 if one errs."""
     findings = _findings()
+    if nodes is not None:
+        sizes = {"features": features, "classes": classes, "layers": layers, "hidden": hidden}
+        findings["memory"] = _memory(nodes, edges, findings["devices"], replicas, sizes)
     if json:
         write_json(findings)
     else:
@@ -46,6 +60,22 @@ def _findings() -> dict[str, Any]:
     }
 
 
+def _memory(
+    nodes: int, edges: int, devices: list[str], replicas: int, sizes: dict[str, int]
+) -> dict[str, Any]:
+    """What training on dense features would need, and where there is room for it."""
+    from agnn.training import free_memory, memory_estimate
+
+    estimate = memory_estimate(nodes, 2 * edges, replicas=replicas, **sizes)
+    free = {device: free_memory(device.split()[0]) for device in devices}
+    return {
+        "needs": estimate.total,
+        "parts": str(estimate),
+        "free": free,
+        "fits": {d: None if size is None else estimate.total <= size for d, size in free.items()},
+    }
+
+
 def _gpus() -> list[str]:
     import torch
 
@@ -72,4 +102,11 @@ def _table(findings: dict[str, Any]) -> "Table":
             "agrees with the reference" if check["fault"] is None else f"WRONG: {check['fault']}"
         )
         table.add_row(f"check {check['kernel']}", f"{check['backend']} {words}")
+    if "memory" in findings:
+        memory = findings["memory"]
+        table.add_row("training needs", memory["parts"])
+        for device, size in memory["free"].items():
+            words = "not known" if size is None else f"{size / 2**30:.1f} GiB"
+            fits = {True: "fits", False: "does not fit", None: ""}[memory["fits"][device]]
+            table.add_row(f"free on {device}", f"{words} {fits}".strip())
     return table

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agnn.errors import InputError
 from agnn.explanation.relevance import class_relevance
-from agnn.graph import FeatureMatrix, Graph, View
+from agnn.graph import Graph, View, features_of
 from agnn.kernels import Attention
 from agnn.nn import AGNN
 
@@ -25,7 +25,7 @@ def layer_relevances(model: NodeModel | None, data: NodeData) -> list[Tensor]:
     if not isinstance(model, AGNN):
         raise InputError(f"only AGNN has attention to read; got {type(model).__name__}.")
     graph = Graph.from_edges(data.edges, data.nodes)
-    features = FeatureMatrix.from_scipy(data.normalised_features())
+    features = features_of(data.normalised_features())
     device = next(model.parameters()).device
     view = View.whole(features.to(device), graph.to(device), model.hops)
     return [

@@ -52,6 +52,11 @@ class FeatureMatrix:
         """The number of rows held."""
         return self.row_ids.numel()
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type that is computed in."""
+        return self.values.dtype
+
     @cached_property
     def row_of_entry(self) -> Tensor:
         """The row of every stored entry; [nnz] int64."""

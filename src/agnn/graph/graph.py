@@ -13,6 +13,8 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph.long_rows import LongRows
 
+# Stored edges beyond which a pruned copy costs more memory than it saves time.
+TOO_LARGE_TO_PRUNE = 1 << 30
 _LONGEST_ROW = 1024  # edges that one program of a GPU goes through
 
 
@@ -144,9 +146,10 @@ class Graph:
     def around(self, rows: int) -> Graph:
         """The edges with the first `rows` nodes at one end or both; the labels stay.
 
-        What a layer that computes `rows` rows reads, there and back.
+        What a layer that computes `rows` rows reads, there and back. A very large graph is not
+        copied and comes back whole.
         """
-        if rows == self.nodes:
+        if rows == self.nodes or self.edges > TOO_LARGE_TO_PRUNE:
             return self
         if rows not in self._surroundings:
             n = self.reach(rows)

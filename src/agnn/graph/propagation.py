@@ -27,6 +27,8 @@ class Propagation:
 
     def restrict(self, field: ReceptiveField) -> Propagation:
         """The same weights on the edges and nodes of a receptive field."""
+        if field.edge_ids is None:
+            return self
         return Propagation(
             field.graph, self.edge_weights[field.edge_ids], self.loop_weights[field.nodes]
         )

@@ -23,7 +23,7 @@ class ReceptiveField:
 
     graph: Graph  # the nodes of the field, relabelled
     nodes: Tensor  # [sizes[-1]] int64, their labels in the whole graph
-    edge_ids: Tensor  # [m'] int64, where each edge stands in the whole graph
+    edge_ids: Tensor | None  # [m'] int64, where each edge stands in the whole graph; None: there
     sizes: tuple[int, ...]  # hops + 1 of them, from the targets outwards
 
     @property
@@ -50,9 +50,17 @@ class ReceptiveField:
         return cls(
             graph=graph,
             nodes=torch.arange(graph.nodes, device=graph.device),
-            edge_ids=torch.arange(graph.edges, device=graph.device),
+            edge_ids=None,
             sizes=(graph.nodes,) * (hops + 1),
         )
+
+    @classmethod
+    def leading(cls, graph: Graph, count: int, hops: int) -> ReceptiveField:
+        """The field of the first `count` nodes with nothing pruned but the last layer's rows."""
+        if not 0 < count <= graph.nodes:
+            raise InputError(f"`count` must be from 1 to {graph.nodes}; got {count}.")
+        whole = cls.whole(graph, hops)
+        return cls(graph, whole.nodes, None, (count, *whole.sizes[1:]))
 
     @classmethod
     def around(cls, graph: Graph, targets: Tensor, hops: int) -> ReceptiveField:

@@ -8,8 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from agnn.graph.features import FeatureMatrix
-from agnn.graph.graph import Graph
+from agnn.graph.dense_features import Features
+from agnn.graph.graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph.propagation import Propagation, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 
@@ -18,23 +18,36 @@ from agnn.graph.receptive_field import ReceptiveField
 class View:
     """The features and the part of the graph that the outputs at some nodes depend on."""
 
-    features: FeatureMatrix  # of the field's nodes, in the field's order
+    features: Features  # of the field's nodes, in the field's order
     field: ReceptiveField
     whole_graph: Graph
 
     @classmethod
-    def around(cls, features: FeatureMatrix, graph: Graph, nodes: Tensor, hops: int) -> View:
-        """What `hops` propagation layers need for the given nodes, and no more."""
+    def around(cls, features: Features, graph: Graph, nodes: Tensor, hops: int) -> View:
+        """What `hops` propagation layers need for the given nodes, and no more.
+
+        A very large graph is not copied: all its nodes count, or those up to the last given one.
+        """
+        if graph.edges > TOO_LARGE_TO_PRUNE:
+            return cls.leading(features, graph, int(nodes.max()) + 1, hops)
         field = ReceptiveField.around(graph, nodes, hops)
         return cls(features.select(field.nodes), field, graph)
 
     @classmethod
-    def whole(cls, features: FeatureMatrix, graph: Graph, hops: int) -> View:
+    def whole(cls, features: Features, graph: Graph, hops: int) -> View:
         """All nodes as targets."""
         return cls(features, ReceptiveField.whole(graph, hops), graph)
+
+    @classmethod
+    def leading(cls, features: Features, graph: Graph, count: int, hops: int) -> View:
+        """The first `count` nodes as targets, on the graph as it stands.
+
+        Only the last layer leaves rows out.
+        """
+        return cls(features, ReceptiveField.leading(graph, count, hops), graph)
 
     @cached_property
     def symmetric_propagation(self) -> Propagation:
         """The GCN weights, by the degrees of the whole graph, on the field's edges."""
-        dtype: torch.dtype = self.features.values.dtype
+        dtype: torch.dtype = self.features.dtype
         return symmetric(self.whole_graph, dtype).restrict(self.field)

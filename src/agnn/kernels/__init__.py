@@ -17,6 +17,7 @@ from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
 from agnn.kernels.propagate.op import PropagateLink, propagate
+from agnn.kernels.shared_linear.op import SharedLinearLink, shared_linear
 from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Link",
     "PropagateLink",
     "ReLU",
+    "SharedLinearLink",
     "SparseLinearLink",
     "adam_step",
     "attention_weights",
@@ -40,5 +42,6 @@ __all__ = [
     "obstacle",
     "propagate",
     "run_chain",
+    "shared_linear",
     "sparse_linear",
 ]

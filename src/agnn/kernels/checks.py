@@ -7,6 +7,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph
+from agnn.kernels.dropout.stream import DropoutAt
 
 
 def check_rows(graph: Graph, h: Tensor, rows: int | None) -> int:
@@ -30,3 +31,18 @@ def check_rows(graph: Graph, h: Tensor, rows: int | None) -> int:
             f"the whole neighbourhood."
         )
     return count
+
+
+def check_first_layer(
+    features: int, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+) -> None:
+    """Raise unless the parameters of a first layer fit `features` features and one another."""
+    if weight.ndim != 3 or weight.shape[1] != features:
+        raise InputError(
+            f"`weight` must have shape [R, {features}, d] for {features} features; got "
+            f"{list(weight.shape)}."
+        )
+    if bias is not None and bias.shape != (weight.shape[0], weight.shape[2]):
+        raise InputError(f"`bias` must have shape [R, d]; got {list(bias.shape)}.")
+    if drop is not None and drop.keys.shape[0] != weight.shape[0]:
+        raise InputError(f"{drop.keys.shape[0]} dropout streams for {weight.shape[0]} replicas.")

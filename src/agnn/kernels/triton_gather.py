@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def rows_of(lines: Any, i: Any, present: Any, WIDTH: tl.constexpr, D: tl.constexpr) -> Any:
+def rows_of(lines, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
     """Lines `i`, of any shape, of [., WIDTH] in the type that sums are kept in; else zero."""
     d = tl.arange(0, D)
     places = i.expand_dims(-1) * WIDTH + d
@@ -19,7 +17,7 @@ def rows_of(lines: Any, i: Any, present: Any, WIDTH: tl.constexpr, D: tl.constex
 
 
 @triton.jit
-def entries_of(indices: Any, begin: Any, length: Any, k: Any, U: tl.constexpr) -> Any:
+def entries_of(indices, begin, length, k, U: tl.constexpr):
     """The entries k to k + U of some rows [B]: what they name, and whether they are there."""
     u = k + tl.arange(0, U)[None, :]
     there = u < length[:, None]
@@ -28,7 +26,7 @@ def entries_of(indices: Any, begin: Any, length: Any, k: Any, U: tl.constexpr) -
 
 
 @triton.jit
-def bounds_of(offsets: Any, i: Any, present: Any) -> Any:
+def bounds_of(offsets, i, present):
     """Where the entries of rows `i` begin, and how many there are; none for an absent row."""
     begin = tl.load(offsets + i, mask=present, other=0)
     return begin, (tl.load(offsets + i + 1, mask=present, other=0) - begin).to(tl.int32)

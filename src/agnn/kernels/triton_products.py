@@ -6,7 +6,7 @@ made segment by segment and joined in order: no atomics.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import triton
@@ -40,11 +40,11 @@ class Labels(NamedTuple):
 
 @triton.jit
 def _sums(
-    indices: Any, values: Any, source: Any, readable: Any, line: Any, begin: Any, length: Any,
-    row_ids: Any, keys: Any, thresholds: Any, scales: Any, r: Any, state: Any,
+    indices, values, source, readable, line, begin, length,
+    row_ids, keys, thresholds, scales, r, state,
     DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
     B: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """The sums of some lines [B] over the given entries; [B, D]."""
     acc = tl.zeros((B, U, D), SUM)
     for k in range(0, tl.max(length, 0), U):
@@ -64,9 +64,9 @@ def _sums(
 
 @triton.jit
 def _starts(
-    start: Any, own: Any, source: Any, readable: Any, line: Any, present: Any, r: Any,
+    start, own, source, readable, line, present, r,
     START: tl.constexpr, OWN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """What some lines [B] begin with: a replica's `start`, or their own line times `own`."""
     found = tl.zeros((line.shape[0], D), SUM)
     if START:
@@ -79,12 +79,12 @@ def _starts(
 
 @triton.jit
 def _lines(
-    offsets: Any, indices: Any, values: Any, source: Any, start: Any, own: Any, row_ids: Any,
-    keys: Any, thresholds: Any, scales: Any, epoch: Any, out: Any, readable: Any, count: Any,
+    offsets, indices, values, source, start, own, row_ids,
+    keys, thresholds, scales, epoch, out, readable, count,
     LIMIT: tl.constexpr, DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, START: tl.constexpr,
     OWN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
     SUM: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """B lines of one replica."""
     r = tl.program_id(1).to(tl.int64)
     line = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
@@ -109,11 +109,11 @@ def _lines(
 
 @triton.jit
 def _segment(
-    segment_lines: Any, bounds: Any, indices: Any, values: Any, source: Any, row_ids: Any,
-    keys: Any, thresholds: Any, scales: Any, epoch: Any, parts: Any, readable: Any, segments: Any,
+    segment_lines, bounds, indices, values, source, row_ids,
+    keys, thresholds, scales, epoch, parts, readable, segments,
     DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
     U: tl.constexpr, SUM: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """The sum of one segment of a long line of one replica."""
     s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     one, d = tl.arange(0, 1), tl.arange(0, D)
@@ -132,10 +132,10 @@ def _segment(
 
 @triton.jit
 def _joined(
-    long_lines: Any, first: Any, source: Any, start: Any, own: Any, parts: Any, out: Any,
-    readable: Any, count: Any, segments: Any, START: tl.constexpr, OWN: tl.constexpr,
+    long_lines, first, source, start, own, parts, out,
+    readable, count, segments, START: tl.constexpr, OWN: tl.constexpr,
     WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """One long line of one replica from the sums of its segments, in their order."""
     k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     one, d = tl.arange(0, 1), tl.arange(0, D)

@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph, features_of
 from agnn.methods.protocol import Method, Outcome, Task
 from agnn.nn import NodeModel
-from agnn.training import Recipe, probabilities, train
+from agnn.training import (
+    MemoryEstimate,
+    Recipe,
+    check_memory,
+    memory_estimate,
+    probabilities,
+    train,
+)
 
 
 @dataclass(frozen=True)
@@ -25,13 +32,24 @@ class NetworkMethod(Method):
     def recipe(self) -> Recipe:
         """How the model is trained."""
 
+    def memory_estimate(self, task: Task) -> MemoryEstimate:
+        """What a run on `task` needs, by the method's depth and width."""
+        data = task.data
+        return memory_estimate(
+            data.nodes, 2 * data.edges.shape[1], features=data.feature_count,
+            classes=data.classes, entries=data.features.nnz,
+            layers=getattr(self, "layers", 2), hidden=getattr(self, "hidden", 16),
+            replicas=len(task.seeds), scored=data.nodes,
+        )  # fmt: skip
+
     def run(self, task: Task) -> Outcome:
         """Train all replicas at once and score every node."""
         data = task.data
         if data.feature_count == 0:
             raise InputError(f"'{data.name}' has no features, and {self.name} learns from them.")
+        check_memory(self.memory_estimate(task), task.device)
         graph = Graph.from_edges(data.edges, data.nodes).to(task.device)
-        features = FeatureMatrix.from_scipy(data.normalised_features()).to(task.device)
+        features = features_of(data.normalised_features()).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
         history = train(
             model, features, graph, data.labels, task.splits, self.recipe(), task.seeds,

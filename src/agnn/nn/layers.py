@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor, nn
 
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import DenseFeatures, Features, Graph
 from agnn.kernels import (
     Attention,
     CosineAttentionLink,
     DenseLinearLink,
     DropoutAt,
+    Link,
+    SharedLinearLink,
     SparseLinearLink,
     attention_weights,
     run_chain,
@@ -22,7 +24,7 @@ from agnn.nn.initialisation import glorot_uniform
 
 
 class SparseLinear(nn.Module):
-    """dropout(X) W + b for sparse features.
+    """dropout(X) W + b for the features, sparse as a rule.
 
     Shapes: X [n, d_x], weight [R, d_x, d], bias [R, d] or none; output [R, n, d].
     """
@@ -34,11 +36,13 @@ class SparseLinear(nn.Module):
         self.weight = nn.Parameter(glorot_uniform(sources, features, width))
         self.bias = nn.Parameter(torch.zeros(len(sources), width)) if has_bias else None
 
-    def link(self, x: FeatureMatrix, drop: DropoutAt | None, backend: str) -> SparseLinearLink:
+    def link(self, x: Features, drop: DropoutAt | None, backend: str) -> Link:
         """The layer as the start of a model's chain."""
+        if isinstance(x, DenseFeatures):
+            return SharedLinearLink(x, self.weight, self.bias, drop, backend)
         return SparseLinearLink(x, self.weight, self.bias, drop, backend)
 
-    def forward(self, x: FeatureMatrix, drop: DropoutAt | None, backend: str) -> Tensor:
+    def forward(self, x: Features, drop: DropoutAt | None, backend: str) -> Tensor:
         """States [R, n, d]."""
         return run_chain([self.link(x, drop, backend)], x.values)
 

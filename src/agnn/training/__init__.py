@@ -1,6 +1,7 @@
 """Training: recipes, the loop and the rules that choose an epoch."""
 
 from agnn.training.loop import History, Progress, probabilities, train
+from agnn.training.memory import MemoryEstimate, check_memory, free_memory, memory_estimate
 from agnn.training.recipe import Recipe
 from agnn.training.selection import HighestAccuracy, LastEpoch, Selection, WindowStop
 
@@ -8,10 +9,14 @@ __all__ = [
     "HighestAccuracy",
     "History",
     "LastEpoch",
+    "MemoryEstimate",
     "Progress",
     "Recipe",
     "Selection",
     "WindowStop",
+    "check_memory",
+    "free_memory",
+    "memory_estimate",
     "probabilities",
     "train",
 ]

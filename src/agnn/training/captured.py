@@ -38,7 +38,7 @@ class Captured:
 
     def _aside(self) -> None:
         """Run on a stream of its own, as a recording will."""
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             self.function()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from agnn.data import Split
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix, Graph, View
+from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
 from agnn.nn import NodeModel
 from agnn.training.captured import repeated
@@ -38,7 +38,7 @@ class History:
 
 def train(
     model: NodeModel,
-    features: FeatureMatrix,
+    features: Features,
     graph: Graph,
     labels: NDArray[np.int64],
     splits: Sequence[Split],
@@ -74,7 +74,7 @@ class _Run:
     def __init__(
         self,
         model: NodeModel,
-        features: FeatureMatrix,
+        features: Features,
         graph: Graph,
         labels: NDArray[np.int64],
         splits: Sequence[Split],
@@ -156,7 +156,7 @@ def _watched_nodes(splits: Sequence[Split], recipe: Recipe) -> list[NDArray[np.i
 
 
 @torch.no_grad()
-def probabilities(model: NodeModel, features: FeatureMatrix, graph: Graph) -> Tensor:
+def probabilities(model: NodeModel, features: Features, graph: Graph) -> Tensor:
     """Every replica's class probabilities at every node, without dropout; [R, n, c]."""
     outputs: Tensor = model(View.whole(features, graph, model.hops))
     return outputs.softmax(-1)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix, Graph, View
+from agnn.graph import Features, Graph, View
 from agnn.kernels import cross_entropy
 
 
@@ -27,7 +27,7 @@ class Targets:
     @classmethod
     def build(
         cls,
-        features: FeatureMatrix,
+        features: Features,
         graph: Graph,
         labels: NDArray[np.int64],
         sets: Sequence[NDArray[np.int64]],
@@ -50,7 +50,7 @@ class Targets:
             view,
             None if is_all else rows,
             torch.from_numpy(np.asarray(labels)[filled]).to(device),
-            torch.from_numpy(weights).to(device, features.values.dtype),
+            torch.from_numpy(weights).to(device, features.dtype),
             torch.from_numpy(counts).to(device),
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import triton
 import triton.language as tl
@@ -16,9 +15,9 @@ _NUMBERS = 1024  # entries that one program moves
 
 @triton.jit
 def _entries(
-    parameter: Any, gradient: Any, first: Any, second: Any, step: Any, rates: Any, decays: Any,
-    size: Any, A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr,
-) -> None:  # fmt: skip
+    parameter, gradient, first, second, step, rates, decays,
+    size, A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
     r = tl.program_id(1).to(tl.int64)
     k = tl.program_id(0) * COUNT + tl.arange(0, COUNT)
     inside, place = k < size, r * size + k

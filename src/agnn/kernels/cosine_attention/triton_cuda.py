@@ -11,8 +11,8 @@ from torch import Tensor
 
 from agnn.graph import Graph
 from agnn.kernels.cosine_attention import triton_rows as programs
-from agnn.kernels.row_sums import summed
 from agnn.kernels.tiles import choose_tile, sum_type
+from agnn.kernels.triton_sums import summed
 
 
 def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
@@ -53,45 +53,43 @@ def backward(
     graph: Graph, h: Tensor, beta: Tensor, out: Tensor, kept: Tensor, gradient: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients at `h` [R, n, d] and at `beta` [R]."""
-    replicas, n, width = h.shape
-    rows = out.shape[1]
+    (replicas, n, width), rows = h.shape, out.shape[1]
     source, g, betas = h.detach().contiguous(), gradient.contiguous(), beta.detach()
     used = graph.around(rows)
     tile = choose_tile(width, used.nodes, used.edges)
-    count = replicas * rows
-    slope = torch.empty_like(kept)
+    pair = source.new_empty(replicas, n, 2 * width)
+    facts = kept.new_empty(replicas, n, 2)
     height = tile.rows * tile.entries
-    programs.slopes[(-(-count // height),)](
-        g, out, slope, count, width, tile.columns, height, num_warps=1
+    programs.pairs[(-(-n // height), replicas)](
+        source, g, out, kept, pair, facts, n, rows, width, tile.columns, height, num_warps=1
     )
     dh = torch.empty_like(source)
     blocks, long = -(-n // tile.rows), used.long_rows
     parts = kept.new_empty(replicas, blocks + long.count, 1)
     programs.backward_rows[(blocks, replicas)](
-        used.offsets, used.columns, source, g, kept, slope, betas, dh, parts, n, used.nodes, rows,
-        parts.shape[1], long.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
+        used.offsets, used.columns, pair, facts, betas, dh, parts, n, used.nodes, parts.shape[1],
+        long.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
     )  # fmt: skip
     if long.count:
-        _backward_long(used, source, g, kept, slope, betas, dh, parts)
+        _backward_long(used, pair, facts, betas, dh, parts)
     return dh, summed(parts)[:, 0].to(beta.dtype)
 
 
 def _backward_long(
-    used: Graph, h: Tensor, g: Tensor, logs: Tensor, slope: Tensor, beta: Tensor, dh: Tensor,
-    parts: Tensor,
-) -> None:  # fmt: skip
+    used: Graph, pair: Tensor, facts: Tensor, beta: Tensor, dh: Tensor, parts: Tensor
+) -> None:
     """The long rows: segment by segment, then joined."""
-    (replicas, n, width), rows = h.shape, g.shape[1]
+    replicas, n, width = dh.shape
     long = used.long_rows
     tile = choose_tile(width, 1, long.limit)
-    turns, values = logs.new_empty(2, replicas, long.segments, tile.columns)
-    of_betas = logs.new_empty(replicas, long.segments)
+    turns, values = facts.new_empty(2, replicas, long.segments, tile.columns)
+    of_betas = facts.new_empty(replicas, long.segments)
     programs.backward_segment[(long.segments, replicas)](
-        long.segment_rows, long.segment_bounds, used.columns, h, g, logs, slope, beta, turns,
-        values, of_betas, n, rows, long.segments, width, tile.columns, tile.entries, num_warps=1,
+        long.segment_rows, long.segment_bounds, used.columns, pair, facts, beta, turns, values,
+        of_betas, n, long.segments, width, tile.columns, tile.entries, num_warps=1,
     )  # fmt: skip
     programs.backward_joined[(long.count, replicas)](
-        long.rows, long.first, h, g, logs, slope, beta, turns, values, of_betas, dh, parts, n,
-        rows, long.segments, parts.shape[1], parts.shape[1] - long.count, width, tile.columns,
+        long.rows, long.first, pair, facts, beta, turns, values, of_betas, dh, parts, n,
+        long.segments, parts.shape[1], parts.shape[1] - long.count, width, tile.columns,
         num_warps=1,
     )  # fmt: skip

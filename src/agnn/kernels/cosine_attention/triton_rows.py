@@ -1,14 +1,13 @@
 """The programs of cosine attention on a GPU: rows of the forward and of the backward pass.
 
 A program holds a tile of some rows and some neighbours of each, and adds up in that tile; only at
-the end of its rows it sums over the neighbours. A cosine is at most 1, so the exponentials are
+the end of its rows it sums over the neighbours. The labels of the next neighbours are read while
+the states of the present ones are on their way. A cosine is at most 1, so the exponentials are
 shifted by |beta| and partial sums of a split row simply add up. Only below `LOWEST`, where a whole
 row could underflow, a first pass finds the largest score.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import triton
 import triton.language as tl
@@ -19,7 +18,7 @@ LOWEST = tl.constexpr(-40.0)
 
 
 @triton.jit
-def _inverse_norm(square: Any) -> Any:
+def _inverse_norm(square):
     """1 / |h|, and 0 for a zero row: its cosine with every row is 0."""
     positive = square > 0
     return tl.where(positive, tl.rsqrt(tl.where(positive, square, 1.0)), 0.0)
@@ -27,42 +26,46 @@ def _inverse_norm(square: Any) -> Any:
 
 @triton.jit
 def _highest_score(
-    columns: Any, h: Any, begin: Any, length: Any, scaled: Any, start: Any,
+    columns, h, begin, length, scaled, start,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """The largest score of each row, at least `start`; [B]."""
     highest = start
+    j, there = entries_of(columns, begin, length, 0, U)
     for k in range(0, tl.max(length, 0), U):
-        j, there = entries_of(columns, begin, length, k, U)
+        next_j, next_there = entries_of(columns, begin, length, k + U, U)
         hj = rows_of(h, j, there, WIDTH, D)
         score = tl.sum(scaled[:, None, :] * hj, 2) * _inverse_norm(tl.sum(hj * hj, 2))
         highest = tl.maximum(highest, tl.max(tl.where(there, score, float("-inf")), 1))
+        j, there = next_j, next_there
     return highest
 
 
 @triton.jit
 def _weighted_sum(
-    columns: Any, h: Any, begin: Any, length: Any, scaled: Any, shift: Any,
+    columns, h, begin, length, scaled, shift,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Sums over the neighbours of some rows [B] of e and of e h_j, e = exp(score - shift)."""
     acc = tl.zeros((scaled.shape[0], U, D), scaled.dtype)
     total = tl.zeros((scaled.shape[0], U), scaled.dtype)
+    j, there = entries_of(columns, begin, length, 0, U)
     for k in range(0, tl.max(length, 0), U):
-        j, there = entries_of(columns, begin, length, k, U)
+        next_j, next_there = entries_of(columns, begin, length, k + U, U)
         hj = rows_of(h, j, there, WIDTH, D)
         score = tl.sum(scaled[:, None, :] * hj, 2) * _inverse_norm(tl.sum(hj * hj, 2))
         e = tl.where(there, tl.exp(score - shift[:, None]), 0.0)
         total += e
         acc += e[:, :, None] * hj
+        j, there = next_j, next_there
     return tl.sum(total, 1), tl.sum(acc, 1)
 
 
 @triton.jit
 def _receivers(
-    columns: Any, h: Any, beta: Any, i: Any, begin: Any, length: Any, present: Any,
+    columns, h, beta, i, begin, length, present,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """States of rows i, their own scores, shifts, and sums over the given neighbours."""
     hi = rows_of(h, i, present, WIDTH, D)
     ri = _inverse_norm(tl.sum(hi * hi, 1))
@@ -77,9 +80,9 @@ def _receivers(
 
 @triton.jit
 def forward_rows(
-    offsets: Any, columns: Any, h: Any, betas: Any, out: Any, logs: Any, n: Any, rows: Any,
+    offsets, columns, h, betas, out, logs, n, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """B rows of one replica: new states, and the logarithm of each row's sum of exp(score)."""
     r = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
@@ -101,10 +104,10 @@ def forward_rows(
 
 @triton.jit
 def forward_segment(
-    segment_rows: Any, bounds: Any, columns: Any, h: Any, betas: Any, sums: Any, totals: Any,
-    shifts: Any, n: Any, rows: Any, segments: Any,
+    segment_rows, bounds, columns, h, betas, sums, totals,
+    shifts, n, rows, segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """The sums of one segment of a long row, for `forward_joined`."""
     s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     one = tl.arange(0, 1)
@@ -125,9 +128,9 @@ def forward_segment(
 
 @triton.jit
 def forward_joined(
-    long_rows: Any, first: Any, h: Any, betas: Any, sums: Any, totals: Any, shifts: Any, out: Any,
-    logs: Any, n: Any, rows: Any, segments: Any, WIDTH: tl.constexpr, D: tl.constexpr,
-) -> None:  # fmt: skip
+    long_rows, first, h, betas, sums, totals, shifts, out,
+    logs, n, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
     k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     one, d = tl.arange(0, 1), tl.arange(0, D)
@@ -151,23 +154,48 @@ def forward_joined(
 
 
 @triton.jit
-def slopes(
-    gradient: Any, out: Any, found: Any, count: Any,
+def pairs(
+    h, g, out, logs, pair, facts, n, rows,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
-) -> None:  # fmt: skip
-    """g_i . o_i of B rows."""
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    g = rows_of(gradient, i, i < count, WIDTH, D)
-    o = rows_of(out, i, i < count, WIDTH, D)
-    tl.store(found + i, tl.sum(g * o, 1), mask=i < count)
+):  # fmt: skip
+    """What the backward pass reads of a node, B nodes of one replica: (h_i, g_i) in one line.
+
+    And of each the logarithm and g_i . o_i. A row that was not computed has no gradient and an
+    infinite logarithm, which makes its attention zero.
+    """
+    r = tl.program_id(1).to(tl.int64)
+    i, d = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, D)
+    computed = i < rows
+    hi = rows_of(h + r * n * WIDTH, i, i < n, WIDTH, D)
+    gi = rows_of(g + r * rows * WIDTH, i, computed, WIDTH, D)
+    oi = rows_of(out + r * rows * WIDTH, i, computed, WIDTH, D)
+    log = tl.load(logs + r * rows + i, mask=computed, other=float("inf"))
+    place = (r * n + i)[:, None] * (2 * WIDTH) + d[None, :]
+    inside = (i < n)[:, None] & (d < WIDTH)[None, :]
+    tl.store(pair + place, hi, mask=inside)
+    tl.store(pair + place + WIDTH, gi, mask=inside)
+    tl.store(facts + 2 * (r * n + i), log, mask=i < n)
+    tl.store(facts + 2 * (r * n + i) + 1, tl.sum(gi * oi, 1), mask=i < n)
+
+
+@triton.jit
+def _pairs_of(pair, facts, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
+    """h, g, logarithm and slope of nodes `i`, of any shape."""
+    d = tl.arange(0, D)
+    places = i.expand_dims(-1) * (2 * WIDTH) + d
+    inside = present.expand_dims(-1) & (d < WIDTH)
+    h = tl.load(pair + places, mask=inside, other=0.0)
+    g = tl.load(pair + places + WIDTH, mask=inside, other=0.0)
+    log = tl.load(facts + 2 * i, mask=present, other=float("inf"))
+    slope = tl.load(facts + 2 * i + 1, mask=present, other=0.0)
+    return h.to(log.dtype), g.to(log.dtype), log, slope
 
 
 @triton.jit
 def _turns(
-    columns: Any, h: Any, g: Any, logs: Any, slope: Any, beta: Any, rows: Any, begin: Any,
-    length: Any, hi: Any, ri: Any, gi: Any, log_i: Any, slope_i: Any,
+    columns, pair, facts, beta, begin, length, hi, ri, gi, log_i, slope_i,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Sums over the neighbours of some rows [B].
 
     For the gradient at h: what turns u_i (`turned`, times u_j) and what i gave (`valued`, times
@@ -176,13 +204,10 @@ def _turns(
     turned = tl.zeros((hi.shape[0], U, D), hi.dtype)
     valued = tl.zeros((hi.shape[0], U, D), hi.dtype)
     of_beta = tl.zeros((hi.shape[0], U), hi.dtype)
+    j, there = entries_of(columns, begin, length, 0, U)
     for k in range(0, tl.max(length, 0), U):
-        j, there = entries_of(columns, begin, length, k, U)
-        computed = there & (j < rows)
-        hj = rows_of(h, j, there, WIDTH, D)
-        gj = rows_of(g, j, computed, WIDTH, D)
-        log_j = tl.load(logs + j, mask=computed, other=float("inf"))
-        slope_j = tl.load(slope + j, mask=computed, other=0.0)
+        next_j, next_there = entries_of(columns, begin, length, k + U, U)
+        hj, gj, log_j, slope_j = _pairs_of(pair, facts, j, there, WIDTH, D)
         rj = _inverse_norm(tl.sum(hj * hj, 2))
         cosine = tl.sum(hi[:, None, :] * hj, 2) * rj * ri[:, None]
         score = tl.where(there, beta * cosine, float("-inf"))
@@ -192,27 +217,14 @@ def _turns(
         of_beta += pulled * cosine
         turned += ((pulled + pushed) * rj)[:, :, None] * hj
         valued += given[:, :, None] * gj
+        j, there = next_j, next_there
     return tl.sum(turned, 1), tl.sum(valued, 1), tl.sum(of_beta, 1)
 
 
 @triton.jit
-def _own_facts(
-    h: Any, g: Any, logs: Any, slope: Any, i: Any, present: Any, rows: Any,
-    WIDTH: tl.constexpr, D: tl.constexpr,
-) -> Any:  # fmt: skip
-    """State, inverse norm, gradient, logarithm and slope of rows i; a row beyond `rows` has none."""
-    computed = present & (i < rows)
-    hi = rows_of(h, i, present, WIDTH, D)
-    gi = rows_of(g, i, computed, WIDTH, D)
-    log_i = tl.load(logs + i, mask=computed, other=float("inf"))
-    slope_i = tl.load(slope + i, mask=computed, other=0.0)
-    return hi, _inverse_norm(tl.sum(hi * hi, 1)), gi, log_i, slope_i
-
-
-@triton.jit
 def _own_parts(
-    hi: Any, ri: Any, gi: Any, log_i: Any, slope_i: Any, beta: Any, turned: Any, valued: Any
-) -> Any:  # fmt: skip
+    hi, ri, gi, log_i, slope_i, beta, turned, valued
+):  # fmt: skip
     """The gradient at rows i with the self-loops added, and the self-loops' part at beta."""
     ui = hi * ri[:, None]
     cosine = tl.where(ri > 0, 1.0, 0.0)
@@ -225,10 +237,9 @@ def _own_parts(
 
 @triton.jit
 def backward_rows(
-    offsets: Any, columns: Any, h: Any, g: Any, logs: Any, slope: Any, betas: Any, dh: Any,
-    parts: Any, n: Any, reached: Any, rows: Any, part_count: Any,
+    offsets, columns, pair, facts, betas, dh, parts, n, reached, part_count,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """The gradient at B rows of h of one replica, and their part of the gradient at beta.
 
     Rows from `reached` on have no part in the output: their gradient is zero.
@@ -240,16 +251,14 @@ def backward_rows(
     short = length <= LIMIT  # longer rows are summed by segments
     present = present & short
     length = tl.where(present, length, 0)
-    h += r * n * WIDTH
-    g += r * rows * WIDTH
-    logs += r * rows
-    slope += r * rows
+    pair += r * n * 2 * WIDTH
+    facts += r * n * 2
     beta = tl.load(betas + r)
-    hi, ri, gi, log_i, slope_i = _own_facts(h, g, logs, slope, i, present, rows, WIDTH, D)
+    hi, gi, log_i, slope_i = _pairs_of(pair, facts, i, present, WIDTH, D)
+    ri = _inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = _turns(
-        columns, h, g, logs, slope, beta, rows, begin, length, hi, ri, gi, log_i, slope_i,
-        WIDTH, D, U,
-    )  # fmt: skip
+        columns, pair, facts, beta, begin, length, hi, ri, gi, log_i, slope_i, WIDTH, D, U
+    )
     gradient, own = _own_parts(hi, ri, gi, log_i, slope_i, beta, turned, valued)
     d = tl.arange(0, D)
     place = (r * n + i)[:, None] * WIDTH + d[None, :]
@@ -259,27 +268,24 @@ def backward_rows(
 
 @triton.jit
 def backward_segment(
-    segment_rows: Any, bounds: Any, columns: Any, h: Any, g: Any, logs: Any, slope: Any,
-    betas: Any, turns: Any, values: Any, of_betas: Any, n: Any, rows: Any, segments: Any,
+    segment_rows, bounds, columns, pair, facts, betas, turns, values, of_betas, n, segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """The sums of one segment of a long row, for `backward_joined`."""
     s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one = tl.arange(0, 1)
+    one, d = tl.arange(0, 1), tl.arange(0, D)
     i = tl.load(segment_rows + s + one)
     begin = tl.load(bounds + s + one)
     length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
-    h += r * n * WIDTH
-    g += r * rows * WIDTH
-    logs += r * rows
-    slope += r * rows
-    hi, ri, gi, log_i, slope_i = _own_facts(h, g, logs, slope, i, i < n, rows, WIDTH, D)
+    pair += r * n * 2 * WIDTH
+    facts += r * n * 2
+    hi, gi, log_i, slope_i = _pairs_of(pair, facts, i, i < n, WIDTH, D)
+    ri = _inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = _turns(
-        columns, h, g, logs, slope, tl.load(betas + r), rows, begin, length, hi, ri, gi, log_i,
-        slope_i, WIDTH, D, U,
+        columns, pair, facts, tl.load(betas + r), begin, length, hi, ri, gi, log_i, slope_i,
+        WIDTH, D, U,
     )  # fmt: skip
     place = r * segments + s + one
-    d = tl.arange(0, D)
     tl.store(turns + place[:, None] * D + d[None, :], turned)
     tl.store(values + place[:, None] * D + d[None, :], valued)
     tl.store(of_betas + place, of_beta)
@@ -287,27 +293,24 @@ def backward_segment(
 
 @triton.jit
 def backward_joined(
-    long_rows: Any, first: Any, h: Any, g: Any, logs: Any, slope: Any, betas: Any, turns: Any,
-    values: Any, of_betas: Any, dh: Any, parts: Any, n: Any, rows: Any, segments: Any,
-    part_count: Any, programs: Any, WIDTH: tl.constexpr, D: tl.constexpr,
-) -> None:  # fmt: skip
+    long_rows, first, pair, facts, betas, turns, values, of_betas, dh, parts, n, segments,
+    part_count, programs, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     """The gradient at one long row from the sums of its segments, in their order."""
     k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     one, d = tl.arange(0, 1), tl.arange(0, D)
     i = tl.load(long_rows + k + one)
-    hi, ri, gi, log_i, slope_i = _own_facts(
-        h + r * n * WIDTH, g + r * rows * WIDTH, logs + r * rows, slope + r * rows,
-        i, i < n, rows, WIDTH, D,
-    )  # fmt: skip
+    hi, gi, log_i, slope_i = _pairs_of(
+        pair + r * n * 2 * WIDTH, facts + r * n * 2, i, i < n, WIDTH, D
+    )
+    ri = _inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = tl.zeros_like(hi), tl.zeros_like(hi), tl.zeros_like(ri)
     for s in range(r * segments + tl.load(first + k), r * segments + tl.load(first + k + 1)):
         place = (s + one)[:, None] * D + d[None, :]
         turned += tl.load(turns + place)
         valued += tl.load(values + place)
         of_beta += tl.load(of_betas + s + one)
-    gradient, own = _own_parts(
-        hi, ri, gi, log_i, slope_i, tl.load(betas + r), turned, valued
-    )
+    gradient, own = _own_parts(hi, ri, gi, log_i, slope_i, tl.load(betas + r), turned, valued)
     place = (r * n + i)[:, None] * WIDTH + d[None, :]
     tl.store(dh + place, gradient, mask=(d < WIDTH)[None, :])
     tl.store(parts + r * part_count + programs + k + one, of_beta + own)

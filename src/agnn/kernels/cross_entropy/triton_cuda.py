@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels.cross_entropy import reference
-from agnn.kernels.row_sums import summed
 from agnn.kernels.tiles import power_of_two
+from agnn.kernels.triton_sums import summed
 
 _NUMBERS = 1024  # logits that one program looks at
 
 
 @triton.jit
 def _rows(
-    logits: Any, labels: Any, weights: Any, parts: Any, slopes: Any, k: Any, blocks: Any,
+    logits, labels, weights, parts, slopes, k, blocks,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """B rows of one replica: their part of the loss, and its gradient at their logits."""
     block, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     i, d = block * B + tl.arange(0, B), tl.arange(0, D)

@@ -6,7 +6,7 @@ maps are matrix products, and torch's are hard to beat; only their dropout is ou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import triton
@@ -16,22 +16,22 @@ from torch import Tensor
 from agnn.kernels.dense_linear import reference
 from agnn.kernels.dropout import triton_cuda as dropout
 from agnn.kernels.dropout.triton_cuda import epoch_state, factors
-from agnn.kernels.row_sums import summed
 from agnn.kernels.tiles import power_of_two
+from agnn.kernels.triton_sums import summed
 
 if TYPE_CHECKING:
     from agnn.kernels.dropout.stream import DropoutAt
 
 _SMALL = 512  # numbers of W, filled up to powers of two, that a program holds
-_ROWS = 8  # rows of H that a program looks at together
+_ROWS = 32  # rows of H that a program looks at together
 _CHUNK = 256  # rows that a program sums the gradient of W over
 
 
 @triton.jit
 def _states(
-    h: Any, row_ids: Any, keys: Any, thresholds: Any, scales: Any, r: Any, state: Any, i: Any,
-    n: Any, DROPPED: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
-) -> Any:  # fmt: skip
+    h, row_ids, keys, thresholds, scales, r, state, i,
+    n, DROPPED: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     """Rows i of one replica's states, and the factors of dropout; each [B, D]."""
     d = tl.arange(0, D)
     inside = (i < n)[:, None] & (d < WIDTH)[None, :]
@@ -45,23 +45,19 @@ def _states(
 
 
 @triton.jit
-def _weights(
-    weight: Any, r: Any, WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr, K: tl.constexpr
-) -> Any:
+def _weights(weight, r, WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr, K: tl.constexpr):
     """W of one replica; [D, K]."""
     d, k = tl.arange(0, D), tl.arange(0, K)
     inside = (d < WIDTH)[:, None] & (k < OUT)[None, :]
-    return tl.load(
-        weight + r * WIDTH * OUT + d[:, None] * OUT + k[None, :], mask=inside, other=0.0
-    )
+    return tl.load(weight + r * WIDTH * OUT + d[:, None] * OUT + k[None, :], mask=inside, other=0.0)
 
 
 @triton.jit
 def _forward(
-    h: Any, weight: Any, bias: Any, row_ids: Any, keys: Any, thresholds: Any, scales: Any,
-    epoch: Any, out: Any, n: Any, BIASED: tl.constexpr, DROPPED: tl.constexpr,
+    h, weight, bias, row_ids, keys, thresholds, scales,
+    epoch, out, n, BIASED: tl.constexpr, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """B rows of one replica."""
     r = tl.program_id(1).to(tl.int64)
     i, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
@@ -81,11 +77,11 @@ def _forward(
 
 @triton.jit
 def _backward(
-    h: Any, weight: Any, gradient: Any, row_ids: Any, keys: Any, thresholds: Any, scales: Any,
-    epoch: Any, dh: Any, dweights: Any, dbiases: Any, n: Any, chunks: Any,
+    h, weight, gradient, row_ids, keys, thresholds, scales,
+    epoch, dh, dweights, dbiases, n, chunks,
     DROPPED: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr,
     K: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """The gradient at CHUNK rows of one replica, and their sums for the weight and the bias."""
     chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     d, k = tl.arange(0, D), tl.arange(0, K)
@@ -94,7 +90,7 @@ def _backward(
         state = epoch_state(keys, r, epoch)
     w = _weights(weight, r, WIDTH, D, OUT, K)
     dw, db = tl.zeros_like(w), tl.zeros((K,), w.dtype)
-    for step in range(0, CHUNK, B):
+    for step in range(0, tl.minimum(CHUNK, n - chunk * CHUNK), B):
         i = chunk * CHUNK + step + tl.arange(0, B)
         x, factor = _states(
             h, row_ids, keys, thresholds, scales, r, state, i, n, DROPPED, WIDTH, D
@@ -133,11 +129,10 @@ def forward(
         return reference.forward(kept, weight, bias, row_ids, None)
     (replicas, n, d), k = h.shape, weight.shape[2]
     out = h.new_empty(replicas, n, k)
-    rows = 4 * _ROWS
-    _forward[(-(-n // rows), replicas)](
+    _forward[(-(-n // _ROWS), replicas)](
         h.detach().contiguous(), weight.detach().contiguous(),
         out if bias is None else bias.detach().contiguous(), *_draws(row_ids, drop), out, n,
-        bias is not None, drop is not None, d, power_of_two(d), k, power_of_two(k), rows,
+        bias is not None, drop is not None, d, power_of_two(d), k, power_of_two(k), _ROWS,
     )  # fmt: skip
     return out
 

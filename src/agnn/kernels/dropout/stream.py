@@ -26,6 +26,11 @@ class DropoutAt:
     scales: Tensor  # [R] float64: 1 / (1 - rate)
     epoch: Tensor  # [1] int64, moved on in place by its stream
 
+    def of_replica(self, replica: int) -> DropoutAt:
+        """The dropout of one replica, alone."""
+        own = slice(replica, replica + 1)
+        return DropoutAt(self.keys[own], self.thresholds[own], self.scales[own], self.epoch)
+
     @cached_property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """Keys, thresholds and scales for compiled CPU code."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import triton
@@ -18,7 +18,7 @@ _NUMBERS = 1024  # entries that one program drops
 
 
 @triton.jit
-def mixed(x: Any) -> Any:
+def mixed(x):
     """The reference's hash of 32-bit words."""
     x = x ^ (x >> 16)
     x = x * 0x7FEB352D
@@ -28,16 +28,14 @@ def mixed(x: Any) -> Any:
 
 
 @triton.jit
-def epoch_state(keys: Any, r: Any, epoch: Any) -> Any:
+def epoch_state(keys, r, epoch):
     """What the epoch contributes to every row of replica r."""
     second = tl.load(keys + 2 * r + 1).to(tl.uint32)
     return mixed(tl.load(epoch).to(tl.uint32) ^ second)
 
 
 @triton.jit
-def factors(
-    keys: Any, thresholds: Any, scales: Any, r: Any, state: Any, row: Any, column: Any
-) -> Any:
+def factors(keys, thresholds, scales, r, state, row, column):
     """0 for a dropped entry, 1 / (1 - rate) for a kept one; `row` and `column` are its labels."""
     first = tl.load(keys + 2 * r).to(tl.uint32)
     row_state = mixed(row.to(tl.uint32) + state) ^ first
@@ -48,9 +46,9 @@ def factors(
 
 @triton.jit
 def _apply(
-    h: Any, row_ids: Any, keys: Any, thresholds: Any, scales: Any, epoch: Any, out: Any, n: Any,
+    h, row_ids, keys, thresholds, scales, epoch, out, n,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     i, r = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.program_id(1).to(tl.int64)
     d = tl.arange(0, D)
     inside = (i < n)[:, None] & (d < WIDTH)[None, :]

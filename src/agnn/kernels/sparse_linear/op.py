@@ -8,6 +8,7 @@ from agnn.errors import InputError
 from agnn.graph import FeatureMatrix
 from agnn.kernels.backends import implementation
 from agnn.kernels.chain import Link, run_chain
+from agnn.kernels.checks import check_first_layer
 from agnn.kernels.dropout.stream import DropoutAt
 
 
@@ -22,7 +23,9 @@ class SparseLinearLink(Link):
         drop: DropoutAt | None,
         backend: str,
     ) -> None:
-        _check(x, weight, bias, drop)
+        check_first_layer(x.width, weight, bias, drop)
+        if weight.dtype != x.values.dtype:
+            raise InputError(f"`weight` is {weight.dtype}, the features are {x.values.dtype}.")
         self.x, self.weight, self.bias, self.drop = x, weight, bias, drop
         self.backend = implementation("sparse_linear", backend, weight.device.type)
         self.parameters = (weight,) if bias is None else (weight, bias)
@@ -63,17 +66,3 @@ def sparse_linear(
         States [R, n, d], differentiable in `weight` and `bias`.
     """
     return run_chain([SparseLinearLink(x, weight, bias, drop, backend)], x.values)
-
-
-def _check(x: FeatureMatrix, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None) -> None:
-    if weight.ndim != 3 or weight.shape[1] != x.width:
-        raise InputError(
-            f"`weight` must have shape [R, {x.width}, d] for {x.width} features; got "
-            f"{list(weight.shape)}."
-        )
-    if weight.dtype != x.values.dtype:
-        raise InputError(f"`weight` is {weight.dtype}, the features are {x.values.dtype}.")
-    if bias is not None and bias.shape != (weight.shape[0], weight.shape[2]):
-        raise InputError(f"`bias` must have shape [R, d]; got {list(bias.shape)}.")
-    if drop is not None and drop.keys.shape[0] != weight.shape[0]:
-        raise InputError(f"{drop.keys.shape[0]} dropout streams for {weight.shape[0]} replicas.")

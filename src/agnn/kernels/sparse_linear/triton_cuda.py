@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix
-from agnn.kernels.row_sums import summed
 from agnn.kernels.triton_products import Labels, Lines, products
+from agnn.kernels.triton_sums import summed
 
 if TYPE_CHECKING:
     from agnn.kernels.dropout.stream import DropoutAt

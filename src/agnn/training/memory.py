@@ -1,0 +1,112 @@
+"""How much memory training needs, said before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from agnn.errors import InputError, UnavailableError
+from agnn.graph.graph import TOO_LARGE_TO_PRUNE
+
+_GIB = 2**30
+_FLOAT, _INT = 4, 8
+_PARAMETER_COPIES = 5  # itself, its gradient, Adam's two moments, the kept weights
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """Bytes that a full-batch training run needs at its peak, by what they hold."""
+
+    graph: int
+    features: int
+    parameters: int
+    states: int  # kept between the forward and the backward pass
+    working: int  # of the backward pass
+    scores: int  # probabilities afterwards, when states and working memory are free again
+
+    @property
+    def total(self) -> int:
+        """The peak."""
+        training = self.states + self.working
+        return self.graph + self.features + self.parameters + max(training, self.scores)
+
+    def __str__(self) -> str:
+        """In GiB, part by part."""
+        parts = ", ".join(f"{name} {size / _GIB:.1f}" for name, size in asdict(self).items())
+        return f"{self.total / _GIB:.1f} GiB ({parts})"
+
+
+def memory_estimate(
+    nodes: int,
+    edges: int,
+    *,
+    features: int,
+    classes: int,
+    entries: int | None = None,
+    feature_bytes: int = _FLOAT,
+    layers: int = 4,
+    hidden: int = 16,
+    replicas: int = 1,
+    scored: int = 0,
+) -> MemoryEstimate:
+    """What training AGNN takes; an upper estimate, since pruning is not counted on.
+
+    Args:
+        nodes: n.
+        edges: stored directed edges m, twice the undirected ones.
+        features: d_x.
+        classes: c.
+        entries: stored entries of sparse features; None for dense ones.
+        feature_bytes: bytes of one number of dense features.
+        layers: propagation layers.
+        hidden: width of the states.
+        replicas: R, trained at once.
+        scored: nodes whose probabilities are computed in the end.
+    """
+    for name, value in {"nodes": nodes, "features": features, "replicas": replicas}.items():
+        if value < 1:
+            raise InputError(f"`{name}` must be at least 1; got {value}.")
+    graph = 4 * edges + 2 * _INT * nodes
+    if edges <= TOO_LARGE_TO_PRUNE:
+        # Both ends of every edge, and the pruned graphs of the training and the watched nodes.
+        graph += (2 * _INT + 2 * (4 + _INT)) * edges
+    stored = nodes * features * feature_bytes
+    if entries is not None:
+        # By rows and by columns, whole and pruned twice, with the row of every entry.
+        stored = 3 * entries * (2 * (4 + _FLOAT) + _INT)
+    numbers = features * hidden + hidden + layers + hidden * classes + classes
+    line = replicas * nodes * _FLOAT
+    return MemoryEstimate(
+        graph=graph,
+        features=stored,
+        parameters=_PARAMETER_COPIES * replicas * numbers * _FLOAT,
+        states=line * (hidden * (layers + 1) + layers),
+        working=line * (4 * hidden + 3),
+        scores=2 * replicas * scored * classes * _FLOAT,
+    )
+
+
+def free_memory(device: str) -> int | None:
+    """Bytes that can still be had on a device; None where the system does not say."""
+    if device.startswith("cuda"):
+        free, _ = torch.cuda.mem_get_info(device)
+        held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(free + held)
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    sizes = dict(line.split(":", 1) for line in lines)
+    return int(sizes["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in sizes else None
+
+
+def check_memory(estimate: MemoryEstimate, device: str) -> None:
+    """Raise if a run would not fit: before it starts, not in the middle."""
+    free = free_memory(device)
+    if free is not None and estimate.total > free:
+        raise UnavailableError(
+            f"training needs about {estimate}, but {free / _GIB:.1f} GiB are free on {device}. "
+            f"Fewer replicas, a smaller `hidden` or fewer `layers` need less."
+        )
