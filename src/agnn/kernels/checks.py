@@ -9,13 +9,22 @@ from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels.dropout.stream import DropoutAt
 
+_STATES = (torch.float32, torch.float64, torch.bfloat16)
+
+
+def parameter_type(dtype: torch.dtype) -> torch.dtype:
+    """The type of what multiplies states of `dtype`: short states have single-precision ones."""
+    return torch.float32 if dtype == torch.bfloat16 else dtype
+
 
 def check_rows(graph: Graph, h: Tensor, rows: int | None) -> int:
     """The number of rows to compute, after a look at the states and the graph."""
     if h.ndim != 3:
         raise InputError(f"`h` must have shape [R, n, d]; got {list(h.shape)}.")
-    if h.dtype not in (torch.float32, torch.float64):
-        raise InputError(f"`h` must be float32 or float64; got {h.dtype}.")
+    if h.dtype not in _STATES:
+        raise InputError(f"`h` must be float32, float64 or bfloat16; got {h.dtype}.")
+    if h.dtype == torch.bfloat16 and h.device.type == "cpu":
+        raise InputError("`h` is bfloat16, which is for a GPU; use float32 on the CPU.")
     if h.device.type != graph.device.type:
         raise InputError(f"`h` lies on {h.device}, the graph on {graph.device}.")
     n = h.shape[1]

@@ -10,7 +10,7 @@ from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels.backends import implementation
 from agnn.kernels.chain import Link, run_chain
-from agnn.kernels.checks import check_rows
+from agnn.kernels.checks import check_rows, parameter_type
 from agnn.kernels.cosine_attention import reference
 
 
@@ -58,8 +58,8 @@ def cosine_attention(
 
     Args:
         graph: the undirected graph; the node itself is added here, once.
-        h: states [R, n, d]. On a pruned graph, n may be any count that covers the neighbours of
-            the first `rows` rows.
+        h: states [R, n, d], float32, float64 or, on a GPU, bfloat16. On a pruned graph, n may be
+            any count that covers the neighbours of the first `rows` rows.
         beta: one number a replica [R]; 0 gives the plain mean over the neighbourhood.
         rows: compute the first `rows` rows only; all n by default.
         backend: "auto", "reference", "numba" or "triton".
@@ -80,8 +80,9 @@ def attention_weights(
 
 
 def _check_beta(h: Tensor, beta: Tensor) -> None:
-    if beta.shape != h.shape[:1] or beta.dtype != h.dtype:
+    dtype = parameter_type(h.dtype)
+    if beta.shape != h.shape[:1] or beta.dtype != dtype:
         raise InputError(
-            f"`beta` must hold one {h.dtype} a replica, shape [{h.shape[0]}]; got {beta.dtype} "
+            f"`beta` must hold one {dtype} a replica, shape [{h.shape[0]}]; got {beta.dtype} "
             f"{list(beta.shape)}."
         )

@@ -8,7 +8,7 @@ from agnn.errors import InputError
 from agnn.graph import Propagation
 from agnn.kernels.backends import implementation
 from agnn.kernels.chain import Link, run_chain
-from agnn.kernels.checks import check_rows
+from agnn.kernels.checks import check_rows, parameter_type
 
 
 class PropagateLink(Link):
@@ -21,7 +21,7 @@ class PropagateLink(Link):
         """The new states [R, rows, d]."""
         rows = check_rows(self.propagation.graph, x, self.rows)
         weights = self.propagation.edge_weights
-        if weights.dtype != x.dtype:
+        if weights.dtype != parameter_type(x.dtype):
             raise InputError(f"the weights are {weights.dtype}, `h` is {x.dtype}.")
         self.n = x.shape[1]
         self.backend = implementation("propagate", self.name, x.device.type)

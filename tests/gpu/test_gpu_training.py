@@ -1,0 +1,132 @@
+"""Training on a GPU: the answers of the CPU, recorded once and replayed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from agnn.data import NodeData
+from agnn.errors import UnavailableError
+from agnn.evaluation import evaluate, find_device, preset_method
+from agnn.graph import FeatureMatrix, Graph
+from agnn.graph.synthetic import hashed_circulant, power_law
+from agnn.methods import AGNN, GCN, GLN
+from agnn.training import check_memory, memory_estimate, train
+from agnn.training.captured import Captured
+from properties import assert_close, assert_same_bits
+
+GPU = "cuda"
+
+
+def test_the_automatic_device_is_the_gpu():
+    assert find_device("auto") == "cuda"
+
+
+@pytest.mark.parametrize("method", [AGNN(layers=2), GCN(), GLN()], ids=lambda m: m.name)
+def test_the_gpu_answers_as_the_cpu_does(method, cora):
+    short = method.with_fields(epochs=30)
+    runs = [evaluate(short, cora, "fixed", (0, 1, 2), device=each) for each in ("cpu", GPU)]
+    assert runs[1].backend == "triton"
+    cpu, gpu = (run.outcome.scores.cpu() for run in runs)
+    assert_close(gpu, cpu, 2e-3)
+    assert runs[0].accuracy.mean == pytest.approx(runs[1].accuracy.mean, abs=0.3)
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn", "gln"])
+def test_the_same_seed_gives_the_same_bits_alone_and_in_a_batch(name, cora):
+    method = preset_method(name, "fixed", "cora").with_fields(epochs=60)
+    first, second = (evaluate(method, cora, "fixed", (3, 4, 5), device=GPU) for _ in range(2))
+    assert_same_bits(first.outcome.scores, second.outcome.scores)
+    alone = evaluate(method, cora, "fixed", (4,), device=GPU)
+    assert_same_bits(alone.outcome.scores[0], first.outcome.scores[1])
+
+
+def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch):
+    method = AGNN(layers=2, epochs=25)
+    replayed = evaluate(method, cora, "fixed", (0, 1), device=GPU)
+    monkeypatch.setattr("agnn.training.loop.repeated", lambda function, _: function)
+    plain = evaluate(method, cora, "fixed", (0, 1), device=GPU)
+    assert_same_bits(replayed.outcome.scores, plain.outcome.scores)
+    assert_same_bits(
+        replayed.outcome.history.training_loss, plain.outcome.history.training_loss
+    )  # fmt: skip
+
+
+def test_an_epoch_never_makes_the_host_wait_and_is_recorded(cora, monkeypatch):
+    seen: list[Captured] = []
+
+    def watched(function, _):
+        seen.append(Captured(function))
+        return seen[-1]
+
+    monkeypatch.setattr("agnn.training.loop.repeated", watched)
+    evaluate(AGNN(layers=2, epochs=5), cora, "fixed", (0,), device=GPU)
+    assert not seen[0].waits
+    assert seen[0].graph is not None
+
+
+def test_work_that_waits_runs_as_it_stands():
+    count = torch.zeros(1, device=GPU)
+
+    def waits() -> None:
+        count.add_(1)
+        int(count)
+
+    work = Captured(waits)
+    for _ in range(6):
+        work()
+    assert work.waits
+    assert work.graph is None
+    assert int(count) == 6
+
+
+def test_a_graph_that_does_not_fit_is_refused_in_words_before_anything_is_allocated():
+    estimate = memory_estimate(10**9, 10**11, features=128, classes=10)
+    before = torch.cuda.memory_allocated()
+    with pytest.raises(UnavailableError, match=r"training needs about .* GiB are free on cuda"):
+        check_memory(estimate, GPU)
+    assert torch.cuda.memory_allocated() == before
+
+
+def test_the_memory_estimate_covers_what_training_takes(toy: NodeData):
+    graph = power_law(100_000, 1_000_000, device=GPU)
+    x = FeatureMatrix(
+        torch.arange(0, 2_000_001, 20, device=GPU),
+        torch.randint(500, (2_000_000,), device=GPU, dtype=torch.int32),
+        torch.rand(2_000_000, device=GPU),
+        torch.arange(100_000, device=GPU),
+        500,
+    )
+    method = AGNN(layers=4, epochs=4)
+    seeds = tuple(range(8))
+    labels = (torch.arange(100_000) % 3).numpy()
+    split = type(toy.split("fixed"))("wide", range(60_000), range(60_000, 90_000), [])
+    torch.cuda.reset_peak_memory_stats()
+    model = method.build(500, 3, seeds, "triton").to(GPU)
+    train(model, x, graph, labels, (split,) * 8, method.recipe(), seeds)
+    taken = torch.cuda.max_memory_allocated()
+    estimate = memory_estimate(
+        100_000, graph.edges, features=500, classes=3, entries=2_000_000, replicas=8
+    ).total
+    assert taken <= estimate <= 3 * taken
+
+
+def test_a_hashed_circulant_graph_is_symmetric_and_regular():
+    graph = hashed_circulant(5_000, 12, seed=1, device=GPU)
+    pairs = {(int(i), int(j)) for i, j in zip(graph.receivers, graph.senders, strict=True)}
+    assert len(pairs) == graph.edges == 60_000
+    assert all((j, i) in pairs and i != j for i, j in pairs)
+
+
+def test_a_graph_too_large_to_prune_trains_on_leading_rows(monkeypatch, cora):
+    for module in ("graph", "view"):
+        monkeypatch.setattr(f"agnn.graph.{module}.TOO_LARGE_TO_PRUNE", 0)
+    whole = evaluate(AGNN(layers=2, epochs=20), cora, "fixed", (0,), device=GPU)
+    monkeypatch.undo()
+    pruned = evaluate(AGNN(layers=2, epochs=20), cora, "fixed", (0,), device=GPU)
+    assert_close(whole.outcome.scores, pruned.outcome.scores, 1e-3)
+
+
+def test_the_graph_is_where_the_states_are(cora):
+    graph = Graph.from_edges(cora.edges, cora.nodes)
+    assert graph.to(GPU).device.type == GPU
