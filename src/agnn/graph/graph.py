@@ -14,7 +14,7 @@ from agnn.errors import InputError
 from agnn.graph.long_rows import LongRows
 
 # Stored edges beyond which a pruned copy costs more memory than it saves time.
-TOO_LARGE_TO_PRUNE = 1 << 30
+TOO_LARGE_TO_PRUNE = 1 << 28
 _LONGEST_ROW = 1024  # edges that one program of a GPU goes through
 
 

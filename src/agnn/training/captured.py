@@ -60,11 +60,11 @@ def repeated(function: Callable[[], None], device: torch.device) -> Callable[[],
 def _makes_the_host_wait(function: Callable[[], None]) -> bool:
     """Run the function; whether it waited for the device."""
     mode = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("warn")
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
             function()
-    finally:
-        torch.cuda.set_sync_debug_mode(mode)
-    return any("synchronizing" in str(each.message) for each in caught)
+        finally:
+            torch.cuda.set_sync_debug_mode(mode)
+    return any("called a synchronizing" in str(each.message) for each in caught)

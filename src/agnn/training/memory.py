@@ -12,6 +12,7 @@ from agnn.graph.graph import TOO_LARGE_TO_PRUNE
 
 _GIB = 2**30
 _FLOAT, _INT = 4, 8
+_PRUNING = 96  # bytes an edge, at the peak
 _PARAMETER_COPIES = 5  # itself, its gradient, Adam's two moments, the kept weights
 
 
@@ -70,8 +71,9 @@ def memory_estimate(
             raise InputError(f"`{name}` must be at least 1; got {value}.")
     graph = 4 * edges + 2 * _INT * nodes
     if edges <= TOO_LARGE_TO_PRUNE:
-        # Both ends of every edge, and the pruned graphs of the training and the watched nodes.
-        graph += (2 * _INT + 2 * (4 + _INT)) * edges
+        # Both ends of every edge, the pruned graphs of the training and the watched nodes, and
+        # what sorting their edges takes.
+        graph += _PRUNING * edges
     stored = nodes * features * feature_bytes
     if entries is not None:
         # By rows and by columns, whole and pruned twice, with the row of every entry.

@@ -67,16 +67,16 @@ def backward(
     blocks, long = -(-n // tile.rows), used.long_rows
     parts = kept.new_empty(replicas, blocks + long.count, 1)
     programs.backward_rows[(blocks, replicas)](
-        used.offsets, used.columns, pair, facts, betas, dh, parts, n, used.nodes, parts.shape[1],
-        long.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
+        used.offsets, used.columns, pair, facts, betas, dh, parts, n, used.nodes, rows,
+        parts.shape[1], long.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
     )  # fmt: skip
     if long.count:
-        _backward_long(used, pair, facts, betas, dh, parts)
+        _backward_long(used, rows, pair, facts, betas, dh, parts)
     return dh, summed(parts)[:, 0].to(beta.dtype)
 
 
 def _backward_long(
-    used: Graph, pair: Tensor, facts: Tensor, beta: Tensor, dh: Tensor, parts: Tensor
+    used: Graph, rows: int, pair: Tensor, facts: Tensor, beta: Tensor, dh: Tensor, parts: Tensor
 ) -> None:
     """The long rows: segment by segment, then joined."""
     replicas, n, width = dh.shape
@@ -86,7 +86,7 @@ def _backward_long(
     of_betas = facts.new_empty(replicas, long.segments)
     programs.backward_segment[(long.segments, replicas)](
         long.segment_rows, long.segment_bounds, used.columns, pair, facts, beta, turns, values,
-        of_betas, n, long.segments, width, tile.columns, tile.entries, num_warps=1,
+        of_betas, n, rows, long.segments, width, tile.columns, tile.entries, num_warps=1,
     )  # fmt: skip
     programs.backward_joined[(long.count, replicas)](
         long.rows, long.first, pair, facts, beta, turns, values, of_betas, dh, parts, n,

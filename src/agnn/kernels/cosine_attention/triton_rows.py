@@ -193,20 +193,23 @@ def _pairs_of(pair, facts, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
 
 @triton.jit
 def _turns(
-    columns, pair, facts, beta, begin, length, hi, ri, gi, log_i, slope_i,
+    columns, pair, facts, beta, rows, i, begin, length, hi, ri, gi, log_i, slope_i,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """Sums over the neighbours of some rows [B].
 
     For the gradient at h: what turns u_i (`turned`, times u_j) and what i gave (`valued`, times
-    g_j); and the rows' part of the gradient at beta.
+    g_j); and the rows' part of the gradient at beta. An edge between two rows that were not
+    computed carries nothing, and its line is not read.
     """
+    computed = (i < rows)[:, None]
     turned = tl.zeros((hi.shape[0], U, D), hi.dtype)
     valued = tl.zeros((hi.shape[0], U, D), hi.dtype)
     of_beta = tl.zeros((hi.shape[0], U), hi.dtype)
     j, there = entries_of(columns, begin, length, 0, U)
     for k in range(0, tl.max(length, 0), U):
         next_j, next_there = entries_of(columns, begin, length, k + U, U)
+        there = there & (computed | (j < rows))
         hj, gj, log_j, slope_j = _pairs_of(pair, facts, j, there, WIDTH, D)
         rj = _inverse_norm(tl.sum(hj * hj, 2))
         cosine = tl.sum(hi[:, None, :] * hj, 2) * rj * ri[:, None]
@@ -237,7 +240,7 @@ def _own_parts(
 
 @triton.jit
 def backward_rows(
-    offsets, columns, pair, facts, betas, dh, parts, n, reached, part_count,
+    offsets, columns, pair, facts, betas, dh, parts, n, reached, rows, part_count,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The gradient at B rows of h of one replica, and their part of the gradient at beta.
@@ -257,8 +260,9 @@ def backward_rows(
     hi, gi, log_i, slope_i = _pairs_of(pair, facts, i, present, WIDTH, D)
     ri = _inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = _turns(
-        columns, pair, facts, beta, begin, length, hi, ri, gi, log_i, slope_i, WIDTH, D, U
-    )
+        columns, pair, facts, beta, rows, i, begin, length, hi, ri, gi, log_i, slope_i,
+        WIDTH, D, U,
+    )  # fmt: skip
     gradient, own = _own_parts(hi, ri, gi, log_i, slope_i, beta, turned, valued)
     d = tl.arange(0, D)
     place = (r * n + i)[:, None] * WIDTH + d[None, :]
@@ -268,7 +272,8 @@ def backward_rows(
 
 @triton.jit
 def backward_segment(
-    segment_rows, bounds, columns, pair, facts, betas, turns, values, of_betas, n, segments,
+    segment_rows, bounds, columns, pair, facts, betas, turns, values, of_betas, n, rows,
+    segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `backward_joined`."""
@@ -282,8 +287,8 @@ def backward_segment(
     hi, gi, log_i, slope_i = _pairs_of(pair, facts, i, i < n, WIDTH, D)
     ri = _inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = _turns(
-        columns, pair, facts, tl.load(betas + r), begin, length, hi, ri, gi, log_i, slope_i,
-        WIDTH, D, U,
+        columns, pair, facts, tl.load(betas + r), rows, i, begin, length, hi, ri, gi, log_i,
+        slope_i, WIDTH, D, U,
     )  # fmt: skip
     place = r * segments + s + one
     tl.store(turns + place[:, None] * D + d[None, :], turned)
