@@ -17,7 +17,6 @@ from agnn.explanation import Neighbourhood, TrainedModel, layer_relevances, neig
 from agnn.report import Panel, contrast_figure, neighbourhood_figure, png, relevance_figure, svg
 from agnn.report.ink import ink_on
 from agnn.report.node_marks import class_mark
-from agnn.report.paper_figures import RELEVANCE_LAYERS
 from zoo_models import even_split, zoo_model
 
 NAMES = ("red", "green", "blue")
@@ -272,7 +271,11 @@ def test_a_layer_that_the_model_has_not_is_refused(
         relevance_figure(models["AGNN"], layer, "")
 
 
-@pytest.mark.parametrize("dataset", RELEVANCE_LAYERS)
-def test_the_paper_s_layers_exist_in_its_models(dataset: str) -> None:
-    method: Any = preset_method("agnn", "fixed", dataset)
-    assert 1 <= RELEVANCE_LAYERS[dataset] <= method.layers
+def test_a_contrast_can_be_titled_and_needs_something_to_show(
+    models: dict[str, TrainedModel], runs: dict[str, Run]
+) -> None:
+    split = runs["agnn"].data.split("fixed")
+    figure = contrast_figure(models, split, [10], title="My papers")
+    assert figure.axes[0].get_title(loc="left").endswith(" right), My papers 10")
+    with pytest.raises(InputError, match="must not be empty; got 2 models and 0 targets"):
+        contrast_figure(models, split, [])

@@ -67,18 +67,20 @@ def test_the_longest_extent_lies_flat(around: Neighbourhood) -> None:
     assert spread[0, 1] == pytest.approx(0, abs=1e-8)
 
 
-def test_a_node_stands_off_an_edge_of_others() -> None:
-    """A square with both diagonals would have its centre node on them."""
-    edges, parents = tree([0, 0, 0, 0])
-    more = np.array([[1, 2, 3], [2, 3, 4]])
-    both = np.hstack([edges, more, more[::-1]])
-    radii = np.full(5, 0.2)
+@pytest.mark.parametrize("seed", [6, 26, 46, 57])
+def test_a_node_stands_off_the_edges_of_others(seed: int) -> None:
+    """Trees with five edges more, drawn so that without care an edge runs through a mark."""
+    source = np.random.default_rng(seed)
+    edges, parents = tree([int(source.integers(0, min(node, 3))) for node in range(1, 8)])
+    more = np.array([source.choice(8, 2, replace=False) for _ in range(5)]).T
+    both = np.unique(np.hstack([edges, more, more[::-1]]), axis=1)
+    radii = source.uniform(0.1, 0.5, 8)
     place = node_layout(both, parents, radii)
     for i, j in both.T:
-        for node in set(range(5)) - {i, j}:
+        for node in set(range(8)) - {i, j}:
             along, start = place[j] - place[i], place[node] - place[i]
             share = np.clip(start @ along / (along @ along), 0, 1)
-            assert np.linalg.norm(start - share * along) > 0.2
+            assert np.linalg.norm(start - share * along) > radii[node]
 
 
 def test_a_node_alone_stands_in_the_middle() -> None:

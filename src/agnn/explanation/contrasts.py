@@ -32,7 +32,8 @@ def find_contrasts(
 
     First those with `sizes` nodes within `hops`. Among them the clearest first: by the share of
     replicas that know it under `right` plus the share that do not under `wrong`, then by how much
-    more probable the true class is under `right`, then by index.
+    more probable the true class is under `right`, then by index. Test labels are read: this looks
+    back at models that are finished.
     """
     if right.data.fingerprint != wrong.data.fingerprint:
         raise InputError(

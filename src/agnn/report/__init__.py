@@ -6,14 +6,13 @@ from agnn.report.heat_map import relevance_heat_map
 from agnn.report.neighbourhood_figure import neighbourhood_figure
 from agnn.report.neighbourhood_panel import Panel
 from agnn.report.page import PageFigure, demo_page
-from agnn.report.paper_figures import RELEVANCE_LAYERS, contrast_figure, relevance_figure
+from agnn.report.paper_figures import contrast_figure, relevance_figure
 from agnn.report.relations import Relation, relations
 from agnn.report.rendering import png, svg
 from agnn.report.replicas import replica_figure
 from agnn.report.training_curves import training_curves
 
 __all__ = [
-    "RELEVANCE_LAYERS",
     "PageFigure",
     "Panel",
     "Relation",

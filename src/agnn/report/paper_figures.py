@@ -15,12 +15,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from agnn.data import NodeData, Split
+    from agnn.data import Split
     from agnn.explanation import Neighbourhood, TrainedModel
 
-# The layer whose relevance the paper shows, from 1.
-# Paper: it names no layer for PubMed; we show the last, as in its table of edges.
-RELEVANCE_LAYERS: Final[Mapping[str, int]] = {"citeseer": 1, "cora": 2, "pubmed": 4}
 _MOST_NODES: Final = 60  # in a panel; more cannot be told apart
 
 
@@ -33,16 +30,31 @@ def relevance_figure(trained: TrainedModel, layer: int, title: str) -> Figure:
 
 
 def contrast_figure(
-    models: Mapping[str, TrainedModel], split: Split, targets: Sequence[int], *, hops: int = 2
+    models: Mapping[str, TrainedModel],
+    split: Split,
+    targets: Sequence[int],
+    *,
+    title: str | None = None,
+    hops: int = 2,
 ) -> Figure:
     """What reaches each target under each model: a column a target, a row a model.
 
-    `models` go by the names to write, all on the same data.
+    `models` go by the names to write, all on the same data, whose name is written as `title`.
     """
+    if not models or not targets:
+        raise InputError(
+            f"`models` and `targets` must not be empty; got {len(models)} models and "
+            f"{len(targets)} targets."
+        )
     data = next(iter(models.values())).data
     columns = [
         [
-            _panel(name, neighbourhood(each, target, split, hops=hops, limit=_MOST_NODES), data)
+            _panel(
+                name,
+                neighbourhood(each, target, split, hops=hops, limit=_MOST_NODES),
+                data.class_names,
+                title or data.name,
+            )
             for name, each in models.items()
         ]
         for target in targets
@@ -50,11 +62,11 @@ def contrast_figure(
     return neighbourhood_figure(columns, data.class_names)
 
 
-def _panel(name: str, found: Neighbourhood, data: NodeData) -> Panel:
+def _panel(name: str, found: Neighbourhood, class_names: Sequence[str], dataset: str) -> Panel:
     """Titled by model, how many of its replicas are right, and node; below it answer and truth."""
     truth, answers = int(found.labels[0]), found.scores[:, 0].argmax(-1)
-    title, note = name, f"answer: {data.class_names[found.predictions[0]]}"
+    title, note = name, f"answer: {class_names[found.predictions[0]]}"
     if truth >= 0:
         title += f" ({(answers == truth).sum()} of {answers.size} right)"
-        note += f"\ntrue: {data.class_names[truth]}"
-    return Panel(found, f"{title}, {data.name} {found.ids[0]}", note)
+        note += f"\ntrue: {class_names[truth]}"
+    return Panel(found, f"{title}, {dataset} {found.ids[0]}", note)
