@@ -84,30 +84,40 @@ def neighbourhood(
     weights = layer_weights(trained.model, view)
     rows = path_rows(view.field, weights)
     rings = hop_rings(graph, node, hops)
-    found, distance = torch.cat(rings), _ring_numbers(rings)
-    field_nodes = view.field.nodes.cpu()
-    mean = values_at(rows[0], field_nodes, found, 0.0).mean(0).numpy()
-    inside, _ = _edges_among(graph, found)
-    way_home = parents(distance, mean, inside)
-    shown = most_attended(mean, way_home, limit or found.numel())
-    shown = shown[np.lexsort((-mean[shown], distance[shown]))]  # stable: then by index
-    nodes = found[torch.from_numpy(shown)]
+    near, distance = torch.cat(rings), _ring_numbers(rings)
+    own = values_at(rows[0], view.field.nodes.cpu(), near, 0.0).numpy()
+    shown, way_home = _choice(graph, near, distance, own.mean(0), limit or near.numel())
+    nodes = near[torch.from_numpy(shown)]
     edges, edge_ids = _edges_among(graph, nodes)
-    own = values_at(rows[0], field_nodes, nodes, 0.0)
     return Neighbourhood(
         nodes=nodes.numpy(),
         ids=tuple(data.node_ids[i] for i in nodes.tolist()),
         hops=distance[shown],
-        parents=_positions(way_home[shown], shown),
+        parents=way_home,
         labels=data.labels[nodes.numpy()],
         scores=trained.scores[:, nodes].double().numpy(),
         is_train=np.isin(nodes.numpy(), split.train),
-        weights=own.numpy(),
-        elsewhere=(rows[0].sum(1) - own.sum(1)).clamp(min=0.0).numpy(),
-        left_out=found.numel() - nodes.numel(),
+        weights=own[:, shown],
+        elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
+        left_out=near.numel() - nodes.numel(),
         edges=edges,
         layers=layers_inside(view.field, weights, rows, nodes, edge_ids),
     )
+
+
+def _choice(
+    graph: Graph,
+    near: Tensor,
+    distance: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    limit: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which positions of `near` are shown, in which order, and their parents by place in it."""
+    edges, _ = _edges_among(graph, near)
+    way_home = parents(distance, weight, edges)
+    shown = most_attended(weight, way_home, limit)
+    shown = shown[np.lexsort((-weight[shown], distance[shown]))]  # stable: then by index
+    return shown, _positions(way_home[shown], shown)
 
 
 def _ring_numbers(rings: list[Tensor]) -> NDArray[np.int64]:
