@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import torch
+
+if find_spec("triton") and not torch.cuda.is_available():
+    # Triton asks when it is imported, and again when a program is defined, whether to interpret:
+    # without a GPU its own functions must be interpreted, for tests/interpreted.
+    os.environ["TRITON_INTERPRET"] = "1"
+    import triton  # noqa: F401
+
+    del os.environ["TRITON_INTERPRET"]
 
 from agnn.data import NodeData, Split, load_dataset, uniform_split
 from agnn.graph import FeatureMatrix, Graph

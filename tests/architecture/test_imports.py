@@ -20,7 +20,7 @@ ROOMS = (
 JOBS = {
     "numba": ("kernels/*/numba_cpu.py", "kernels/simd.py", "kernels/exponential.py"),
     "llvmlite": ("kernels/simd.py",),
-    "triton": ("kernels/*/triton_cuda.py",),
+    "triton": ("kernels/*/triton_*.py", "kernels/triton_*.py"),
     "matplotlib": ("report/*.py",),
     "pandas": (),
     "torch_geometric": (),

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agnn.errors import InputError
+from agnn.explanation.layer_weights import layer_weights
 from agnn.explanation.relevance import class_relevance
-from agnn.graph import Graph, View, features_of
-from agnn.kernels import Attention
+from agnn.explanation.trained_model import TrainedModel
 from agnn.nn import AGNN
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData
+    from agnn.kernels import Attention
     from agnn.nn import NodeModel
 
 
@@ -22,15 +23,20 @@ def layer_relevances(model: NodeModel | None, data: NodeData) -> list[Tensor]:
 
     All labels of `data` are read, those of test nodes too: this looks back, it predicts nothing.
     """
+    trained = with_attention(model, data)
+    return [
+        class_relevance(trained.graph, each, data.labels, data.classes)
+        for each in whole_attention(trained)
+    ]
+
+
+def with_attention(model: NodeModel | None, data: NodeData) -> TrainedModel:
+    """The model with its data; raises unless it has learned attention."""
     if not isinstance(model, AGNN):
         raise InputError(f"only AGNN has attention to read; got {type(model).__name__}.")
-    graph = Graph.from_edges(data.edges, data.nodes)
-    features = features_of(data.normalised_features())
-    device = next(model.parameters()).device
-    view = View.whole(features.to(device), graph.to(device), model.hops)
-    return [
-        class_relevance(
-            graph, Attention(each.edges.cpu(), each.loops.cpu()), data.labels, data.classes
-        )
-        for each in model.attentions(view)
-    ]
+    return TrainedModel(model, data)
+
+
+def whole_attention(trained: TrainedModel) -> list[Attention]:
+    """P(1) to P(l) at every node."""
+    return layer_weights(trained.model, trained.whole_view())

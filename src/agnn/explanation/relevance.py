@@ -14,11 +14,13 @@ from agnn.kernels import Attention
 def edge_relevance(graph: Graph, attention: Attention) -> Attention:
     """R(j -> i) = (P_ij - u_i) / u_i with u_i = 1 / (|N(i)| + 1), Eq. (9) of the paper.
 
-    Zero where a node attends evenly; the same shapes as the attention it is made from.
+    Zero where a node attends evenly; the same shapes as the attention it is made from, which may
+    be that of the first rows only.
     """
-    size = (graph.degrees + 1).to(attention.edges.dtype)
+    rows, edges = attention.loops.shape[1], attention.edges.shape[1]
+    size = (graph.degrees[:rows] + 1).to(attention.edges.dtype)
     return Attention(
-        attention.edges * size[graph.receivers] - 1.0,
+        attention.edges * size[graph.receivers[:edges]] - 1.0,
         attention.loops * size - 1.0,
     )
 

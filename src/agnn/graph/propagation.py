@@ -27,10 +27,10 @@ class Propagation:
 
     def restrict(self, field: ReceptiveField) -> Propagation:
         """The same weights on the edges and nodes of a receptive field."""
-        if field.edge_ids is None:
+        if field.kept_edges is None:
             return self
         return Propagation(
-            field.graph, self.edge_weights[field.edge_ids], self.loop_weights[field.nodes]
+            field.graph, self.edge_weights[field.kept_edges], self.loop_weights[field.nodes]
         )
 
 

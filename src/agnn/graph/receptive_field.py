@@ -23,13 +23,20 @@ class ReceptiveField:
 
     graph: Graph  # the nodes of the field, relabelled
     nodes: Tensor  # [sizes[-1]] int64, their labels in the whole graph
-    edge_ids: Tensor | None  # [m'] int64, where each edge stands in the whole graph; None: there
+    kept_edges: Tensor | None  # [m'] int64, where each edge stands in the whole graph; None: there
     sizes: tuple[int, ...]  # hops + 1 of them, from the targets outwards
 
     @property
     def hops(self) -> int:
         """The number of propagation layers the field is deep enough for."""
         return len(self.sizes) - 1
+
+    @property
+    def edge_ids(self) -> Tensor:
+        """Where each edge stands in the whole graph; [m'] int64."""
+        if self.kept_edges is None:
+            return torch.arange(self.graph.edges, device=self.graph.device)
+        return self.kept_edges
 
     @property
     def targets(self) -> Tensor:
@@ -50,7 +57,7 @@ class ReceptiveField:
         return cls(
             graph=graph,
             nodes=torch.arange(graph.nodes, device=graph.device),
-            edge_ids=None,
+            kept_edges=None,
             sizes=(graph.nodes,) * (hops + 1),
         )
 

@@ -3,7 +3,10 @@
 from agnn.report.demo_figures import demo_figures
 from agnn.report.demo_folder import check_demo_folder, demo_folder
 from agnn.report.heat_map import relevance_heat_map
+from agnn.report.neighbourhood_figure import neighbourhood_figure
+from agnn.report.neighbourhood_panel import Panel
 from agnn.report.page import PageFigure, demo_page
+from agnn.report.paper_figures import contrast_figure, relevance_figure
 from agnn.report.relations import Relation, relations
 from agnn.report.rendering import png, svg
 from agnn.report.replicas import replica_figure
@@ -11,13 +14,17 @@ from agnn.report.training_curves import training_curves
 
 __all__ = [
     "PageFigure",
+    "Panel",
     "Relation",
     "check_demo_folder",
+    "contrast_figure",
     "demo_figures",
     "demo_folder",
     "demo_page",
+    "neighbourhood_figure",
     "png",
     "relations",
+    "relevance_figure",
     "relevance_heat_map",
     "replica_figure",
     "svg",

@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from agnn.report.ink import ink_on
 from agnn.report.numbers import signed
 
 if TYPE_CHECKING:
@@ -46,14 +47,7 @@ def relevance_heat_map(
 def _write_values(axes: Axes, image: AxesImage, relevance: NDArray[np.float64]) -> None:
     for (i, j), value in np.ndenumerate(relevance):
         colour = image.to_rgba(np.ma.masked_invalid([value]))[0, :3]
-        axes.text(j, i, signed(value), ha="center", va="center", color=_ink(colour), fontsize=11)
-
-
-def _ink(colour: NDArray[np.float64]) -> str:
-    """Black or white, whichever stands out more on an sRGB colour [3] by WCAG's contrast."""
-    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
-    luminance = float(linear @ [0.2126, 0.7152, 0.0722])
-    return "black" if luminance > 0.179 else "white"
+        axes.text(j, i, signed(value), ha="center", va="center", color=ink_on(colour), fontsize=11)
 
 
 def _name_classes(axes: Axes, class_names: Sequence[str]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+import torch
 from torch import Tensor
 
 from agnn.errors import InputError
@@ -12,6 +13,8 @@ from agnn.kernels.backends import implementation
 from agnn.kernels.chain import Link, run_chain
 from agnn.kernels.checks import check_rows, parameter_type
 from agnn.kernels.cosine_attention import reference
+
+_NUMBERS_AT_ONCE: Final = 2**23
 
 
 class Attention(NamedTuple):
@@ -76,7 +79,16 @@ def attention_weights(
     """The attention P^(t), Eq. (7) of the paper, that `cosine_attention` weighs `h` by."""
     count = check_rows(graph, h, rows)
     _check_beta(h, beta)
-    return Attention(*reference.attention(graph, h, beta, count))
+    # The states of both ends of every edge are laid out: only for as many replicas at once as
+    # keep that small.
+    size = max(1, int(graph.offsets[count])) * h.shape[2]
+    batch = max(1, _NUMBERS_AT_ONCE // size)
+    each = [
+        reference.attention(graph, *part, count)
+        for part in zip(torch.split(h, batch), torch.split(beta, batch), strict=True)
+    ]
+    edges, loops = zip(*each, strict=True)
+    return Attention(torch.cat(edges), torch.cat(loops))
 
 
 def _check_beta(h: Tensor, beta: Tensor) -> None:

@@ -1,0 +1,75 @@
+"""A trained model and the data that it reads, ready to be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+
+from agnn.errors import InputError
+from agnn.graph import Features, Graph, View, features_of
+from agnn.nn import NodeModel
+from agnn.training import probabilities
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from agnn.data import NodeData
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model with its data, from a run in memory or one that was loaded.
+
+    The graph and the features are prepared on first use and kept, so that a second question
+    costs only its own answer.
+    """
+
+    model: NodeModel
+    data: NodeData
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, NodeModel):
+            raise InputError(
+                f"`model` must be a trained network, such as a run's `outcome.model`; got "
+                f"{type(self.model).__name__}."
+            )
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The whole graph, on the CPU."""
+        return Graph.from_edges(self.data.edges, self.data.nodes)
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """Class probabilities at every node; [R, n, c] on the CPU."""
+        features, graph = self._on_device
+        return probabilities(self.model, features, graph).cpu()
+
+    def whole_view(self) -> View:
+        """What the model reads to compute every node."""
+        return View.whole(*self._on_device, self.model.hops)
+
+    def view_of(self, node: int) -> View:
+        """What the model reads to compute one node."""
+        self.check_node(node)
+        features, graph = self._on_device
+        target = torch.tensor([node], device=graph.device)
+        return View.around(features, graph, target, self.model.hops)
+
+    def check_node(self, node: int) -> None:
+        """Raise unless the data has a node of this index."""
+        if not 0 <= node < self.data.nodes:
+            raise InputError(
+                f"`node` must be an index from 0 to {self.data.nodes - 1}; got {node}. "
+                f"For a name use `data.node_ids.index(name)`."
+            )
+
+    @cached_property
+    def _on_device(self) -> tuple[Features, Graph]:
+        """Features and graph where the model lies."""
+        device = next(self.model.parameters()).device
+        features = features_of(self.data.normalised_features())
+        return features.to(device), self.graph.to(device)

@@ -1,0 +1,171 @@
+"""Attention over all layers against the product of dense matrices, and against what models do."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from agnn.errors import InputError
+from agnn.explanation import TrainedModel, layer_weights, path_attention, path_rows
+from agnn.explanation.hop_rings import hop_rings
+from agnn.graph import Graph, ReceptiveField, View, symmetric
+from agnn.kernels import Attention, Link
+from agnn.nn import AGNN, GCN, NodeModel
+from properties import as_matrix, assert_close
+from zoo import ZOO, zoo_graph
+from zoo_models import random_model, zoo_data, zoo_model
+
+KINDS = ("agnn", "gcn", "gln")
+
+
+def dense_layers(trained: TrainedModel) -> list[Tensor]:
+    """P(1) to P(l) as matrices [R, n, n] float64, from the whole graph."""
+    graph, model = trained.graph, trained.model
+    if isinstance(model, AGNN):
+        found = [as_matrix(graph, each) for each in model.attentions(trained.whole_view())]
+    else:
+        fixed = symmetric(graph)
+        one = Attention(fixed.edge_weights.expand(2, -1), fixed.loop_weights.expand(2, -1))
+        found = [as_matrix(graph, one)] * 2
+    return [each.double() for each in found]
+
+
+def dense_rows(trained: TrainedModel, node: int) -> list[Tensor]:
+    """The node's row of P(l)...P(t) for every t; each [R, n]."""
+    product, rows = torch.eye(trained.data.nodes, dtype=torch.float64)[None], []
+    for P in reversed(dense_layers(trained)):
+        product = product @ P
+        rows.insert(0, product[:, node])
+    return rows
+
+
+def targets(name: str) -> list[int]:
+    nodes = ZOO[name].nodes
+    return sorted({0, nodes // 2, nodes - 1})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ZOO)
+def test_path_attention_is_a_row_of_the_product_of_the_layers(kind: str, name: str) -> None:
+    trained = zoo_model(kind, name)
+    for node in targets(name):
+        nodes, weights = path_attention(trained, node)
+        found = torch.zeros(2, trained.data.nodes, dtype=torch.float64)
+        found[:, nodes] = weights
+        assert_close(found, dense_rows(trained, node)[0], 1e-6)
+        assert int(nodes[0]) == node
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_partial_product_is_there_from_the_first_layer_to_the_last(kind: str) -> None:
+    trained = zoo_model(kind, "random")
+    view = trained.view_of(17)
+    rows = path_rows(view.field, layer_weights(trained.model, view))
+    expected = dense_rows(trained, 17)
+    assert len(rows) == len(expected) == trained.model.hops
+    for row, dense in zip(rows, expected, strict=True):
+        found = torch.zeros_like(dense)
+        found[:, view.field.nodes[: row.shape[1]]] = row
+        assert_close(found, dense, 1e-6)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_attention_that_reaches_a_node_of_agnn_sums_to_one(name: str) -> None:
+    trained = zoo_model("agnn", name)
+    for node in targets(name):
+        _, weights = path_attention(trained, node)
+        assert (weights >= 0).all()
+        # The hub's softmax sums 701 terms in float32, each rounded to 6e-8.
+        assert_close(weights.sum(1), torch.ones(2, dtype=torch.float64), 1e-5)
+
+
+def test_agnn_answers_by_the_mean_of_its_first_states_under_path_attention() -> None:
+    trained = zoo_model("agnn", "random")
+    model, view = trained.model, trained.whole_view()
+    assert isinstance(model, AGNN)
+    with torch.no_grad():
+        first = torch.relu(model.first(view.features, None, "reference"))  # H(1) [R, n, d]
+        logits = model(view)
+        for node in (0, 40, 199):
+            nodes, weights = path_attention(trained, node)
+            mean = (weights[:, None] @ first[:, nodes].double()).squeeze(1)  # [R, d]
+            own = (mean[:, None] @ model.last.weight.double()).squeeze(1) + model.last.bias
+            assert_close(logits[:, node].double(), own, 1e-5)
+
+
+def test_gln_answers_by_the_sum_of_its_features_under_the_paths() -> None:
+    trained = zoo_model("gln", "random")
+    model = trained.model
+    assert isinstance(model, GCN)
+    X = torch.from_numpy(trained.data.normalised_features().toarray()).double()
+    with torch.no_grad():
+        W = model.first.weight.double() @ model.last.weight.double()
+        logits = model(trained.whole_view()).double()
+    for node in (0, 40, 199):
+        nodes, weights = path_attention(trained, node)
+        assert_close(logits[:, node], ((weights @ X[nodes])[:, None] @ W).squeeze(1), 1e-5)
+
+
+def test_only_nodes_within_as_many_hops_as_layers_are_read() -> None:
+    trained = zoo_model("agnn", "path")
+    nodes, weights = path_attention(trained, 0)
+    assert nodes.tolist() == [0, 1, 2, 3]
+    assert weights.shape == (2, 4)
+    assert (weights > 0).all()
+
+
+@pytest.mark.parametrize("name", ["path", "hub", "two components", "isolated nodes", "random"])
+def test_rings_are_the_nodes_at_each_distance(name: str) -> None:
+    graph, joined = zoo_graph(name), ZOO[name].neighbourhoods().double()
+    for node in targets(name):
+        seen = torch.eye(graph.nodes, dtype=torch.float64)[node]
+        before = torch.zeros(graph.nodes, dtype=torch.bool)
+        for ring in hop_rings(graph, node, 3):
+            reached = seen > 0
+            assert ring.tolist() == (reached & ~before).nonzero().squeeze(1).tolist()
+            before, seen = reached, seen @ joined
+
+
+def test_a_field_of_several_targets_is_refused() -> None:
+    field = ReceptiveField.around(zoo_graph("path"), torch.tensor([1, 2]), 2)
+    with pytest.raises(InputError, match=r"must have one target node; got 2\."):
+        path_rows(field, [])
+
+
+def test_weights_of_other_layers_than_the_field_has_are_refused() -> None:
+    graph = zoo_graph("path")
+    even = Attention(torch.ones(1, graph.edges), torch.ones(1, 6))
+    field = ReceptiveField.around(graph, torch.tensor([1]), 2)
+    with pytest.raises(InputError, match=r"weights of 1 layers do not fit a field that is 2 deep"):
+        path_rows(field, [even])
+    alone = ReceptiveField.around(graph, torch.tensor([1]), 0)
+    with pytest.raises(InputError, match="at least 1"):
+        path_rows(alone, [])
+
+
+def test_a_model_that_propagates_otherwise_is_refused() -> None:
+    class Other(NodeModel):
+        def links(self, view: View, dropout: object) -> list[Link]:
+            return []
+
+    view = View.whole(*zoo_model("gcn", "path")._on_device, 1)
+    with pytest.raises(InputError, match=r"as AGNN, GCN and GLN do; got Other\."):
+        layer_weights(Other(1, 1, "auto"), view)
+
+
+@pytest.mark.parametrize("node", [-1, 6])
+def test_a_node_that_is_not_there_is_refused(node: int) -> None:
+    with pytest.raises(InputError, match=rf"index from 0 to 5; got {node}\. For a name use"):
+        path_attention(zoo_model("agnn", "path"), node)
+
+
+def test_a_run_without_a_model_is_refused() -> None:
+    with pytest.raises(InputError, match=r"must be a trained network.*got NoneType\."):
+        TrainedModel(None, zoo_data("path"))  # type: ignore[arg-type]
+
+
+def test_the_graph_is_made_once_for_all_questions() -> None:
+    trained = TrainedModel(random_model("gcn"), zoo_data("random"))
+    assert isinstance(trained.graph, Graph)
+    assert trained.view_of(3).whole_graph is trained.view_of(4).whole_graph

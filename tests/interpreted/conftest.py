@@ -1,0 +1,36 @@
+"""Triton's programs without a GPU: its interpreter runs them, slowly, on the CPU."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+import torch
+
+OPERATIONS = (
+    "adam", "cosine_attention", "cross_entropy", "dense_linear", "dropout", "propagate",
+    "shared_linear", "sparse_linear",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def programs() -> Callable[[str], ModuleType]:
+    """The Triton module of an operation, its programs interpreted."""
+    pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU: tests/gpu run the programs themselves")
+    with pytest.MonkeyPatch.context() as patch:
+        # Triton asks when a program is defined.
+        patch.setenv("TRITON_INTERPRET", "1")
+        modules = {
+            name: importlib.import_module(f"agnn.kernels.{name}.triton_cuda") for name in OPERATIONS
+        }
+    return modules.__getitem__
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch) -> None:
+    """Triton asks at every call, too."""
+    monkeypatch.setenv("TRITON_INTERPRET", "1")

@@ -1,0 +1,201 @@
+"""Every Triton program, interpreted on the CPU, equals the reference, outputs and gradients."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Propagation, symmetric
+from agnn.kernels import Dropout, DropoutAt
+from properties import assert_close, assert_same_bits
+from zoo import ZOO, tiny_random
+
+# The interpreter takes milliseconds for a program: the large animals are for tests/gpu.
+SMALL = tuple(name for name in ZOO if name not in ("hub", "complete", "random"))
+
+
+def reference(operation: str):
+    return importlib.import_module(f"agnn.kernels.{operation}.reference")
+
+
+def drawn(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:
+    source = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=source, dtype=torch.float64).to(dtype)
+
+
+def dropped(replicas: int) -> DropoutAt:
+    stream = Dropout(range(replicas), [0.5, 0.0, 0.8][:replicas])
+    stream.epoch += 3
+    return stream.at(0)
+
+
+@pytest.fixture
+def short_limits(monkeypatch) -> None:
+    """Rows are long from a handful of entries on, so that small graphs have long rows."""
+    monkeypatch.setattr("agnn.graph.graph._LONGEST_ROW", 5)
+    monkeypatch.setattr("agnn.graph.features._LONGEST_LINE", 5)
+
+
+def attention(module, graph: Graph, h: Tensor, beta: Tensor, rows: int) -> list[Tensor]:
+    out, kept = module.forward(graph, h, beta, rows)
+    gradient = drawn(*out.shape, dtype=h.dtype, seed=7)
+    return [out, *module.backward(graph, h, beta, out, kept, gradient)]
+
+
+def check_attention(programs, graph, h, beta, rows, tolerance, floor=1.0) -> None:
+    found = attention(programs("cosine_attention"), graph, h, beta, rows)
+    exact = attention(reference("cosine_attention"), graph, h.double(), beta.double(), rows)
+    for one, other in zip(found, exact, strict=True):
+        assert_close(one, other, tolerance, floor=floor)
+
+
+@pytest.mark.parametrize("width", [1, 7, 16, 33])
+@pytest.mark.parametrize("name", SMALL)
+def test_attention_equals_the_reference(programs, name, width):
+    animal = ZOO[name]
+    beta = torch.tensor([3.0, -0.7], dtype=torch.float64)
+    check_attention(programs, animal.graph(), animal.states(2, width), beta, animal.nodes, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["path", "lopsided", "zero row"])
+def test_attention_in_single_precision_is_within_1e_5_of_double(programs, name):
+    animal = ZOO[name]
+    beta, h = torch.tensor([1.0, 3.0]), animal.states(2, 16, torch.float32)
+    check_attention(programs, animal.graph(), h, beta, animal.nodes, 1e-5)
+
+
+@pytest.mark.parametrize("beta", [0.0, 100.0, -39.0, -60.0])
+@pytest.mark.parametrize("name", ["zero row", "lopsided"])
+def test_an_extreme_beta_equals_the_reference(programs, name, beta):
+    animal = ZOO[name]
+    betas = torch.tensor([beta], dtype=torch.float64)
+    check_attention(programs, animal.graph(), animal.states(1, 7), betas, animal.nodes, 1e-9)
+
+
+@pytest.mark.usefixtures("short_limits")
+@pytest.mark.parametrize("beta", [2.0, -60.0])
+@pytest.mark.parametrize("rows", [12, 5])
+def test_long_rows_are_joined_from_their_segments(programs, beta, rows):
+    animal = tiny_random(12, 40, seed=2)
+    graph = animal.graph()
+    assert graph.long_rows.count > 1
+    assert graph.long_rows.segments > graph.long_rows.count
+    betas = torch.tensor([beta, 1.0], dtype=torch.float64)
+    check_attention(programs, graph, animal.states(2, 7), betas, rows, 1e-9)
+
+
+def test_rows_that_were_not_asked_for_get_no_gradient_of_their_own(programs):
+    animal = ZOO["lopsided"]
+    beta = torch.tensor([1.5], dtype=torch.float64)
+    check_attention(programs, animal.graph(), animal.states(1, 7), beta, 2, 1e-9)
+
+
+def test_short_states_are_summed_in_single_precision(programs):
+    animal = ZOO["lopsided"]
+    h, beta = animal.states(1, 16, torch.bfloat16), torch.ones(1)
+    out, _ = programs("cosine_attention").forward(animal.graph(), h, beta, animal.nodes)
+    exact, _ = reference("cosine_attention").forward(
+        animal.graph(), h.double(), beta.double(), animal.nodes
+    )
+    assert out.dtype == torch.bfloat16
+    assert_close(out.double(), exact, 2**-7)  # the interpreter cuts off where a GPU rounds
+
+
+@pytest.mark.usefixtures("short_limits")
+@pytest.mark.parametrize("width", [1, 7, 16])
+def test_propagation_equals_the_reference(programs, width):
+    animal = tiny_random(12, 40, seed=3)
+    graph, weights = animal.graph(), symmetric(animal.graph(), torch.float64)
+    P = Propagation(graph, drawn(graph.edges).abs(), weights.loop_weights)
+    h, g = animal.states(2, width), drawn(2, 5, width, seed=1)
+    ours, definition = programs("propagate"), reference("propagate")
+    for rows in (12, 5):
+        assert_close(ours.forward(P, h, rows), definition.forward(P, h, rows), 1e-12)
+    assert_close(ours.backward(P, g, 12), definition.backward(P, g, 12), 1e-12)
+
+
+def test_dropout_drops_what_the_reference_drops(programs):
+    h, rows = drawn(3, 11, 7), torch.tensor([5, 3, 8, 1, 0, 2, 100, 70_000, 9, 4, 6])
+    found = programs("dropout").forward(h, rows, dropped(3))
+    assert_same_bits(found, reference("dropout").forward(h, rows, dropped(3)))
+
+
+@pytest.mark.usefixtures("short_limits")
+@pytest.mark.parametrize("is_dropped", [False, True])
+@pytest.mark.parametrize("is_pruned", [False, True])
+def test_the_sparse_first_layer_equals_the_reference(programs, is_dropped, is_pruned):
+    source = np.random.default_rng(0)
+    matrix = source.normal(size=(20, 15)) * (source.random((20, 15)) < 0.2)
+    matrix[0], matrix[:, 3], matrix[4], matrix[:, 7] = 1.0, 2.0, 0.0, 0.0
+    x = FeatureMatrix.from_scipy(sparse.csr_array(matrix), torch.float64)
+    if is_pruned:
+        x = x.select(torch.tensor([5, 0, 9, 19]))
+    weight, bias, g = drawn(3, 15, 7), drawn(3, 7), drawn(3, x.rows, 7, seed=1)
+    at = dropped(3) if is_dropped else None
+    ours, definition = programs("sparse_linear"), reference("sparse_linear")
+    for b in (bias, None):
+        assert_close(ours.forward(x, weight, b, at), definition.forward(x, weight, b, at), 1e-12)
+    pairs = zip(ours.backward(x, g, at), definition.backward(x, g, at), strict=True)
+    for one, other in pairs:
+        assert_close(one, other, 1e-12)
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+@pytest.mark.parametrize(("rows", "features", "width"), [(11, 7, 3), (70, 40, 20)])
+def test_the_dense_first_layer_equals_the_reference(programs, rows, features, width, is_dropped):
+    single = torch.float32
+    x = DenseFeatures(drawn(rows, features, dtype=single), torch.arange(rows).flip(0))
+    weight, bias = drawn(2, features, width, dtype=single), drawn(2, width, dtype=single)
+    g, at = drawn(2, rows, width, dtype=single, seed=1), dropped(2) if is_dropped else None
+    ours, definition = programs("shared_linear"), reference("shared_linear")
+    for b in (bias, None):
+        found = ours.forward(x, weight, b, at)
+        assert_close(found, definition.forward(x, weight, b, at), 1e-5)
+    for one, other in zip(ours.backward(x, g, at), definition.backward(x, g, at), strict=True):
+        assert_close(one, other, 1e-5)
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+@pytest.mark.parametrize(("rows", "width", "outputs"), [(11, 7, 3), (300, 16, 7), (11, 33, 40)])
+def test_the_last_layer_equals_the_reference(programs, rows, width, outputs, is_dropped):
+    h, weight, bias = drawn(2, rows, width), drawn(2, width, outputs), drawn(2, outputs)
+    g, ids = drawn(2, rows, outputs, seed=1), torch.arange(rows).flip(0)
+    at = dropped(2) if is_dropped else None
+    ours, definition = programs("dense_linear"), reference("dense_linear")
+    for b in (bias, None):
+        found = ours.forward(h, weight, b, ids, at)
+        assert_close(found, definition.forward(h, weight, b, ids, at), 1e-12)
+    pairs = zip(
+        ours.backward(h, weight, ids, at, g), definition.backward(h, weight, ids, at, g),
+        strict=True,
+    )  # fmt: skip
+    for one, other in pairs:
+        assert_close(one, other, 1e-12)
+
+
+def test_the_loss_equals_the_reference(programs):
+    logits, weights = 5 * drawn(2, 200, 7), drawn(2, 200, seed=1).abs()
+    labels = torch.arange(400).view(2, 200) % 7
+    found = programs("cross_entropy").forward(logits, labels, weights)
+    exact = reference("cross_entropy").forward(logits, labels, weights)
+    for one, other in zip(found, exact, strict=True):
+        assert_close(one, other, 1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-6)])
+def test_a_step_of_adam_equals_the_reference(programs, dtype, tolerance):
+    moved = []
+    for module in (programs("adam"), reference("adam")):
+        p, g, m = ([drawn(2, 5, 4, dtype=dtype, seed=s), drawn(2, dtype=dtype)] for s in range(3))
+        v = [each.abs() for each in g]
+        rates, decays = torch.tensor([0.1, 0.01], dtype=dtype), torch.full((2, 2), 0.1, dtype=dtype)
+        for step in (1, 2, 900):
+            module.forward(p, g, m, v, torch.tensor([step]), rates, decays)
+        moved.append([*p, *m, *v])
+    for one, other in zip(*moved, strict=True):
+        assert_close(one, other, tolerance)
