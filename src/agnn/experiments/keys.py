@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from agnn.errors import DataError
 from agnn.experiments.spec import is_finite_number
-
-T = TypeVar("T")
 
 _REQUIRED: Any = object()
 
@@ -35,11 +33,13 @@ class Keys:
 
     def text(self, key: str, default: str = _REQUIRED) -> str:
         """A text."""
-        return self._of_kind(key, str, "a text", default)
+        found: str = self._of_kind(key, str, "a text", default)
+        return found
 
     def optional_text(self, key: str) -> str | None:
         """A text, or None where the key is absent."""
-        return self._of_kind(key, str, "a text", None)
+        found: str | None = self._of_kind(key, str, "a text", None)
+        return found
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, empty where the key is absent."""
@@ -50,7 +50,7 @@ class Keys:
 
     def count(self, key: str, default: int = _REQUIRED) -> int:
         """A whole number from 1 up."""
-        found = self._of_kind(key, int, "a whole number", default)
+        found: int = self._of_kind(key, int, "a whole number", default)
         if found < 1:
             raise self.error(key, f"must be at least 1; got {found}")
         return found
@@ -73,7 +73,7 @@ class Keys:
     def choice(self, key: str, known: Sequence[str], default: None) -> str | None: ...
     def choice(self, key: str, known: Sequence[str], default: str | None) -> str | None:
         """One of the known texts."""
-        found = self._of_kind(key, str, "a text", default)
+        found: str | None = self._of_kind(key, str, "a text", default)
         if found != default and found not in known:
             raise self.error(key, f"is '{found}', which is unknown; known: {', '.join(known)}")
         return found
@@ -90,7 +90,7 @@ class Keys:
             raise self.error(key, "must be a list of tables")
         return [Keys(each, f"{self.where}, {key}[{k}]") for k, each in enumerate(found)]
 
-    def _of_kind(self, key: str, kind: type, words: str, default: T) -> T:
+    def _of_kind(self, key: str, kind: type, words: str, default: Any) -> Any:
         found = self._take(key, default)
         if found is not default and type(found) is not kind:
             raise self.error(key, f"must be {words}; got {found!r}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import Final, cast, get_args
 
 from agnn.data import dataset_names
 from agnn.errors import AgnnError, DataError
@@ -126,7 +125,7 @@ def _check_cells(table: Table, keys: Keys) -> None:
             raise keys.error("rows", f"'{row.title}' needs a `method`")
         for column in table.columns:
             if row.dataset is None and column.dataset is None:
-                raise keys.error("rows", f"'{row.title}' × '{column.title}' has no `dataset`")
+                raise keys.error("rows", f"'{row.title}' has no `dataset` under '{column.title}'")
 
 
 def _drawing(name: str, keys: Keys) -> Drawing:
@@ -155,16 +154,3 @@ def _panel(keys: Keys, kind: Drawn) -> Panel:
     if not panel.dataset:
         raise keys.error("dataset", "is missing")
     return panel
-
-
-def panel_datasets(panels: Iterable[Panel]) -> Mapping[str, list[Panel]]:
-    """The panels of each dataset, in order."""
-    found: dict[str, list[Panel]] = {}
-    for panel in panels:
-        found.setdefault(panel.dataset, []).append(panel)
-    return found
-
-
-def as_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyper-parameters of a TOML table: its arrays become the tuples that methods hold."""
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}

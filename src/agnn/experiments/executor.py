@@ -1,0 +1,181 @@
+"""Work to finished runs in a store: in batches, only what is missing, each stored at once."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from agnn.data import make_splits
+from agnn.errors import AgnnError
+from agnn.evaluation import Run, evaluate, find_device
+from agnn.experiments.claims import claim, release
+from agnn.experiments.measures import measured
+from agnn.experiments.plan import Work
+from agnn.experiments.store import Store, StoredRun
+from agnn.experiments.tuning import settled
+from agnn.methods import Method, NetworkMethod
+
+# Replicas that are trained at once on a CPU. More are hardly faster; fewer are lost if it dies.
+_MOST, _LEAST, _NODES_AT_ONCE = 25, 10, 75_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an execution is."""
+
+    label: str  # what is running
+    finished: int  # runs
+    running: float  # how much of further runs is done
+    total: int  # runs that were missing at the start
+    seconds_left: float | None  # about; None before anything is known
+
+    @property
+    def done(self) -> float:
+        """Runs finished, and the part of the running ones."""
+        return self.finished + self.running
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What an execution did."""
+
+    new: int  # runs finished
+    elsewhere: int  # runs left to another process
+    failures: tuple[str, ...] = ()  # each the label of a work and what went wrong
+
+
+def execute(
+    works: Sequence[Work], store: Store, *, device: str = "auto", backend: str = "auto",
+    tell: Tell = lambda _: None,
+) -> Executed:  # fmt: skip
+    """Run what is missing of `works` and store each batch when it is finished.
+
+    An error in one work leaves the others to be done. Another process on the same store does
+    other runs; what it has begun is left to it.
+    """
+    missing = {work.key: store.missing(work.key, work.seeds) for work in works}
+    clock = _Clock(tell, [(work, len(missing[work.key])) for work in works])
+    new, elsewhere, failures = 0, 0, list[str]()
+    try:
+        for work in works:
+            try:
+                for done, left in _done(work, missing[work.key], store, device, backend, clock):
+                    new, elsewhere = new + done, elsewhere + left
+            except AgnnError as error:
+                failures.append(f"{work.label}: {error}")
+                clock.drop(work)
+    finally:
+        release(store)
+    return Executed(new, elsewhere, tuple(failures))
+
+
+def _done(
+    work: Work, seeds: Sequence[int], store: Store, device: str, backend: str, clock: _Clock
+) -> Iterator[tuple[int, int]]:
+    """Run the work batch by batch; after each, how many were stored and left to another process."""
+    if not seeds:
+        return
+    clock.tell_part(work, 0, 0.0)
+    method, chosen = settled(work, device, backend)
+    size = _batch_size(work, method, find_device(device))
+    for start in range(0, len(seeds), size):
+        batch = seeds[start : start + size]
+        ours = claim(store, work.key, batch)
+        left, new = len(store.missing(work.key, batch)) - len(ours), 0
+        if ours:
+            run = evaluate(
+                method, work.data, work.split, ours, device=device, backend=backend,
+                progress=partial(_tell_epoch, clock, work, len(ours)),
+            )  # fmt: skip
+            new = store.add(work.spec, list(_stored_runs(work, run, ours, chosen)))
+        clock.pass_over(work, len(batch))
+        yield new, left
+
+
+def _tell_epoch(clock: _Clock, work: Work, count: int, done: int, total: int) -> None:
+    clock.tell_part(work, count, done / total)
+
+
+def _batch_size(work: Work, method: Method, device: str) -> int:
+    """Runs at once. A replica comes out the same whatever it is trained with."""
+    if not isinstance(method, NetworkMethod):
+        return 1
+    if device != "cpu":
+        return len(work.seeds)
+    replicas = max(_LEAST, min(_MOST, _NODES_AT_ONCE // work.data.nodes))
+    return max(1, replicas // _folds(work))
+
+
+def _folds(work: Work) -> int:
+    return len(make_splits(work.data, work.split, (0,)))
+
+
+def _stored_runs(
+    work: Work, run: Run, seeds: Sequence[int], chosen: Method | None
+) -> Iterator[StoredRun]:
+    """The runs of a batch, each with its folds where it has some."""
+    folds = len(run.seeds) // len(seeds)
+    extra: dict[str, object] = {}
+    if chosen is not None:
+        extra["chosen"] = {name: getattr(chosen, name) for name in chosen.grid}
+    measures, epochs, betas = measured(work.measure, run), run.selected_epochs, run.betas
+    for k, seed in enumerate(seeds):
+        own = slice(k * folds, (k + 1) * folds)
+        yield StoredRun(
+            spec=work.key.spec, data=work.key.data, seed=seed, experiment=work.experiment,
+            method=work.method.name, dataset=work.data.name, split=work.split,
+            accuracy=run.accuracy.values[k],
+            selected_epochs=None if epochs is None else epochs[own],
+            betas=None if betas is None else [rounded(each) for each in betas[own]],
+            extra=extra | measures[k * folds], versions=run.versions, device=run.device,
+            backend=run.backend, seconds=run.seconds / len(seeds),
+        )  # fmt: skip
+
+
+def rounded(betas: Sequence[float]) -> list[float]:
+    """Six digits: about what a float32 holds, without the tail that a float64 shows of it."""
+    return [float(f"{beta:.6g}") for beta in betas]
+
+
+class _Clock:
+    """Turns steps into progress with the time left.
+
+    A run's share of the work is guessed from its nodes, folds and epochs until it has been timed.
+    """
+
+    def __init__(self, tell: Tell, parts: Sequence[tuple[Work, int]]) -> None:
+        self.tell, self.start = tell, time.monotonic()
+        self.costs = {work.key: _cost(work) for work, _ in parts}
+        self.left = {work.key: count for work, count in parts}
+        self.total, self.done, self.done_cost = sum(self.left.values()), 0, 0.0
+
+    def pass_over(self, work: Work, count: int) -> None:
+        """These runs are finished, here or elsewhere."""
+        self.done += count
+        self.done_cost += count * self.costs[work.key]
+        self.left[work.key] -= count
+        self.tell_part(work, 0, 0.0)
+
+    def drop(self, work: Work) -> None:
+        """The rest of this work will not be done."""
+        self.total -= self.left.pop(work.key)
+
+    def tell_part(self, work: Work, count: int, part: float) -> None:
+        """So much of `count` running ones is done."""
+        running = part * count * self.costs[work.key]
+        cost, spent = self.done_cost + running, time.monotonic() - self.start
+        rest = sum(self.costs[key] * runs for key, runs in self.left.items()) - running
+        left = None if cost == 0 else spent * rest / cost
+        self.tell(Progress(work.label, self.done, part * count, self.total, left))
+
+
+def _cost(work: Work) -> float:
+    folds = re.match("[0-9]+(?=-fold)", work.split)
+    epochs = getattr(work.method, "epochs", 1000)
+    return float(work.data.nodes * (int(folds[0]) if folds else 1) * epochs)
