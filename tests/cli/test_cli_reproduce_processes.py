@@ -92,9 +92,6 @@ def test_two_processes_on_one_store_share_the_work(here: Path, cora: Any) -> Non
     (here / "mine.toml").write_text(TABLE.format(seeds=40), encoding="utf-8")
     processes = [start(here), start(here)]
     outputs = [process.communicate(timeout=300) for process in processes]
-    # A process that ends while the other is busy says so; nobody else may complain.
-    complaints = [line for _, err in outputs for line in err.splitlines() if "error" in line]
-    assert all("being made by another process" in line for line in complaints)
-    assert {process.returncode for process in processes} <= {0, 2}
+    assert [process.returncode for process in processes] == [0, 0], outputs
     found = finished(here)
     assert [found[seed][0] for seed in range(40)] == expected(cora, 40)

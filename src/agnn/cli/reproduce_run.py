@@ -84,8 +84,9 @@ class Reproduction:
         with experiment_progress(is_quiet=is_quiet) as tell:
             done = execute(works, store, device=self.device, backend=self.backend, tell=tell)
         failures = list(done.failures)
-        if done.elsewhere:
-            failures.append(f"{done.elsewhere} runs are being made by another process; wait for it")
+        if done.elsewhere and not is_quiet:
+            words = f"{done.elsewhere} runs are being made by another process and are not shown yet"
+            screen(is_error=True).print(words, soft_wrap=True)
         for drawing in self.experiments:
             if isinstance(drawing, Drawing):
                 try:
@@ -103,7 +104,7 @@ class Reproduction:
             return
         runs: dict[str, dict[str, Run]] = {}
         figures: dict[str, Figure] = {}
-        for k, panel in enumerate(drawing.panels, 1):
+        for panel in drawing.panels:
             if panel.dataset not in runs:
                 label = f"{drawing.name}: training on {panel.dataset}"
                 with training_progress(label, is_quiet=is_quiet) as progress:
@@ -111,8 +112,10 @@ class Reproduction:
                         drawing, panel.dataset, device=self.device, backend=self.backend,
                         progress=progress,
                     )  # fmt: skip
-            stem = f"{drawing.name}-{k}-{panel.dataset}"
-            figures[stem] = panel_figure(drawing, panel, runs[panel.dataset])
+            layer = "" if panel.layer is None else f"-layer{panel.layer}"
+            figures[f"{drawing.name}-{panel.dataset}{layer}"] = panel_figure(
+                drawing, panel, runs[panel.dataset]
+            )
         write_figures(out, drawing.name, mark, figures)
 
     def _write(self, store: Store, out: Path) -> None:

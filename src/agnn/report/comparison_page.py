@@ -42,6 +42,5 @@ def comparison_page(title: str, sections: Sequence[TableSection | DrawingSection
     return pages.get_template("comparison.html").render(
         title=title,
         rule=RULE,
-        tables=[each for each in sections if isinstance(each, TableSection)],
-        drawings=[each for each in sections if isinstance(each, DrawingSection)],
+        sections=sections,
     )
