@@ -51,10 +51,7 @@ def estimates(replicas: int, rounds: int, datasets: Sequence[str] = _DATASETS) -
     found = []
     for dataset in datasets:
         method = AGNN.preset("fixed", dataset)
-        for what, form in (
-            ("AGNN, PyG's example", _example),
-            ("AGNN, PyG fed a sparse X", _sparse),
-        ):
+        for what, form in _FORMS.items():
             found.append(_estimate(what, dataset, method, form(dataset), replicas, rounds))
         gcn = GCN.preset("fixed", dataset)
         found.append(_estimate("GCN, PyG's example", dataset, gcn, _gcn(dataset), replicas, rounds))
@@ -121,10 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     if not console.is_terminal:
         console.width = 120
-    about = machine()
-    console.print(
-        f"{about['cpu']}, {about['cores']} cores, load {about['load_average_at_start']:.1f}"
-    )
+    console.print(", ".join(f"{name} {value}" for name, value in machine().items()))
     console.print(", ".join(f"{name} {version}" for name, version in software().items()))
     console.print(table(estimates(options.replicas, options.rounds), options.replicas))
     return 0
