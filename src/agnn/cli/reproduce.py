@@ -66,7 +66,7 @@ def reproduce(
         return
     choice = Choice(_words(methods), _words(datasets), seeds)
     if page is not None:
-        write_page(page, names or ["all"], choice, store or out / "runs.sqlite", rows)
+        write_page(page, names or ["all"], choice, store or out / "runs.sqlite", rows, out)
         return
     if not names and export is None:
         raise InputError("name an experiment, such as table2, or all; --list shows them.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agnn.cli.reproduce_run import TITLE, chosen_experiments, command_of
 from agnn.errors import InputError
-from agnn.experiments import Choice, Store, Table, compare, import_rows
+from agnn.experiments import Choice, Store, Table, compare, drawing_hash, import_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +24,15 @@ This page is generated from {source}:
 
 
 def write_page(
-    page: Path, names: list[str], choice: Choice, store: Path, rows: Path | None
+    page: Path, names: list[str], choice: Choice, store: Path, rows: Path | None, out: Path
 ) -> None:
-    """Write the page from the exported runs in `rows`, else from the store."""
+    """Write the page from the exported runs in `rows`, else from the store.
+
+    Figures that were drawn in `out` are copied to a folder beside the page.
+    """
     from agnn.report import (
         FIGURES,
+        adopt_figures,
         comparison_markdown,
         drawing_markdown,
         drawn_figures,
@@ -49,6 +53,7 @@ def write_page(
             if isinstance(each, Table):
                 sections.append(comparison_markdown(compare(each, kept), command))
                 continue
+            adopt_figures(out, page.parent, each.name, drawing_hash(each))
             stems = drawn_figures(page.parent, each.name)
             images = [f"{FIGURES}/{stem}.png" for stem in stems]
             sections.append(drawing_markdown(each, command, images))

@@ -8,6 +8,7 @@ from agnn.report.demo_folder import check_demo_folder, demo_folder
 from agnn.report.experiment_figures import panel_figure
 from agnn.report.experiment_files import (
     FIGURES,
+    adopt_figures,
     drawn_figures,
     write_figures,
     write_report,
@@ -26,6 +27,7 @@ __all__ = [
     "PageFigure",
     "Relation",
     "TableSection",
+    "adopt_figures",
     "check_demo_folder",
     "comparison_markdown",
     "comparison_page",

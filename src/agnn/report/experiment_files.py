@@ -45,6 +45,17 @@ def write_figures(folder: Path, name: str, mark: str, figures: Mapping[str, Figu
     write_whole(folder / FIGURES / f"{name}.json", json.dumps(marker) + "\n")
 
 
+def adopt_figures(source: Path, folder: Path, name: str, mark: str) -> None:
+    """Copy the figures that were drawn below `source` under this mark; nothing if there are none.
+
+    `folder` gets them in its own folder of figures, with the mark.
+    """
+    stems = drawn_figures(source, name, mark)
+    files = [f"{stem}.{end}" for stem in stems for end in ("svg", "png")]
+    for file in [*files, f"{name}.json"] if stems else []:
+        write_whole(folder / FIGURES / file, (source / FIGURES / file).read_bytes())
+
+
 def drawn_figures(folder: Path, name: str, mark: str | None = None) -> list[str]:
     """The stems of the figures that were drawn under this mark (or any); none where not all are."""
     try:
