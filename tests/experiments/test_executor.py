@@ -13,6 +13,7 @@ from agnn.errors import InputError
 from agnn.evaluation import evaluate
 from agnn.experiments import Choice, Store, execute, narrowed, works_of
 from agnn.experiments.claims import claim, release
+from agnn.experiments.executor import rounded
 
 ONLY_CORA = Choice(datasets=frozenset({"cora"}))
 FOLDS = SMALL.replace('dataset = "cora"', 'dataset = "cora"\nsplit = "3-fold"', 1)
@@ -59,7 +60,8 @@ def test_a_run_of_folds_is_a_trial(store):
     stored = store.runs(work.key)
     assert [run.accuracy for run in stored] == list(whole.accuracy.values)
     assert stored[1].selected_epochs == whole.selected_epochs[3:]
-    assert len(stored[1].betas) == 3
+    assert stored[1].betas == [rounded(betas) for betas in whole.betas[3:]]
+    assert stored[0].betas != stored[1].betas
 
 
 def test_only_missing_seeds_are_run(small, store, calls):
