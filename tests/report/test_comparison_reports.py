@@ -185,7 +185,7 @@ def test_a_page_of_markdown_states_the_rule():
 def test_a_figure_that_is_not_drawn_says_so():
     drawing = Drawing("f", "Figure 0", "A figure", "relevance", 1, (), ("A note.",))
     assert "Not drawn yet." in drawing_markdown(drawing, "agnn reproduce f", [])
-    assert "![Figure 0, A figure](figures/f.png)" in drawing_markdown(
+    assert "![Figure 0: A figure](figures/f.png)" in drawing_markdown(
         drawing, "c", ["figures/f.png"]
     )
 

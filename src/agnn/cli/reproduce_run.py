@@ -180,8 +180,10 @@ class Reproduction:
     def show(self, store: Store, out: Path) -> None:
         """The tables on standard output, and where the files are."""
         console = screen()
+        if not console.is_terminal:
+            console.width = 120  # rich takes a file to be 80 wide and folds the cells
         for each in self.experiments:
-            console.print(f"\n{each.place}: {each.title}", style="bold")
+            console.print(f"\n{each.heading}", style="bold")
             if isinstance(each, Table):
                 console.print(comparison_table(compare(each, store)))
             console.print(f"{out / each.name}.html, .md and .json", style="dim", soft_wrap=True)

@@ -91,6 +91,11 @@ class Table:
     unit: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def heading(self) -> str:
+        """The title, after the table's place in the paper if it has one."""
+        return f"{self.place}: {self.title}" if self.place else self.title
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -113,6 +118,11 @@ class Drawing:
     seeds: int
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """The title, after the figure's place in the paper if it has one."""
+        return f"{self.place}: {self.title}" if self.place else self.title
 
 
 Experiment = Table | Drawing

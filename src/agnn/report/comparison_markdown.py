@@ -25,7 +25,7 @@ def comparison_markdown(comparison: Comparison, command: str) -> str:
     unit = f", in {table.unit}" if table.unit else ""
     header = ["", f"figures{unit}", *(column.title for column in table.columns)]
     lines = [
-        f"## {table.place}: {table.title}",
+        f"## {table.heading}",
         "",
         f"    {command}",
         "",
@@ -43,8 +43,8 @@ def comparison_markdown(comparison: Comparison, command: str) -> str:
 
 def drawing_markdown(drawing: Drawing, command: str, images: Sequence[str]) -> str:
     """One section: the figure's images by their addresses, and its notes."""
-    lines = [f"## {drawing.place}: {drawing.title}", "", f"    {command}", ""]
-    lines += [f"![{drawing.place}, {drawing.title}]({image})" for image in images]
+    lines = [f"## {drawing.heading}", "", f"    {command}", ""]
+    lines += [f"![{drawing.heading}]({image})" for image in images]
     if not images:
         lines += ["Not drawn yet."]
     lines += ["", *(f"- {note}" for note in drawing.notes)]
