@@ -95,18 +95,26 @@ _FORMS: dict[str, Callable[[str], Action]] = {
 
 
 def table(found: Sequence[Estimate], replicas: int) -> Table:
-    """The estimates, with their sums in hours."""
+    """The estimates in minutes, and what all datasets take together."""
     grid = Table(
         "what", "dataset", "epochs", "agnn", "PyG", "ratio",
         title=f"Extrapolated from a few epochs, {replicas} initialisations; not measured whole",
     )  # fmt: skip
+    sums: dict[str, list[float]] = {}
     for each in found:
-        ours, other = each.ours * each.epochs, each.peer * each.epochs
-        grid.add_row(
-            each.what, each.dataset, f"{each.epochs:,}", f"about {ours / 60:.1f} min",
-            f"about {other / 60:.0f} min", f"{each.ratio:.0f}x",
-        )  # fmt: skip
+        ours, other = each.ours * each.epochs / 60, each.peer * each.epochs / 60
+        together = sums.setdefault(each.what, [0.0, 0.0])
+        together[0], together[1] = together[0] + ours, together[1] + other
+        _add_row(grid, each.what, each.dataset, f"{each.epochs:,}", ours, other)
+    grid.add_section()
+    for what, (ours, other) in sums.items():
+        _add_row(grid, what, "together", "", ours, other)
     return grid
+
+
+def _add_row(grid: Table, what: str, where: str, epochs: str, ours: float, other: float) -> None:
+    minutes = f"about {ours:.1f} min", f"about {other:.0f} min"
+    grid.add_row(what, where, epochs, *minutes, f"{other / ours:.0f}x")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
