@@ -1,5 +1,6 @@
 """`agnn reproduce`: the paper's tables and figures, rerun and compared cell by cell."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -58,6 +59,7 @@ def reproduce(
     """
     from agnn.cli.reproduce_list import show_list
     from agnn.cli.reproduce_page import write_page
+    from agnn.cli.reproduce_report import write_accounts
     from agnn.cli.reproduce_run import Reproduction
     from agnn.experiments import Choice, Store, export_rows, import_rows
 
@@ -65,26 +67,26 @@ def reproduce(
         show_list(as_json=json)
         return
     choice = Choice(_words(methods), _words(datasets), seeds)
+    file = store or out / "runs.sqlite"
     if page is not None:
-        write_page(page, names or ["all"], choice, store or out / "runs.sqlite", rows, out)
+        write_page(page, names or ["all"], choice, file, rows, out)
         return
     if not names and export is None:
         raise InputError("name an experiment, such as table2, or all; --list shows them.")
     use_threads(threads)
     work = Reproduction(names or [], choice, device, backend)
-    kept = Store.open(store or out / "runs.sqlite")
-    try:
+    with closing(Store.open(file)) as kept:
         if rows is not None:
             import_rows(kept, rows)
         failures = work.run(kept, out, is_quiet=quiet)
+        accounts = work.accounts(kept, out)
+        write_accounts(accounts, out)
         if export is not None:
             export_rows(kept, export)
         if json:
-            write_json({"experiments": work.values(kept, out), "failures": failures})
+            write_json({"experiments": [each.values for each in accounts], "failures": failures})
         else:
             work.show(kept, out)
-    finally:
-        kept.close()
     for failure in failures:
         screen(is_error=True).print(f"error: {failure}", soft_wrap=True)
     if failures:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from agnn.cli.reproduce_run import TITLE, chosen_experiments, command_of
+from agnn.cli.reproduce_names import chosen_experiments, command_of
+from agnn.cli.reproduce_report import TITLE, Account
 from agnn.errors import InputError
-from agnn.experiments import Choice, Store, Table, compare, drawing_hash, import_rows
+from agnn.experiments import Choice, Drawing, Store, drawing_hash, import_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ Every table and figure of the paper, as this package reruns them: the paper's fi
 standard error and number of runs in brackets, and the verdict. The command above a table makes it
 again; finished runs are not repeated.
 
-This page is generated from {source}:
+This page is generated from the runs in `{source}`:
 
     {command}
 """
@@ -30,37 +30,36 @@ def write_page(
 
     Figures that were drawn in `out` are copied to a folder beside the page.
     """
-    from agnn.report import (
-        FIGURES,
-        adopt_figures,
-        comparison_markdown,
-        drawing_markdown,
-        drawn_figures,
-        markdown_page,
-        write_whole,
-    )
+    from agnn.report import adopt_figures, markdown_page, write_whole
 
     experiments = chosen_experiments(names, choice)
-    if rows is None and not store.is_file():
-        raise InputError(f"there is no store '{store}'; give --store, or --rows with a folder.")
-    kept = Store.open(store) if rows is None else Store.in_memory()
+    kept = _finished(store, rows)
     try:
-        if rows is not None:
-            import_rows(kept, rows)
-        sections = []
         for each in experiments:
-            command = command_of(each.name, choice)
-            if isinstance(each, Table):
-                sections.append(comparison_markdown(compare(each, kept), command))
-                continue
-            adopt_figures(out, page.parent, each.name, drawing_hash(each))
-            stems = drawn_figures(page.parent, each.name)
-            images = [f"{FIGURES}/{stem}.png" for stem in stems]
-            sections.append(drawing_markdown(each, command, images))
+            if isinstance(each, Drawing):
+                adopt_figures(out, page.parent, each.name, drawing_hash(each))
+        sections = [
+            Account(each, command_of(each.name, choice), kept, page.parent).markdown
+            for each in experiments
+        ]
     finally:
         kept.close()
-    source = f"the runs in `{store if rows is None else rows}`"
-    option = f"--store {store}" if rows is None else f"--rows {rows}"
-    again = f"agnn reproduce {' '.join(names)} --page {page} {option}".replace(os.sep, "/")
-    opening = _OPENING.format(source=source, command=again).rstrip()
+    opening = _opening(page, names, store, rows)
     write_whole(page, markdown_page(TITLE, opening, sections))
+
+
+def _finished(store: Path, rows: Path | None) -> Store:
+    if rows is not None:
+        kept = Store.in_memory()
+        import_rows(kept, rows)
+        return kept
+    if not store.is_file():
+        raise InputError(f"there is no store '{store}'; give --store, or --rows with a folder.")
+    return Store.open(store)
+
+
+def _opening(page: Path, names: list[str], store: Path, rows: Path | None) -> str:
+    source = (rows or store).as_posix()
+    option = "--store" if rows is None else "--rows"
+    command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
+    return _OPENING.format(source=source, command=command)

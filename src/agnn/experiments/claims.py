@@ -8,7 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from agnn.experiments.store import Key, Store
+from agnn.experiments.store import Store
+from agnn.experiments.stored_run import Key
 
 _FORGOTTEN: Final = 24 * 3600.0  # seconds after which a claim of another machine counts no more
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,32 +11,15 @@ from agnn.errors import AgnnError
 from agnn.evaluation import Run, evaluate, find_device
 from agnn.experiments.claims import claim, release
 from agnn.experiments.measures import measured
+from agnn.experiments.pace import Clock, Tell
 from agnn.experiments.plan import Work
-from agnn.experiments.store import Store, StoredRun
+from agnn.experiments.store import Store
+from agnn.experiments.stored_run import StoredRun
 from agnn.experiments.tuning import settled
 from agnn.methods import Method, NetworkMethod
 
 # Replicas that are trained at once on a CPU. More are hardly faster; fewer are lost if it dies.
 _MOST, _LEAST, _NODES_AT_ONCE = 25, 10, 75_000
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an execution is."""
-
-    label: str  # what is running
-    finished: int  # runs
-    running: float  # how much of further runs is done
-    total: int  # runs that were missing at the start
-    seconds_left: float | None  # about; None before anything is known
-
-    @property
-    def done(self) -> float:
-        """Runs finished, and the part of the running ones."""
-        return self.finished + self.running
-
-
-Tell = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -60,7 +41,7 @@ def execute(
     other runs; what it has begun is left to it.
     """
     missing = {work.key: store.missing(work.key, work.seeds) for work in works}
-    clock = _Clock(tell, [(work, len(missing[work.key])) for work in works])
+    clock = Clock(tell, [(work, len(missing[work.key])) for work in works])
     new, elsewhere, failures = 0, 0, list[str]()
     try:
         for work in works:
@@ -76,7 +57,7 @@ def execute(
 
 
 def _done(
-    work: Work, seeds: Sequence[int], store: Store, device: str, backend: str, clock: _Clock
+    work: Work, seeds: Sequence[int], store: Store, device: str, backend: str, clock: Clock
 ) -> Iterator[tuple[int, int]]:
     """Run the work batch by batch; after each, how many were stored and left to another process."""
     if not seeds:
@@ -98,7 +79,7 @@ def _done(
         yield new, left
 
 
-def _tell_epoch(clock: _Clock, work: Work, count: int, done: int, total: int) -> None:
+def _tell_epoch(clock: Clock, work: Work, count: int, done: int, total: int) -> None:
     clock.tell_part(work, count, done / total)
 
 
@@ -141,41 +122,3 @@ def _stored_runs(
 def rounded(betas: Sequence[float]) -> list[float]:
     """Six digits: about what a float32 holds, without the tail that a float64 shows of it."""
     return [float(f"{beta:.6g}") for beta in betas]
-
-
-class _Clock:
-    """Turns steps into progress with the time left.
-
-    A run's share of the work is guessed from its nodes, folds and epochs until it has been timed.
-    """
-
-    def __init__(self, tell: Tell, parts: Sequence[tuple[Work, int]]) -> None:
-        self.tell, self.start = tell, time.monotonic()
-        self.costs = {work.key: _cost(work) for work, _ in parts}
-        self.left = {work.key: count for work, count in parts}
-        self.total, self.done, self.done_cost = sum(self.left.values()), 0, 0.0
-
-    def pass_over(self, work: Work, count: int) -> None:
-        """These runs are finished, here or elsewhere."""
-        self.done += count
-        self.done_cost += count * self.costs[work.key]
-        self.left[work.key] -= count
-        self.tell_part(work, 0, 0.0)
-
-    def drop(self, work: Work) -> None:
-        """The rest of this work will not be done."""
-        self.total -= self.left.pop(work.key)
-
-    def tell_part(self, work: Work, count: int, part: float) -> None:
-        """So much of `count` running ones is done."""
-        running = part * count * self.costs[work.key]
-        cost, spent = self.done_cost + running, time.monotonic() - self.start
-        rest = sum(self.costs[key] * runs for key, runs in self.left.items()) - running
-        left = None if cost == 0 else spent * rest / cost
-        self.tell(Progress(work.label, self.done, part * count, self.total, left))
-
-
-def _cost(work: Work) -> float:
-    folds = re.match("[0-9]+(?=-fold)", work.split)
-    epochs = getattr(work.method, "epochs", 1000)
-    return float(work.data.nodes * (int(folds[0]) if folds else 1) * epochs)

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from agnn.errors import DataError
 from agnn.experiments.run_spec import RunSpec
-from agnn.experiments.store import Store, StoredRun
+from agnn.experiments.store import Store
+from agnn.experiments.stored_run import StoredRun
 
 _PER_RUN: Final = ("seed", "accuracy", "selected_epochs", "betas", "extra", "seconds")
 _SUFFIX: Final = ".jsonl"

@@ -7,12 +7,13 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Self
 
 from agnn.errors import DataError
 from agnn.experiments.run_spec import RunSpec
+from agnn.experiments.stored_run import Key, StoredRun
 
 _APPLICATION: Final = 0x41474E4E  # "AGNN": marks the file as ours
 _FORMAT: Final = 1
@@ -34,40 +35,6 @@ CREATE TABLE claims (
 ) STRICT;
 """
 _AS_JSON: Final = ("selected_epochs", "betas", "extra", "versions")
-
-
-@dataclass(frozen=True)
-class Key:
-    """Runs that are repetitions of each other: hash of the specification, hash of the data."""
-
-    spec: str
-    data: str
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """One finished run; with folds, one trial. The lists have an entry a trained replica."""
-
-    spec: str
-    data: str
-    seed: int
-    experiment: str  # for which it was run first
-    method: str
-    dataset: str
-    split: str
-    accuracy: float
-    selected_epochs: list[int] | None
-    betas: list[list[float]] | None
-    extra: dict[str, Any]  # further numbers that were measured
-    versions: dict[str, str]
-    device: str
-    backend: str
-    seconds: float
-
-    @property
-    def key(self) -> Key:
-        """What it is a repetition of."""
-        return Key(self.spec, self.data)
 
 
 _COLUMNS: Final = tuple(each.name for each in fields(StoredRun))

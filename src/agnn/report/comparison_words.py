@@ -42,14 +42,16 @@ def row_lines(compared: ComparedRow, digits: int | None) -> list[Line]:
     if any(cell.beside is not None for cell in cells):
         honest = tuple(our_words(cell.beside, digits) for cell in cells)
         lines.append(Line("honest", honest, plain))
-    for k, reference in enumerate(cells[0].references):
-        others = [cell.references[k] for cell in cells]
-        words = tuple(
-            NOTHING if each.figure is None else f"{each.figure.printed}: {each.verdict}"
-            for each in others
-        )
-        lines.append(Line(reference.source, words, tuple(each.verdict for each in others)))
-    return lines
+    return lines + [_reference_line(compared, k) for k in range(len(cells[0].references))]
+
+
+def _reference_line(compared: ComparedRow, k: int) -> Line:
+    others = [cell.references[k] for cell in compared.cells]
+    words = tuple(
+        NOTHING if each.figure is None else f"{each.figure.printed}: {each.verdict}"
+        for each in others
+    )
+    return Line(others[0].source, words, tuple(each.verdict for each in others))
 
 
 def paper_words(figure: PaperFigure | None) -> str:
