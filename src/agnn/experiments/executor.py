@@ -102,19 +102,22 @@ def _stored_runs(
 ) -> Iterator[StoredRun]:
     """The runs of a batch, each with its folds where it has some."""
     folds = len(run.seeds) // len(seeds)
-    extra: dict[str, object] = {}
-    if chosen is not None:
-        extra["chosen"] = {name: getattr(chosen, name) for name in chosen.grid}
+    own_choices = getattr(run.outcome, "chosen", None)  # where every split makes its own
     measures, epochs, betas = measured(work.measure, run), run.selected_epochs, run.betas
     for k, seed in enumerate(seeds):
         own = slice(k * folds, (k + 1) * folds)
+        extra: dict[str, object] = dict(measures[k * folds])
+        if chosen is not None:
+            extra["chosen"] = {name: getattr(chosen, name) for name in chosen.grid}
+        elif own_choices is not None:
+            extra["chosen"] = dict(own_choices[k])
         yield StoredRun(
             spec=work.key.spec, data=work.key.data, seed=seed, experiment=work.experiment,
             method=work.method.name, dataset=work.data.name, split=work.split,
             accuracy=run.accuracy.values[k],
             selected_epochs=None if epochs is None else epochs[own],
             betas=None if betas is None else [rounded(each) for each in betas[own]],
-            extra=extra | measures[k * folds], versions=run.versions, device=run.device,
+            extra=extra, versions=run.versions, device=run.device,
             backend=run.backend, seconds=run.seconds / len(seeds),
         )  # fmt: skip
 

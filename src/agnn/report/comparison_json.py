@@ -38,6 +38,7 @@ def _row(compared: ComparedRow) -> dict[str, Any]:
         "hyper_parameters_changed": dict(row.fields),
         "absence": compared.absence,
         "notes": list(row.notes),
+        "method_note": compared.method_note,
         "cells": [_cell(cell) for cell in compared.cells],
     }
 
