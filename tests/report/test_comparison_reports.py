@@ -118,7 +118,8 @@ def test_markdown_has_every_cell_note_and_the_making(comparison):
     assert {line.replace("\\|", "").count("|") for line in rows} == {5}
     for words in (
         "## Table 0: A table", "    agnn reproduce t", "83.20 ± 0.20 (2)", "a \\| b",
-        "- A note.", "- AGNN: Departure: none.", "- AGNN: As its authors have it.", "not among the methods yet", "61.0 s in all",
+        "- A note.", "- AGNN: Departure: none.", "- AGNN: As its authors have it.",
+        "not among the methods yet", "61.0 s in all",
         "cpu, backend numba", "torch 2", "1 reproduced, 1 not in the paper, 2 missing",
     ):  # fmt: skip
         assert words in text
