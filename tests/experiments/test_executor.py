@@ -151,3 +151,14 @@ def test_progress_counts_runs_up_to_the_end(small, store):
     assert (done[-1], seen[-1].total) == (6, 6)
     assert seen[-1].seconds_left == pytest.approx(0)
     assert (seen[0].label, seen[0].seconds_left) == ("small: AGNN on cora, fixed", None)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_tables_that_share_runs_have_the_longer_list_made_once(small, store, calls, order):
+    few = works_of(narrowed(small, Choice(datasets=frozenset({"cora"}), seeds=2)))
+    many = works_of(narrowed(small, ONLY_CORA))
+    seen = []
+    works = [work for k in order for work in (few, many)[k]]
+    assert execute(works, store, tell=seen.append).new == 3
+    assert calls == [("cora", (0, 1, 2))]
+    assert (seen[-1].finished, seen[-1].total) == (3, 3)

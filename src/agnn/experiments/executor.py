@@ -12,7 +12,7 @@ from agnn.evaluation import Run, evaluate, find_device
 from agnn.experiments.claims import claim, release
 from agnn.experiments.measures import measured
 from agnn.experiments.pace import Clock, Tell
-from agnn.experiments.plan import Work
+from agnn.experiments.plan import Work, together
 from agnn.experiments.store import Store
 from agnn.experiments.stored_run import StoredRun
 from agnn.experiments.tuning import settled
@@ -40,6 +40,7 @@ def execute(
     An error in one work leaves the others to be done. Another process on the same store does
     other runs; what it has begun is left to it.
     """
+    works = together(works)
     missing = {work.key: store.missing(work.key, work.seeds) for work in works}
     clock = Clock(tell, [(work, len(missing[work.key])) for work in works])
     new, elsewhere, failures = 0, 0, list[str]()

@@ -32,7 +32,7 @@ Tell = Callable[[Progress], None]
 class Clock:
     """Turns steps into progress with the time left.
 
-    A run's share of the work is guessed from its nodes, folds and epochs until it has been timed.
+    A run's share of the work is guessed from its nodes, folds and epochs.
     """
 
     def __init__(self, tell: Tell, parts: Sequence[tuple[Work, int]]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agnn.data import NodeData, load_dataset
@@ -42,15 +43,27 @@ class Work:
 
 def works_of(table: Table) -> list[Work]:
     """The work behind a table, column by column of a row; what is not there (yet) is left out."""
-    found: dict[Key, Work] = {}
     if table.source != "runs":
         return []
-    for row in table.rows:
-        for column in table.columns:
-            for cell in cells_of(table, row, column):
-                work = _work(table.name, row.title, cell)
-                if work is not None:
-                    found.setdefault(work.key, work)
+    works = (
+        _work(table.name, row.title, cell)
+        for row in table.rows
+        for column in table.columns
+        for cell in cells_of(table, row, column)
+    )
+    return together(work for work in works if work is not None)
+
+
+def together(works: Iterable[Work]) -> list[Work]:
+    """The same work with every key once: tables share runs, and the longest list of seeds counts.
+
+    The order is that in which the keys first come.
+    """
+    found: dict[Key, Work] = {}
+    for work in works:
+        known = found.setdefault(work.key, work)
+        if len(work.seeds) > len(known.seeds):
+            found[work.key] = replace(known, seeds=work.seeds)
     return list(found.values())
 
 
