@@ -32,6 +32,7 @@ from agnn.report import (
     markdown_page,
     write_figures,
     write_report,
+    write_whole,
 )
 from agnn.report.comparison_words import (
     number,
@@ -212,3 +213,15 @@ def test_a_report_is_three_files_and_replaces_an_earlier_one(tmp_path):
         "t.md",
     ]
     assert files[0].read_text(encoding="utf-8") == "new"
+
+
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkeypatch):
+    write_whole(tmp_path / "page.md", "old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(tmp_path / "page.md", "new")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("page.md", "old")]

@@ -21,10 +21,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file all at once: whoever reads it meanwhile sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as part:
-        part.write(data)
-    Path(part.name).chmod(0o644)
-    Path(part.name).replace(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".part-") as folder:
+        draft = Path(folder) / path.name
+        draft.write_bytes(data)
+        draft.replace(path)
 
 
 def write_report(folder: Path, name: str, markdown: str, html: str, values: Any) -> list[Path]:
