@@ -37,19 +37,19 @@ def layer(graph: str) -> Pair:
 
 def step(dataset: str) -> Pair:
     """One training step; the peer as its example has it."""
-    return Pair(ours.step(dataset), _example(dataset).step)
+    return Pair(ours.step(dataset), example(dataset).step)
 
 
 def step_sparse(dataset: str) -> Pair:
     """One training step; the peer with X in the fastest of torch's sparse forms."""
-    steps = {form: _sparse(dataset, form).step for form in FORMATS}
+    steps = {form: sparse_example(dataset, form).step for form in FORMATS}
     form = fastest(steps, rounds=5)
     return Pair(ours.step(dataset), steps[form], notes={"peer_format": form})
 
 
 def replicas(dataset: str) -> Pair:
     """One epoch with its evaluation, a hundred replicas of ours against the peer's example."""
-    return Pair(ours.epoch(dataset, _REPLICAS), _example(dataset).epoch, units=_REPLICAS)
+    return Pair(ours.epoch(dataset, _REPLICAS), example(dataset).epoch, units=_REPLICAS)
 
 
 def layer_compiled(graph: str) -> Pair:
@@ -63,7 +63,7 @@ def layer_compiled(graph: str) -> Pair:
 def step_compiled(dataset: str) -> Pair:
     """As `step`, the peer's model under torch.compile."""
     torch.compiler.reset()
-    training = _example(dataset)
+    training = example(dataset)
     training.model.compile()
     return _after_first_call(Pair(ours.step(dataset), training.step))
 
@@ -76,13 +76,15 @@ def _layer_inputs(name: str) -> tuple[Tensor, Tensor, Tensor]:
     return edge_index_with_loops(graph), h, gradient
 
 
-def _example(dataset: str) -> peer.Training:
+def example(dataset: str) -> peer.Training:
+    """The peer's training, as its example has it."""
     data = load_dataset(dataset)
     model = peer.Example(peer.DenseInput(data), data.classes, _learned(dataset), add_loops=True)
     return peer.Training(model, edge_index(graph_of(dataset)), data)
 
 
-def _sparse(dataset: str, form: str) -> peer.Training:
+def sparse_example(dataset: str, form: str) -> peer.Training:
+    """The peer's training with X in one of torch's sparse forms."""
     data = load_dataset(dataset)
     first = SparseInput(data, form)
     model = peer.Example(first, data.classes, _learned(dataset), add_loops=False)

@@ -68,10 +68,8 @@ def markdown(results: dict[str, Any]) -> str:
         f"torch.compile, and the faster counts. Made with `python -m benchmarks.gpu`; the kernels' "
         f"tests on the GPU {results['tests']}."
     )
-    parts = [
-        about,
-        _table(["what", "measured", "must", "aim", "reached"], list(map(list, goals(results)))),
-    ]
+    rows = [list(row) for row in goals(results)]
+    parts = [about, _table(["what", "measured", "must", "aim", "reached"], rows)]
     parts.append(
         _table(
             [
@@ -89,7 +87,10 @@ def markdown(results: dict[str, Any]) -> str:
         )
     )
     cells = [
-        [cell["dataset"], cell["method"], f"{cell['mean']:.2f} ± {cell['standard_error']:.2f}", f"{cell['seconds']:.2f} s"]
+        [
+            cell["dataset"], cell["method"],
+            f"{cell['mean']:.2f} ± {cell['standard_error']:.2f}", f"{cell['seconds']:.2f} s",
+        ]
         for cell in table["cells"]
     ]  # fmt: skip
     parts.append(_table(["dataset", "method", "accuracy (100 replicas)", "time"], cells))
@@ -112,6 +113,9 @@ def _layer_cells(row: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
+_PEER, _OURS = {"ls": "--", "marker": "s", "color": "#777777"}, {"marker": "o", "color": "#0b3d91"}
+
+
 def plot(results: dict[str, Any]) -> Figure:
     """Time and memory of a layer against its edges, ours, PyG's and the floor, log-log."""
     from matplotlib.figure import Figure
@@ -120,28 +124,16 @@ def plot(results: dict[str, Any]) -> Figure:
     time, memory = figure.subplots(1, 2)
     rows = results["layers"]
     edges = [row["edges"] for row in rows]
-    time.plot(
-        edges,
-        [row["peer_ms"] for row in rows],
-        "s--",
-        color="#777777",
-        label="PyG, the faster form",
-    )
-    time.plot(edges, [row["ours_ms"] for row in rows], "o-", color="#0b3d91", label="agnn")
-    time.plot(
-        edges,
-        [row["floor_ms"] for row in rows],
-        ":",
-        color="#c04000",
-        label="floor: every line read once",
-    )
+
+    def column(name: str, unit: float = 1.0) -> list[float]:
+        return [row[name] / unit for row in rows]
+
+    time.plot(edges, column("peer_ms"), label="PyG, the faster form", **_PEER)
+    time.plot(edges, column("ours_ms"), label="agnn", **_OURS)
+    time.plot(edges, column("floor_ms"), ":", color="#c04000", label="floor: each line read once")
     time.set(ylabel="milliseconds", title="A layer, forward and backward")
-    memory.plot(
-        edges, [row["peer_bytes"] / GIB for row in rows], "s--", color="#777777", label="PyG"
-    )
-    memory.plot(
-        edges, [row["ours_bytes"] / GIB for row in rows], "o-", color="#0b3d91", label="agnn"
-    )
+    memory.plot(edges, column("peer_bytes", GIB), label="PyG", **_PEER)
+    memory.plot(edges, column("ours_bytes", GIB), label="agnn", **_OURS)
     memory.set(ylabel="GiB", title="Its peak memory")
     for axes in (time, memory):
         axes.set(xlabel="stored edges", xscale="log", yscale="log")

@@ -121,3 +121,12 @@ def test_devices_are_found_or_refused_by_name(monkeypatch):
         find_device("gpu")
     with pytest.raises(InputError, match="unknown device 'cdua'; known: auto, cpu, cuda"):
         find_device("cdua")
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn", "gln"])
+def test_nested_folds_have_the_presets_of_folds_but_choose_on_validation_nodes(name):
+    plain = preset_method(name, "10-fold", "cora")
+    nested = preset_method(name, "10-fold-nested", "cora")
+    assert setting_of("10-fold-nested") == "cross-validation"
+    assert (plain.watched, nested.watched) == ("test", "validation")
+    assert nested.with_fields(watched="test") == plain

@@ -27,7 +27,10 @@ def train(
     ],
     method: Annotated[str, typer.Option(help="See `agnn methods`.")] = "agnn",
     split: Annotated[
-        str, typer.Option(help="fixed, uniform, balanced, 10-fold (any number), or a .json file.")
+        str,
+        typer.Option(
+            help="fixed, uniform, balanced, 10-fold (any number), 10-fold-nested, or a .json file."
+        ),
     ] = "fixed",
     replicas: Replicas = 10,
     seed: Seed = 0,

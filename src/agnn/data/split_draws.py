@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _UNIFORM: Final = 1
 _BALANCED: Final = 2
 _FOLDS: Final = 3
+_NESTED: Final = 4
+_SET_ASIDE: Final = 10  # one of so many training nodes of a fold becomes a validation node
 
 
 def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None = None) -> Split:
@@ -75,6 +77,20 @@ def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
         )
         for i in range(folds)
     )
+
+
+def nested_k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
+    """`k_folds`, with a tenth of each training part, rounded up, set aside as validation nodes.
+
+    The tested nodes are those of `k_folds` with this seed; the nodes set aside are uniform over
+    the other folds. A tenth and not a fold: with three folds that would halve the training part.
+    """
+    nested, shuffled = [], _shuffled_labelled(data, seed, _NESTED)
+    for fold in k_folds(data, folds, seed):
+        order = shuffled[np.isin(shuffled, fold.train)]
+        validation, train = np.split(order, [-(-order.size // _SET_ASIDE)])
+        nested.append(Split(f"nested-{fold.name}", train, validation, fold.test, seed))
+    return tuple(nested)
 
 
 def _shuffled_labelled(data: NodeData, seed: int, kind: int) -> NDArray[np.int64]:

@@ -57,7 +57,7 @@ class Run:
 
 def setting_of(split_spec: str) -> str:
     """The paper's name for a kind of split: "fixed", "random" or "cross-validation"."""
-    if re.fullmatch(r"[0-9]+-fold", split_spec.lower()):
+    if re.fullmatch(r"[0-9]+-fold(-nested)?", split_spec.lower()):
         return "cross-validation"
     return "random" if split_spec.lower() in ("uniform", "random", "balanced") else "fixed"
 
@@ -72,8 +72,15 @@ def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
 
 
 def preset_method(name: str, split_spec: str, dataset: str) -> Method:
-    """The method with the hyper-parameters for this kind of split and this dataset."""
-    return get_method(name).preset(setting_of(split_spec), dataset)
+    """The method with the hyper-parameters for this kind of split and this dataset.
+
+    Nested folds have validation nodes: what the presets choose on the evaluated fold for want of
+    them is chosen there.
+    """
+    method = get_method(name).preset(setting_of(split_spec), dataset)
+    if split_spec.lower().endswith("-nested") and getattr(method, "watched", None) == "test":
+        return method.with_fields(watched="validation")
+    return method
 
 
 def evaluate(

@@ -1,7 +1,19 @@
 """Results to figures and pages: pure functions, and the folder they are written to."""
 
+from agnn.report.comparison_json import comparison_values
+from agnn.report.comparison_markdown import comparison_markdown, drawing_markdown, markdown_page
+from agnn.report.comparison_page import DrawingSection, TableSection, comparison_page
 from agnn.report.demo_figures import demo_figures
 from agnn.report.demo_folder import check_demo_folder, demo_folder
+from agnn.report.experiment_figures import panel_figure
+from agnn.report.experiment_files import (
+    FIGURES,
+    adopt_figures,
+    drawn_figures,
+    write_figures,
+    write_report,
+    write_whole,
+)
 from agnn.report.heat_map import relevance_heat_map
 from agnn.report.neighbourhood_figure import neighbourhood_figure
 from agnn.report.neighbourhood_panel import Panel
@@ -13,15 +25,26 @@ from agnn.report.replicas import replica_figure
 from agnn.report.training_curves import training_curves
 
 __all__ = [
+    "FIGURES",
+    "DrawingSection",
     "PageFigure",
     "Panel",
     "Relation",
+    "TableSection",
+    "adopt_figures",
     "check_demo_folder",
+    "comparison_markdown",
+    "comparison_page",
+    "comparison_values",
     "contrast_figure",
     "demo_figures",
     "demo_folder",
     "demo_page",
+    "drawing_markdown",
+    "drawn_figures",
+    "markdown_page",
     "neighbourhood_figure",
+    "panel_figure",
     "png",
     "relations",
     "relevance_figure",
@@ -29,4 +52,7 @@ __all__ = [
     "replica_figure",
     "svg",
     "training_curves",
+    "write_figures",
+    "write_report",
+    "write_whole",
 ]

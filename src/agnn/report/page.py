@@ -31,7 +31,7 @@ def demo_page(
 ) -> str:
     """The page as HTML: accuracy, betas, `relevance` [c, c] of the last layer, its making."""
     ordered = relations(relevance, run.data.class_names)
-    return _environment().get_template("demo.html").render(
+    return environment().get_template("demo.html").render(
         run=run,
         betas=[Summary(column) for column in zip(*(run.betas or []), strict=True)],
         relevance=relevance.tolist(),
@@ -43,7 +43,8 @@ def demo_page(
     )  # fmt: skip
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The templates of this package; what they print is escaped, and nothing may be missing."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("agnn.report"),
         autoescape=True,

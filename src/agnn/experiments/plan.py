@@ -1,0 +1,81 @@
+"""A table to the work behind it: which runs, each once, and in what order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from agnn.data import NodeData, load_dataset
+from agnn.experiments.run_spec import MEASURES, RunSpec, method_of
+from agnn.experiments.spec import Cell, Column, Row, Table, cell_of
+from agnn.experiments.stored_run import Key
+from agnn.methods import Method
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """The runs of one cell: a method on a dataset's splits, seed by seed."""
+
+    experiment: str
+    title: str  # of the row
+    method: Method
+    data: NodeData
+    split: str
+    measure: str | None
+    seeds: tuple[int, ...]
+
+    @cached_property
+    def spec(self) -> RunSpec:
+        """What the runs depend on besides data and seed."""
+        return RunSpec.of(self.method, self.split, self.measure)
+
+    @cached_property
+    def key(self) -> Key:
+        """Where the runs are found in a store."""
+        return Key(self.spec.hash, self.data.fingerprint)
+
+    @property
+    def label(self) -> str:
+        """The work in words."""
+        return f"{self.experiment}: {self.title} on {self.data.name}, {self.split}"
+
+
+def works_of(table: Table) -> list[Work]:
+    """The work behind a table, column by column of a row; what is not there (yet) is left out."""
+    if table.source != "runs":
+        return []
+    works = (
+        _work(table.name, row.title, cell)
+        for row in table.rows
+        for column in table.columns
+        for cell in cells_of(table, row, column)
+    )
+    return together(work for work in works if work is not None)
+
+
+def together(works: Iterable[Work]) -> list[Work]:
+    """The same work with every key once: tables share runs, and the longest list of seeds counts.
+
+    The order is that in which the keys first come.
+    """
+    found: dict[Key, Work] = {}
+    for work in works:
+        known = found.setdefault(work.key, work)
+        if len(work.seeds) > len(known.seeds):
+            found[work.key] = replace(known, seeds=work.seeds)
+    return list(found.values())
+
+
+def cells_of(table: Table, row: Row, column: Column) -> list[Cell]:
+    """The cell, and the one whose figure stands beside it."""
+    beside = [] if column.beside is None else [cell_of(table, row, column, column.beside)]
+    return [cell_of(table, row, column), *beside]
+
+
+def _work(experiment: str, title: str, cell: Cell) -> Work | None:
+    method = method_of(cell)
+    if method is None:
+        return None
+    data, measure = load_dataset(cell.dataset), MEASURES[cell.value]
+    return Work(experiment, title, method, data, cell.split, measure, tuple(range(cell.seeds)))

@@ -1,0 +1,149 @@
+"""Figures: drawn once, as PNG and SVG, and again when what they depend on has changed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from agnn import explanation, report
+from agnn.evaluation import preset_method
+from agnn.experiments import drawings
+
+RELEVANCE = """
+title = "Relevance"
+place = "Figure 0"
+kind = "relevance"
+seeds = 2
+notes = ["A note."]
+[[panels]]
+dataset = "cora"
+title = "Cora, layer 2"
+layer = 2
+"""
+NEIGHBOURHOODS = RELEVANCE.replace("relevance", "neighbourhoods").replace("layer = 2", "count = 3")
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two epochs instead of the paper's; the methods that were trained."""
+    trained: list[str] = []
+
+    def preset(name: str, split: str, dataset: str) -> Any:
+        return preset_method(name, split, dataset).with_fields(epochs=2)
+
+    def evaluate(method: Any, *rest: Any, **options: Any) -> Any:
+        trained.append(method.name)
+        return original(method, *rest, **options)
+
+    original = drawings.evaluate
+    monkeypatch.setattr(drawings, "preset_method", preset)
+    monkeypatch.setattr(drawings, "evaluate", evaluate)
+    return trained
+
+
+def test_a_heat_map_is_drawn_once_and_again_when_its_file_changes(
+    agnn: Any, here: Path, short: list[str]
+) -> None:
+    (here / "mine.toml").write_text(RELEVANCE, encoding="utf-8")
+    found = json.loads(agnn("reproduce mine.toml --quiet --json").out)["experiments"][0]
+    assert [Path(file).name for file in found["files"]] == [
+        "mine-cora-layer2.png", "mine-cora-layer2.svg",
+    ]  # fmt: skip
+    picture, drawing = (Path(file).read_bytes() for file in found["files"])
+    assert picture.startswith(b"\x89PNG")
+    assert b"Reinforcement" in drawing
+    assert agnn("reproduce mine.toml --quiet").code == 0
+    assert short == ["agnn"], "the second call draws nothing"
+    page = (here / "reproduction" / "mine.html").read_text(encoding="utf-8")
+    assert "data:image/svg+xml;base64," in page
+    assert "A note." in page
+    (here / "mine.toml").write_text(RELEVANCE.replace("seeds = 2", "seeds = 1"), encoding="utf-8")
+    agnn("reproduce mine.toml --quiet")
+    assert short == ["agnn", "agnn"]
+
+
+@pytest.mark.usefixtures("short")
+def test_a_page_takes_the_figures_along(agnn: Any, here: Path) -> None:
+    (here / "mine.toml").write_text(RELEVANCE, encoding="utf-8")
+    agnn("reproduce mine.toml --quiet")
+    assert agnn("reproduce mine.toml --page docs/page.md").code == 0
+    page = (here / "docs" / "page.md").read_text(encoding="utf-8")
+    assert "![Figure 0: Relevance](figures/mine-cora-layer2.png)" in page
+    assert (here / "docs" / "figures" / "mine-cora-layer2.png").is_file()
+
+
+def test_neighbourhoods_are_of_nodes_that_agnn_knows_and_gcn_does_not(
+    agnn: Any, here: Path, short: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def find_contrasts(right: Any, wrong: Any, split: Any, count: int) -> list[int]:
+        asked.append((type(right.model).__name__, type(wrong.model).__name__, split.name, count))
+        return [7, 8, 9]
+
+    def contrast_figure(models: Any, split: Any, targets: list[int]) -> Figure:
+        asked.append((list(models), split.name, targets))
+        return Figure(figsize=(1, 1))
+
+    stub = SimpleNamespace(contrast_figure=contrast_figure)
+
+    def trained(model: Any, data: Any) -> Any:
+        return SimpleNamespace(model=model, data=data)
+
+    monkeypatch.setattr(explanation, "find_contrasts", find_contrasts, raising=False)
+    monkeypatch.setattr(explanation, "TrainedModel", trained, raising=False)
+    monkeypatch.setitem(sys.modules, "agnn.report.paper_figures", stub)
+    monkeypatch.setattr(report, "paper_figures", stub, raising=False)
+    (here / "mine.toml").write_text(NEIGHBOURHOODS, encoding="utf-8")
+    assert agnn("reproduce mine.toml --quiet").code == 0
+    assert asked == [("AGNN", "GCN", "fixed", 3), (["AGNN", "GCN"], "fixed", [7, 8, 9])]
+    assert short == ["agnn", "gcn"]
+    assert (here / "reproduction" / "figures" / "mine-cora.png").is_file()
+
+
+EDGES = """
+title = "Edges"
+seeds = 2
+[[columns]]
+title = "Cora"
+dataset = "cora"
+[[rows]]
+title = "Top"
+method = "agnn"
+value = "top_within"
+paper = ["0.64"]
+fields = { epochs = 2 }
+[[rows]]
+title = "Bottom"
+method = "agnn"
+value = "bottom_within"
+paper = ["0.09"]
+fields = { epochs = 2 }
+"""
+
+
+def test_the_edges_of_both_rows_are_ranked_once_and_kept_replica_by_replica(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def edge_ranking(model: Any, data: Any, count: int) -> list[Any]:
+        asked.append((model.replicas, data.name, count))
+        last = SimpleNamespace(
+            top=SimpleNamespace(values=(0.75, 0.5)), bottom=SimpleNamespace(values=(0.125, 0.25))
+        )
+        return [None, last]
+
+    monkeypatch.setattr(explanation, "edge_ranking", edge_ranking, raising=False)
+    (here / "edges.toml").write_text(EDGES, encoding="utf-8")
+    answer = agnn("reproduce edges.toml --quiet --json")
+    (found,) = json.loads(answer.out)["experiments"]
+    values = {row["title"]: row["cells"][0]["ours"]["values"] for row in found["rows"]}
+    assert values == {"Top": [0.75, 0.5], "Bottom": [0.125, 0.25]}
+    assert asked == [(2, "cora", 100)]

@@ -1,0 +1,46 @@
+"""The committed runs belong to the tables, and the page is what they give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agnn.cli.app import main
+from agnn.experiments import Choice, Store, bundled, compare, import_rows, narrowed
+
+ROOT = Path(__file__).parents[2]
+OURS = Choice(methods=frozenset({"agnn", "gcn", "gln"}))
+
+
+@pytest.fixture(scope="module")
+def committed() -> Store:
+    store = Store.in_memory()
+    assert import_rows(store, ROOT / "results") >= 900
+    return store
+
+
+def test_the_fixed_splits_have_their_hundred_runs(committed):
+    found = compare(narrowed(bundled("table2"), OURS), committed)
+    assert [cell.ours.n for row in found.rows for cell in row.cells] == [100] * 9
+
+
+def test_the_fixed_splits_of_the_papers_methods_are_reproduced(committed):
+    found = compare(narrowed(bundled("table2"), OURS), committed)
+    assert {cell.verdict for row in found.rows for cell in row.cells} == {"reproduced"}
+    (agnn,) = [row for row in found.rows if row.row.method == "agnn"]
+    assert all(abs(cell.difference) < 0.2 for cell in agnn.cells)
+
+
+def test_the_page_is_what_the_committed_runs_give(tmp_path, monkeypatch):
+    """If this fails, `make reproduction-page` writes the page again."""
+    monkeypatch.chdir(ROOT)
+    page = ROOT / "docs" / "reproduction.md"
+    written = page.read_text(encoding="utf-8")
+    copy = tmp_path / "reproduction.md"
+    if (ROOT / "docs" / "figures").is_dir():
+        (tmp_path / "figures").symlink_to(ROOT / "docs" / "figures")
+    line = ["reproduce", "all", "--page", str(copy), "--rows", "results"]
+    assert main([*line, "--out", str(tmp_path / "none")]) == 0
+    again = copy.read_text(encoding="utf-8").replace(str(copy), "docs/reproduction.md")
+    assert again == written

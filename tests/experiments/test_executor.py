@@ -1,0 +1,164 @@
+"""Only what is missing is run, each run is what it would be alone, and nothing is done twice."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+from small_tables import SMALL, small_table
+
+import agnn.experiments.executor as executor
+from agnn.errors import InputError
+from agnn.evaluation import evaluate
+from agnn.experiments import Choice, Store, execute, narrowed, works_of
+from agnn.experiments.claims import claim, release
+from agnn.experiments.executor import rounded
+
+ONLY_CORA = Choice(datasets=frozenset({"cora"}))
+FOLDS = SMALL.replace('dataset = "cora"', 'dataset = "cora"\nsplit = "3-fold"', 1)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The seeds of every call of `evaluate`."""
+    seen = []
+
+    def watched(method, data, split, seeds, **options):
+        seen.append((data.name, tuple(seeds)))
+        return evaluate(method, data, split, seeds, **options)
+
+    monkeypatch.setattr(executor, "evaluate", watched)
+    return seen
+
+
+def test_every_run_is_stored_with_all_it_depends_on(small, store):
+    (work,) = works_of(narrowed(small, ONLY_CORA))
+    assert execute([work], store).new == 3
+    alone = evaluate(work.method, work.data, "fixed", (2,))
+    stored = store.runs(work.key)
+    assert [run.seed for run in stored] == [0, 1, 2]
+    run = stored[2]
+    assert (run.accuracy, run.selected_epochs) == (alone.accuracy.mean, alone.selected_epochs)
+    assert run.betas == [[pytest.approx(beta, rel=1e-5) for beta in alone.betas[0]]]
+    assert (run.experiment, run.method, run.dataset, run.split) == (
+        "small",
+        "agnn",
+        "cora",
+        "fixed",
+    )
+    assert (run.data, run.device, run.backend) == (work.data.fingerprint, "cpu", alone.backend)
+    assert run.versions == alone.versions
+    assert run.seconds > 0
+
+
+def test_a_run_of_folds_is_a_trial(store):
+    table = narrowed(small_table(FOLDS), Choice(datasets=frozenset({"cora"}), seeds=2))
+    (work,) = works_of(table)
+    execute([work], store)
+    whole = evaluate(work.method, work.data, "3-fold", (0, 1))
+    stored = store.runs(work.key)
+    assert [run.accuracy for run in stored] == list(whole.accuracy.values)
+    assert stored[1].selected_epochs == whole.selected_epochs[3:]
+    assert stored[1].betas == [rounded(betas) for betas in whole.betas[3:]]
+    assert stored[0].betas != stored[1].betas
+
+
+def test_only_missing_seeds_are_run(small, store, calls):
+    works = works_of(narrowed(small, Choice(datasets=frozenset({"cora"}), seeds=1)))
+    assert execute(works, store).new == 1
+    assert execute(works_of(narrowed(small, ONLY_CORA)), store).new == 2
+    assert execute(works_of(narrowed(small, ONLY_CORA)), store).new == 0
+    assert calls == [("cora", (0,)), ("cora", (1, 2))]
+
+
+def test_batches_change_no_result(small, monkeypatch):
+    found = []
+    for size in (1, 2, 25):
+        monkeypatch.setattr(executor, "_MOST", size)
+        monkeypatch.setattr(executor, "_LEAST", 1)
+        store = Store.in_memory()
+        execute(works_of(narrowed(small, ONLY_CORA)), store)
+        found.append([(run.seed, run.accuracy, run.betas) for run in store.runs()])
+    assert found[0] == found[1] == found[2]
+
+
+def test_an_edited_table_does_not_reuse_old_runs(small, store, calls):
+    execute(works_of(narrowed(small, ONLY_CORA)), store)
+    edited = small_table(SMALL.replace("epochs = 3", "epochs = 4"))
+    assert execute(works_of(narrowed(edited, ONLY_CORA)), store).new == 3
+    renoted = small_table(SMALL.replace("83.1 ± 0.08", "12.3").replace("Small", "Renamed"))
+    assert execute(works_of(narrowed(renoted, ONLY_CORA)), store).new == 0
+    assert len(calls) == 2
+
+
+def test_a_failing_work_leaves_the_others_to_be_done(small, store, monkeypatch):
+    def fail_on_cora(method, data, *rest, **options):
+        if data.name == "cora":
+            raise InputError("no luck")
+        return evaluate(method, data, *rest, **options)
+
+    monkeypatch.setattr(executor, "evaluate", fail_on_cora)
+    done = execute(works_of(small), store)
+    assert done.new == 3
+    assert done.failures == ("small: AGNN on cora, fixed: no luck",)
+
+
+def test_what_another_process_has_begun_is_left_to_it(small, store, calls):
+    (work,) = works_of(narrowed(small, ONLY_CORA))
+    mine = (socket.gethostname(), os.getppid())  # a process that surely runs
+    store.connection.execute(
+        "INSERT INTO claims VALUES (?, ?, 1, ?, ?, 0)", (work.key.spec, work.key.data, *mine)
+    )
+    done = execute([work], store)
+    assert (done.new, done.elsewhere) == (2, 1)
+    assert calls == [("cora", (0, 2))]
+
+
+def test_the_claims_of_a_dead_process_count_no_more(small, store):
+    (work,) = works_of(narrowed(small, ONLY_CORA))
+    dead = (socket.gethostname(), 2**22 + 1)  # above the highest number of a Linux process
+    store.connection.execute(
+        "INSERT INTO claims VALUES (?, ?, 1, ?, ?, 0)", (work.key.spec, work.key.data, *dead)
+    )
+    assert execute([work], store).new == 3
+
+
+def test_claims_are_given_up_at_the_end_and_after_an_error(small, store, monkeypatch):
+    works = works_of(narrowed(small, ONLY_CORA))
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(executor, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execute(works, store)
+    assert store.connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+
+
+def test_a_finished_run_cannot_be_claimed(small, store):
+    (work,) = works_of(narrowed(small, ONLY_CORA))
+    execute([work], store)
+    assert claim(store, work.key, (0, 1, 2, 3)) == (3,)
+    release(store)
+
+
+def test_progress_counts_runs_up_to_the_end(small, store):
+    seen = []
+    execute(works_of(small), store, tell=seen.append)
+    done = [progress.done for progress in seen]
+    assert done == sorted(done)
+    assert (done[-1], seen[-1].total) == (6, 6)
+    assert seen[-1].seconds_left == pytest.approx(0)
+    assert (seen[0].label, seen[0].seconds_left) == ("small: AGNN on cora, fixed", None)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_tables_that_share_runs_have_the_longer_list_made_once(small, store, calls, order):
+    few = works_of(narrowed(small, Choice(datasets=frozenset({"cora"}), seeds=2)))
+    many = works_of(narrowed(small, ONLY_CORA))
+    seen = []
+    works = [work for k in order for work in (few, many)[k]]
+    assert execute(works, store, tell=seen.append).new == 3
+    assert calls == [("cora", (0, 1, 2))]
+    assert (seen[-1].finished, seen[-1].total) == (3, 3)

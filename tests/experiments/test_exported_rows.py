@@ -1,0 +1,73 @@
+"""Runs as text: the same bytes each time, back without loss, and checked on the way."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from small_tables import stored_run
+
+from agnn.errors import DataError
+from agnn.experiments import RunSpec, Store, export_rows, import_rows
+
+SPEC = RunSpec.from_values({"method": "agnn", "split": "fixed"})
+FOLDS = RunSpec.from_values({"method": "agnn", "split": "3-fold"})
+
+
+@pytest.fixture
+def filled(store):
+    store.add(SPEC, [stored_run(spec=SPEC.hash, seed=seed) for seed in (2, 0, 1)])
+    store.add(FOLDS, [stored_run(spec=FOLDS.hash, split="3-fold", betas=None)])
+    return store
+
+
+def test_what_is_exported_comes_back(filled, tmp_path):
+    files = export_rows(filled, tmp_path)
+    assert sorted(file.name for file in files) == ["3-fold.jsonl", "fixed.jsonl"]
+    again = Store.in_memory()
+    assert import_rows(again, tmp_path) == 4
+    assert again.runs() == filled.runs()
+    assert import_rows(again, tmp_path) == 0
+
+
+def test_a_line_holds_the_runs_of_one_cell_in_order(filled, tmp_path):
+    export_rows(filled, tmp_path)
+    (line,) = (tmp_path / "fixed.jsonl").read_text(encoding="utf-8").splitlines()
+    values = json.loads(line)
+    assert values["seed"] == [0, 1, 2]
+    assert values["specification"] == SPEC.values
+
+
+def test_a_second_export_gives_the_same_bytes_and_loses_nothing(filled, tmp_path):
+    export_rows(filled, tmp_path)
+    before = (tmp_path / "fixed.jsonl").read_bytes()
+    export_rows(filled, tmp_path)
+    assert (tmp_path / "fixed.jsonl").read_bytes() == before
+    other = Store.in_memory()
+    other.add(SPEC, [stored_run(spec=SPEC.hash, seed=9)])
+    export_rows(other, tmp_path)
+    assert import_rows(Store.in_memory(), tmp_path) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text.replace('"3-fold"', '"5-fold"', 2), "has the hash"),
+        (lambda text: text[:-30], "line 1: no exported runs"),
+        (lambda text: text.replace('"seed": [0]', '"seed": [0, 1]'), "line 1: no exported runs"),
+        (lambda text: text.replace('"seed"', '"sede"'), "line 1: no exported runs"),
+    ],
+)
+def test_a_line_that_was_changed_by_hand_is_refused(filled, tmp_path, change, said):
+    export_rows(filled, tmp_path)
+    file = tmp_path / "3-fold.jsonl"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(change(text), encoding="utf-8")
+    assert file.read_text(encoding="utf-8") != text
+    with pytest.raises(DataError, match=said):
+        import_rows(Store.in_memory(), tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(DataError, match="is no folder of exported runs"):
+        import_rows(Store.in_memory(), tmp_path / "none")

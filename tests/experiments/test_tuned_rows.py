@@ -1,0 +1,64 @@
+"""A tuned row chooses once, by its first seeds, and every batch runs what was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+import torch
+
+from agnn.experiments import Work, execute
+from agnn.experiments.tuning import settled
+from agnn.methods import Method, Outcome, Task, Tuned
+
+
+@dataclass(frozen=True)
+class Guess(Method):
+    """Answers one class everywhere; which one is tuned."""
+
+    name: ClassVar[str] = "guess"
+    title: ClassVar[str] = "Guess"
+    cites: ClassVar[str] = "nobody"
+    grid = {"answer": (0, 1, 2)}  # noqa: RUF012 (as the methods have it)
+    seen: ClassVar[list[tuple[int, tuple[int, ...]]]] = []
+
+    answer: int = 0
+
+    def run(self, task: Task) -> Outcome:
+        self.seen.append((self.answer, task.seeds))
+        scores = torch.zeros(len(task.seeds), task.data.nodes, task.data.classes)
+        scores[:, :, self.answer] = 1.0
+        return Outcome(scores)
+
+
+@pytest.fixture
+def work(toy):
+    Guess.seen.clear()
+    return Work("t", "Guess", Tuned(Guess()), toy, "fixed", None, tuple(range(4)))
+
+
+def best(toy) -> int:
+    labels = toy.labels[toy.split("fixed").validation]
+    return int(torch.bincount(torch.tensor(labels)).argmax())
+
+
+def test_the_choice_is_made_once_and_kept_with_every_run(work, toy, store):
+    assert execute([work], store).new == 4
+    choosing, running = Guess.seen[:3], Guess.seen[3:]
+    assert choosing == [(answer, (0, 1, 2)) for answer in (0, 1, 2)]
+    assert running == [(best(toy), (seed,)) for seed in range(4)]
+    assert {run.extra["chosen"]["answer"] for run in store.runs(work.key)} == {best(toy)}
+
+
+def test_a_method_without_chance_chooses_by_its_one_seed(toy):
+    Guess.seen.clear()
+    work = Work("t", "Guess", Tuned(Guess()), toy, "fixed", None, (0,))
+    chosen, _ = settled(work, "auto", "auto")
+    assert chosen == Guess(best(toy))
+    assert {seeds for _, seeds in Guess.seen} == {(0,)}
+
+
+def test_with_a_split_for_every_seed_each_makes_its_own_choice(toy):
+    work = Work("t", "Guess", Tuned(Guess()), toy, "uniform", None, (0, 1))
+    assert settled(work, "auto", "auto") == (work.method, None)

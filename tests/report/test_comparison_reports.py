@@ -1,0 +1,227 @@
+"""Reports of a compared table: pure functions of the table and the runs, in three forms."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from agnn.evaluation import Summary
+from agnn.experiments import (
+    Column,
+    ComparedCell,
+    ComparedRow,
+    Comparison,
+    Drawing,
+    Panel,
+    PaperFigure,
+    Row,
+    Table,
+)
+from agnn.experiments.comparison import ComparedReference, Making
+from agnn.report import (
+    DrawingSection,
+    PageFigure,
+    TableSection,
+    comparison_markdown,
+    comparison_page,
+    comparison_values,
+    drawing_markdown,
+    drawn_figures,
+    markdown_page,
+    write_figures,
+    write_report,
+    write_whole,
+)
+from agnn.report.comparison_words import (
+    number,
+    our_words,
+    row_lines,
+    signed_number,
+    time_words,
+    verdict_words,
+)
+
+PAPER = PaperFigure("83.1 ± 0.08", 83.1, 0.08)
+OURS = Summary([83.0, 83.4])
+NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+EVIL = '<script>alert("1")</script>'
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    columns = (Column("Cora"), Column("a | b"))
+    rows = (
+        Row("AGNN", (PAPER, None), method="agnn", notes=("Departure: none.",)),
+        Row(EVIL, (None, PAPER), method="nobody"),
+    )
+    reference = ComparedReference("Kipf", PaperFigure("81.5", 81.5), "above")
+    empty = ComparedReference("Kipf", None, "not in the paper")
+    first = ComparedCell(PAPER, OURS, "reproduced", Summary([82.0]), (reference,))
+    second = ComparedCell(None, Summary([70.0]), "not in the paper", None, (empty,))
+    missing = (ComparedCell(None, None, "missing"), ComparedCell(PAPER, None, "missing"))
+    table = Table("t", "Table 0", "A table", columns, rows, seeds=2, unit="%", notes=("A note.",))
+    compared = (
+        ComparedRow(rows[0], (first, second), method_note="As its authors have it."),
+        ComparedRow(rows[1], missing, "not among the methods yet"),
+    )
+    return Comparison(table, compared, Making(3, 61.0, ("cpu, backend numba",), ("torch 2",)))
+
+
+def test_a_cell_in_words():
+    assert our_words(OURS, 2) == "83.20 ± 0.20 (2)"
+    assert our_words(Summary([4.0]), 0) == "4"
+    assert our_words(None, 2) == NOTHING
+    assert verdict_words(ComparedCell(PAPER, OURS, "reproduced"), 2) == "+0.10 reproduced"
+    assert verdict_words(ComparedCell(None, OURS, "not in the paper"), 2) == "not in the paper"
+    exact = ComparedCell(PaperFigure("16", 16.0), Summary([16.0]), "reproduced")
+    assert verdict_words(exact, None) == "same"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "words"),
+    [
+        (-0.126, 2, f"{MINUS}0.13"),
+        (0.126, 2, "+0.13"),
+        (-0.001, 2, "0.00"),
+        (0.0005, None, "+0.0005"),
+    ],
+)
+def test_differences_have_a_sign_unless_they_round_to_nothing(value, digits, words):
+    assert signed_number(value, digits) == words
+    assert number(abs(value), digits) == words.lstrip(f"{MINUS}+")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(12.34, "12.3 s"), (150.0, "2.5 min"), (9000.0, "2.5 h")]
+)
+def test_times_are_said_as_people_say_them(seconds, words):
+    assert time_words(seconds) == words
+
+
+def test_a_row_has_a_line_for_each_thing_that_is_compared(comparison):
+    lines = row_lines(comparison.rows[0], 2)
+    assert [line.what for line in lines] == ["paper", "ours", "verdict", "honest", "Kipf"]
+    assert lines[2].cells == ("+0.10 reproduced", "not in the paper")
+    assert lines[3].cells == ("82.00", NOTHING)
+    assert lines[4].cells == ("81.5: above", NOTHING)
+    absent = row_lines(comparison.rows[1], 2)
+    assert [line.what for line in absent] == ["paper", "ours"]
+    assert absent[1].cells == ("missing", "missing")
+
+
+def test_markdown_has_every_cell_note_and_the_making(comparison):
+    text = comparison_markdown(comparison, "agnn reproduce t")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 5 + 2
+    # Every line of a Markdown table has as many cells, also with a bar in a title.
+    assert {line.replace("\\|", "").count("|") for line in rows} == {5}
+    for words in (
+        "## Table 0: A table", "    agnn reproduce t", "83.20 ± 0.20 (2)", "a \\| b",
+        "- A note.", "- AGNN: Departure: none.", "- AGNN: As its authors have it.",
+        "not among the methods yet", "61.0 s in all",
+        "cpu, backend numba", "torch 2", "1 reproduced, 1 not in the paper, 2 missing",
+    ):  # fmt: skip
+        assert words in text
+
+
+class Tags(HTMLParser):
+    """Whether every tag that opens closes, in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open, self.seen, self.text = [], [], ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        if tag not in ("meta", "img", "link", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_is_sound_html_and_escapes_what_it_prints(comparison):
+    drawing = Drawing("f", "Figure 0", "A figure", "relevance", 1, (Panel("cora", "x", 1),))
+    figure = PageFigure("<svg/>", "caption <b>")
+    sections = [
+        DrawingSection(drawing, "agnn reproduce f", (figure,)),
+        TableSection(comparison, "agnn reproduce t"),
+    ]
+    text = comparison_page("Title & more", sections)
+    page = Tags(text)
+    assert "script" not in page.seen
+    assert EVIL in page.text
+    assert text.index("Figure 0") < text.index("Table 0"), "in the order given"
+    assert "http" not in text.replace("http-equiv", ""), "it needs no network"
+    for words in ("83.20 ± 0.20 (2)", "+0.10 reproduced", "A note.", "AGNN: Departure: none."):
+        assert words in page.text
+
+
+def test_json_has_every_number_in_full(comparison):
+    values = json.loads(json.dumps(comparison_values(comparison, "agnn reproduce t")))
+    cell = values["rows"][0]["cells"][0]
+    assert cell["paper"] == {"printed": "83.1 ± 0.08", "mean": 83.1, "standard_error": 0.08}
+    assert cell["ours"]["values"] == [83.0, 83.4]
+    assert cell["difference"] == pytest.approx(0.1)
+    assert (cell["verdict"], cell["honest"]["mean"]) == ("reproduced", 82.0)
+    assert cell["references"][0]["source"] == "Kipf"
+    assert values["rows"][1]["absence"] == "not among the methods yet"
+    assert (values["runs"], values["seconds"], values["tolerance"]) == (3, 61.0, 0.4)
+
+
+def test_a_page_of_markdown_states_the_rule():
+    text = markdown_page("T", "", ["## One\n", "## Two\n"])
+    assert text.startswith(
+        "# T\n\nVerdicts: reproduced: |ours - paper| ≤ 2 √(se_ours² + se_paper²)"
+    )
+    assert text.endswith("## One\n\n## Two\n")
+
+
+def test_a_figure_that_is_not_drawn_says_so():
+    drawing = Drawing("f", "Figure 0", "A figure", "relevance", 1, (), ("A note.",))
+    assert "Not drawn yet." in drawing_markdown(drawing, "agnn reproduce f", [])
+    assert "![Figure 0: A figure](figures/f.png)" in drawing_markdown(
+        drawing, "c", ["figures/f.png"]
+    )
+
+
+def test_figures_count_as_drawn_only_under_their_mark_and_with_all_files(tmp_path):
+    from matplotlib.figure import Figure
+
+    write_figures(tmp_path, "f", "mark", {"f-cora": Figure(figsize=(1, 1))})
+    assert drawn_figures(tmp_path, "f", "mark") == drawn_figures(tmp_path, "f") == ["f-cora"]
+    assert drawn_figures(tmp_path, "f", "another") == []
+    (tmp_path / "figures" / "f-cora.png").unlink()
+    assert drawn_figures(tmp_path, "f", "mark") == []
+    assert drawn_figures(tmp_path, "g", "mark") == []
+
+
+def test_a_report_is_three_files_and_replaces_an_earlier_one(tmp_path):
+    for word in ("old", "new"):
+        files = write_report(tmp_path / "out", "t", word, word, {"word": word})
+    assert [file.name for file in files] == ["t.md", "t.html", "t.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "t.html",
+        "t.json",
+        "t.md",
+    ]
+    assert files[0].read_text(encoding="utf-8") == "new"
+
+
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkeypatch):
+    write_whole(tmp_path / "page.md", "old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(tmp_path / "page.md", "new")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("page.md", "old")]
