@@ -181,7 +181,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AgnnError], str]] = {
         "`node_ids` must differ; 'p' is there tw",
     ),
     "ids missing": ({"node_ids": ("p", "q")}, InputError, "must name all 3 nodes; got 2"),
-    "number id": ({"node_ids": ("p", "q", 3)}, InputError, "`node_ids` must be text; got 3"),
+    "list as id": ({"node_ids": ("p", "q", [3])}, InputError, "`node_ids` must be hashable: "),
+    "number class": ({"class_names": ("a", 1)}, InputError, "`class_names` must be text; got 1"),
     "same class": ({"class_names": ("a", "a")}, DataError, "`class_names` must differ"),
     "split away": (
         {"splits": {"s": Split("s", [0], [], [5])}},
