@@ -46,6 +46,7 @@ def csv_batches(path: Path, delimiter: str, columns: Sequence[str]) -> Iterator[
         last, rows = None, 0
         with _reader(path, delimiter, [places[name] for name in columns]) as reader:
             for batch in reader:
+                _check_cells(path, batch, rows)
                 trimmed = [compute.utf8_trim_whitespace(column) for column in batch.columns]
                 table = tables_package("pyarrow").table(trimmed, names=list(columns))
                 last, rows = table.slice(max(len(table) - 1, 0)), rows + len(table)
@@ -103,6 +104,20 @@ def _bad_text(path: Path) -> str:
             except UnicodeDecodeError as error:
                 return f"row {line}, byte {error.start + 1} of the row is {content[error.start]:#x}"
     return "some bytes of it are not"
+
+
+def _check_cells(path: Path, batch: Any, rows: int) -> None:
+    """Raise for a cell that no table has; `rows` rows stand before the batch."""
+    compute = tables_package("pyarrow.compute")
+    if batch.nbytes <= ROW_LIMIT:
+        return
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        long = compute.indices_nonzero(compute.greater(compute.binary_length(column), ROW_LIMIT))
+        if len(long):
+            raise DataError(
+                f"'{path}', column '{name.strip()}', row {rows + long[0].as_py() + 1}: a cell has "
+                f"more than {ROW_LIMIT // 2**20} MiB."
+            )
 
 
 def _check_quotes(path: Path, last: Any, rows: int) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.data.node_index import is_missing, plain_text
+from agnn.data.encoded_text import plain_text
+from agnn.data.node_index import is_missing
 from agnn.data.node_table import numbers_in
 from agnn.data.read_options import check_columns
 from agnn.data.reading import ColumnUse
@@ -45,6 +46,8 @@ def edge_entries(edges: TableSource, index: NodeIndex, options: ReadOptions) -> 
     for frame in edges.batches([source, target, *others]):
         parts.add(frame)
         weights.look_at(frame[others])
+    if not parts.rows and not edges.may_be_empty:
+        raise DataError(f"{edges.place} has no rows.")
     found = EdgeEntries(parts.entries(), parts.kept_rows())
     found.uses += [ColumnUse("edges", source, "source"), ColumnUse("edges", target, "target")]
     if parts.unknown:
@@ -93,7 +96,7 @@ class _Parts:
             self.unknown += bad.size
             for row in bad[: 3 - len(self.examples)]:
                 end = self.ends[0] if both[0, row] < 0 else self.ends[1]
-                value = frame[end].iloc[row]
+                (value,) = frame[end].iloc[[row]].tolist()  # Python's own, not NumPy's
                 self.examples.append(f"row {self.rows + row + 1} {value!r} in column '{end}'")
             self.dropped.append(bad + self.rows)
             both = np.delete(both, bad, axis=1)

@@ -84,7 +84,8 @@ def _table(place: str, ids: Mapping[str, Sequence[Any]], attributes: Sequence[An
     frame.columns = [str(column) for column in frame.columns]
     for column, values in ids.items():
         frame[column] = _id_series(list(values))
-    return TableSource(place, tuple(frame.columns), lambda some: iter([frame[list(some)]]))
+    columns = tuple(frame.columns)
+    return TableSource(place, columns, lambda some: iter([frame[list(some)]]), may_be_empty=True)
 
 
 def _id_series(values: list[Any]) -> Any:

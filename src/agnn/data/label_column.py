@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agnn.data.node_index import holds_text, plain_text
+from agnn.data.encoded_text import plain_text
+from agnn.data.node_index import holds_text
 from agnn.data.packages import tables_package
 from agnn.data.reading import shown_rows
 from agnn.errors import DataError, unknown_name
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 # How people write that there is no label. "none" is not among them: it may be a class.
 _BLANK: Final = ("", "nan", "na", "n/a", "null", "-1", "-1.0")
-_MANY: Final = 1000
+_FEW: Final = 20  # so many classes nobody questions
 
 
 class Labels(NamedTuple):
@@ -42,7 +43,7 @@ def encoded_labels(values: Any, where: str, known: Sequence[str] | None = None) 
     if foreign.size:
         problem = unknown_name("class", names.iloc[foreign[0]], classes)
         raise DataError(f"{where}, {shown_rows(foreign)}: {problem}")
-    if len(classes) > max(_MANY, len(given) / 2):
+    if len(classes) > max(_FEW, len(given) / 2):
         raise DataError(
             f"{where}: {len(classes):,} different values in {len(given):,} rows are no classes; "
             f"name another column with --label."

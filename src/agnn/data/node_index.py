@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agnn.data.encoded_text import codes_and_words, is_encoded, plain_text
 from agnn.data.packages import tables_package
 from agnn.data.reading import shown_rows
 from agnn.errors import DataError
@@ -40,9 +41,9 @@ class NodeIndex:
     def positions(self, values: Any) -> NDArray[np.int64]:
         """The position of the node that each value of a pandas series names; -1 for none."""
         pandas = tables_package("pandas")
-        if isinstance(values.dtype, pandas.CategoricalDtype):
-            codes = values.cat.codes.to_numpy()
-            by_code = np.append(self.positions(values.cat.categories.to_series()), -1)
+        if is_encoded(values):
+            codes, words = codes_and_words(values)
+            by_code = np.append(self.positions(words), -1)
             decoded: NDArray[np.int64] = by_code[codes]  # a missing value has the code -1
             return decoded
         if self.is_text and holds_text(values):
@@ -82,19 +83,11 @@ class NodeIndex:
 
     def _name_the_twins(self) -> None:
         twin = self._values.duplicated(keep=False).to_numpy()
-        first = self._values[twin].iloc[0]
-        rows = np.flatnonzero(twin & (self._values == first).to_numpy())
+        first = self._values[twin].tolist()[0]
+        rows = np.flatnonzero([value == first for value in self._values.tolist()])
         others = int(self._values.duplicated().sum()) - (rows.size - 1)
         more = f" ({others:,} more rows repeat other ids)" if others else ""
         raise DataError(f"{self.where}: the id {first!r} is in {shown_rows(rows)}{more}.")
-
-
-def plain_text(values: Any) -> Any:
-    """A series without categories: pandas' encoded columns as the values they stand for."""
-    pandas = tables_package("pandas")
-    if isinstance(values.dtype, pandas.CategoricalDtype):
-        return values.astype(values.cat.categories.dtype)
-    return values
 
 
 def holds_text(values: Any) -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.data.node_index import holds_text, plain_text
+from agnn.data.encoded_text import plain_text
+from agnn.data.node_index import holds_text
 from agnn.data.packages import tables_package
 from agnn.data.reading import shown_rows
 from agnn.errors import DataError
@@ -101,7 +102,7 @@ def numbers_in(values: Any) -> NDArray[np.float64]:
         return typed
     if holds_text(values):
         arrow, compute = tables_package("pyarrow"), tables_package("pyarrow.compute")
-        text = arrow.array(values, from_pandas=True)
+        text = _arrow_text(values)
         try:
             cast = compute.if_else(_blank_text(text), None, text).cast(arrow.float64())
             return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -115,14 +116,18 @@ def numbers_in(values: Any) -> NDArray[np.float64]:
 def _is_blank(values: Any) -> NDArray[np.bool_]:
     """Where a series has no value, or a word for it."""
     if holds_text(values):
-        text = tables_package("pyarrow").array(values, from_pandas=True)
-        found: NDArray[np.bool_] = _blank_text(text).to_numpy(zero_copy_only=False)
+        found: NDArray[np.bool_] = _blank_text(_arrow_text(values)).to_numpy(zero_copy_only=False)
         return found
     blank: NDArray[np.bool_] = values.isna().to_numpy(dtype=bool)
     if values.dtype == object:
         as_text = values.where(values.notna(), "").astype(str)
         blank = blank | as_text.isin(MISSING).to_numpy(dtype=bool)
     return blank
+
+
+def _arrow_text(values: Any) -> Any:
+    arrow = tables_package("pyarrow")
+    return arrow.array(values, from_pandas=True).cast(arrow.large_string())
 
 
 def _blank_text(text: Any) -> Any:

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from agnn.data.encoded_text import encoded_dtype
 from agnn.data.file_limits import ROW_LIMIT, check_fits
 from agnn.data.packages import tables_package
 from agnn.errors import DataError
 
-_BATCH: Final = 1_000_000  # rows
+_BATCH: Final = 4_000_000  # rows; ids are looked up batch by batch, and each has its price
 
 
 def parquet_columns(path: Path) -> tuple[str, ...]:
@@ -28,16 +29,16 @@ def parquet_columns(path: Path) -> tuple[str, ...]:
 
 
 def parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    """Frames of these columns; text comes as pandas categories."""
+    """Frames of these columns; text comes encoded (`agnn.data.encoded_text`)."""
     with _in_words(path):
         with _opened(path) as file:
             types = {field.name: field.type for field in file.schema_arrow}
         texts = [name for name in columns if _is_text(types[name])]
         with _opened(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(_BATCH, columns=list(columns)):
-                for name in texts:
+                for name in columns:
                     _check_cells(path, name, batch.column(name))
-                yield batch.to_pandas()
+                yield batch.to_pandas(types_mapper=encoded_dtype)
 
 
 def _is_text(kind: Any) -> bool:
@@ -48,7 +49,7 @@ def _is_text(kind: Any) -> bool:
 def _check_cells(path: Path, column: str, values: Any) -> None:
     """Raise for a cell that no table has, and for text that memory would not hold."""
     arrow, compute = tables_package("pyarrow"), tables_package("pyarrow.compute")
-    if not arrow.types.is_dictionary(values.type):
+    if not (arrow.types.is_dictionary(values.type) and _is_text(values.type.value_type)):
         return
     lengths = compute.binary_length(values.dictionary)
     if (compute.max(lengths).as_py() or 0) > ROW_LIMIT:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.data.node_index import plain_text
+from agnn.data.encoded_text import plain_text
 from agnn.data.reading import shown_rows
 from agnn.data.splits import Split
 from agnn.errors import DataError, unknown_name

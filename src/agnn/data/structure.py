@@ -22,7 +22,7 @@ def structure_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float6
     adjacency = sparse.csr_array((ones, (i, j)), shape=(nodes, nodes))
     degree = np.diff(adjacency.indptr).astype(np.float64)
     total = np.bincount(i, weights=degree[j], minlength=nodes)
-    mean = np.divide(total, degree, out=np.zeros_like(total), where=degree > 0)
+    mean = np.divide(total, degree, out=np.zeros(nodes), where=degree > 0)
     measures: NDArray[np.float64] = np.stack([degree, mean, core_numbers(adjacency)], axis=1)
     return np.log1p(measures)
 

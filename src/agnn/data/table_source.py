@@ -33,6 +33,9 @@ class TableSource:
     is_untyped: bool = False
     """Every cell is text, as in CSV: what is a number is for us to find out."""
 
+    may_be_empty: bool = False
+    """Whether no rows are fine: a graph may have no edges, but a file of edges has some."""
+
     note: str = ""
     """What was noticed on opening it."""
 
@@ -54,7 +57,11 @@ def open_table(path: str | Path) -> TableSource:
     if end in _CSV:
         names, delimiter, note = csv_columns(file)
         return TableSource(
-            place, _named(place, names), lambda some: csv_batches(file, delimiter, some), True, note
+            place,
+            _named(place, names),
+            lambda some: csv_batches(file, delimiter, some),
+            True,
+            note=note,
         )
     if end in _PARQUET:
         names = parquet_columns(file)
