@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -264,6 +265,13 @@ def test_row_numbers_that_pandas_wrote_are_neither_id_nor_feature(tmp_path: Path
     assert data.node_ids[1] == "p1"
     assert data.preprocessing is not None
     assert data.preprocessing.feature_names[:2] == ("age", "age is missing")
+
+
+def test_a_copy_keeps_preprocessing_reading_and_use_of_features(people: NodeData) -> None:
+    twin = copy.deepcopy(people)
+    assert twin.fingerprint == people.fingerprint
+    assert (twin.preprocessing, twin.reading) == (people.preprocessing, people.reading)
+    assert not twin.row_normalised
 
 
 def test_the_keywords_of_the_readers_are_the_options() -> None:

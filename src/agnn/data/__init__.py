@@ -4,6 +4,7 @@ from agnn.data.array_graphs import from_pyg, from_scipy
 from agnn.data.catalogue import dataset_names, load_dataset
 from agnn.data.edges import RawCounts
 from agnn.data.graphs import GRAPH_FILES, from_networkx, read_graph
+from agnn.data.new_nodes import with_new_nodes
 from agnn.data.node_data import NodeData
 from agnn.data.planetoid import load_planetoid
 from agnn.data.preprocessing import Preprocessing
@@ -38,4 +39,5 @@ __all__ = [
     "stratified_folds",
     "stratified_split",
     "uniform_split",
+    "with_new_nodes",
 ]

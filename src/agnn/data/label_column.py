@@ -43,7 +43,7 @@ def encoded_labels(values: Any, where: str, known: Sequence[str] | None = None) 
     if foreign.size:
         problem = unknown_name("class", names.iloc[foreign[0]], classes)
         raise DataError(f"{where}, {shown_rows(foreign)}: {problem}")
-    if len(classes) > max(_FEW, len(given) / 2):
+    if known is None and len(classes) > max(_FEW, len(given) / 2):
         raise DataError(
             f"{where}: {len(classes):,} different values in {len(given):,} rows are no classes; "
             f"name another column with --label."

@@ -42,6 +42,11 @@ class Preprocessing:
         """Whether the methods should see rows that sum to 1: where nothing is negative."""
         return not any(block.is_signed for block in self.blocks)
 
+    @property
+    def is_structural(self) -> bool:
+        """Whether the graph alone makes the features; it does so for all nodes at once."""
+        return all(block.kind == Structure.kind for block in self.blocks)
+
     def features(self, source: Source) -> SparseRows:
         """[n, d_x] The features of these nodes."""
         from scipy import sparse

@@ -59,7 +59,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     roles = [options.node_id, options.label, options.split_column]
     named = [*options.text, *options.category, *options.ignore]
     check_columns(nodes.place, nodes.columns, [*roles, *named])
-    id_column, remark = _id_column(nodes, options)
+    id_column, remark = found_id_column(nodes, options)
     wanted = [column for column in nodes.columns if column not in options.ignore]
     frame = nodes.frame(wanted)
     table = NodeTable(frame, nodes.place, nodes.is_untyped)
@@ -98,7 +98,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     )
 
 
-def _id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
+def found_id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
     """The column of ids, and what to say where it had to be found."""
     if options.node_id is not None:
         return options.node_id, ""
