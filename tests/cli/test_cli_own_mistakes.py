@@ -175,8 +175,22 @@ def test_a_table_larger_than_memory_is_not_opened(
     pd.DataFrame({"id": range(1000), "y": 0}).to_parquet(here / "n.parquet")
     np.savez(here / "big.npz", adj_data=np.zeros(10_000))
     monkeypatch.setattr("os.sysconf", lambda _: 20)  # 400 bytes
-    for line in (TABLES, "--nodes n.parquet --edges edges.csv --label y", "big.npz"):
+    for line in (TABLES, "big.npz"):
         assert "it is not opened." in refused(agnn, here, f"train {line}")
+    monkeypatch.setattr("os.sysconf", lambda _: 100)  # 10,000 bytes: the edges fit
+    line = "train --nodes n.parquet --edges edges.csv --label y"
+    assert refused(agnn, here, line).startswith("'n.parquet' unpacks to")
+
+
+def test_one_word_that_is_repeated_beyond_memory_is_not_written_out(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tables(here)
+    word = pa.DictionaryArray.from_arrays(pa.array([0] * 500), pa.array(["x" * 100_000]))
+    pq.write_table(pa.table({"id": pa.array(range(500)), "y": word}), here / "n.parquet")
+    monkeypatch.setattr("os.sysconf", lambda _: 1000)  # a megabyte; the words are fifty
+    line = "train --nodes n.parquet --edges edges.csv --label y"
+    assert refused(agnn, here, line).startswith("'n.parquet' unpacks to")
 
 
 def test_a_zip_in_place_of_a_table_is_not_opened(agnn: Any, here: Path) -> None:

@@ -32,7 +32,7 @@ _MOST_VALUES: Final = 1000  # of a category
 _MOST_WORDS: Final = 20_000
 STRUCTURE_NOTE: Final = (
     "There is no column to learn from, so the features are where a node stands in the graph: "
-    "degree, mean degree of its neighbours, core number."
+    "degree, mean degree of its neighbours, core number. They say little about most classes."
 )
 
 
