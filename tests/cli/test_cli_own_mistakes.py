@@ -123,6 +123,8 @@ def test_a_bad_edge_table_is_refused(agnn: Any, here: Path, case: str) -> None:
         (f"{TABLES} --id topic", "column 'topic' is asked for as two things at once."),
         (f"{TABLES} --split-column colour", "column 'colour', rows 1, 2, 3 and 57 more: unknown"),
         (f"{TABLES} --split fixed", "unknown split 'fixed'"),
+        (f"{TABLES} --device gpu", "unknown device 'gpu'"),
+        (f"{TABLES} --backend nmba", "unknown backend 'nmba'"),
         ("--nodes nodes.csv --edges edges.csv --label age", "are no classes; name another"),
         ("none.graphml --label x", "cannot read 'none.graphml': No such file"),
         ("none.npz --label x", "names its own labels and features"),

@@ -98,7 +98,14 @@ def train(
     Hyper-parameters that are not set are those of the paper for this dataset and kind of split.
     """
     from agnn.data import check_learnable, default_split, make_splits
-    from agnn.evaluation import check_output_folder, evaluate, replica_seeds, save_run
+    from agnn.evaluation import (
+        check_output_folder,
+        evaluate,
+        find_device,
+        replica_seeds,
+        save_run,
+    )
+    from agnn.kernels import choose
 
     seeds = replica_seeds(seed, replicas)
     use_threads(threads)
@@ -122,8 +129,9 @@ def train(
     trained = tuned_method(method, spec, known_as, changes)
     _check_test_nodes(spec)
     make_splits(data, spec, seeds[:1])  # what cannot be split should be all that is said
+    choose(backend, find_device(device).split(":")[0])
     if data.reading is not None and not json:
-        _tell(data)
+        _tell(data, spec)
     doing = f"Training {trained.title} on {data.name}"
     with training_progress(doing, is_quiet=quiet) as progress:
         run = evaluate(
@@ -140,12 +148,15 @@ def train(
         console.print(run_table(run, out))
 
 
-def _tell(data: "NodeData") -> None:
-    """Print the report on somebody's own data, before the training."""
+def _tell(data: "NodeData", spec: str) -> None:
+    """Print the report on somebody's own data and how it is split, before the training."""
+    from agnn.data import DEFAULT_SPLITS
+
     console = screen()
     console.print(f"The data: {data.name}", style="bold")
     console.print(data_table(data.report))
-    console.print()
+    words = f": {DEFAULT_SPLITS[spec]}" if spec in DEFAULT_SPLITS else ""
+    console.print(f"Split {spec}{words}.\n")
 
 
 def _check_test_nodes(split: str) -> None:

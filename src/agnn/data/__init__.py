@@ -12,10 +12,16 @@ from agnn.data.report import DataReport, check_learnable
 from agnn.data.split_draws import balanced_split, k_folds, uniform_split
 from agnn.data.split_specs import make_splits
 from agnn.data.splits import Split
-from agnn.data.stratified_draws import default_split, stratified_folds, stratified_split
+from agnn.data.stratified_draws import (
+    DEFAULT_SPLITS,
+    default_split,
+    stratified_folds,
+    stratified_split,
+)
 from agnn.data.tables import from_pandas, read_tables
 
 __all__ = [
+    "DEFAULT_SPLITS",
     "GRAPH_FILES",
     "DataReport",
     "NodeData",

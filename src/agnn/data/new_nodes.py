@@ -43,21 +43,19 @@ def with_new_nodes(
     chosen = ReadOptions(**options)
     if data.preprocessing is None:
         raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
-    source, links = _opened(nodes, "`nodes`"), _opened(edges, "`edges`")
-    check_columns(source.place, source.columns, [chosen.node_id])
-    id_column, remark = found_id_column(source, chosen)
-    frame = source.frame(source.columns)
-    table = NodeTable(frame, source.place, source.is_untyped)
-    own = NodeIndex(frame[id_column], table.where(id_column))
-    index = _joined(data, own)
+    new, links = _opened(nodes, "`nodes`"), _opened(edges, "`edges`")
+    check_columns(new.place, new.columns, [chosen.node_id])
+    column, said = found_id_column(new, chosen)
+    table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
+    index = _joined(data, NodeIndex(table.frame[column], new.place, column))
     found = edge_entries(links, index, chosen)
     entries = np.concatenate([data.edges, found.entries], axis=1)
     simple, facts = simple_edges(entries, len(index.ids))
-    said = edge_notes(found, *simple_edges(found.entries, len(index.ids)), index.ids, links.place)
+    odd = edge_notes(found, *simple_edges(found.entries, len(index.ids)), index.ids, links.place)
     return NodeData.build(
         name=data.name,
         features=_features(data, data.preprocessing, table, simple),
-        labels=np.concatenate([data.labels, np.full(len(frame), -1)]),
+        labels=np.concatenate([data.labels, np.full(len(table.frame), -1)]),
         edges=simple,
         class_names=data.class_names,
         node_ids=index.ids,
@@ -66,9 +64,9 @@ def with_new_nodes(
         row_normalised=data.row_normalised,
         preprocessing=data.preprocessing,
         reading=Reading(
-            source=f"'{data.name}', {source.place} and {links.place}",
+            source=f"'{data.name}', {new.place} and {links.place}",
             columns=tuple(found.uses),
-            notes=tuple(note for note in (source.note, remark, *found.notes, *said) if note),
+            notes=tuple(note for note in (new.note, said, *found.notes, *odd) if note),
             dropped_edges=found.dropped,
         ),
     )
@@ -88,7 +86,7 @@ def _joined(data: NodeData, own: NodeIndex) -> NodeIndex:
             f"already; new nodes need new ids."
         )
     series = tables_package("pandas").Series([*data.node_ids, *own.ids], dtype=object)
-    return NodeIndex(series.infer_objects(), f"'{data.name}' or {own.where}")
+    return NodeIndex(series.infer_objects(), f"'{data.name}' or {own.place}", own.column)
 
 
 def _features(

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 class NodeIndex:
     """The ids of the nodes; an id that is missing or there twice is refused.
 
-    `values` is a pandas series; `where` names it in messages, such as "'nodes.csv', column 'id'".
+    `values` is a pandas series: the column `column` of the table that messages call `place`.
     """
 
-    def __init__(self, values: Any, where: str) -> None:
-        self.where = where
+    def __init__(self, values: Any, place: str, column: str) -> None:
+        self.place, self.column = place, column
+        self.where = where = f"{place}, column '{column}'"
         self._values = plain_text(values)
         missing = np.flatnonzero(is_missing(self._values))
         if missing.size:

@@ -23,6 +23,15 @@ _STRATIFIED: Final = 4  # its own stream, beside those of split_draws
 _STRATIFIED_FOLDS: Final = 5
 
 
+DEFAULT_SPLITS: Final = {
+    "fixed": "as the data came",
+    "stratified": "60, 20 and 20 % of each class, drawn anew for every replica",
+    f"stratified-{_FOLDS}-fold": f"fewer than {FEW_LABELS} labels: every one is tested once, and "
+    f"another fold chooses the epoch",
+}
+"""What `default_split` chooses among, in words."""
+
+
 def default_split(data: NodeData) -> str:
     """How data is split where nobody says: as it came, else by how many labels there are.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -56,36 +55,31 @@ def from_pandas(
 
 def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOptions) -> NodeData:
     """The data in two tables."""
-    roles = [options.node_id, options.label, options.split_column]
-    named = [*options.text, *options.category, *options.ignore]
-    check_columns(nodes.place, nodes.columns, [*roles, *named])
-    id_column, remark = found_id_column(nodes, options)
-    wanted = [column for column in nodes.columns if column not in options.ignore]
-    frame = nodes.frame(wanted)
-    table = NodeTable(frame, nodes.place, nodes.is_untyped)
-    index = NodeIndex(frame[id_column], table.where(id_column))
+    table, index, said = _nodes(nodes, options)
     found = edge_entries(edges, index, options)
-    simple, facts = simple_edges(found.entries, len(frame))
-    notes = [note for note in (nodes.note, edges.note, remark) if note]
-    notes += found.notes + edge_notes(found, simple, facts, index.ids, edges.place)
+    simple, facts = simple_edges(found.entries, len(index.ids))
     labels = _labels(table, options)
-    uses = [ColumnUse("nodes", id_column, "id")]
-    uses += [ColumnUse("nodes", column, "left out", "as asked") for column in options.ignore]
-    splits = _splits(table, labels, options, uses, notes)
-    rest = [column for column in wanted if column not in (id_column, *roles)]
-    source = Source(table, simple, len(frame))
+    splits, uses, remarks = _splits(table, labels, options)
+    taken = (index.column, options.label, options.split_column)
+    rest = [column for column in table.frame.columns if column not in taken]
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
     reading = Reading(
         source=f"{nodes.place} and {edges.place}",
-        columns=(*uses, *fit.uses, *found.uses),
-        notes=(*notes, *fit.notes),
+        columns=(*_given(index.column, options), *uses, *fit.uses, *found.uses),
+        notes=(
+            *(note for note in (nodes.note, edges.note, said) if note),
+            *found.notes,
+            *edge_notes(found, simple, facts, index.ids, edges.place),
+            *remarks,
+            *fit.notes,
+        ),
         dropped_edges=found.dropped,
         unlabelled_as=labels.unlabelled_as,
     )
     return NodeData.build(
         name=name,
-        features=preprocessing.features(source),
+        features=preprocessing.features(Source(table, simple, len(index.ids))),
         labels=labels.codes,
         edges=simple,
         class_names=labels.class_names,
@@ -96,6 +90,26 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
         preprocessing=preprocessing,
         reading=reading,
     )
+
+
+def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str]:
+    """The columns that are looked at, the ids, and how their column was found."""
+    named = [*options.text, *options.category, *options.ignore]
+    roles = [options.node_id, options.label, options.split_column]
+    check_columns(nodes.place, nodes.columns, [*roles, *named])
+    column, said = found_id_column(nodes, options)
+    frame = nodes.frame([name for name in nodes.columns if name not in options.ignore])
+    return (
+        NodeTable(frame, nodes.place, nodes.is_untyped),
+        NodeIndex(frame[column], nodes.place, column),
+        said,
+    )
+
+
+def _given(id_column: str, options: ReadOptions) -> list[ColumnUse]:
+    """What the columns became whose use does not depend on their values."""
+    ignored = [ColumnUse("nodes", column, "left out", "as asked") for column in options.ignore]
+    return [ColumnUse("nodes", id_column, "id"), *ignored]
 
 
 def found_id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
@@ -121,21 +135,17 @@ def _labels(table: NodeTable, options: ReadOptions) -> Labels:
 
 
 def _splits(
-    table: NodeTable,
-    labels: Labels,
-    options: ReadOptions,
-    uses: list[ColumnUse],
-    notes: list[str],
-) -> dict[str, Split]:
-    """The split of the user's column; remembers what the label and split columns became."""
+    table: NodeTable, labels: Labels, options: ReadOptions
+) -> tuple[dict[str, Split], list[ColumnUse], list[str]]:
+    """The split of the user's column, what label and split column became, and remarks."""
+    uses = []
     if options.label is not None:
         detail = f"{len(labels.class_names)} classes"
         uses.append(ColumnUse("nodes", options.label, "label", detail))
-    column: str | None = options.split_column
+    column = options.split_column
     if column is None:
-        return {}
-    split, said = column_split(table.frame[column], labels.codes, table.where(column))
-    sizes: Sequence[str] = [f"{part} {nodes.size:,}" for part, nodes in split.parts.items()]
+        return {}, uses, []
+    split, remarks = column_split(table.frame[column], labels.codes, table.where(column))
+    sizes = [f"{part} {nodes.size:,}" for part, nodes in split.parts.items()]
     uses.append(ColumnUse("nodes", column, "split", ", ".join(sizes)))
-    notes += said
-    return {split.name: split}
+    return {split.name: split}, uses, remarks
