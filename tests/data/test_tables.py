@@ -246,6 +246,15 @@ def test_weights_go_only_if_asked_and_equal_numbers_are_no_weights() -> None:
     assert plain.fingerprint == same.fingerprint == told.fingerprint
 
 
+def test_weights_at_a_few_edges_are_weights_too() -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5, 7, 9])
+    sparse = edges.assign(weight=[None, None, None, None, 2.0, 3.0])
+    with pytest.raises(agnn.DataError, match="`edges`, column 'weight': numbers at the edges"):
+        from_pandas(nodes, sparse)
+    named = edges.assign(id=range(6), kind=["a", "b", "c", "1", "e", "f"])
+    assert from_pandas(nodes, named).fingerprint == from_pandas(nodes, edges).fingerprint
+
+
 def test_the_ends_are_found_by_name_by_place_or_as_told() -> None:
     nodes, edges = nodes_and_ring(x=[1, 2, 3, 5])
     wanted = from_pandas(nodes, edges).fingerprint

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agnn.data.edge_weights import EdgeWeights
 from agnn.data.encoded_text import plain_text
 from agnn.data.node_index import is_missing
-from agnn.data.node_table import numbers_in
 from agnn.data.read_options import check_columns
 from agnn.data.reading import ColumnUse
 from agnn.errors import DataError
@@ -41,11 +40,11 @@ class EdgeEntries:
 def edge_entries(edges: TableSource, index: NodeIndex, options: ReadOptions) -> EdgeEntries:
     """The edges of a table whose ends are named by the ids in `index`."""
     source, target = _ends(edges, options)
-    others = [name for name in edges.columns if name not in (source, target) and name]
-    parts, weights = _Parts(edges.place, (source, target), index), _Weights()
-    for frame in edges.batches([source, target, *others]):
+    parts = _Parts(edges.place, (source, target), index)
+    weights = EdgeWeights([name for name in edges.columns if name not in (source, target)])
+    for frame in edges.batches([source, target, *weights.columns]):
         parts.add(frame)
-        weights.look_at(frame[others])
+        weights.look_at(frame)
     if not parts.rows and not edges.may_be_empty:
         raise DataError(f"{edges.place} has no rows.")
     found = EdgeEntries(parts.entries(), parts.kept_rows())
@@ -55,7 +54,9 @@ def edge_entries(edges: TableSource, index: NodeIndex, options: ReadOptions) -> 
             raise DataError(parts.complaint())
         found.dropped = parts.unknown
         found.notes.append(parts.remark())
-    _settle_weights(edges.place, found, others, weights.names(), options)
+    uses, notes = weights.settle(edges.place, ignore=options.ignore_weights)
+    found.uses += uses
+    found.notes += notes
     return found
 
 
@@ -132,47 +133,3 @@ class _Parts:
             f"{self.place}: {self.unknown:,} of {self.rows:,} edges name an id that no node has "
             f"and are left out: {', '.join(self.examples)}."
         )
-
-
-class _Weights:
-    """Which further columns of the edges hold numbers that differ."""
-
-    def __init__(self) -> None:
-        self.first: dict[str, float] = {}
-        self.differing: set[str] = set()
-        self.words: set[str] = set()
-
-    def look_at(self, frame: Any) -> None:
-        for name in frame.columns:
-            if name in self.words or name in self.differing:
-                continue
-            values = numbers_in(plain_text(frame[name]))
-            known = values[~np.isnan(values)]
-            if not known.size or known.size < len(values) / 2:
-                self.words.add(name)
-            elif (known != self.first.setdefault(name, float(known[0]))).any():
-                self.differing.add(name)
-
-    def names(self) -> Iterator[str]:
-        yield from sorted(self.differing - self.words)
-
-
-def _settle_weights(
-    place: str,
-    found: EdgeEntries,
-    others: Sequence[str],
-    weights: Iterator[str],
-    options: ReadOptions,
-) -> None:
-    heavy = [name for name in weights if name.lower() not in ("id", "key")]
-    if heavy and not options.ignore_weights:
-        raise DataError(
-            f"{place}, column '{heavy[0]}': numbers at the edges look like weights, and edges "
-            f"have none here. Take the column away, or ignore it with --ignore-weights "
-            f"(ignore_weights=True)."
-        )
-    for name in others:
-        why = "a weight, ignored as asked" if name in heavy else "edges have no features here"
-        found.uses.append(ColumnUse("edges", name, "left out", why))
-    if heavy:
-        found.notes.append(f"{place}: the weights in '{', '.join(heavy)}' are ignored, as asked.")

@@ -40,7 +40,7 @@ class NodeTable:
         values = plain_text(self.frame[column])
         found = self._parsed(column, values)
         gaps = np.isnan(found)
-        words = gaps & ~_is_blank(values) if gaps.any() else gaps
+        words = gaps & ~is_blank(values) if gaps.any() else gaps
         bad = np.flatnonzero(words)
         if bad.size:
             raise DataError(
@@ -58,7 +58,7 @@ class NodeTable:
         values = plain_text(self.frame[column])
         if not holds_text(values):
             values = values.astype(object).where(values.notna(), "").astype(str).str.strip()
-        return values.where(~_is_blank(values), "")
+        return values.where(~is_blank(values), "")
 
     def texts(self, column: str) -> list[str]:
         """The sentences of a column, "" where there is none."""
@@ -74,7 +74,7 @@ class NodeTable:
             return "number" if bool(values.notna().any()) else "empty"
         if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
             return "date"
-        blank = _is_blank(values)
+        blank = is_blank(values)
         if blank.all():
             return "empty"
         if holds_text(values) and not self.is_untyped:
@@ -108,12 +108,12 @@ def numbers_in(values: Any) -> NDArray[np.float64]:
             return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
         except arrow.ArrowInvalid:  # pyarrow stops at the first word; pandas goes on
             pass
-    known = values.where(~_is_blank(values), None)
+    known = values.where(~is_blank(values), None)
     coerced = pandas.to_numeric(known, errors="coerce")
     return np.asarray(coerced.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _is_blank(values: Any) -> NDArray[np.bool_]:
+def is_blank(values: Any) -> NDArray[np.bool_]:
     """Where a series has no value, or a word for it."""
     if holds_text(values):
         found: NDArray[np.bool_] = _blank_text(_arrow_text(values)).to_numpy(zero_copy_only=False)
