@@ -35,7 +35,7 @@ def layer(
 
     `edges` include the self-loops; `prepare` is what is done to the layer before its first call.
     """
-    conv = AGNNConv(add_self_loops=False)
+    conv = AGNNConv(add_self_loops=False).to(h.device)
     states, prepared = h.clone().requires_grad_(), prepare(conv)
 
     def forward_and_backward() -> None:

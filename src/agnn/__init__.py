@@ -6,7 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agnn.data import NodeData, Split, load_dataset, load_planetoid
+    from agnn.data import (
+        DataReport,
+        NodeData,
+        Split,
+        from_networkx,
+        from_pandas,
+        from_pyg,
+        from_scipy,
+        load_dataset,
+        load_planetoid,
+        read_graph,
+        read_tables,
+    )
     from agnn.errors import AgnnError, DataError, InputError, UnavailableError
     from agnn.evaluation import evaluate, load_run, preset_method, save_run
     from agnn.methods import get_method, method_names
@@ -18,11 +30,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "AgnnError": "agnn.errors",
     "DataError": "agnn.errors",
+    "DataReport": "agnn.data",
     "InputError": "agnn.errors",
     "NodeData": "agnn.data",
     "Split": "agnn.data",
     "UnavailableError": "agnn.errors",
     "evaluate": "agnn.evaluation",
+    "from_networkx": "agnn.data",
+    "from_pandas": "agnn.data",
+    "from_pyg": "agnn.data",
+    "from_scipy": "agnn.data",
     "get_method": "agnn.methods",
     "load_dataset": "agnn.data",
     "load_planetoid": "agnn.data",
@@ -30,17 +47,24 @@ _HOMES = {
     "memory_estimate": "agnn.training",
     "method_names": "agnn.methods",
     "preset_method": "agnn.evaluation",
+    "read_graph": "agnn.data",
+    "read_tables": "agnn.data",
     "save_run": "agnn.evaluation",
 }
 
 __all__ = [
     "AgnnError",
     "DataError",
+    "DataReport",
     "InputError",
     "NodeData",
     "Split",
     "UnavailableError",
     "evaluate",
+    "from_networkx",
+    "from_pandas",
+    "from_pyg",
+    "from_scipy",
     "get_method",
     "load_dataset",
     "load_planetoid",
@@ -48,6 +72,8 @@ __all__ = [
     "memory_estimate",
     "method_names",
     "preset_method",
+    "read_graph",
+    "read_tables",
     "save_run",
 ]
 

@@ -23,6 +23,8 @@ JOBS = {
     "triton": ("kernels/*/triton_*.py", "kernels/triton_*.py"),
     "matplotlib": ("report/*.py",),
     "pandas": (),
+    "pyarrow": (),
+    "networkx": (),
     "torch_geometric": (),
     "typer": ("cli/*.py", "cli.py"),
     "rich": ("cli/*.py", "cli.py"),

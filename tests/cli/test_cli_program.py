@@ -23,7 +23,7 @@ def test_version_is_the_package_s(agnn: Any) -> None:
 def test_help_names_every_verb(agnn: Any, line: str) -> None:
     answer = agnn(line)
     assert answer.code == 0
-    for verb in ("demo", "train", "datasets", "methods", "doctor"):
+    for verb in ("demo", "train", "inspect", "datasets", "methods", "doctor"):
         assert f" {verb} " in answer.out
 
 

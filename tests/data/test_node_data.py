@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,12 @@ def test_normalised_features_are_rows_over_their_sums_and_zero_rows_stay(tiny: N
     assert normal.dtype == np.float32
     np.testing.assert_array_equal(normal.toarray(), expected)
     assert tiny.features.toarray().tolist() == dense.tolist()
+
+
+def test_data_may_say_that_its_features_are_used_as_they_are(tiny: NodeData) -> None:
+    plain = replace(tiny, row_normalised=False)
+    assert plain.normalised_features() is plain.features
+    assert plain.fingerprint != tiny.fingerprint
 
 
 def test_nothing_inside_can_be_written_to(tiny: NodeData) -> None:
@@ -181,7 +188,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AgnnError], str]] = {
         "`node_ids` must differ; 'p' is there tw",
     ),
     "ids missing": ({"node_ids": ("p", "q")}, InputError, "must name all 3 nodes; got 2"),
-    "number id": ({"node_ids": ("p", "q", 3)}, InputError, "`node_ids` must be text; got 3"),
+    "list as id": ({"node_ids": ("p", "q", [3])}, InputError, "`node_ids` must be hashable: "),
+    "number class": ({"class_names": ("a", 1)}, InputError, "`class_names` must be text; got 1"),
     "same class": ({"class_names": ("a", "a")}, DataError, "`class_names` must differ"),
     "split away": (
         {"splits": {"s": Split("s", [0], [], [5])}},

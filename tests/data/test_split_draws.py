@@ -158,9 +158,9 @@ def test_what_cannot_be_drawn_is_refused(tiny: NodeData, draw, message: str) -> 
         draw(tiny)
 
 
-def test_uniform_wants_sizes_where_there_is_no_fixed_split() -> None:
-    with pytest.raises(InputError, match="'plain' has no fixed split to take sizes from"):
-        uniform_split(plain([0, 1, 2]), 0)
+def test_uniform_takes_fifths_where_there_is_no_fixed_split() -> None:
+    assert sizes(uniform_split(plain([0, 1, 2] * 7 + [-1]), 0)) == [13, 4, 4]
+    assert sizes(uniform_split(plain([0, 1, 2]), 0)) == [1, 1, 1]
 
 
 def test_a_spec_gives_one_split_for_each_seed_and_folds_seed_by_seed(tiny: NodeData) -> None:

@@ -42,16 +42,9 @@ def _facts(data: "NodeData") -> dict[str, Any]:
         "features": data.feature_count,
         "classes": data.classes,
         "class_names": data.class_names,
-        "homophily": _homophily(data),
+        "homophily": data.report.homophily,
         "splits": {
             name: {part: nodes.size for part, nodes in split.parts.items()}
             for name, split in data.splits.items()
         },
     }
-
-
-def _homophily(data: "NodeData") -> float:
-    """The share of edges whose ends have the same label, among those with two labels."""
-    first, second = data.labels[data.edges]
-    known = (first >= 0) & (second >= 0)
-    return float((first == second)[known].mean())

@@ -1,37 +1,52 @@
 """`agnn train`: a method on a dataset, replica by replica, with an honest mean."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agnn.cli.console import screen, write_json
+from agnn.cli.data_options import (
+    Category,
+    Dataset,
+    DropUnknown,
+    Edges,
+    Ignore,
+    IgnoreWeights,
+    Label,
+    NodeId,
+    Nodes,
+    Source,
+    SplitColumn,
+    Target,
+    Text,
+)
+from agnn.cli.data_table import data_table
 from agnn.cli.options import Backend, Device, Epochs, Json, Quiet, Replicas, Seed, Threads
 from agnn.cli.progress import training_progress
 from agnn.cli.record import run_record, run_table
-from agnn.cli.source import find_data
+from agnn.cli.source import chosen, find_data, needs_labels
 from agnn.cli.threads import use_threads
 from agnn.cli.tuning import tuned_method
 from agnn.errors import InputError
+
+if TYPE_CHECKING:
+    from agnn.data import NodeData
 
 _PRESET = "the paper's"
 
 
 def train(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="cora, citeseer, pubmed, or a folder of raw Planetoid files ind.NAME.* (write "
-            "./cora for a folder of that name)."
-        ),
-    ],
+    dataset: Dataset = None,
     method: Annotated[str, typer.Option(help="See `agnn methods`.")] = "agnn",
     split: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="fixed, uniform, balanced, 10-fold (any number), 10-fold-nested, or a .json file."
+            help="fixed, uniform, balanced, stratified, 10-fold, 10-fold-nested or "
+            "stratified-5-fold (any number), or a .json file.",
+            show_default="fixed; without one stratified, with folds below 50 labels",
         ),
-    ] = "fixed",
+    ] = None,
     replicas: Replicas = 10,
     seed: Seed = 0,
     epochs: Epochs = None,
@@ -51,7 +66,11 @@ def train(
         float | None, typer.Option(help="From 0 to below 1.", show_default=_PRESET)
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="NAME of the files ind.NAME.* where a folder holds several.")
+        str | None,
+        typer.Option(
+            help="NAME of the files ind.NAME.* where a folder holds several; what to call your own "
+            "data."
+        ),
     ] = None,
     device: Device = "auto",
     backend: Backend = "auto",
@@ -61,37 +80,83 @@ def train(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
+    nodes: Nodes = None,
+    edges: Edges = None,
+    label: Label = None,
+    node_id: NodeId = None,
+    source: Source = None,
+    target: Target = None,
+    text: Text = None,
+    category: Category = None,
+    ignore: Ignore = None,
+    split_column: SplitColumn = None,
+    drop_unknown: DropUnknown = False,
+    ignore_weights: IgnoreWeights = False,
 ) -> None:
     """Train a method and score it on the test nodes.
 
     Hyper-parameters that are not set are those of the paper for this dataset and kind of split.
     """
-    from agnn.evaluation import check_output_folder, evaluate, replica_seeds, save_run
+    from agnn.data import check_learnable, default_split, make_splits
+    from agnn.evaluation import (
+        check_output_folder,
+        evaluate,
+        find_device,
+        replica_seeds,
+        save_run,
+    )
+    from agnn.kernels import choose
 
     seeds = replica_seeds(seed, replicas)
     use_threads(threads)
     if out is not None:
         check_output_folder(out)
-    data = find_data(dataset, name)
+    choice = chosen(
+        dataset, name, nodes=nodes, edges=edges, label=label, node_id=node_id, source=source,
+        target=target, text=text, category=category, ignore=ignore, split_column=split_column,
+        drop_unknown=drop_unknown, ignore_weights=ignore_weights,
+    )  # fmt: skip
+    needs_labels(choice)
+    data = find_data(choice)
+    check_learnable(data)
+    spec = split or default_split(data)
     changes = {
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout,
     }  # fmt: skip
-    chosen = tuned_method(method, split, data.name, changes)
-    _check_test_nodes(split)
-    label = f"Training {chosen.title} on {data.name}"
-    with training_progress(label, is_quiet=quiet) as progress:
+    # Somebody's own data may be called cora and is still not Cora.
+    known_as = data.name if data.reading is None else "*"
+    trained = tuned_method(method, spec, known_as, changes)
+    _check_test_nodes(spec)
+    make_splits(data, spec, seeds[:1])  # what cannot be split should be all that is said
+    choose(backend, find_device(device).split(":")[0])
+    if data.reading is not None and not json:
+        _tell(data, spec)
+    doing = f"Training {trained.title} on {data.name}"
+    with training_progress(doing, is_quiet=quiet) as progress:
         run = evaluate(
-            chosen, data, split, seeds, device=device, backend=backend, progress=progress
+            trained, data, spec, seeds, device=device, backend=backend, progress=progress
         )
     if out is not None:
         save_run(run, out)
     if json:
-        write_json(run_record(run, out))
+        own = {} if data.reading is None else {"data": data.report.to_dict()}
+        write_json(run_record(run, out) | own)
     else:
         console = screen()
-        console.print(f"{chosen.title} on {data.name}, split {split}", style="bold")
+        console.print(f"{trained.title} on {data.name}, split {spec}", style="bold")
         console.print(run_table(run, out))
+
+
+def _tell(data: "NodeData", spec: str) -> None:
+    """Print the report on somebody's own data and how it is split, before the training."""
+    from agnn.data import DEFAULT_SPLITS
+
+    console = screen()
+    console.print(f"The data: {data.name}", style="bold")
+    console.print(data_table(data.report))
+    words = f": {DEFAULT_SPLITS[spec]}" if spec in DEFAULT_SPLITS else ""
+    console.print(f"Split {spec}{words}.\n")
 
 
 def _check_test_nodes(split: str) -> None:

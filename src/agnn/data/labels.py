@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,22 +31,34 @@ def checked_labels(labels: ArrayLike, nodes: int, classes: int) -> NDArray[np.in
     return checked
 
 
-def checked_ids(node_ids: Sequence[str] | None, nodes: int) -> tuple[str, ...]:
+def checked_ids(node_ids: Sequence[Hashable] | None, nodes: int) -> tuple[Hashable, ...]:
     """The ids of the n nodes, all different; the indices as text where none are given."""
     if node_ids is None:
         return tuple(map(str, range(nodes)))
     if len(node_ids) != nodes:
         raise InputError(f"`node_ids` must name all {nodes} nodes; got {len(node_ids)} names.")
-    return distinct_names("node_ids", node_ids)
+    ids = tuple(node_ids)
+    _check_distinct("node_ids", ids)
+    return ids
 
 
 def distinct_names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
     """The names, all text and all different."""
-    seen: set[str] = set()
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"`{argument}` must be text; got {name!r}.")
+    _check_distinct(argument, names)
+    return tuple(map(str, names))
+
+
+def _check_distinct(argument: str, names: Sequence[Hashable]) -> None:
+    try:
+        if len(set(names)) == len(names):
+            return
+    except TypeError as error:
+        raise InputError(f"`{argument}` must be hashable: {error}.") from error
+    seen: set[Hashable] = set()
+    for name in names:
         if name in seen:
             raise DataError(f"`{argument}` must differ; '{name}' is there twice.")
         seen.add(name)
-    return tuple(map(str, names))

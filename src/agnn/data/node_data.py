@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from agnn.data.features import SparseRows
+    from agnn.data.preprocessing import Preprocessing
+    from agnn.data.reading import Reading
+    from agnn.data.report import DataReport
     from agnn.data.splits import Split
 
 
@@ -43,11 +46,20 @@ class NodeData:
     class_names: tuple[str, ...]
     """[c]"""
 
-    node_ids: tuple[str, ...] = field(repr=False)
-    """[n] the source's own names of the nodes."""
+    node_ids: tuple[Hashable, ...] = field(repr=False)
+    """[n] the source's own names of the nodes: text, numbers, anything hashable."""
 
     splits: Mapping[str, Split] = field(repr=False)
     facts: RawCounts
+
+    row_normalised: bool = True
+    """The methods see rows that sum to 1, as in the paper; False: features as they are here."""
+
+    preprocessing: Preprocessing | None = field(default=None, repr=False)
+    """How the features were made from a table's columns; it makes those of new nodes, too."""
+
+    reading: Reading | None = field(default=None, repr=False)
+    """What was taken as what where the data was read from somebody's files or objects."""
 
     @classmethod
     def build(
@@ -58,9 +70,12 @@ class NodeData:
         labels: ArrayLike,
         edges: ArrayLike,
         class_names: Sequence[str],
-        node_ids: Sequence[str] | None = None,
+        node_ids: Sequence[Hashable] | None = None,
         splits: Mapping[str, Split] | None = None,
         facts: RawCounts | None = None,
+        row_normalised: bool = True,
+        preprocessing: Preprocessing | None = None,
+        reading: Reading | None = None,
     ) -> Self:
         """The checked data; everything given is copied.
 
@@ -82,6 +97,9 @@ class NodeData:
             node_ids=checked_ids(node_ids, nodes),
             splits=MappingProxyType(dict(splits or {})),
             facts=facts or counted,
+            row_normalised=row_normalised,
+            preprocessing=preprocessing,
+            reading=reading,
         )
         for split in data.splits.values():
             split.check(data)
@@ -121,6 +139,8 @@ class NodeData:
         arrays: list[NDArray[Any]] = [np.asarray(part, dtype=np.int64) for part in integers]
         arrays.append(x.data)
         digest = hashlib.sha256(f"{self.classes} classes".encode())
+        if not self.row_normalised:
+            digest.update(b"features as they are")
         for key in sorted(self.splits):
             digest.update(key.encode())
             arrays += self.splits[key].parts.values()
@@ -129,9 +149,20 @@ class NodeData:
             digest.update(array.tobytes())
         return digest.hexdigest()
 
+    @cached_property
+    def report(self) -> DataReport:
+        """What is in the data and what is odd about it."""
+        from agnn.data.report import data_report
+
+        return data_report(self)
+
     def normalised_features(self) -> SparseRows:
-        """The features with rows that sum to 1, as in the paper; zero rows stay zero."""
-        return rows_summing_to_one(self.features)
+        """The features as the methods see them.
+
+        With rows that sum to 1, as in the paper (zero rows stay zero), where `row_normalised`;
+        else as they are.
+        """
+        return rows_summing_to_one(self.features) if self.row_normalised else self.features
 
     def split(self, name: str) -> Split:
         """The split that came with the data under this name."""

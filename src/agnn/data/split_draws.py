@@ -25,24 +25,28 @@ _SET_ASIDE: Final = 10  # one of so many training nodes of a fold becomes a vali
 def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None = None) -> Split:
     """Train, validation and test of these sizes, uniform over the labelled nodes.
 
-    The sizes are those of the data's fixed split unless given.
+    The sizes are those of the data's fixed split unless given; without one, 60, 20 and 20 % of
+    the labelled nodes.
     """
-    if sizes is None:
-        if "fixed" not in data.splits:
-            raise InputError(f"'{data.name}' has no fixed split to take sizes from; give `sizes`.")
-        train, validation, test = (part.size for part in data.split("fixed").parts.values())
-    else:
-        train, validation, test = sizes
-    order = _shuffled_labelled(data, seed, _UNIFORM)
+    train, validation, test = sizes or _usual_sizes(data)
+    order = shuffled_labelled(data, seed, _UNIFORM)
     first, second, third = _consecutive(order, train, validation, test)
     return Split(f"uniform-{seed}", first, second, third, seed)
+
+
+def _usual_sizes(data: NodeData) -> tuple[int, int, int]:
+    if "fixed" in data.splits:
+        train, validation, test = (part.size for part in data.split("fixed").parts.values())
+        return train, validation, test
+    fifth = max(data.labelled.size // 5, 1)
+    return data.labelled.size - 2 * fifth, fifth, fifth
 
 
 def balanced_split(
     data: NodeData, seed: int, per_class: int = 20, validation: int = 500, test: int = 1000
 ) -> Split:
     """`per_class` training nodes of each class; validation and test uniform over the rest."""
-    order = _shuffled_labelled(data, seed, _BALANCED)
+    order = shuffled_labelled(data, seed, _BALANCED)
     chosen = []
     for label, name in enumerate(data.class_names):
         members = order[data.labels[order] == label]
@@ -66,7 +70,7 @@ def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
             f"`folds` must be at least 2 and at most the number of labelled nodes, "
             f"{data.labelled.size}; got {folds}."
         )
-    parts = np.array_split(_shuffled_labelled(data, seed, _FOLDS), folds)
+    parts = np.array_split(shuffled_labelled(data, seed, _FOLDS), folds)
     return tuple(
         Split(
             f"fold-{i + 1}-of-{folds}-seed-{seed}",
@@ -85,7 +89,7 @@ def nested_k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
     The tested nodes are those of `k_folds` with this seed; the nodes set aside are uniform over
     the other folds. A tenth and not a fold: with three folds that would halve the training part.
     """
-    nested, shuffled = [], _shuffled_labelled(data, seed, _NESTED)
+    nested, shuffled = [], shuffled_labelled(data, seed, _NESTED)
     for fold in k_folds(data, folds, seed):
         order = shuffled[np.isin(shuffled, fold.train)]
         validation, train = np.split(order, [-(-order.size // _SET_ASIDE)])
@@ -93,7 +97,8 @@ def nested_k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
     return tuple(nested)
 
 
-def _shuffled_labelled(data: NodeData, seed: int, kind: int) -> NDArray[np.int64]:
+def shuffled_labelled(data: NodeData, seed: int, kind: int) -> NDArray[np.int64]:
+    """The labelled nodes in an order that follows from the seed and the kind of split."""
     if seed < 0:
         raise InputError(f"`seed` must not be negative; got {seed}.")
     stream = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(kind,)))

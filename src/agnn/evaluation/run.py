@@ -59,7 +59,8 @@ def setting_of(split_spec: str) -> str:
     """The paper's name for a kind of split: "fixed", "random" or "cross-validation"."""
     if re.fullmatch(r"[0-9]+-fold(-nested)?", split_spec.lower()):
         return "cross-validation"
-    return "random" if split_spec.lower() in ("uniform", "random", "balanced") else "fixed"
+    drawn = r"uniform|random|balanced|stratified(-[0-9]+-fold)?"
+    return "random" if re.fullmatch(drawn, split_spec.lower()) else "fixed"
 
 
 def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:

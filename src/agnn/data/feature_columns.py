@@ -1,0 +1,181 @@
+"""Which column of a node table becomes what kind of feature, and the fit to its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from agnn.data.feature_blocks import (
+    Block,
+    Category,
+    Counts,
+    Numbers,
+    Structure,
+    Words,
+    word_weigher,
+)
+from agnn.data.preprocessing import Preprocessing
+from agnn.data.reading import ColumnUse, shown_rows
+from agnn.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.data.node_table import NodeTable
+    from agnn.data.read_options import ReadOptions
+
+_BAG: Final = 20  # so many columns of counts, mostly zero, are a bag of words
+_MOST_VALUES: Final = 1000  # of a category
+_MOST_WORDS: Final = 20_000
+STRUCTURE_NOTE: Final = (
+    "There is no column to learn from, so the features are where a node stands in the graph: "
+    "degree, mean degree of its neighbours, core number. They say little about most classes."
+)
+
+
+@dataclass
+class Fit:
+    """The blocks fitted so far, what each column became, and what is to be said."""
+
+    blocks: list[Block] = field(default_factory=list)
+    uses: list[ColumnUse] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """The fitted blocks as one description."""
+        return Preprocessing(tuple(self.blocks))
+
+    def use(self, column: str, use: str, detail: str = "") -> None:
+        """Remember what a column of the nodes became."""
+        self.uses.append(ColumnUse("nodes", column, use, detail))
+
+    def leave_out(self, column: str, why: str) -> None:
+        """Remember that a column is not used, and say so."""
+        self.use(column, "left out", why)
+        self.notes.append(f"Column '{column}' is left out: {why}.")
+
+
+def fitted_features(
+    table: NodeTable, columns: Sequence[str], options: ReadOptions, edges: NDArray[np.int64]
+) -> Fit:
+    """What these columns of the node table become; where none can be used, what the graph gives.
+
+    `edges` [2, k] holds each undirected edge once.
+    """
+    fit = Fit()
+    kinds = {
+        column: _asked(column, options) or ("" if not column else table.kind(column))
+        for column in columns
+    }
+    numeric = [column for column, kind in kinds.items() if kind == "number"]
+    _fit_numbers(fit, table, numeric)
+    for column, kind in kinds.items():
+        if kind == "category":
+            _fit_category(fit, table, column, is_asked=column in options.category)
+        elif kind == "text":
+            _fit_words(fit, table, column)
+        elif kind != "number":
+            fit.leave_out(column, _WHY_NOT[kind])
+    if not fit.blocks:
+        fit.blocks.append(Structure.fitted(edges, len(table.frame)))
+        fit.notes.append(STRUCTURE_NOTE)
+    return fit
+
+
+_WHY_NOT: Final = {
+    "": "it has no name, as the row numbers that pandas writes",
+    "empty": "every row is empty",
+    "date": "it holds dates; make numbers of them, such as days",
+    "other": "it holds neither numbers nor text",
+}
+
+
+def _asked(column: str, options: ReadOptions) -> str | None:
+    if column in options.text:
+        return "text"
+    return "category" if column in options.category else None
+
+
+def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str]) -> None:
+    profiles = {column: _profile(table, column) for column in columns}
+    counts = [column for column, profile in profiles.items() if profile.is_count]
+    if len(counts) >= _BAG:
+        fit.blocks.append(Counts(tuple(counts)))
+        for column in counts:
+            fit.use(column, "count", "as it is: a bag of words")
+    else:
+        counts = []
+    kept = []
+    for column, profile in profiles.items():
+        if column in counts:
+            continue
+        if profile.scale == 0.0:
+            fit.leave_out(column, "it is the same in every row")
+            continue
+        kept.append(column)
+        detail = f"mean {profile.mean:.4g}, deviation {profile.scale:.4g}, standardised"
+        if profile.gaps.size:
+            rows = shown_rows(profile.gaps)
+            fit.notes.append(
+                f"Column '{column}' has no value in {rows}: the mean stands there, and a feature "
+                f"'{column} is missing' says so."
+            )
+            detail += f"; {profile.gaps.size:,} missing, filled with the mean and marked"
+        fit.use(column, "number", detail)
+    if kept:
+        means, scales = zip(*((profiles[c].mean, profiles[c].scale) for c in kept), strict=True)
+        gaps = tuple(column for column in kept if profiles[column].gaps.size)
+        fit.blocks.append(Numbers(tuple(kept), means, scales, gaps))
+
+
+@dataclass(frozen=True, eq=False)
+class _Profile:
+    mean: float
+    scale: float
+    gaps: NDArray[np.int64]
+    is_count: bool
+
+
+def _profile(table: NodeTable, column: str) -> _Profile:
+    values = table.numbers(column)
+    gaps = np.flatnonzero(np.isnan(values))
+    known = values[~np.isnan(values)] if gaps.size else values
+    whole = not gaps.size and bool((known >= 0).all() and (known % 1 == 0).all())
+    is_count = whole and bool(np.count_nonzero(known) <= known.size / 2)
+    spread = float(known.std()) if known.min() != known.max() else 0.0
+    return _Profile(float(known.mean()), spread, gaps, is_count)
+
+
+def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) -> None:
+    names = table.names(column)
+    values = sorted(value for value in names.unique() if value)
+    if not is_asked and len(values) > min(_MOST_VALUES, max(20, len(names) / 4)):
+        fit.leave_out(
+            column,
+            f"{len(values):,} different values in {len(names):,} rows are no category; learn from "
+            f"its words with --text {column}, or force it with --category {column}",
+        )
+        return
+    if len(values) < 2:
+        fit.leave_out(column, "it is the same in every row")
+        return
+    fit.blocks.append(Category(column, tuple(values)))
+    missing = int((names == "").sum())
+    more = f"; {missing:,} missing, all zero" if missing else ""
+    fit.use(column, "category", f"{len(values):,} values{more}")
+
+
+def _fit_words(fit: Fit, table: NodeTable, column: str) -> None:
+    texts = table.texts(column)
+    weigher = word_weigher(max_features=_MOST_WORDS, min_df=2 if len(texts) >= 100 else 1)
+    try:
+        weigher.fit(texts)
+    except ValueError as error:
+        raise DataError(f"{table.where(column)} holds no words to learn from: {error}.") from error
+    vocabulary = tuple(str(word) for word in weigher.get_feature_names_out())
+    fit.blocks.append(Words(column, vocabulary, tuple(weigher.idf_.astype(float).tolist())))
+    fit.use(column, "text", f"TF-IDF of {len(vocabulary):,} words")

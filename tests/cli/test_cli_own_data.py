@@ -1,0 +1,112 @@
+"""`agnn train` and `agnn inspect` on somebody's own tables and graph files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from agnn import read_tables
+from own_tables import edge_lines, node_lines, text, write_tables
+
+SHORT = "--epochs 3 --replicas 2 --quiet"
+TABLES = "--nodes nodes.csv --edges edges.csv --label topic"
+
+
+@pytest.fixture
+def tables(here: Path) -> Path:
+    write_tables(here)
+    return here
+
+
+@pytest.mark.usefixtures("tables")
+def test_training_on_tables_reports_on_the_data_first(agnn: Any) -> None:
+    answer = agnn(f"train {TABLES} --text motto {SHORT}")
+    assert (answer.code, answer.err) == (0, "")
+    first, _, last = answer.out.partition("AGNN on nodes, split stratified")
+    assert "Split stratified: 60, 20 and 20 % of each class, drawn anew" in first
+    for words in ("60, all ids different", "nodes without an edge: p59", "art 30, sport 20"):
+        assert words in first
+    assert "test accuracy" in last
+
+
+@pytest.mark.usefixtures("tables")
+def test_json_carries_the_report_under_data(agnn: Any) -> None:
+    answer = agnn(f"train {TABLES} {SHORT} --json")
+    assert (answer.code, answer.err, answer.out.count("\n")) == (0, "", 1)
+    found = json.loads(answer.out)
+    data = read_tables(Path("nodes.csv"), Path("edges.csv"), label="topic")
+    assert found["data"] == json.loads(json.dumps(data.report.to_dict()))
+    assert (found["dataset"], found["split"]) == ("nodes", "stratified")
+
+
+@pytest.mark.usefixtures("tables")
+def test_own_data_called_cora_has_the_defaults_not_cora_s_presets(agnn: Any) -> None:
+    found = json.loads(agnn(f"train {TABLES} {SHORT} --json --name cora").out)
+    assert found["dataset"] == "cora"
+    assert found["hyper_parameters"]["first_beta"] is None
+    assert found["hyper_parameters"]["layers"] == 4
+
+
+def test_few_labels_are_cross_validated_with_a_validation_part(agnn: Any, here: Path) -> None:
+    lines = node_lines()
+    few = [line if i < 25 else line.replace("art", "").replace("sport", "") for i, line in
+           enumerate(lines)]  # fmt: skip
+    (here / "nodes.csv").write_text(text(few))
+    (here / "edges.csv").write_text(text(edge_lines()))
+    found = json.loads(agnn(f"train {TABLES} {SHORT} --json").out)
+    assert found["split"] == "stratified-5-fold"
+    assert found["accuracy"]["n"] == 2
+    assert len(found["seeds"]) == 10
+    assert "note" not in found, "nothing was chosen by the tested fold"
+    assert found["hyper_parameters"]["watched"] == "validation"
+
+
+def test_the_split_column_decides_who_is_tested(agnn: Any, here: Path) -> None:
+    write_tables(here)
+    parts = ["part", *(["train"] * 30 + ["val"] * 15 + ["test"] * 15)]
+    lines = [f"{line},{part}" for line, part in zip(node_lines(), parts, strict=True)]
+    (here / "nodes.csv").write_text(text(lines))
+    found = json.loads(agnn(f"train {TABLES} --split-column part {SHORT} --json").out)
+    assert found["split"] == "fixed"
+    # Every sixth person, from p5 on, has no label: 5, 3 and 2 of the 30, 15 and 15.
+    assert found["data"]["splits"]["fixed"] == {"train": 25, "validation": 13, "test": 12}
+
+
+@pytest.mark.usefixtures("tables")
+def test_inspect_trains_nothing_and_needs_no_label(agnn: Any, monkeypatch: Any) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("trained")
+
+    monkeypatch.setattr("agnn.evaluation.evaluate", never)
+    answer = agnn("inspect --nodes nodes.csv --edges edges.csv --category age --ignore motto")
+    assert (answer.code, answer.err) == (0, "")
+    for words in ("nodes: category", "59 values; 1 missing", "hopeless", "has no labels"):
+        assert words in answer.out
+    found = json.loads(agnn(f"inspect {TABLES} --json").out)["data"]
+    assert found["classes"] == {"art": 30, "sport": 20}
+    assert json.loads(agnn("inspect cora --json").out)["data"]["nodes"] == 2708
+
+
+@pytest.mark.parametrize("end", ["graphml", "gexf"])
+def test_a_graph_file_is_data(agnn: Any, here: Path, end: str) -> None:
+    graph = nx.relabel_nodes(nx.karate_club_graph(), str)
+    nx.write_graphml(graph, here / "club.graphml")
+    nx.write_gexf(graph, here / "club.gexf")
+    line = f"train club.{end} --label club --ignore-weights {SHORT} --json --split stratified"
+    found = json.loads(agnn(line).out)
+    assert (found["dataset"], found["data"]["nodes"], found["data"]["edges"]) == ("club", 34, 78)
+    assert found["data"]["classes"] == {"Mr. Hi": 17, "Officer": 17}
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_run_on_tables_is_saved_and_its_folder_loads(agnn: Any, here: Path) -> None:
+    from agnn import load_run
+
+    assert agnn(f"train {TABLES} {SHORT} --out run").code == 0
+    saved = load_run(here / "run")
+    assert saved.class_names == ("art", "sport")
+    assert saved.model is not None

@@ -1,0 +1,87 @@
+"""The report says what is in the data, what is odd and what is hopeless."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agnn import DataError, NodeData, from_pandas, read_tables
+from agnn.data import check_learnable
+from own_tables import write_tables
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> NodeData:
+    return read_tables(*write_tables(tmp_path), label="topic")
+
+
+def test_the_figures_follow_from_the_tables(people: NodeData) -> None:
+    report = people.report
+    assert (report.name, report.nodes, report.edges) == ("nodes", 60, people.edges.shape[1])
+    assert report.classes == {"art": 30, "sport": 20}
+    assert report.unlabelled == 10
+    assert (report.raw_edge_entries, report.duplicate_edges, report.self_loops) == (61, 1, 1)
+    assert report.homophily == 1.0
+    isolated = next(each for each in report.oddities if each.what == "nodes without an edge")
+    assert (isolated.count, isolated.examples) == (1, ("p59",))
+
+
+def test_it_is_json_with_the_ids_in_it(people: NodeData) -> None:
+    values = json.loads(json.dumps(people.report.to_dict()))
+    assert values["oddities"][0]["examples"] == ["p59"]
+    assert values["reading"]["columns"][0] == {
+        "table": "nodes", "name": "id", "use": "id", "detail": ""
+    }  # fmt: skip
+    assert values["obstacle"] is None
+
+
+def test_ids_that_json_does_not_know_are_text() -> None:
+    data = NodeData.build(
+        name="t", features=np.ones((2, 1)), labels=[0, 1], edges=np.empty((2, 0), int),
+        class_names=("a", "b"), node_ids=((0, 1), 5),
+    )  # fmt: skip
+    values = json.loads(json.dumps(data.report.to_dict()))
+    assert values["oddities"][0]["examples"] == ["(0, 1)", 5]
+
+
+def test_bundled_data_has_a_report_too(cora: NodeData) -> None:
+    report = cora.report
+    assert report.homophily == pytest.approx(0.81, abs=0.005)
+    assert report.splits["fixed"] == {"train": 140, "validation": 500, "test": 1000}
+    assert report.reading is None
+
+
+def own(labels: list[str]) -> NodeData:
+    n = len(labels)
+    nodes = pd.DataFrame({"id": range(n), "y": labels, "x": [0.0, *range(1, n)]})
+    edges = pd.DataFrame({"source": range(n - 1), "target": range(1, n)})
+    return from_pandas(nodes, edges, label="y")
+
+
+def test_rare_classes_and_empty_rows_are_named_with_ids() -> None:
+    data = own(["a"] * 5 + ["b"] * 2 + ["c"])
+    odd = {each.what: each.examples for each in data.report.oddities}
+    assert odd["labelled nodes of class 'b', too few to learn"] == (5, 6)
+    assert odd["labelled nodes of class 'c', too few to learn"] == (7,)
+    blank = NodeData.build(
+        name="t", features=[[1], [0]], labels=[0, -1], edges=[[0], [1]], class_names=("a", "b")
+    )
+    odd = {each.what: each.examples for each in blank.report.oddities}
+    assert odd["nodes whose features are all zero"] == ("1",)
+    assert odd["classes without a labelled node"] == ("b",)
+    assert blank.report.homophily is None
+
+
+def test_no_labels_and_one_class_are_hopeless() -> None:
+    one = own(["a", "a", "", "a"])
+    assert "has one class, 'a', in all 3 labelled nodes" in str(one.report.obstacle)
+    with pytest.raises(DataError, match="there is nothing to tell apart"):
+        check_learnable(one)
+    none = from_pandas(pd.DataFrame({"id": [1, 2]}), pd.DataFrame({"source": [1], "target": [2]}))
+    with pytest.raises(DataError, match="'frames' has no labels: name the column"):
+        check_learnable(none)
+    check_learnable(own(["a", "b", "", "a"]))

@@ -1,0 +1,308 @@
+"""Two tables become one NodeData: ids, labels, columns, edges and splits as the user wrote them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import agnn
+from agnn import NodeData, from_pandas, read_tables
+from agnn.data.read_options import ReadKeywords, ReadOptions
+from own_tables import PEOPLE, edge_lines, node_lines, text, write_tables
+
+
+def typed_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables as pandas reads them."""
+    nodes, edges = write_tables(folder)
+    return pd.read_csv(nodes), pd.read_csv(edges)
+
+
+def uses(data: NodeData) -> dict[str, str]:
+    assert data.reading is not None
+    return {f"{each.table} {each.name}": each.use for each in data.reading.columns}
+
+
+def notes(data: NodeData) -> str:
+    assert data.reading is not None
+    return "\n".join(data.reading.notes)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> NodeData:
+    return read_tables(*write_tables(tmp_path), label="topic", text="motto")
+
+
+def test_ids_labels_and_edges_are_those_of_the_files(people: NodeData) -> None:
+    assert people.node_ids == tuple(f"p{i}" for i in range(PEOPLE))
+    assert people.class_names == ("art", "sport")
+    assert people.labels.tolist() == [-1 if i % 6 == 5 else i % 2 for i in range(PEOPLE)]
+    expected = set()
+    for line in edge_lines()[1:]:
+        i, j = (int(name[1:]) for name in line.split(","))
+        if i != j:
+            expected.add((min(i, j), max(i, j)))
+    assert {tuple(pair) for pair in people.edges.T.tolist()} == expected
+
+
+def test_every_column_has_one_use_and_what_was_guessed_is_said(people: NodeData) -> None:
+    assert uses(people) == {
+        "nodes id": "id", "nodes topic": "label", "nodes age": "number", "nodes colour": "category",
+        "nodes motto": "text", "edges source": "source", "edges target": "target",
+    }  # fmt: skip
+    said = notes(people)
+    assert "is taken as the id (by its name)" in said
+    assert "Column 'age' has no value in row 4" in said
+    assert "in one direction only; all are taken as undirected" in said
+    assert "1 repeated edge dropped, such as 'p4' to 'p6' in rows 5, 60" in said
+    assert "1 self-loop dropped (every method adds its own), such as 'p7' in row 61" in said
+    assert people.reading is not None
+    assert people.reading.unlabelled_as == {"empty": 10}
+
+
+def test_features_are_standardised_numbers_a_gap_mark_one_hot_values_and_words(
+    people: NodeData,
+) -> None:
+    assert people.preprocessing is not None
+    names = people.preprocessing.feature_names
+    x = dict(zip(names, people.features.toarray().T, strict=True))
+    age = np.array([20.0 + i for i in range(PEOPLE) if i != 3])
+    np.testing.assert_allclose(np.delete(x["age"], 3), (age - age.mean()) / age.std(), rtol=1e-6)
+    assert x["age"][3] == 0
+    assert x["age is missing"].tolist() == [float(i == 3) for i in range(PEOPLE)]
+    assert x["colour = green"].tolist() == [float(i % 3 == 1) for i in range(PEOPLE)]
+    assert (x["motto: paint"] > 0).tolist() == [i % 2 == 0 for i in range(PEOPLE)]
+    words = np.array([x[name] for name in names if name.startswith("motto")])
+    np.testing.assert_allclose((words**2).sum(axis=0), 1, rtol=1e-6)
+    assert not people.row_normalised
+    assert people.normalised_features() is people.features
+
+
+@pytest.mark.parametrize("end", [".tsv", ".parquet", ".csv with semicolons", "frames"])
+def test_every_kind_of_table_gives_the_same_data(
+    tmp_path: Path, people: NodeData, end: str
+) -> None:
+    options: Any = {"label": "topic", "text": ["motto"]}
+    frames = typed_frames(tmp_path)
+    if end == "frames":
+        other = from_pandas(*frames, **options)
+    elif end == ".parquet":
+        paths = [tmp_path / f"{name}.parquet" for name in ("nodes", "edges")]
+        for frame, path in zip(frames, paths, strict=True):
+            frame.to_parquet(path)
+        other = read_tables(*paths, **options)
+    else:
+        separator, suffix = (";", ".csv") if "semi" in end else ("\t", ".tsv")
+        paths = [tmp_path / f"other_{name}{suffix}" for name in ("nodes", "edges")]
+        for frame, path in zip(frames, paths, strict=True):
+            frame.to_csv(path, sep=separator, index=False)
+        other = read_tables(*paths, **options)
+    assert other.fingerprint == people.fingerprint
+    assert other.node_ids == people.node_ids
+    assert other.preprocessing == people.preprocessing
+
+
+def test_an_edge_list_is_a_table_of_edges(tmp_path: Path, people: NodeData) -> None:
+    path = tmp_path / "links.edgelist"
+    path.write_text("# who knows whom\n" + text(edge_lines()[1:]).replace(",", " "))
+    data = read_tables(tmp_path / "nodes.csv", path, label="topic", text="motto")
+    assert data.fingerprint == people.fingerprint
+
+
+def test_ids_of_a_csv_stay_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("code,x\n007,1\n7,2\nNA,4\n1e3,3\n")
+    (tmp_path / "e.csv").write_text("a,b\n007,7\nNA,1e3\n")
+    data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv")
+    assert data.node_ids == ("007", "7", "NA", "1e3")
+    assert data.edges.T.tolist() == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("ids", [[10, 7, 3], ["a", "b", "c"], [(0, 1), (1, 0), "x"], [1.5, 2, 3]])
+def test_ids_of_a_frame_are_anything_hashable_and_come_back(ids: list[Any]) -> None:
+    nodes = pd.DataFrame({"id": pd.Series(ids, dtype=object), "x": [1.0, 2, 4]})
+    ends = {"source": ids[:2], "target": ids[1:]}
+    edges = pd.DataFrame({end: pd.Series(some, dtype=object) for end, some in ends.items()})
+    data = from_pandas(nodes.infer_objects(), edges.infer_objects())
+    assert list(data.node_ids) == ids
+    assert data.edges.T.tolist() == [[0, 1], [1, 2]]
+
+
+def nodes_and_ring(**columns: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    n = len(next(iter(columns.values())))
+    nodes = pd.DataFrame({"id": range(n), **columns})
+    return nodes, pd.DataFrame({"source": range(n), "target": [*range(1, n), 0]})
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "codes"),
+    [
+        (["b", "a", "", "b"], ("a", "b"), [1, 0, -1, 1]),
+        (["b", "a", None, "b"], ("a", "b"), [1, 0, -1, 1]),
+        ([10, 9, -1, 10], ("9", "10"), [1, 0, -1, 1]),
+        ([2.0, 1.0, np.nan, 2.0], ("1", "2"), [1, 0, -1, 1]),
+        (["2.0", "1.0", "", "2.0"], ("1", "2"), [1, 0, -1, 1]),
+        (["0.5", "2", "-1", "NaN"], ("0.5", "2"), [0, 1, -1, -1]),
+        ([True, False, True, True], ("False", "True"), [1, 0, 1, 1]),
+        (["none", "some", "NA", "null"], ("none", "some"), [0, 1, -1, -1]),
+    ],
+)
+def test_labels_are_text_or_numbers_and_blanks_are_none(
+    labels: list[Any], names: tuple[str, ...], codes: list[int]
+) -> None:
+    data = from_pandas(*nodes_and_ring(y=labels, x=[1, 2, 3, 5]), label="y")
+    assert (data.class_names, data.labels.tolist()) == (names, codes)
+
+
+def test_known_classes_fix_the_order_and_what_is_allowed() -> None:
+    frames = nodes_and_ring(y=["b", "a", "", "b"], x=[1, 2, 3, 5])
+    data = from_pandas(*frames, label="y", class_names=("b", "c", "a"))
+    assert data.labels.tolist() == [0, 2, -1, 0]
+    with pytest.raises(agnn.DataError, match=r"column 'y', rows 1, 4: unknown class 'b'"):
+        from_pandas(*frames, label="y", class_names=("a", "c"))
+
+
+def test_many_sparse_counts_are_a_bag_of_words_and_stay_as_they_are() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 4, (40, 30)) * (rng.random((40, 30)) < 0.2)
+    data = from_pandas(*nodes_and_ring(**{f"w{k}": counts[:, k] for k in range(30)}))
+    assert data.row_normalised
+    assert data.features.toarray().tolist() == counts.tolist()
+    few = from_pandas(*nodes_and_ring(**{f"w{k}": counts[:, k] for k in range(5)}))
+    assert not few.row_normalised
+    np.testing.assert_allclose(few.features.toarray().std(axis=0), 1, rtol=1e-5)
+
+
+def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
+    n = 120
+    frames = nodes_and_ring(
+        x=np.arange(n), same=[7] * n, also=["z"] * n, empty=[None] * n,
+        name=[f"n{i}" for i in range(n)], born=pd.date_range("2020-01-01", periods=n),
+        parts=[[1, 2]] * n,
+    )  # fmt: skip
+    data = from_pandas(*frames)
+    out = {name.removeprefix("nodes ") for name, use in uses(data).items() if use == "left out"}
+    assert out == {"same", "also", "empty", "name", "born", "parts"}
+    assert "120 different values in 120 rows are no category" in notes(data)
+    assert data.feature_count == 1
+    asked = from_pandas(*frames, category="name", ignore=["x", "born"])
+    assert asked.feature_count == n
+    assert uses(asked)["nodes x"] == "left out"
+
+
+def test_numbers_taken_as_names_are_one_hot() -> None:
+    data = from_pandas(*nodes_and_ring(code=[3, 7, 3, 9], x=[1, 2, 3, 5]), category="code")
+    assert data.preprocessing is not None
+    assert data.preprocessing.feature_names == ("x", "code = 3", "code = 7", "code = 9")
+
+
+def test_without_columns_the_graph_itself_gives_features_and_that_is_said() -> None:
+    data = from_pandas(*nodes_and_ring(y=["a", "b", "a", "b"]), label="y")
+    assert data.feature_count == 3
+    assert "the features are where a node stands in the graph" in notes(data)
+
+
+def test_the_split_column_is_the_fixed_split() -> None:
+    part = ["train", "Training", "val", "dev", "TEST", "test", "", "train"]
+    labels = ["a", "b", "a", "b", "a", "b", "a", ""]
+    frames = nodes_and_ring(y=labels, x=range(8), part=part)
+    data = from_pandas(*frames, label="y", split_column="part")
+    parts = {name: nodes.tolist() for name, nodes in data.split("fixed").parts.items()}
+    assert parts == {"train": [0, 1], "validation": [2, 3], "test": [4, 5]}
+    assert "row 8 are for training or validation but have no label" in notes(data)
+    assert uses(data)["nodes part"] == "split"
+
+
+def test_without_validation_rows_a_fifth_of_the_training_rows_of_each_class_validates() -> None:
+    labels = ["a"] * 12 + ["b"] * 8
+    part = ["train"] * 7 + ["test"] * 5 + ["train"] * 3 + ["test"] * 5
+    data = from_pandas(*nodes_and_ring(y=labels, part=part), label="y", split_column="part")
+    split = data.split("fixed")
+    assert split.validation.tolist() == [1, 6, 13]
+    assert split.train.tolist() == [0, 2, 3, 4, 5, 12, 14]
+    assert "no row says validation" in notes(data)
+
+
+def test_edges_to_unknown_ids_go_only_if_asked_and_rows_stay_those_of_the_file() -> None:
+    nodes, _ = nodes_and_ring(x=[1, 2, 3, 5])
+    edges = pd.DataFrame({"source": [0, 9, 1, 1, 2], "target": [1, 1, 2, 2, 8]})
+    data = from_pandas(nodes, edges, drop_unknown=True)
+    assert data.edges.T.tolist() == [[0, 1], [1, 2]]
+    assert data.report.dropped_edges == 2
+    assert "2 of 5 edges name an id that no node has and are left out: row 2 9" in notes(data)
+    assert "in rows 3, 4" in notes(data)
+
+
+def test_weights_go_only_if_asked_and_equal_numbers_are_no_weights() -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5])
+    plain = from_pandas(nodes, edges)
+    same = from_pandas(nodes, edges.assign(weight=1.0, kind="friend"))
+    assert uses(same)["edges kind"] == "left out"
+    told = from_pandas(nodes, edges.assign(weight=[1, 2, 3, 4]), ignore_weights=True)
+    assert "the weights in 'weight' are ignored, as asked" in notes(told)
+    assert plain.fingerprint == same.fingerprint == told.fingerprint
+
+
+def test_weights_at_a_few_edges_are_weights_too() -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5, 7, 9])
+    sparse = edges.assign(weight=[None, None, None, None, 2.0, 3.0])
+    with pytest.raises(agnn.DataError, match="`edges`, column 'weight': numbers at the edges"):
+        from_pandas(nodes, sparse)
+    named = edges.assign(id=range(6), kind=["a", "b", "c", "1", "e", "f"])
+    assert from_pandas(nodes, named).fingerprint == from_pandas(nodes, edges).fingerprint
+
+
+def test_the_ends_are_found_by_name_by_place_or_as_told() -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5])
+    wanted = from_pandas(nodes, edges).fingerprint
+    renamed = edges.assign(kind="a")[["kind", "target", "source"]]
+    assert from_pandas(nodes, renamed).fingerprint == wanted
+    assert from_pandas(nodes, edges.set_axis(["one", "two"], axis=1)).fingerprint == wanted
+    third = renamed.set_axis(["kind", "b", "a"], axis=1)
+    assert from_pandas(nodes, third, source="a", target="b").fingerprint == wanted
+    assert from_pandas(nodes, third[["b", "a", "kind"]], source="a").fingerprint == wanted
+
+
+def test_row_numbers_that_pandas_wrote_are_neither_id_nor_feature(tmp_path: Path) -> None:
+    nodes, edges = typed_frames(tmp_path)
+    nodes.to_csv(tmp_path / "n.csv")
+    edges.to_csv(tmp_path / "e.csv")
+    data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv", label="topic", text="motto")
+    assert data.node_ids[1] == "p1"
+    assert data.preprocessing is not None
+    assert data.preprocessing.feature_names[:2] == ("age", "age is missing")
+
+
+def test_a_copy_keeps_preprocessing_reading_and_use_of_features(people: NodeData) -> None:
+    twin = copy.deepcopy(people)
+    assert twin.fingerprint == people.fingerprint
+    assert (twin.preprocessing, twin.reading) == (people.preprocessing, people.reading)
+    assert not twin.row_normalised
+
+
+def test_the_keywords_of_the_readers_are_the_options() -> None:
+    assert set(get_type_hints(ReadKeywords)) == set(ReadOptions.__dataclass_fields__)
+
+
+def test_text_with_line_ends_quotes_and_spaces_is_read_as_it_is_meant(tmp_path: Path) -> None:
+    lines = ["id, say", 'a,"one\ntwo"', 'b ,"he said ""three"""', "c,four"]
+    (tmp_path / "n.csv").write_text("\ufeff" + text(lines), encoding="utf-8")
+    (tmp_path / "e.csv").write_text("x,y\r\na,b\r\nb, c\r\n")
+    data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv", text="say")
+    assert data.node_ids == ("a", "b", "c")
+    assert data.preprocessing is not None
+    words = {"say: one", "say: two", "say: he", "say: said", "say: three", "say: four"}
+    assert set(data.preprocessing.feature_names) == words
+
+
+def test_the_first_column_is_the_id_where_no_name_says_so(tmp_path: Path) -> None:
+    lines = [line.replace("id,", "who,") for line in node_lines()]
+    (tmp_path / "n.csv").write_text(text(lines))
+    (tmp_path / "e.csv").write_text(text(edge_lines()))
+    data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv", label="topic")
+    assert data.node_ids[0] == "p0"
+    assert "Column 'who' of" in notes(data)
+    assert "is taken as the id (the first)" in notes(data)

@@ -1,0 +1,41 @@
+"""Somebody's own small graph as text: sixty people in two teams, with everything odd but errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+PEOPLE = 60
+
+
+def node_lines() -> list[str]:
+    """id, topic (blank for every sixth), age (a gap at p3), colour and motto."""
+    lines = ["id,topic,age,colour,motto"]
+    for i in range(PEOPLE):
+        topic = "" if i % 6 == 5 else ("art", "sport")[i % 2]
+        age = "" if i == 3 else 20 + i
+        colour = ("red", "green", "blue")[i % 3]
+        motto = ("paint and draw", "run and jump")[i % 2]
+        lines.append(f"p{i},{topic},{age},{colour},{motto}")
+    return lines
+
+
+def edge_lines() -> list[str]:
+    """A ring over each team, one edge both ways, one repeated, one to itself; p59 knows nobody."""
+    last = PEOPLE - 1
+    pairs = [(i, (i + 2) % PEOPLE) for i in range(PEOPLE) if last not in (i, (i + 2) % PEOPLE)]
+    pairs += [(2, 0), (4, 6), (7, 7)]
+    return ["source,target", *(f"p{i},p{j}" for i, j in pairs)]
+
+
+def text(lines: Sequence[str]) -> str:
+    """Lines as a file has them."""
+    return "\n".join(lines) + "\n"
+
+
+def write_tables(folder: Path) -> tuple[Path, Path]:
+    """nodes.csv and edges.csv in a folder."""
+    nodes, edges = folder / "nodes.csv", folder / "edges.csv"
+    nodes.write_text(text(node_lines()), encoding="utf-8")
+    edges.write_text(text(edge_lines()), encoding="utf-8")
+    return nodes, edges

@@ -1,0 +1,40 @@
+"""Every command and every line of Python in docs/your_own_graph.md runs."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from agnn.cli import main
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "your_own_graph.md").read_text(encoding="utf-8")
+PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
+COMMANDS = re.findall(r"^    (\S.*)$", PROGRAM.sub("", PAGE), re.MULTILINE)
+
+
+def test_the_commands_and_the_python_run_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nx.write_graphml(nx.karate_club_graph(), "graph.graphml")
+    assert [shlex.split(line)[0] for line in COMMANDS] == ["python", *["agnn"] * 4]
+    for line in COMMANDS:
+        program, verb, *words = shlex.split(line)
+        if program == "python":
+            monkeypatch.setattr(sys, "argv", [verb, *words])
+            runpy.run_path(str(ROOT / verb), run_name="__main__")
+        else:
+            assert main([verb, *words]) == 0
+        out = capsys.readouterr().out
+        assert out.strip(), line
+        assert ("test accuracy" in out) == (verb == "train")
+    (program,) = PROGRAM.findall(PAGE)
+    exec(program, {})  # noqa: S102 (our own page)
+    assert capsys.readouterr().out.startswith("DataReport(name='papers', nodes=2708")
