@@ -14,10 +14,14 @@ from properties import CPU_BACKENDS, assert_close, assert_same_bits
 pytestmark = pytest.mark.parametrize("name", method_names())
 
 
+SHORT = {"epochs": 15, "label_batches": 20, "walk_batches": 10, "pretraining": 0.01}
+
+
 def quick(name: str) -> Method:
-    """The method, cut short where it has epochs."""
+    """The method, cut short where it has epochs or batches."""
     method = get_method(name)()
-    return method.with_fields(epochs=15) if hasattr(method, "epochs") else method
+    cuts = {field: count for field, count in SHORT.items() if hasattr(method, field)}
+    return method.with_fields(**cuts)
 
 
 def run(name: str, data: NodeData, seeds=(0, 1), splits=None, backend="auto") -> Outcome:

@@ -51,6 +51,7 @@ class Method(ABC):
     name: ClassVar[str]  # as on the command line
     title: ClassVar[str]  # as in the tables
     cites: ClassVar[str]
+    note: ClassVar[str] = ""  # what its sources leave open, and where ours differs
     # (setting, dataset) -> the fields that differ from the defaults there
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
     # field -> the values that `tuned` tries, on validation nodes
@@ -82,3 +83,9 @@ class Method(ABC):
             if name not in known:
                 raise unknown_name(f"hyper-parameter of {self.name}", name, known)
         return replace(self, **wanted)
+
+
+def require_features(data: NodeData, method: str) -> None:
+    """Raise unless the nodes of `data` have features."""
+    if data.feature_count == 0:
+        raise InputError(f"'{data.name}' has no features, and {method} learns from them.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.methods.protocol import Method, Outcome, Task
+from agnn.methods.validation import validation_accuracies
 
 _SEEDS_FOR_CHOICE = 3  # replicas of a split that every candidate is tried with
 
@@ -61,7 +61,9 @@ class Tuned(Method):
         """The candidate with the most right answers on the validation nodes of `task`."""
         best, chosen = -1.0, self.base
         for candidate in self.candidates():
-            accuracy = _validation_accuracy(candidate.run(task).scores, task.data, task.splits)
+            scores = candidate.run(task).scores
+            shares = validation_accuracies(scores, task.data, task.splits, "to tune on")
+            accuracy = fmean(shares)
             if accuracy > best:
                 best, chosen = accuracy, candidate
         return chosen
@@ -73,13 +75,3 @@ def _part(task: Task, replicas: Sequence[int]) -> Task:
         splits=tuple(task.splits[r] for r in replicas),
         seeds=tuple(task.seeds[r] for r in replicas),
     )
-
-
-def _validation_accuracy(scores: Tensor, data: NodeData, splits: Sequence[Split]) -> float:
-    answers = scores.argmax(-1).cpu().numpy()
-    shares = []
-    for answer, split in zip(answers, splits, strict=True):
-        if split.validation.size == 0:
-            raise InputError(f"the split '{split.name}' has no validation nodes to tune on.")
-        shares.append(np.mean(answer[split.validation] == data.labels[split.validation]))
-    return float(np.mean(shares))

@@ -1,0 +1,63 @@
+"""Planetoid: whichever of its two variants does better on the validation nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from agnn.methods.planetoid.inductive import PlanetoidI
+from agnn.methods.planetoid.transductive import PlanetoidT
+from agnn.methods.planetoid.variant import Variant
+from agnn.methods.protocol import Method, Outcome, Task
+from agnn.methods.registry import register
+from agnn.methods.validation import validation_accuracies
+
+
+@register
+@dataclass(frozen=True)
+class Planetoid(Method):
+    """A classifier over features and embeddings, the latter trained to predict their contexts.
+
+    A node's contexts are nodes near it on random walks and labelled nodes of its class. Of the
+    variants, T (a table of embeddings) and I (embeddings computed from the features), each
+    replica is answered by the one that has more of its validation nodes right.
+    """
+
+    name: ClassVar[str] = "planetoid"
+    title: ClassVar[str] = "Planetoid"
+    cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
+
+    scale: float = 1.0  # of the features; the rates are meant for zeros and ones
+    width: int = 50  # of the embeddings
+    walk: int = 10  # steps of a walk
+    window: int = 3  # farthest contexts on it
+    learning_rate: float = 0.1  # of the classifier
+    epochs: int = 1000  # steps of the classifier
+    pretraining: float = 1.0  # the share of each variant's context batches that is run
+
+    def variants(self) -> list[Variant]:
+        """T and I with these fields; their other settings are their own."""
+        shared: dict[str, Any] = {
+            "scale": self.scale, "width": self.width, "walk": self.walk, "window": self.window,
+            "learning_rate": self.learning_rate, "epochs": self.epochs,
+        }  # fmt: skip
+        both: list[Variant] = [PlanetoidT(**shared), PlanetoidI(**shared)]
+        return [
+            variant.with_fields(
+                label_batches=round(self.pretraining * variant.label_batches),
+                walk_batches=round(self.pretraining * variant.walk_batches),
+            )
+            for variant in both
+        ]
+
+    def run(self, task: Task) -> Outcome:
+        """Every replica's scores under the variant that is better on its validation nodes."""
+        found = [variant.run(task).scores for variant in self.variants()]
+        shares = [
+            validation_accuracies(scores, task.data, task.splits, "to choose the variant on")
+            for scores in found
+        ]
+        chosen = [pair.index(max(pair)) for pair in zip(*shares, strict=True)]
+        return Outcome(torch.stack([found[k][r] for r, k in enumerate(chosen)]))
