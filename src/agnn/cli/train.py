@@ -47,6 +47,10 @@ def train(
     dropout: Annotated[
         float | None, typer.Option(help="From 0 to below 1.", show_default=_PRESET)
     ] = None,
+    tuned: Annotated[
+        bool,
+        typer.Option("--tuned", help="Choose the method's grid on validation nodes, by split."),
+    ] = False,
     name: Annotated[
         str | None, typer.Option(help="NAME of the files ind.NAME.* where a folder holds several.")
     ] = None,
@@ -74,7 +78,7 @@ def train(
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout,
     }  # fmt: skip
-    chosen = tuned_method(method, split, data.name, changes)
+    chosen = tuned_method(method, split, data.name, changes, is_tuned=tuned)
     _check_test_nodes(split)
     label = f"Training {chosen.title} on {data.name}"
     with training_progress(label, is_quiet=quiet) as progress:
@@ -87,7 +91,8 @@ def train(
         write_json(run_record(run, out))
     else:
         console = screen()
-        console.print(f"{chosen.title} on {data.name}, split {split}", style="bold")
+        how = f", {chosen.configuration}" if tuned else ""
+        console.print(f"{chosen.title} on {data.name}, split {split}{how}", style="bold")
         console.print(run_table(run, out))
 
 

@@ -78,8 +78,8 @@ class ManifoldRegularisation(SplitMethod):
 
         x = data.features.astype(np.float64)
         graph = adjacency(data.edges, data.nodes)
-        degrees: SparseMatrix = sparse.diags_array(np.asarray(graph.sum(axis=1)), format="csr")
-        laplacian: SparseMatrix = degrees - graph
+        degrees = np.asarray(graph.sum(axis=1))
+        laplacian: SparseMatrix = sparse.diags_array(degrees).tocsr() - graph
         m = self.intrinsic * (x.T @ (laplacian @ x)).toarray()
         m[np.diag_indices_from(m)] += self.ambient
         solved = linalg.solve(m, x[split.train].T.toarray(), assume_a="pos", overwrite_a=True)

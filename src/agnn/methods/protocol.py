@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from torch import Tensor
@@ -42,6 +42,8 @@ class Outcome:
     scores: Tensor  # [R, n, c] class probabilities at every node
     model: NodeModel | None = None  # where the method has one
     history: History | None = None  # where it trains by gradient
+    # each replica's hyper-parameters, where they were chosen on validation nodes
+    chosen: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Method(ABC):
     def configuration(self) -> str:
         """How the hyper-parameters were found: "published", or "tuned" on validation nodes."""
         return "published"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters by name."""
+        return asdict(self)
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,6 +39,11 @@ class Tuned(Method):
         """How the hyper-parameters were found."""
         return "tuned"
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The base's hyper-parameters, of which those in its grid are chosen anew."""
+        return self.base.settings
+
     def candidates(self) -> list[Method]:
         """The base method at every point of its grid."""
         grid = self.base.grid
@@ -49,13 +55,18 @@ class Tuned(Method):
         groups: dict[int, list[int]] = {}
         for r, split in enumerate(task.splits):
             groups.setdefault(id(split), []).append(r)
-        scores: list[Tensor | None] = [None] * len(task.seeds)
+        task = replace(task, progress=None)  # many short trainings: no share of the whole to tell
+        scores: dict[int, Tensor] = {}
+        settings: dict[int, dict[str, Any]] = {}
         for replicas in groups.values():
             chosen = self.choose(_part(task, replicas[:_SEEDS_FOR_CHOICE]))
             found = chosen.run(_part(task, replicas)).scores
             for r, own in zip(replicas, found, strict=True):
-                scores[r] = own
-        return Outcome(torch.stack([each for each in scores if each is not None]))
+                scores[r], settings[r] = own, chosen.settings
+        order = range(len(task.seeds))
+        return Outcome(
+            torch.stack([scores[r] for r in order]), chosen=tuple(settings[r] for r in order)
+        )
 
     def choose(self, task: Task) -> Method:
         """The candidate with the most right answers on the validation nodes of `task`."""
