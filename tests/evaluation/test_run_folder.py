@@ -52,10 +52,7 @@ def test_a_fresh_process_gives_the_same_probabilities_to_the_bit(cora, tmp_path)
 @pytest.mark.parametrize("name", method_names())
 def test_everything_comes_back(name, toy, tmp_path):
     method = get_method(name)()
-    short = {
-        "epochs": 3, "label_batches": 3, "walk_batches": 3, "label_pretraining": 0.01,
-        "walk_pretraining": 0.01,
-    }  # fmt: skip
+    short = {"epochs": 3, "label_batches": 3, "walk_batches": 3, "label_pretraining": 0.01}
     cuts = {field: count for field, count in short.items() if hasattr(method, field)}
     run = evaluate(method.with_fields(**cuts), toy, "uniform", (2, 5))
     save_run(run, tmp_path / "deep" / "run")

@@ -119,13 +119,12 @@ def test_each_replica_is_answered_by_the_better_variant(toy, monkeypatch, better
 
 
 def test_both_variants_have_the_methods_fields():
-    for variant in Planetoid(
-        width=8, walk=4, window=2, label_pretraining=0.5, scale=3.0
-    ).variants():
+    method = Planetoid(width=8, walk=4, window=2, label_pretraining=0.5, walk_share=0.7, scale=3.0)
+    for variant in method.variants():
         held = (variant.width, variant.walk, variant.window, variant.scale)
         assert held == (8, 4, 2, 3.0)
         assert variant.label_batches == type(variant)().label_batches // 2
-        assert variant.walk_batches == type(variant)().walk_batches
+    assert [variant.walk_share for variant in method.variants()] == [0.0, 0.7]
 
 
 def test_a_split_without_validation_nodes_is_refused(toy):

@@ -50,7 +50,7 @@ class Planetoid(Method):
     learning_rate: float = 0.1  # of the classifier
     epochs: int = 1000  # steps of the classifier
     label_pretraining: float = 1.0  # how much of each variant's label batches is run
-    walk_pretraining: float = 1.0  # and of its first batches of walks
+    walk_share: float = 0.1  # of I's classifier steps that follow one more batch of walks
 
     def variants(self) -> list[Variant]:
         """T and I with these fields; their other settings are their own."""
@@ -58,12 +58,11 @@ class Planetoid(Method):
             "scale": self.scale, "width": self.width, "walk": self.walk, "window": self.window,
             "learning_rate": self.learning_rate, "epochs": self.epochs,
         }  # fmt: skip
-        both: list[Variant] = [PlanetoidT(**shared), PlanetoidI(**shared)]
+        both: list[Variant] = [
+            PlanetoidT(**shared), PlanetoidI(**shared, walk_share=self.walk_share),
+        ]  # fmt: skip
         return [
-            variant.with_fields(
-                label_batches=round(self.label_pretraining * variant.label_batches),
-                walk_batches=round(self.walk_pretraining * variant.walk_batches),
-            )
+            variant.with_fields(label_batches=round(self.label_pretraining * variant.label_batches))
             for variant in both
         ]
 
