@@ -22,7 +22,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
     `seeds`, `betas`, `selected_epochs` and, of a tuned run, `chosen` have one entry a trained
     replica; with k folds these are k for each value of `accuracy`.
     """
-    record = {
+    record: dict[str, Any] = {
         "dataset": run.data.name,
         "method": run.method.name,
         "split": run.split_spec,

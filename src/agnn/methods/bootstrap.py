@@ -53,7 +53,7 @@ class Bootstrap(SplitMethod):
     }
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "restart": (0.0, 0.05, 0.1, 0.2),
-        "steps": (10, 30, 50),
+        "steps": (10, 30),
         "percent": (1.0, 3.0, 10.0),
     }
 

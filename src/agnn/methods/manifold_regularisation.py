@@ -78,7 +78,7 @@ class ManifoldRegularisation(SplitMethod):
 
         x = data.features.astype(np.float64)
         graph = adjacency(data.edges, data.nodes)
-        degrees = np.asarray(graph.sum(axis=1))
+        degrees: NDArray[np.float64] = np.asarray(graph.sum(axis=1))
         laplacian: SparseMatrix = sparse.diags_array(degrees).tocsr() - graph
         m = self.intrinsic * (x.T @ (laplacian @ x)).toarray()
         m[np.diag_indices_from(m)] += self.ambient

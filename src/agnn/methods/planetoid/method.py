@@ -36,11 +36,11 @@ class Planetoid(Method):
         "PubMed are not told. The program prints the running maximum of the test accuracy; ours "
         "chooses the step on validation nodes. T diverges on PubMed at these rates. `tuned` "
         "chooses the features' scale (PubMed's rows are ten times shorter than Cora's, and the "
-        "rates are for zeros and ones) and runs a tenth of the label batches."
+        "rates are for zeros and ones) and gives I a batch of walks at every second step."
     )
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "scale": (1.0, 30.0),
-        "label_pretraining": (0.1,),
+        "walk_share": (0.5,),
     }
 
     scale: float = 1.0  # of the features; the rates are meant for zeros and ones
