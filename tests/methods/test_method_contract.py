@@ -75,9 +75,11 @@ def test_learning_beats_guessing_on_nodes_that_can_be_known(name, toys):
     the nodes, features and neighbours two thirds.
     """
     method, right = get_method(name)(), []
-    if name.startswith("planetoid"):  # it learns this much in a tenth of its time
-        field = "label_pretraining" if name == "planetoid" else "label_batches"
-        method = method.with_fields(epochs=200, **{field: 0.01 if name == "planetoid" else 100})
+    enough = {"epochs": 300, "label_batches": 100, "label_pretraining": 0.01}
+    method = method.with_fields(
+        **{field: min(most, getattr(method, field)) for field, most in enough.items()
+           if hasattr(method, field)}
+    )  # fmt: skip
     for data in toys:
         split = data.split("fixed")
         test = torch.tensor([node for node in split.test if node >= 8])

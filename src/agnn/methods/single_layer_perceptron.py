@@ -19,7 +19,7 @@ from agnn.methods.unit_rows import unit_rows
 @register
 @dataclass(frozen=True)
 class SingleLayerPerceptron(SplitMethod):
-    """softmax(X W + b) with the least mean cross-entropy over L, plus |W|^2 / (2 `strength`).
+    """softmax(X W + b) with the least summed cross-entropy over L plus |W|^2 / (2 `strength`).
 
     Neither the graph nor the features of the other nodes are used. The problem is convex, so
     scikit-learn's solver finds its one solution.

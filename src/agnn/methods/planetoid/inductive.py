@@ -32,6 +32,7 @@ class PlanetoidI(Variant):
     name: ClassVar[str] = "planetoid_i"
     title: ClassVar[str] = "Planetoid-I"
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
+    note: ClassVar[str] = "One of the two variants that `planetoid` chooses from; see there."
 
     context_rate: float = 1e-3
     label_pairs: int = 20

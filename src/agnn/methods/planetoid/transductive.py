@@ -30,6 +30,7 @@ class PlanetoidT(Variant):
     name: ClassVar[str] = "planetoid_t"
     title: ClassVar[str] = "Planetoid-T"
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
+    note: ClassVar[str] = "One of the two variants that `planetoid` chooses from; see there."
 
     def context_nodes(self, data: NodeData, split: Split) -> NDArray[np.int64]:
         """All of them."""
