@@ -60,6 +60,11 @@ def toy() -> NodeData:
     return toy_data()
 
 
+@pytest.fixture(scope="session")
+def toys() -> tuple[NodeData, ...]:
+    return tuple(toy_data(seed) for seed in range(4))
+
+
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
     """One thread, unless a test sets its own: waiting for a second costs more than small work."""

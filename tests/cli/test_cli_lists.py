@@ -44,9 +44,26 @@ def test_methods_lists_every_hyper_parameter_with_its_default(agnn: Any) -> None
 
 
 def test_methods_for_people_names_method_and_source(agnn: Any) -> None:
-    out = agnn("methods").out
+    out = " ".join(agnn("methods").out.split())  # wherever a narrow screen breaks the lines
     for name in method_names():
         assert f"{name}: {get_method(name).title}, {get_method(name).cites}" in out
+
+
+def test_one_method_is_told_of_with_its_grid_and_note(agnn: Any) -> None:
+    fact = json.loads(agnn("methods bootstrap --json").out)["methods"]
+    assert [each["name"] for each in fact] == ["bootstrap"]
+    assert fact[0]["note"] == get_method("bootstrap").note
+    assert fact[0]["grid"] == {k: list(v) for k, v in get_method("bootstrap").grid.items()}
+    out = " ".join(agnn("methods Bootstrap").out.split())
+    assert "--tuned tries restart 0.0, 0.05" in out
+    assert get_method("bootstrap").note in out
+    assert "--tuned" not in agnn("methods agnn").out
+
+
+def test_an_unknown_method_is_refused_with_the_nearest(agnn: Any) -> None:
+    answer = agnn("methods bootstrp")
+    assert (answer.code, answer.out) == (2, "")
+    assert "did you mean 'bootstrap'?" in answer.err
 
 
 def test_doctor_finds_the_kernels_right_and_says_why_a_backend_does_not_run(agnn: Any) -> None:

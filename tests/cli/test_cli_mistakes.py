@@ -56,6 +56,12 @@ def refused(agnn: Any, here: Path, line: str) -> str:
         ("cora --learning-rate nan", "--learning-rate must be a finite number; got nan."),
         ("cora --weight-decay inf", "--weight-decay must be a finite number; got inf."),
         ("cora --method gcn --layers 3", "gcn has no --layers; it takes --epochs, --hidden"),
+        ("cora --method t_svm --epochs 3", "t_svm has no --epochs; it takes none of them."),
+        ("cora --tuned", "agnn has no grid to tune over."),
+        (
+            "cora --method multilayer_perceptron --tuned --hidden 8",
+            "--hidden is among what --tuned chooses; leave one of them.",
+        ),
         ("cora --device gpu", "unknown device 'gpu'"),
         ("cora --backend numbaa", "unknown backend 'numbaa'; did you mean 'numba'?"),
         ("cora --threads 0", "`threads` must be from 1 to 1024; got 0."),

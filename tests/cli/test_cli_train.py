@@ -15,6 +15,7 @@ from agnn.evaluation import evaluate, preset_method
 KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
     "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "hyper_parameters",
+    "configuration",
 }  # fmt: skip
 SHORT = "--epochs 5 --replicas 2 --json --quiet"
 
@@ -60,6 +61,25 @@ def test_a_method_without_betas_says_null(agnn: Any) -> None:
     found = record(agnn(f"train raw --method gcn {SHORT}"))
     assert found["betas"] is None
     assert found["hyper_parameters"]["epochs"] == 5
+
+
+@pytest.mark.usefixtures("raw")
+def test_tuned_chooses_on_validation_nodes_and_says_what(agnn: Any, here: Path) -> None:
+    line = "train raw --method single_layer_perceptron --tuned --replicas 2"
+    found = record(agnn(f"{line} --out run --json --quiet"))
+    assert (found["configuration"], len(found["chosen"])) == ("tuned", 2)
+    assert (
+        set(found["chosen"][0]) == set(found["hyper_parameters"]) == {"strength", "has_unit_rows"}
+    )
+    assert load_run(here / "run").method.configuration == "tuned"
+    assert "split fixed, tuned" in agnn(f"{line} --quiet").out
+
+
+@pytest.mark.usefixtures("raw")
+def test_a_method_without_epochs_trains_too(agnn: Any) -> None:
+    found = record(agnn("train raw --method label_propagation --replicas 2 --json"))
+    assert (found["configuration"], found["selected_epochs"]) == ("published", None)
+    assert found["hyper_parameters"]["max_steps"] == 10_000
 
 
 @pytest.mark.usefixtures("raw")

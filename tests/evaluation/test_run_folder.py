@@ -12,7 +12,7 @@ import torch
 from agnn.data import NodeData, Split
 from agnn.errors import DataError, InputError
 from agnn.evaluation import Run, check_data, check_output_folder, evaluate, load_run, save_run
-from agnn.methods import get_method, method_names
+from agnn.methods import Tuned, get_method, method_names
 from properties import assert_same_bits, fresh_python
 
 PROGRAM = """
@@ -52,21 +52,38 @@ def test_a_fresh_process_gives_the_same_probabilities_to_the_bit(cora, tmp_path)
 @pytest.mark.parametrize("name", method_names())
 def test_everything_comes_back(name, toy, tmp_path):
     method = get_method(name)()
-    run = evaluate(
-        method.with_fields(epochs=3) if hasattr(method, "epochs") else method,
-        toy,
-        "uniform",
-        (2, 5),
-    )
+    short = {"epochs": 3, "label_batches": 3, "walk_batches": 3, "label_pretraining": 0.01}
+    cuts = {field: count for field, count in short.items() if hasattr(method, field)}
+    run = evaluate(method.with_fields(**cuts), toy, "uniform", (2, 5))
     save_run(run, tmp_path / "deep" / "run")
     back = load_run(tmp_path / "deep" / "run")
     assert (back.method, back.seeds, back.splits) == (run.method, run.seeds, run.splits)
     assert back.class_names == toy.class_names
     assert back.config["accuracy"] == run.accuracy.to_dict()
     assert back.config["versions"] == run.versions
-    for name, value in run.outcome.model.state_dict().items():
-        assert_same_bits(back.model.state_dict()[name], value)
+    assert (back.model is None) == (run.outcome.model is None)
+    if run.outcome.model is not None:
+        for name, value in run.outcome.model.state_dict().items():
+            assert_same_bits(back.model.state_dict()[name], value)
     check_data(back, toy)
+
+
+def test_a_tuned_run_comes_back_tuned_with_what_was_chosen(toy, tmp_path):
+    method = Tuned(get_method("single_layer_perceptron")())
+    run = evaluate(method, toy, "uniform", (2, 5))
+    save_run(run, tmp_path / "run")
+    back = load_run(tmp_path / "run")
+    assert back.method == method
+    assert back.config["configuration"] == "tuned"
+    assert back.config["chosen"] == [dict(each) for each in run.outcome.chosen]
+    assert back.model is None
+
+
+def test_a_folder_that_does_not_say_how_it_was_configured_is_published(saved):
+    config = json.loads((saved / "config.json").read_text())
+    del config["configuration"], config["chosen"]
+    (saved / "config.json").write_text(json.dumps(config))
+    assert load_run(saved).method.configuration == "published"
 
 
 def test_a_run_folder_holds_json_and_safetensors_only(saved):

@@ -14,10 +14,15 @@ from properties import CPU_BACKENDS, assert_close, assert_same_bits
 pytestmark = pytest.mark.parametrize("name", method_names())
 
 
+LEARNED = {"agnn": 0.6, "gcn": 0.6, "gln": 0.6}  # share of right answers; the others 0.45
+SHORT = {"epochs": 15, "label_batches": 20, "walk_batches": 10, "label_pretraining": 0.01}
+
+
 def quick(name: str) -> Method:
-    """The method, cut short where it has epochs."""
+    """The method, cut short where it has epochs or batches."""
     method = get_method(name)()
-    return method.with_fields(epochs=15) if hasattr(method, "epochs") else method
+    cuts = {field: count for field, count in SHORT.items() if hasattr(method, field)}
+    return method.with_fields(**cuts)
 
 
 def run(name: str, data: NodeData, seeds=(0, 1), splits=None, backend="auto") -> Outcome:
@@ -63,11 +68,24 @@ def test_scores_are_probabilities_for_every_node_and_replica(name, toy):
     assert_close(scores.sum(2), torch.ones(2, toy.nodes), 1e-5)
 
 
-def test_learning_beats_guessing_on_nodes_that_can_be_known(name, toy):
-    """Nodes 8 and up have features and neighbours; a third is right by chance."""
-    test = torch.tensor([node for node in toy.split("fixed").test if node >= 8])
-    answers = get_method(name)().run(Task(toy, (toy.split("fixed"),), (0,))).scores[0].argmax(1)
-    assert (answers == torch.tensor(toy.labels))[test].double().mean() > 0.6
+def test_learning_beats_guessing_on_nodes_that_can_be_known(name, toys):
+    """Nodes 8 and up have features and neighbours; a third is right by chance.
+
+    Over four graphs the standard error of chance is 0.036. Features alone answer about half of
+    the nodes, features and neighbours two thirds.
+    """
+    method, right = get_method(name)(), []
+    enough = {"epochs": 300, "label_batches": 100, "label_pretraining": 0.01}
+    method = method.with_fields(
+        **{field: min(most, getattr(method, field)) for field, most in enough.items()
+           if hasattr(method, field)}
+    )  # fmt: skip
+    for data in toys:
+        split = data.split("fixed")
+        test = torch.tensor([node for node in split.test if node >= 8])
+        answers = method.run(Task(data, (split,), (0,))).scores[0].argmax(1)
+        right.append((answers == torch.tensor(data.labels))[test])
+    assert torch.cat(right).double().mean() > LEARNED.get(name, 0.45)
 
 
 def test_nodes_without_neighbours_or_features_are_answered(name, toy):

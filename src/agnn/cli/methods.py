@@ -1,7 +1,9 @@
 """`agnn methods`: what can be trained, and by which hyper-parameters."""
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from agnn.cli.console import screen, write_json
 from agnn.cli.options import Json
@@ -10,11 +12,17 @@ if TYPE_CHECKING:
     from agnn.methods import Method
 
 
-def methods(json: Json = False) -> None:
+def methods(
+    name: Annotated[
+        str | None, typer.Argument(help="Tell of this one, and what its sources leave open.")
+    ] = None,
+    json: Json = False,
+) -> None:
     """List the methods with their sources and hyper-parameters."""
     from agnn.methods import get_method, method_names
 
-    facts = [_facts(get_method(name)) for name in method_names()]
+    wanted = method_names() if name is None else (get_method(name).name,)
+    facts = [_facts(get_method(each)) for each in wanted]
     if json:
         write_json({"methods": facts})
         return
@@ -26,7 +34,21 @@ def methods(json: Json = False) -> None:
         console.print(Padding(fact["description"], (0, 0, 0, 2)))
         values = (f"{name} {value}" for name, value in fact["hyper_parameters"].items())
         console.print(Padding(", ".join(values), (0, 0, 1, 2)))
+        if name is not None:
+            _print_more(fact)
     console.print("The paper's presets change these for its datasets; --json lists them.")
+
+
+def _print_more(fact: dict[str, Any]) -> None:
+    """What the list leaves out: what `--tuned` tries, and the note."""
+    from rich.padding import Padding
+
+    console = screen()
+    if fact["grid"]:
+        tried = (f"{name} {', '.join(map(str, each))}" for name, each in fact["grid"].items())
+        console.print(Padding(f"--tuned tries {'; '.join(tried)}", (0, 0, 1, 2)))
+    if fact["note"]:
+        console.print(Padding(fact["note"], (0, 0, 1, 2)))
 
 
 def _facts(method: "type[Method]") -> dict[str, Any]:
@@ -34,6 +56,8 @@ def _facts(method: "type[Method]") -> dict[str, Any]:
         "name": method.name,
         "title": method.title,
         "source": method.cites,
+        "note": method.note,
+        "grid": {field: list(values) for field, values in method.grid.items()},
         "description": (method.__doc__ or "").splitlines()[0],
         "hyper_parameters": {field.name: field.default for field in fields(method)},
         "presets": [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -20,10 +19,10 @@ _OPTIMISTIC: Final = (
 def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
     """What `--json` prints: the result and all that it depends on.
 
-    `seeds`, `betas` and `selected_epochs` have one entry a trained replica; with k folds these
-    are k for each value of `accuracy`.
+    `seeds`, `betas`, `selected_epochs` and, of a tuned run, `chosen` have one entry a trained
+    replica; with k folds these are k for each value of `accuracy`.
     """
-    record = {
+    record: dict[str, Any] = {
         "dataset": run.data.name,
         "method": run.method.name,
         "split": run.split_spec,
@@ -36,8 +35,11 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "backend": run.backend,
         "seeds": list(run.seeds),
         "versions": run.versions,
-        "hyper_parameters": asdict(run.method),
+        "hyper_parameters": run.method.settings,
+        "configuration": run.method.configuration,
     }
+    if run.outcome.chosen is not None:
+        record["chosen"] = [dict(each) for each in run.outcome.chosen]
     if out is not None:
         record["out"] = str(out)
     if note(run) is not None:

@@ -65,6 +65,10 @@ def train(
     dropout: Annotated[
         float | None, typer.Option(help="From 0 to below 1.", show_default=_PRESET)
     ] = None,
+    tuned: Annotated[
+        bool,
+        typer.Option("--tuned", help="Choose the method's grid on validation nodes, by split."),
+    ] = False,
     name: Annotated[
         str | None,
         typer.Option(
@@ -126,7 +130,7 @@ def train(
     }  # fmt: skip
     # Somebody's own data may be called cora and is still not Cora.
     known_as = data.name if data.reading is None else "*"
-    trained = tuned_method(method, spec, known_as, changes)
+    trained = tuned_method(method, spec, known_as, changes, is_tuned=tuned)
     _check_test_nodes(spec)
     make_splits(data, spec, seeds[:1])  # what cannot be split should be all that is said
     choose(backend, find_device(device).split(":")[0])
@@ -144,7 +148,8 @@ def train(
         write_json(run_record(run, out) | own)
     else:
         console = screen()
-        console.print(f"{trained.title} on {data.name}, split {spec}", style="bold")
+        how = f", {trained.configuration}" if tuned else ""
+        console.print(f"{trained.title} on {data.name}, split {spec}{how}", style="bold")
         console.print(run_table(run, out))
 
 

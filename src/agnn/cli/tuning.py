@@ -14,19 +14,28 @@ if TYPE_CHECKING:
     from agnn.methods import Method
 
 
-def tuned_method(name: str, split: str, dataset: str, changes: Mapping[str, Any]) -> Method:
-    """The preset for this split and dataset, with the `changes` that are not None."""
+def tuned_method(
+    name: str, split: str, dataset: str, changes: Mapping[str, Any], *, is_tuned: bool = False
+) -> Method:
+    """The preset for this split and dataset, with the `changes` that are not None.
+
+    If `is_tuned`, the rest of the method's grid is chosen on validation nodes.
+    """
     from agnn.evaluation import preset_method
+    from agnn.methods import Tuned
 
     method = preset_method(name, split, dataset.lower())
     wanted = {field: value for field, value in changes.items() if value is not None}
     known = {field.name for field in fields(method)}
     for field in wanted:
         if field not in known:
-            takes = ", ".join(_option(each) for each in changes if each in known)
+            takes = ", ".join(_option(each) for each in changes if each in known) or "none of them"
             raise InputError(f"{method.name} has no {_option(field)}; it takes {takes}.")
+        if is_tuned and field in method.grid:
+            raise InputError(f"{_option(field)} is among what --tuned chooses; leave one of them.")
         _check_number(_option(field), wanted[field])
-    return method.with_fields(**wanted)
+    method = method.with_fields(**wanted)
+    return Tuned(method) if is_tuned else method
 
 
 def _check_number(option: str, value: float) -> None:

@@ -33,7 +33,7 @@ def find_device(name: str) -> str:
 def versions() -> dict[str, str]:
     """The versions of what a result depends on; a package that is not there is left out."""
     found = {"python": platform.python_version(), "agnn": agnn.__version__}
-    for package in ("torch", "numpy", "scipy", "numba", "triton"):
+    for package in ("torch", "numpy", "scipy", "scikit-learn", "numba", "triton"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

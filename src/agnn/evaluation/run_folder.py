@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from agnn.data import NodeData, Split
 from agnn.errors import AgnnError, DataError, InputError
 from agnn.evaluation.run import Run
 from agnn.kernels import choose
-from agnn.methods import Method, NetworkMethod, get_method
+from agnn.methods import Method, NetworkMethod, Tuned, get_method
 from agnn.nn import NodeModel
 
 FORMAT = 1
@@ -80,7 +80,9 @@ def _write(run: Run, folder: Path) -> None:
 
     config = {
         "format": FORMAT,
-        "method": {"name": run.method.name, **asdict(run.method)},
+        "method": {"name": run.method.name, **run.method.settings},
+        "configuration": run.method.configuration,
+        "chosen": run.outcome.chosen,
         "data": {
             "name": run.data.name,
             "fingerprint": run.data.fingerprint,
@@ -120,7 +122,9 @@ def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
         if config["format"] != FORMAT:
             raise DataError(f"its format is {config['format']}, this version reads {FORMAT}")
         fields = dict(config["method"])
-        method = get_method(fields.pop("name"))(**fields)
+        method: Method = get_method(fields.pop("name"))(**fields)
+        if config.get("configuration") == "tuned":  # older folders do not say
+            method = Tuned(method)
         seeds = tuple(config["seeds"])
         names = tuple(config["data"]["class_names"])
         stored = json.loads((folder / SPLITS).read_text(encoding="utf-8"))

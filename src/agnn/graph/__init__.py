@@ -1,5 +1,6 @@
 """Graphs, features and fixed propagation, as the kernels read them."""
 
+from agnn.graph.adjacency import adjacency, row_normalised, symmetric_normalised
 from agnn.graph.dense_features import DenseFeatures, Features, features_of
 from agnn.graph.features import FeatureMatrix
 from agnn.graph.graph import Graph
@@ -15,6 +16,9 @@ __all__ = [
     "Propagation",
     "ReceptiveField",
     "View",
+    "adjacency",
     "features_of",
+    "row_normalised",
     "symmetric",
+    "symmetric_normalised",
 ]

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agnn.errors import InputError
-from agnn.graph import Graph, features_of
-from agnn.methods.protocol import Method, Outcome, Task
+from agnn.graph import Features, Graph, features_of
+from agnn.methods.protocol import Method, Outcome, Task, require_features
 from agnn.nn import NodeModel
 from agnn.training import (
+    ExtraLoss,
     MemoryEstimate,
     Recipe,
     check_memory,
@@ -42,17 +42,22 @@ class NetworkMethod(Method):
             replicas=len(task.seeds), scored=data.nodes,
         )  # fmt: skip
 
+    def extra_loss(
+        self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
+    ) -> ExtraLoss | None:
+        """What a step's objective has beside the cross-entropy; nothing, unless overridden."""
+        return None
+
     def run(self, task: Task) -> Outcome:
         """Train all replicas at once and score every node."""
         data = task.data
-        if data.feature_count == 0:
-            raise InputError(f"'{data.name}' has no features, and {self.name} learns from them.")
+        require_features(data, self.name)
         check_memory(self.memory_estimate(task), task.device)
         graph = Graph.from_edges(data.edges, data.nodes).to(task.device)
         features = features_of(data.normalised_features()).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
         history = train(
             model, features, graph, data.labels, task.splits, self.recipe(), task.seeds,
-            task.progress,
+            task.progress, extra_loss=self.extra_loss(model, features, graph, task.seeds),
         )  # fmt: skip
         return Outcome(probabilities(model, features, graph), model, history)

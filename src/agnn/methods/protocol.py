@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from torch import Tensor
@@ -42,6 +42,8 @@ class Outcome:
     scores: Tensor  # [R, n, c] class probabilities at every node
     model: NodeModel | None = None  # where the method has one
     history: History | None = None  # where it trains by gradient
+    # each replica's hyper-parameters, where they were chosen on validation nodes
+    chosen: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Method(ABC):
     name: ClassVar[str]  # as on the command line
     title: ClassVar[str]  # as in the tables
     cites: ClassVar[str]
+    note: ClassVar[str] = ""  # what its sources leave open, and where ours differs
     # (setting, dataset) -> the fields that differ from the defaults there
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
     # field -> the values that `tuned` tries, on validation nodes
@@ -60,6 +63,11 @@ class Method(ABC):
     def configuration(self) -> str:
         """How the hyper-parameters were found: "published", or "tuned" on validation nodes."""
         return "published"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters by name."""
+        return asdict(self)
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:
@@ -82,3 +90,9 @@ class Method(ABC):
             if name not in known:
                 raise unknown_name(f"hyper-parameter of {self.name}", name, known)
         return replace(self, **wanted)
+
+
+def require_features(data: NodeData, method: str) -> None:
+    """Raise unless the nodes of `data` have features."""
+    if data.feature_count == 0:
+        raise InputError(f"'{data.name}' has no features, and {method} learns from them.")

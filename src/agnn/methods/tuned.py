@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.methods.protocol import Method, Outcome, Task
+from agnn.methods.validation import validation_accuracies
 
 _SEEDS_FOR_CHOICE = 3  # replicas of a split that every candidate is tried with
 
@@ -38,6 +39,11 @@ class Tuned(Method):
         """How the hyper-parameters were found."""
         return "tuned"
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The base's hyper-parameters, of which those in its grid are chosen anew."""
+        return self.base.settings
+
     def candidates(self) -> list[Method]:
         """The base method at every point of its grid."""
         grid = self.base.grid
@@ -49,19 +55,26 @@ class Tuned(Method):
         groups: dict[int, list[int]] = {}
         for r, split in enumerate(task.splits):
             groups.setdefault(id(split), []).append(r)
-        scores: list[Tensor | None] = [None] * len(task.seeds)
+        task = replace(task, progress=None)  # many short trainings: no share of the whole to tell
+        scores: dict[int, Tensor] = {}
+        settings: dict[int, dict[str, Any]] = {}
         for replicas in groups.values():
             chosen = self.choose(_part(task, replicas[:_SEEDS_FOR_CHOICE]))
             found = chosen.run(_part(task, replicas)).scores
             for r, own in zip(replicas, found, strict=True):
-                scores[r] = own
-        return Outcome(torch.stack([each for each in scores if each is not None]))
+                scores[r], settings[r] = own, chosen.settings
+        order = range(len(task.seeds))
+        return Outcome(
+            torch.stack([scores[r] for r in order]), chosen=tuple(settings[r] for r in order)
+        )
 
     def choose(self, task: Task) -> Method:
         """The candidate with the most right answers on the validation nodes of `task`."""
         best, chosen = -1.0, self.base
         for candidate in self.candidates():
-            accuracy = _validation_accuracy(candidate.run(task).scores, task.data, task.splits)
+            scores = candidate.run(task).scores
+            shares = validation_accuracies(scores, task.data, task.splits, "to tune on")
+            accuracy = fmean(shares)
             if accuracy > best:
                 best, chosen = accuracy, candidate
         return chosen
@@ -73,13 +86,3 @@ def _part(task: Task, replicas: Sequence[int]) -> Task:
         splits=tuple(task.splits[r] for r in replicas),
         seeds=tuple(task.seeds[r] for r in replicas),
     )
-
-
-def _validation_accuracy(scores: Tensor, data: NodeData, splits: Sequence[Split]) -> float:
-    answers = scores.argmax(-1).cpu().numpy()
-    shares = []
-    for answer, split in zip(answers, splits, strict=True):
-        if split.validation.size == 0:
-            raise InputError(f"the split '{split.name}' has no validation nodes to tune on.")
-        shares.append(np.mean(answer[split.validation] == data.labels[split.validation]))
-    return float(np.mean(shares))

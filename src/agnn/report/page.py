@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import jinja2
@@ -39,7 +38,7 @@ def demo_page(
         weakest=ordered[:-4:-1],
         figures=figures,
         command=command,
-        hyper_parameters=asdict(run.method),
+        hyper_parameters=run.method.settings,
     )  # fmt: skip
 
 

@@ -1,11 +1,12 @@
 """Training: recipes, the loop and the rules that choose an epoch."""
 
-from agnn.training.loop import History, Progress, probabilities, train
+from agnn.training.loop import ExtraLoss, History, Progress, probabilities, train
 from agnn.training.memory import MemoryEstimate, check_memory, free_memory, memory_estimate
 from agnn.training.recipe import Recipe
 from agnn.training.selection import HighestAccuracy, LastEpoch, Selection, WindowStop
 
 __all__ = [
+    "ExtraLoss",
     "HighestAccuracy",
     "History",
     "LastEpoch",

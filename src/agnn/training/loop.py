@@ -22,6 +22,9 @@ from agnn.training.recipe import Recipe
 from agnn.training.targets import Targets
 
 Progress = Callable[[int, int], None]  # (epochs done, epochs in all)
+# A step's further term of every replica's objective [R], beside the cross-entropy; differentiable
+# in the model's parameters. Replica r's term must not depend on the other replicas.
+ExtraLoss = Callable[[Dropout], Tensor]
 
 _ASK_EVERY = 10  # epochs between looks at whether all replicas have stopped
 
@@ -45,18 +48,21 @@ def train(
     recipe: Recipe,
     seeds: Sequence[int],
     progress: Progress | None = None,
+    *,
+    extra_loss: ExtraLoss | None = None,
 ) -> History:
     """Train all replicas of `model` and leave it with the weights that the recipe selects.
 
     Replica r learns from the labels of `splits[r].train` and no others, draws its dropout from
     `seeds[r]`, and is watched on its own validation nodes (or test nodes, if the rule says so).
+    `extra_loss` is asked once a step and added to the loss.
     """
     if not len(splits) == len(seeds) == model.replicas:
         raise InputError(
             f"{model.replicas} replicas need as many splits and seeds; got {len(splits)} and "
             f"{len(seeds)}."
         )
-    run = _Run(model, features, graph, labels, splits, recipe, seeds)
+    run = _Run(model, features, graph, labels, splits, recipe, seeds, extra_loss)
     next_epoch = repeated(run.epoch, graph.device)
     for epoch in range(1, recipe.epochs + 1):
         next_epoch()
@@ -80,7 +86,9 @@ class _Run:
         splits: Sequence[Split],
         recipe: Recipe,
         seeds: Sequence[int],
+        extra_loss: ExtraLoss | None,
     ) -> None:
+        self.extra_loss = extra_loss
         self.model, replicas, device = model, model.replicas, graph.device
         self.training = Targets.build(
             features, graph, labels, [split.train for split in splits], model.hops
@@ -118,6 +126,8 @@ class _Run:
         self.dropout.epoch += 1
         outputs = self.model(self.training.view, self.dropout)
         losses = self.training.losses(self.training.pick(outputs), self.model.backend)
+        if self.extra_loss is not None:
+            losses = losses + self.extra_loss(self.dropout)
         torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing
         self.optimiser.step(self.dropout.epoch)
         return losses.detach()
