@@ -5,5 +5,14 @@ from agnn.graph.graph import Graph
 from agnn.graph.propagation import Propagation, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 from agnn.graph.view import View
+from agnn.graph.walks import Walks
 
-__all__ = ["FeatureMatrix", "Graph", "Propagation", "ReceptiveField", "View", "symmetric"]
+__all__ = [
+    "FeatureMatrix",
+    "Graph",
+    "Propagation",
+    "ReceptiveField",
+    "View",
+    "Walks",
+    "symmetric",
+]

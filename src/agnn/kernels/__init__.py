@@ -17,6 +17,13 @@ from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
 from agnn.kernels.propagate.op import PropagateLink, propagate
+from agnn.kernels.random_walk.op import random_walks
+from agnn.kernels.skip_gram.op import (
+    Descent,
+    hierarchical_skip_gram,
+    negative_skip_gram,
+    pair_skip_gram,
+)
 from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
 
 __all__ = [
@@ -24,6 +31,7 @@ __all__ = [
     "Attention",
     "CosineAttentionLink",
     "DenseLinearLink",
+    "Descent",
     "Dropout",
     "DropoutAt",
     "Link",
@@ -37,8 +45,12 @@ __all__ = [
     "cross_entropy",
     "dense_linear",
     "dropout",
+    "hierarchical_skip_gram",
+    "negative_skip_gram",
     "obstacle",
+    "pair_skip_gram",
     "propagate",
+    "random_walks",
     "run_chain",
     "sparse_linear",
 ]

@@ -1,8 +1,11 @@
 """The methods, each one file behind one small protocol."""
 
 from agnn.methods.agnn import AGNN
+from agnn.methods.deepwalk import DeepWalk
+from agnn.methods.embedding import EmbeddingMethod
 from agnn.methods.gcn import GCN, GLN
 from agnn.methods.network import NetworkMethod
+from agnn.methods.node2vec import Node2Vec
 from agnn.methods.protocol import Method, Outcome, Task
 from agnn.methods.registry import get_method, method_names, register
 from agnn.methods.tuned import Tuned
@@ -11,8 +14,11 @@ __all__ = [
     "AGNN",
     "GCN",
     "GLN",
+    "DeepWalk",
+    "EmbeddingMethod",
     "Method",
     "NetworkMethod",
+    "Node2Vec",
     "Outcome",
     "Task",
     "Tuned",

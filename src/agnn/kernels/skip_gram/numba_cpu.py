@@ -1,0 +1,185 @@
+"""Skip-gram in compiled CPU code: one thread, pair after pair, as the reference orders them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from agnn.kernels.simd import LANES, compiled
+from agnn.kernels.skip_gram.numba_step import (
+    ONE,
+    U,
+    below,
+    draw,
+    draw_negatives,
+    move_pair,
+    take_logistic,
+    take_products,
+    word,
+)
+
+if TYPE_CHECKING:
+    from agnn.kernels.skip_gram.op import Descent
+    from agnn.kernels.skip_gram.tables import Paths
+
+Table = tuple[NDArray[Any], NDArray[Any]]
+
+
+@compiled
+def _hierarchical(
+    walks: Any, offsets: Any, rows: Any, labels: Any, v: Any, u: Any, d: Any, window: Any,
+    stages: Any, first_rate: Any, fall: Any, key: Any, slopes: Any,
+) -> None:  # fmt: skip
+    length = walks.shape[1]
+    for stage in range(stages):
+        walk = walks[stage % walks.shape[0]]
+        rate = v.dtype.type(first_rate - fall * stage)
+        for place in range(length):
+            o = U(walk[place])
+            b = 1 + np.int64(below(word(key, U(stage * length + place)), window))
+            start, count = offsets[o], offsets[o + ONE] - offsets[o]
+            begin, end, at = max(place - b, 0), min(place + b + 1, length), U(0)
+            for other in range(begin, end):
+                if other != place:
+                    take_products(v, U(walk[other]), u, d, rows, start, count, slopes, at)
+                    at += count
+            take_logistic(slopes, at)
+            at = U(0)
+            for other in range(begin, end):
+                if other != place:
+                    i = U(walk[other])
+                    move_pair(v, i, u, d, rows, labels, start, count, slopes, at, rate)
+                    at += count
+
+
+@compiled
+def _negative(
+    walks: Any, thresholds: Any, aliases: Any, v: Any, u: Any, d: Any, window: Any, stages: Any,
+    first_rate: Any, fall: Any, negatives: Any, key: Any, rows: Any, labels: Any, ends: Any,
+    slopes: Any,
+) -> None:  # fmt: skip
+    drawn, length = U(0), walks.shape[1]
+    for stage in range(stages):
+        walk = walks[stage % walks.shape[0]]
+        rate = v.dtype.type(first_rate - fall * stage)
+        for place in range(length):
+            o = U(walk[place])
+            b = 1 + np.int64(below(word(key, drawn), window))
+            drawn += ONE
+            begin, last, end, pair = max(place - b, 0), min(place + b + 1, length), U(0), 0
+            for other in range(begin, last):
+                if other != place:
+                    i, start = U(walk[other]), end
+                    rows[start], labels[start] = o, 1
+                    end = draw_negatives(
+                        thresholds, aliases, negatives, o, o, key, drawn, rows, start + ONE
+                    )
+                    drawn += U(negatives)
+                    labels[start + ONE : end] = 0
+                    take_products(v, i, u, d, rows, start, end - start, slopes, start)
+                    ends[pair] = end
+                    pair += 1
+            take_logistic(slopes, end)
+            start, pair = U(0), 0
+            for other in range(begin, last):
+                if other != place:
+                    i, count = U(walk[other]), ends[pair] - start
+                    move_pair(v, i, u, d, rows, labels, start, count, slopes, start, rate)
+                    start = ends[pair]
+                    pair += 1
+
+
+@compiled
+def _pairs(
+    firsts: Any, seconds: Any, pair_thresholds: Any, pair_aliases: Any, thresholds: Any,
+    aliases: Any, v: Any, u: Any, d: Any, samples: Any, first_rate: Any, fall: Any, negatives: Any,
+    key: Any, rows: Any, labels: Any, slopes: Any,
+) -> None:  # fmt: skip
+    drawn = U(0)
+    for sample in range(samples):
+        rate = v.dtype.type(first_rate - fall * sample)
+        place = draw(pair_thresholds, pair_aliases, word(key, drawn))
+        i, o = U(firsts[place]), U(seconds[place])
+        rows[0] = o
+        count = draw_negatives(
+            thresholds, aliases, negatives, i, o, key, drawn + ONE, rows, ONE
+        )
+        drawn += U(negatives) + ONE
+        take_products(v, i, u, d, rows, U(0), count, slopes, U(0))
+        take_logistic(slopes, count)
+        move_pair(v, i, u, d, rows, labels, U(0), count, slopes, U(0), rate)
+
+
+def hierarchical(
+    walks: NDArray[np.int32], paths: Paths, v: NDArray[Any], u: NDArray[Any], descent: Descent,
+    window: int, passes: int, key: int,
+) -> None:  # fmt: skip
+    """Move `v` [n, d] and `u` [inner, d] in place over all pairs of the walks."""
+    lines, outputs, d = _flat(v), _flat(u), _padded(v)
+    stages = passes * len(walks)
+    slopes = _vectors(2 * window * paths.longest, v.dtype)
+    _hierarchical(
+        walks.view(np.uint32), paths.offsets, paths.rows, paths.labels.astype(v.dtype), lines,
+        outputs, d, U(window), stages, *_line(descent, stages), U(key), slopes,
+    )  # fmt: skip
+    v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
+    u[:] = outputs.reshape(len(u), -1)[:, : u.shape[1]]
+
+
+def negative(
+    walks: NDArray[np.int32], noise: Table, v: NDArray[Any], u: NDArray[Any], descent: Descent,
+    window: int, passes: int, negatives: int, key: int,
+) -> None:  # fmt: skip
+    """Move `v` and `u`, each [n, d], in place over all pairs of the walks."""
+    lines, outputs, d = _flat(v), _flat(u), _padded(v)
+    stages, most = passes * len(walks), 2 * window * (negatives + 1)
+    _negative(
+        walks.view(np.uint32), *noise, lines, outputs, d, U(window), stages,
+        *_line(descent, stages), negatives, U(key), np.zeros(most, np.uint32),
+        np.zeros(most, v.dtype), np.zeros(2 * window, np.uint64), _vectors(most, v.dtype),
+    )  # fmt: skip
+    v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
+    u[:] = outputs.reshape(len(u), -1)[:, : u.shape[1]]
+
+
+def pairs(
+    drawn: tuple[NDArray[Any], ...], noise: Table, v: NDArray[Any], u: NDArray[Any],
+    descent: Descent, samples: int, negatives: int, key: int,
+) -> None:  # fmt: skip
+    """Move `v` and `u`, each [n, d] and possibly the same, in place over `samples` drawn pairs."""
+    lines = _flat(v)
+    outputs, d = lines if u is v else _flat(u), _padded(v)
+    labels = np.zeros(negatives + 1, v.dtype)
+    labels[0] = 1.0
+    _pairs(
+        *drawn, *noise, lines, outputs, d, samples, *_line(descent, samples), negatives, U(key),
+        np.zeros(negatives + 1, np.uint32), labels, _vectors(negatives + 1, v.dtype),
+    )  # fmt: skip
+    v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
+    if u is not v:
+        u[:] = outputs.reshape(len(u), -1)[:, : u.shape[1]]
+
+
+def _padded(v: NDArray[Any]) -> np.uint64:
+    return U(v.shape[1] + -v.shape[1] % LANES)
+
+
+def _flat(v: NDArray[Any]) -> NDArray[Any]:
+    """A copy in one line, the rows padded by zeros to whole vectors; zeros stay zeros."""
+    # torch's memory starts at a cache line, NumPy's may not: half as fast.
+    lines = torch.zeros(len(v), int(_padded(v))).numpy()
+    lines[:, : v.shape[1]] = v
+    return lines.ravel()
+
+
+def _line(descent: Descent, stages: int) -> tuple[float, float]:
+    """The first rate, and by how much it falls from stage to stage."""
+    return descent.rate, (descent.rate - descent.last_rate) / max(stages, 1)
+
+
+def _vectors(count: int, dtype: Any) -> NDArray[Any]:
+    """Room for `count` numbers in whole vectors."""
+    return np.zeros(count + -count % LANES, dtype)

@@ -1,0 +1,34 @@
+"""DeepWalk: uniform random walks read as sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from agnn.data import NodeData
+from agnn.graph import Graph, Walks
+from agnn.kernels import Descent, hierarchical_skip_gram, random_walks
+from agnn.methods.embedding import EmbeddingMethod, Vectors
+from agnn.methods.registry import register
+
+
+@register
+@dataclass(frozen=True)
+class DeepWalk(EmbeddingMethod):
+    """Skip-gram by hierarchical softmax on uniform walks; defaults of the authors' program."""
+
+    name: ClassVar[str] = "deepwalk"
+    title: ClassVar[str] = "DeepWalk"
+    cites: ClassVar[str] = "Perozzi, Al-Rfou and Skiena 2014"
+
+    walks_per_node: int = 10
+    walk_length: int = 40
+    width: int = 64
+    window: int = 5
+    passes: int = 1
+
+    def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
+        """[n, d]; zeros for a node without neighbours."""
+        walks = random_walks(graph, Walks(self.walks_per_node, self.walk_length), seed)
+        descent = Descent(self.width)
+        return hierarchical_skip_gram(walks, data.nodes, descent, self.window, self.passes, seed)
