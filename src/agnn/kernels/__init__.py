@@ -16,6 +16,7 @@ from agnn.kernels.cross_entropy.op import cross_entropy
 from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
+from agnn.kernels.pagerank.op import personal_pagerank
 from agnn.kernels.propagate.op import PropagateLink, propagate
 from agnn.kernels.random_walk.op import random_walks
 from agnn.kernels.skip_gram.op import (
@@ -49,6 +50,7 @@ __all__ = [
     "negative_skip_gram",
     "obstacle",
     "pair_skip_gram",
+    "personal_pagerank",
     "propagate",
     "random_walks",
     "run_chain",

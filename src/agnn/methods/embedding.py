@@ -6,7 +6,6 @@ from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -30,8 +29,6 @@ class EmbeddingMethod(Method):
     """
 
     penalty_inverse: float = 1.0  # scikit-learn's default, as the programs leave it
-
-    is_scaled: ClassVar[bool] = False  # whether vectors are brought to length 1 first
 
     def __post_init__(self) -> None:
         if not self.penalty_inverse > 0.0:
@@ -62,3 +59,9 @@ def _vectors(method: EmbeddingMethod, data: NodeData, seed: int) -> Vectors:
     vectors = method.vectors(data, graph, seed)
     vectors.setflags(write=False)
     return vectors
+
+
+def of_unit_length(vectors: Vectors) -> Vectors:
+    """Each row over its length; zeros stay zeros."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(length > 0.0, length, 1.0).astype(np.float32)
