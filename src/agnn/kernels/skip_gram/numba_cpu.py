@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agnn.kernels.simd import LANES, compiled
+from agnn.kernels.simd import LANES, compiled, inlined
 from agnn.kernels.skip_gram.numba_step import (
     ONE,
     U,
@@ -28,68 +28,61 @@ if TYPE_CHECKING:
 Table = tuple[NDArray[Any], NDArray[Any]]
 
 
+@inlined
+def _move_place(
+    v: Any, u: Any, d: Any, walk: Any, place: Any, reach: Any, rows: Any, labels: Any, start: Any,
+    count: Any, slopes: Any, rate: Any,
+) -> None:  # fmt: skip
+    """Pair one place of a walk with those at most `reach` away; all of them share their rows."""
+    begin, end, at = max(place - reach, 0), min(place + reach + 1, walk.size), U(0)
+    for other in range(begin, end):
+        if other != place:
+            take_products(v, U(walk[other]), u, d, rows, start, count, slopes, at)
+            at += count
+    take_logistic(slopes, at)
+    at = U(0)
+    for other in range(begin, end):
+        if other != place:
+            i = U(walk[other])
+            move_pair(v, i, u, d, rows, labels, start, count, slopes, at, rate)
+            at += count
+
+
 @compiled
 def _hierarchical(
     walks: Any, offsets: Any, rows: Any, labels: Any, v: Any, u: Any, d: Any, window: Any,
     stages: Any, first_rate: Any, fall: Any, key: Any, slopes: Any,
 ) -> None:  # fmt: skip
-    length = walks.shape[1]
+    drawn = U(0)
     for stage in range(stages):
         walk = walks[stage % walks.shape[0]]
         rate = v.dtype.type(first_rate - fall * stage)
-        for place in range(length):
+        for place in range(walk.size):
             o = U(walk[place])
-            b = 1 + np.int64(below(word(key, U(stage * length + place)), window))
+            reach = 1 + np.int64(below(word(key, drawn), window))
+            drawn += ONE
             start, count = offsets[o], offsets[o + ONE] - offsets[o]
-            begin, end, at = max(place - b, 0), min(place + b + 1, length), U(0)
-            for other in range(begin, end):
-                if other != place:
-                    take_products(v, U(walk[other]), u, d, rows, start, count, slopes, at)
-                    at += count
-            take_logistic(slopes, at)
-            at = U(0)
-            for other in range(begin, end):
-                if other != place:
-                    i = U(walk[other])
-                    move_pair(v, i, u, d, rows, labels, start, count, slopes, at, rate)
-                    at += count
+            _move_place(v, u, d, walk, place, reach, rows, labels, start, count, slopes, rate)
 
 
 @compiled
 def _negative(
     walks: Any, thresholds: Any, aliases: Any, v: Any, u: Any, d: Any, window: Any, stages: Any,
-    first_rate: Any, fall: Any, negatives: Any, key: Any, rows: Any, labels: Any, ends: Any,
-    slopes: Any,
+    first_rate: Any, fall: Any, negatives: Any, key: Any, rows: Any, labels: Any, slopes: Any,
 ) -> None:  # fmt: skip
-    drawn, length = U(0), walks.shape[1]
+    drawn = U(0)
     for stage in range(stages):
         walk = walks[stage % walks.shape[0]]
         rate = v.dtype.type(first_rate - fall * stage)
-        for place in range(length):
+        for place in range(walk.size):
             o = U(walk[place])
-            b = 1 + np.int64(below(word(key, drawn), window))
-            drawn += ONE
-            begin, last, end, pair = max(place - b, 0), min(place + b + 1, length), U(0), 0
-            for other in range(begin, last):
-                if other != place:
-                    i, start = U(walk[other]), end
-                    rows[start], labels[start] = o, 1
-                    end = draw_negatives(
-                        thresholds, aliases, negatives, o, o, key, drawn, rows, start + ONE
-                    )
-                    drawn += U(negatives)
-                    labels[start + ONE : end] = 0
-                    take_products(v, i, u, d, rows, start, end - start, slopes, start)
-                    ends[pair] = end
-                    pair += 1
-            take_logistic(slopes, end)
-            start, pair = U(0), 0
-            for other in range(begin, last):
-                if other != place:
-                    i, count = U(walk[other]), ends[pair] - start
-                    move_pair(v, i, u, d, rows, labels, start, count, slopes, start, rate)
-                    start = ends[pair]
-                    pair += 1
+            reach = 1 + np.int64(below(word(key, drawn), window))
+            rows[0] = o
+            count = draw_negatives(
+                thresholds, aliases, negatives, o, o, key, drawn + ONE, rows, ONE
+            )
+            drawn += U(negatives) + ONE
+            _move_place(v, u, d, walk, place, reach, rows, labels, U(0), count, slopes, rate)
 
 
 @compiled
@@ -135,11 +128,11 @@ def negative(
 ) -> None:  # fmt: skip
     """Move `v` and `u`, each [n, d], in place over all pairs of the walks."""
     lines, outputs, d = _flat(v), _flat(u), _padded(v)
-    stages, most = passes * len(walks), 2 * window * (negatives + 1)
+    stages = passes * len(walks)
     _negative(
         walks.view(np.uint32), *noise, lines, outputs, d, U(window), stages,
-        *_line(descent, stages), negatives, U(key), np.zeros(most, np.uint32),
-        np.zeros(most, v.dtype), np.zeros(2 * window, np.uint64), _vectors(most, v.dtype),
+        *_line(descent, stages), negatives, U(key), *_rows(negatives, v.dtype),
+        _vectors(2 * window * (negatives + 1), v.dtype),
     )  # fmt: skip
     v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
     u[:] = outputs.reshape(len(u), -1)[:, : u.shape[1]]
@@ -152,11 +145,9 @@ def pairs(
     """Move `v` and `u`, each [n, d] and possibly the same, in place over `samples` drawn pairs."""
     lines = _flat(v)
     outputs, d = lines if u is v else _flat(u), _padded(v)
-    labels = np.zeros(negatives + 1, v.dtype)
-    labels[0] = 1.0
     _pairs(
         *drawn, *noise, lines, outputs, d, samples, *_line(descent, samples), negatives, U(key),
-        np.zeros(negatives + 1, np.uint32), labels, _vectors(negatives + 1, v.dtype),
+        *_rows(negatives, v.dtype), _vectors(negatives + 1, v.dtype),
     )  # fmt: skip
     v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
     if u is not v:
@@ -178,6 +169,13 @@ def _flat(v: NDArray[Any]) -> NDArray[Any]:
 def _line(descent: Descent, stages: int) -> tuple[float, float]:
     """The first rate, and by how much it falls from stage to stage."""
     return descent.rate, (descent.rate - descent.last_rate) / max(stages, 1)
+
+
+def _rows(negatives: int, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+    """Room for o and its negatives, and their labels."""
+    labels = np.zeros(negatives + 1, dtype)
+    labels[0] = 1.0
+    return np.zeros(negatives + 1, np.uint32), labels
 
 
 def _vectors(count: int, dtype: Any) -> NDArray[Any]:

@@ -68,9 +68,11 @@ def negative_skip_gram(
     walks: NDArray[np.int32], nodes: int, descent: Descent, window: int, passes: int,
     negatives: int, seed: int, *, backend: str = "auto",
 ) -> Vectors:  # fmt: skip
-    """Vectors [n, d] by `negatives` drawn nodes a pair, in proportion to their count^0.75.
+    """Vectors [n, d] by `negatives` drawn nodes, in proportion to their count^0.75.
 
-    Pairs are those of `hierarchical_skip_gram`; a drawn node that is o itself is passed over.
+    Pairs are those of `hierarchical_skip_gram`. The pairs of a place share what is drawn (Ji et
+    al. 2016): what a step is on average stays, and it reads a tenth of the memory. A drawn node
+    that is o itself is passed over.
     """
     counts = _counts(walks, nodes, window, passes)
     noise = noise_table(counts, negatives)

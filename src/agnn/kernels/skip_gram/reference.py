@@ -77,12 +77,12 @@ def drawn_place(table: Table, stream: Stream) -> int:
 
 
 def with_negatives(
-    i: int, o: int, noise: Table, negatives: int, stream: Stream, passed: Container[int]
-) -> Pair:
-    """A pair with the rows o and the drawn ones, those in `passed` left out; labels 1 and 0."""
+    o: int, noise: Table, negatives: int, stream: Stream, passed: Container[int]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The rows o and the drawn ones, those in `passed` left out; their labels 1 and 0."""
     drawn = [drawn_place(noise, stream) for _ in range(negatives)]
     rows = np.array([o, *(row for row in drawn if row not in passed)])
-    return i, rows, (np.arange(rows.size) == 0).astype(np.float64)
+    return rows, (np.arange(rows.size) == 0).astype(np.float64)
 
 
 def hierarchical(
@@ -102,7 +102,8 @@ def negative(
     """Move `v` and `u`, each [n, d], in place over all places of the walks."""
     stream = Stream(key)
     for o, near, rate in places(walks, descent, window, passes, stream):
-        step(v, u, [with_negatives(i, o, noise, negatives, stream, {o}) for i in near], rate)
+        rows, labels = with_negatives(o, noise, negatives, stream, {o})
+        step(v, u, [(i, rows, labels) for i in near], rate)
 
 
 def pairs(
@@ -116,4 +117,5 @@ def pairs(
         place = drawn_place((table[0], table[1]), stream)
         i, o = int(firsts[place]), int(seconds[place])
         # Where u is v, a vector is not compared with itself.
-        step(v, u, [with_negatives(i, o, noise, negatives, stream, {o, i})], rate)
+        rows, labels = with_negatives(o, noise, negatives, stream, {o, i})
+        step(v, u, [(i, rows, labels)], rate)
