@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_threads_change_no_walk(cora_graph, monkeypatch):
 
     def in_many_pieces(function, arguments, units, cost):  # noqa: ARG001 (the signature it has)
         bounds = [0, 7, 100, units // 2, units]
-        for first, last in reversed(list(zip(bounds, bounds[1:], strict=False))):
+        for first, last in reversed(list(pairwise(bounds))):
             function(*arguments, first, last)
             pieces.append(last - first)
 

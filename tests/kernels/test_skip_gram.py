@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -19,22 +21,23 @@ from agnn.kernels.skip_gram.tables import alias_table, huffman_paths
 from properties import FAST_BACKENDS, WIDTHS
 from zoo import zoo_graph
 
-WALKS = np.random.default_rng(0).integers(9, size=(20, 8)).astype(np.int32)
-PAIRS = np.random.default_rng(1).integers(9, size=(2, 30))
-WEIGHTS = np.random.default_rng(2).random(30) + 0.1
+WALKS = ((np.arange(60)[:, None] * 4 + np.arange(8)) % 9).astype(np.int32)  # round a ring
+RING = np.arange(27)
+PAIRS = np.stack([RING % 9, (RING + RING // 9 + 1) % 9])  # one, two and three steps round it
+WEIGHTS = np.random.default_rng(2).random(27) + 0.1
 
 EMBEDDINGS = {
     "hierarchical": lambda d, backend, seed=3: hierarchical_skip_gram(
-        WALKS, 12, Descent(d, 0.05), 3, 2, seed, backend=backend
+        WALKS, 12, Descent(d, 0.1), 3, 2, seed, backend=backend
     ),
     "negative": lambda d, backend, seed=3: negative_skip_gram(
-        WALKS, 12, Descent(d, 0.05), 3, 2, 5, seed, backend=backend
+        WALKS, 12, Descent(d, 0.1), 3, 2, 5, seed, backend=backend
     ),
     "first order": lambda d, backend, seed=3: pair_skip_gram(
-        PAIRS, WEIGHTS, 12, Descent(d, 0.05), 1500, 4, seed, is_symmetric=True, backend=backend
+        PAIRS, WEIGHTS, 12, Descent(d, 0.1), 1500, 4, seed, is_symmetric=True, backend=backend
     ),
     "second order": lambda d, backend, seed=3: pair_skip_gram(
-        PAIRS, WEIGHTS, 12, Descent(d, 0.05), 1500, 4, seed, is_symmetric=False, backend=backend
+        PAIRS, WEIGHTS, 12, Descent(d, 0.1), 1500, 4, seed, is_symmetric=False, backend=backend
     ),
 }
 
@@ -94,8 +97,7 @@ def test_the_step_of_one_pair_is_exact_at_any_rate():
 def test_every_backend_moves_as_the_reference(backend, name, width):
     found, exact = (EMBEDDINGS[name](width, each) for each in (backend, "reference"))
     assert np.abs(found - exact).max() < 1e-4 * np.abs(exact).max()
-    start = 0.5 / width
-    assert np.abs(exact).max() > 2 * start or width == 1  # it moved far from where it started
+    assert np.abs(exact).max() > 0.6 / width  # it moved from where it started, at most 0.5 / d
     assert found.dtype == np.float32
 
 
@@ -147,7 +149,7 @@ def test_huffman_paths_are_a_prefix_code_of_least_length():
     ends = paths.offsets.astype(int)
     codes = {
         leaf: tuple(zip(paths.rows[a:b].tolist(), paths.labels[a:b].tolist(), strict=True))
-        for leaf, (a, b) in enumerate(zip(ends, ends[1:], strict=False))
+        for leaf, (a, b) in enumerate(pairwise(ends))
     }
     assert codes.pop(1) == ()  # no count, no path
     for one in codes.values():
@@ -198,6 +200,12 @@ def test_no_walks_and_no_pairs_give_zeros():
         (
             lambda: pair_skip_gram(PAIRS, WEIGHTS, 12, Descent(4), 0, 5, 0, is_symmetric=True),
             "`samples` must be at least 1; got 0",
+        ),
+        (
+            lambda: pair_skip_gram(
+                np.ones((2, 3), int), np.ones(3), 4, Descent(4), 9, 5, 0, is_symmetric=True
+            ),
+            "a pair joins node 1 with itself",
         ),
     ],
 )

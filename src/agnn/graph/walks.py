@@ -46,7 +46,8 @@ class Walks:
         near_last = np.isin(neighbours(graph, node), neighbours(graph, last))
         weight = np.where(near_last, near, on)
         weight[neighbours(graph, node) == last] = back
-        return weight / weight.sum()
+        law: NDArray[np.float64] = weight / weight.sum()
+        return law
 
 
 def neighbours(graph: Graph, node: int) -> NDArray[np.int32]:

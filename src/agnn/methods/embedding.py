@@ -32,9 +32,7 @@ class EmbeddingMethod(Method):
 
     def __post_init__(self) -> None:
         if not self.penalty_inverse > 0.0:
-            raise InputError(
-                f"`penalty_inverse` must be above 0; got {self.penalty_inverse}."
-            )
+            raise InputError(f"`penalty_inverse` must be above 0; got {self.penalty_inverse}.")
 
     @abstractmethod
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
@@ -63,5 +61,6 @@ def _vectors(method: EmbeddingMethod, data: NodeData, seed: int) -> Vectors:
 
 def of_unit_length(vectors: Vectors) -> Vectors:
     """Each row over its length; zeros stay zeros."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(length > 0.0, length, 1.0).astype(np.float32)
+    length: Vectors = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    length[length == 0.0] = 1.0
+    return np.asarray(vectors / length, np.float32)

@@ -17,9 +17,9 @@ class RankedNodes:
         self.edges = graph.receivers * graph.nodes + graph.senders  # ascending
 
     def draw(self, batch: int, source: Generator) -> tuple[Tensor, Tensor]:
-        """Nodes [4, batch]: i, one hop, two hops, another; and which [2, batch] of the last two
+        """Nodes [4, batch]: i, one hop from it, two steps from it, any; and which are further.
 
-        are neither i nor its neighbour, so that they are further than one hop.
+        The last two may be i or its neighbour by chance: where not, their flag [2, batch] is set.
         """
         picks = torch.randint(self.anchors.numel(), (batch,), generator=source)
         i = self.anchors[picks]

@@ -45,9 +45,7 @@ def _push(
 
 
 @compiled
-def _clear(
-    offsets: Any, columns: Any, touched: Any, count: Any, p: Any, left: Any
-) -> None:
+def _clear(offsets: Any, columns: Any, touched: Any, count: Any, p: Any, left: Any) -> None:
     for t in range(count):
         u = U(touched[t])
         p[u], left[u] = 0.0, 0.0

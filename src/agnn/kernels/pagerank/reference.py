@@ -25,10 +25,8 @@ def forward(
         weights[source, : len(best)] = [found[j] for j in best]
 
 
-def pushed(
-    rows: list[list[int]], source: int, alpha: float, tolerance: float
-) -> dict[int, float]:
-    """p of one source, by node in the order in which they were first pushed."""
+def pushed(rows: list[list[int]], source: int, alpha: float, tolerance: float) -> dict[int, float]:
+    """The approximation for one source, by node in the order in which they were first pushed."""
     p: dict[int, float] = {}
     left, queue = {source: 1.0}, deque([source] if rows[source] else [])
     while queue:

@@ -38,7 +38,8 @@ def forward(
 def _neighbour(graph: Graph, nodes: NDArray[np.int64], x: NDArray[np.uint64]) -> NDArray[Any]:
     offsets, degrees = graph.offsets.numpy(), graph.degrees.numpy()
     place = offsets[nodes] + below(x, degrees[nodes].astype(np.uint64)).astype(np.int64)
-    return graph.columns.numpy()[place]
+    found: NDArray[np.int32] = graph.columns.numpy()[place]
+    return found
 
 
 def _weights(

@@ -97,9 +97,7 @@ def _pairs(
         place = draw(pair_thresholds, pair_aliases, word(key, drawn))
         i, o = U(firsts[place]), U(seconds[place])
         rows[0] = o
-        count = draw_negatives(
-            thresholds, aliases, negatives, i, o, key, drawn + ONE, rows, ONE
-        )
+        count = draw_negatives(thresholds, aliases, negatives, i, o, key, drawn + ONE, rows, ONE)
         drawn += U(negatives) + ONE
         take_products(v, i, u, d, rows, U(0), count, slopes, U(0))
         take_logistic(slopes, count)

@@ -33,7 +33,7 @@ word, below, fraction = map(inlined, (counter.word, counter.below, counter.fract
 def take_products(
     v: Any, i: Any, u: Any, d: Any, rows: Any, start: Any, count: Any, slopes: Any, at: Any
 ) -> None:
-    """u . v_i for all rows of a pair."""
+    """The products u . v_i of a pair."""
     zero = v.dtype.type(0)
     for t in range(count):
         row = U(rows[start + t]) * d
@@ -84,7 +84,7 @@ def draw_negatives(
     """Write drawn nodes other than i and o to `rows` from `end` on; the new end."""
     for n in range(negatives):
         row = draw(thresholds, aliases, word(key, drawn + U(n)))
-        if row != o and row != i:  # noqa: PLR1714 (compiled code has no quick `in`)
+        if row != o and row != i:
             rows[end] = row
             end += ONE
     return end

@@ -96,6 +96,9 @@ def pair_skip_gram(
     if samples < 1:
         raise InputError(f"`samples` must be at least 1; got {samples}.")
     firsts, seconds = pairs.astype(np.uint32)
+    if is_symmetric and (firsts == seconds).any():
+        node = int(firsts[firsts == seconds][0])
+        raise InputError(f"a pair joins node {node} with itself; leave such pairs out.")
     seen = np.bincount(firsts, minlength=nodes) + np.bincount(seconds, minlength=nodes)
     v = _initial(seen, descent, seed)
     if not firsts.size:
@@ -116,9 +119,7 @@ def noise_table(counts: NDArray[Any], negatives: int) -> tuple[NDArray[Any], NDA
     return alias_table(weights if weights.any() else weights + 1.0)
 
 
-def _counts(
-    walks: NDArray[np.int32], nodes: int, window: int, passes: int
-) -> NDArray[np.int64]:
+def _counts(walks: NDArray[np.int32], nodes: int, window: int, passes: int) -> NDArray[np.int64]:
     if window < 1 or passes < 1:
         raise InputError(f"`window` and `passes` must be at least 1; got {window}, {passes}.")
     if walks.ndim != 2 or (walks.size and not 0 <= walks.min() <= walks.max() < nodes):
@@ -130,6 +131,6 @@ def _initial(counts: NDArray[Any], descent: Descent, seed: int) -> Vectors:
     """Uniform between -1/2d and 1/2d, as word2vec starts; zeros where the count is zero."""
     shape, key = (counts.size, descent.width), U(stream_key(seed, _START))
     drawn = fraction(word(key, np.arange(counts.size * descent.width, dtype=np.uint64)))
-    v = ((drawn - 0.5) / descent.width).reshape(shape).astype(np.float32)
+    v: Vectors = ((drawn - 0.5) / descent.width).reshape(shape).astype(np.float32)
     v[counts == 0] = 0.0
     return v

@@ -32,7 +32,7 @@ class Stream:
 
 
 def slopes(v: NDArray[Any], u: NDArray[Any], pair: Pair) -> NDArray[Any]:
-    """label - s(u . v_i) for each row of a pair: minus the loss's derivative by u . v_i."""
+    """Minus the loss's derivative by each u . v_i of a pair: label - s(u . v_i)."""
     i, rows, labels = pair
     slope: NDArray[Any] = labels - (0.5 + 0.5 * np.tanh(0.5 * (u[rows] @ v[i])))
     return slope
