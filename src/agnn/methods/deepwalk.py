@@ -21,6 +21,14 @@ class DeepWalk(EmbeddingMethod):
     title: ClassVar[str] = "DeepWalk"
     cites: ClassVar[str] = "Perozzi, Al-Rfou and Skiena 2014"
 
+    note: ClassVar[str] = (
+        "The settings are the defaults of the authors' program (10 walks of 40 nodes, 64 numbers, "
+        "window 5, hierarchical softmax, one pass). The paper's fixed-split cells are those of "
+        "Yang, Cohen and Salakhutdinov, whose settings are not given, and its random-split cells "
+        "are Buchnik and Cohen's, on balanced splits: no one setting is behind both. Isolated "
+        "nodes have a vector of zeros."
+    )
+
     walks_per_node: int = 10
     walk_length: int = 40
     width: int = 64

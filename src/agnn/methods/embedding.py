@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,6 +29,8 @@ class EmbeddingMethod(Method):
     `penalty_inverse` is scikit-learn's C. The vectors depend on the graph and the seed alone, on
     the CPU in one way whichever backend the task names.
     """
+
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"penalty_inverse": (0.01, 0.1, 1.0, 10.0)}
 
     penalty_inverse: float = 1.0  # scikit-learn's default, as the programs leave it
 

@@ -24,6 +24,12 @@ class NEU(DeepWalk):
     title: ClassVar[str] = "DeepWalk + NEU"
     cites: ClassVar[str] = "Yang, Sun, Liu and Tu 2017"
 
+    note: ClassVar[str] = (
+        "Not in the paper's tables. The paper describes a sum with PageRank weights; the authors' "
+        "own update, V + 0.5 P V + 0.25 P P V, three times over, is what runs, on DeepWalk's "
+        "vectors."
+    )
+
     near: float = 0.5  # the authors' lambda_1
     far: float = 0.25  # the authors' lambda_2
     times: int = 3

@@ -21,6 +21,14 @@ class Node2Vec(EmbeddingMethod):
     title: ClassVar[str] = "node2vec"
     cites: ClassVar[str] = "Grover and Leskovec 2016"
 
+    note: ClassVar[str] = (
+        "The settings are the defaults of the authors' program (p = q = 1, 10 walks of 80 nodes, "
+        "128 numbers, window 10, 5 negatives, one pass). The paper's cells are Buchnik and "
+        "Cohen's: tuned on one half of the test nodes and scored on the other, and on balanced "
+        "random splits; ours see validation nodes only. The pairs of one place of a walk share "
+        "their negatives."
+    )
+
     p: float = 1.0
     q: float = 1.0
     walks_per_node: int = 10
