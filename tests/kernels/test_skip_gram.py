@@ -115,6 +115,18 @@ def test_a_node_that_is_never_seen_has_a_vector_of_zeros(name):
     assert vectors[:9].any(axis=1).all()
 
 
+def test_sixteen_logistics_at_once_are_right_up_to_both_ends():
+    """The ends are far beyond where float32's exponential overflows."""
+    from agnn.kernels.simd import LANES
+    from agnn.kernels.skip_gram.numba_step import take_logistic
+
+    x = np.concatenate([np.linspace(-20, 20, 13 * LANES), [-1e4, -90, -87, 0, 87, 90, 1e4, 1]])
+    found = np.concatenate([x, np.zeros(8)]).astype(np.float32)
+    take_logistic(found, np.uint64(x.size))
+    exact = 0.5 + 0.5 * np.tanh(0.5 * x.astype(np.float32).astype(np.float64))
+    assert np.abs(found[: x.size] - exact).max() < 3e-7
+
+
 def test_windows_reach_from_one_to_the_window_and_no_further():
     """Distances 1, 2, 3 with a window of 3 are paired with chances 1, 2/3, 1/3."""
     walk = np.arange(2000, dtype=np.int32)[None]

@@ -116,8 +116,8 @@ def hierarchical(
         walks.view(np.uint32), paths.offsets, paths.rows, paths.labels.astype(v.dtype), lines,
         outputs, d, U(window), stages, *_line(descent, stages), U(key), slopes,
     )  # fmt: skip
-    v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
-    u[:] = outputs.reshape(len(u), -1)[:, : u.shape[1]]
+    _write(lines, v)
+    _write(outputs, u)
 
 
 def negative(
@@ -132,8 +132,8 @@ def negative(
         *_line(descent, stages), negatives, U(key), *_rows(negatives, v.dtype),
         _vectors(2 * window * (negatives + 1), v.dtype),
     )  # fmt: skip
-    v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
-    u[:] = outputs.reshape(len(u), -1)[:, : u.shape[1]]
+    _write(lines, v)
+    _write(outputs, u)
 
 
 def pairs(
@@ -147,9 +147,9 @@ def pairs(
         *drawn, *noise, lines, outputs, d, samples, *_line(descent, samples), negatives, U(key),
         *_rows(negatives, v.dtype), _vectors(negatives + 1, v.dtype),
     )  # fmt: skip
-    v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
+    _write(lines, v)
     if u is not v:
-        u[:] = outputs.reshape(len(u), -1)[:, : u.shape[1]]
+        _write(outputs, u)
 
 
 def _padded(v: NDArray[Any]) -> np.uint64:
@@ -162,6 +162,11 @@ def _flat(v: NDArray[Any]) -> NDArray[Any]:
     lines = torch.zeros(len(v), int(_padded(v))).numpy()
     lines[:, : v.shape[1]] = v
     return lines.ravel()
+
+
+def _write(lines: NDArray[Any], v: NDArray[Any]) -> None:
+    """The rows back into `v`, without what they were padded by."""
+    v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
 
 
 def _line(descent: Descent, stages: int) -> tuple[float, float]:
