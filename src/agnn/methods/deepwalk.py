@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from agnn.data import NodeData
 from agnn.graph import Graph, Walks
@@ -28,6 +29,12 @@ class DeepWalk(EmbeddingMethod):
         "are Buchnik and Cohen's, on balanced splits: no one setting is behind both. Isolated "
         "nodes have a vector of zeros."
     )
+
+    # 10 is the window of the authors' own experiments, which also took 80 walks and 128 numbers.
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "window": (5, 10),
+        "penalty_inverse": (0.01, 0.1, 1.0, 10.0),
+    }
 
     walks_per_node: int = 10
     walk_length: int = 40
