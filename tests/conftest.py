@@ -37,14 +37,14 @@ def cora_features(cora: NodeData) -> FeatureMatrix:
     return FeatureMatrix.from_scipy(cora.normalised_features())
 
 
-def toy_data(seed: int = 0, nodes: int = 120) -> NodeData:
+def toy_data(seed: int = 0, nodes: int = 120, drawn: int = 3) -> NodeData:
     """Three classes, neighbours mostly alike; 0 to 4 are isolated, 3 to 7 without features."""
     source = np.random.default_rng(seed)
     labels = source.integers(3, size=nodes)
     features = source.random((nodes, 30)) * (source.random((nodes, 30)) < 0.15)
     features[np.arange(nodes), 10 * labels + source.integers(10, size=nodes)] += 1.0
     features[3:8] = 0.0
-    i, j = source.integers(5, nodes, size=(2, 3 * nodes))
+    i, j = source.integers(5, nodes, size=(2, drawn * nodes))
     alike = (labels[i] == labels[j]) | (source.random(i.size) < 0.2)
     data = {
         "name": "toy", "features": features, "labels": labels, "edges": [i[alike], j[alike]],
@@ -62,7 +62,8 @@ def toy() -> NodeData:
 
 @pytest.fixture(scope="session")
 def toys() -> tuple[NodeData, ...]:
-    return tuple(toy_data(seed) for seed in range(4))
+    """Four toys with three times the edges: enough for methods that read nothing else."""
+    return tuple(toy_data(seed, drawn=9) for seed in range(4))
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from zoo import ZOO, zoo_graph
 
 OPERATIONS = (
     "cosine_attention", "propagate", "sparse_linear", "dense_linear", "cross_entropy", "dropout",
-    "adam",
+    "adam", "random_walk", "skip_gram", "pagerank",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from agnn.graph.graph import Graph
 from agnn.graph.propagation import Propagation, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 from agnn.graph.view import View
+from agnn.graph.walks import Walks
 
 __all__ = [
     "DenseFeatures",
@@ -16,6 +17,7 @@ __all__ = [
     "Propagation",
     "ReceptiveField",
     "View",
+    "Walks",
     "adjacency",
     "features_of",
     "row_normalised",

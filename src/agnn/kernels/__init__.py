@@ -16,8 +16,16 @@ from agnn.kernels.cross_entropy.op import cross_entropy
 from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
+from agnn.kernels.pagerank.op import personal_pagerank
 from agnn.kernels.propagate.op import PropagateLink, propagate
+from agnn.kernels.random_walk.op import random_walks
 from agnn.kernels.shared_linear.op import SharedLinearLink, shared_linear
+from agnn.kernels.skip_gram.op import (
+    Descent,
+    hierarchical_skip_gram,
+    negative_skip_gram,
+    pair_skip_gram,
+)
 from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
 
 __all__ = [
@@ -25,6 +33,7 @@ __all__ = [
     "Attention",
     "CosineAttentionLink",
     "DenseLinearLink",
+    "Descent",
     "Dropout",
     "DropoutAt",
     "Link",
@@ -39,8 +48,13 @@ __all__ = [
     "cross_entropy",
     "dense_linear",
     "dropout",
+    "hierarchical_skip_gram",
+    "negative_skip_gram",
     "obstacle",
+    "pair_skip_gram",
+    "personal_pagerank",
     "propagate",
+    "random_walks",
     "run_chain",
     "shared_linear",
     "sparse_linear",

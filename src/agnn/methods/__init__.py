@@ -2,12 +2,19 @@
 
 from agnn.methods.agnn import AGNN
 from agnn.methods.bootstrap import Bootstrap
+from agnn.methods.deepwalk import DeepWalk
+from agnn.methods.embedding import EmbeddingMethod
 from agnn.methods.gcn import GCN, GLN
+from agnn.methods.graph2gauss import Graph2Gauss
 from agnn.methods.ica import ICA
 from agnn.methods.label_propagation import LabelPropagation
+from agnn.methods.lasagne import LASAGNE
+from agnn.methods.line import LINE
 from agnn.methods.manifold_regularisation import ManifoldRegularisation
 from agnn.methods.multilayer_perceptron import MultilayerPerceptron
 from agnn.methods.network import NetworkMethod
+from agnn.methods.neu import NEU
+from agnn.methods.node2vec import Node2Vec
 from agnn.methods.planetoid import Planetoid, PlanetoidI, PlanetoidT
 from agnn.methods.protocol import Method, Outcome, Task
 from agnn.methods.registry import get_method, method_names, register
@@ -21,12 +28,19 @@ __all__ = [
     "GCN",
     "GLN",
     "ICA",
+    "LASAGNE",
+    "LINE",
+    "NEU",
     "Bootstrap",
+    "DeepWalk",
+    "EmbeddingMethod",
+    "Graph2Gauss",
     "LabelPropagation",
     "ManifoldRegularisation",
     "Method",
     "MultilayerPerceptron",
     "NetworkMethod",
+    "Node2Vec",
     "Outcome",
     "Planetoid",
     "PlanetoidI",
