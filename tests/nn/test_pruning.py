@@ -14,16 +14,18 @@ from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
-from agnn.nn import AGNN, GCN, GLN, Beta, NodeModel
+from agnn.nn import AGNN, GAT, GCN, GLN, Beta, NodeModel
 from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits
 from zoo import tiny_random
 
-MODELS = ("agnn-1", "agnn-2", "agnn-3", "agnn-4", "gcn", "gln")
+MODELS = ("agnn-1", "agnn-2", "agnn-3", "agnn-4", "gcn", "gln", "gat")
 
 
 def build(kind: str, features: int, backend: str) -> NodeModel:
     if kind == "gcn":
         return GCN(features, 7, (1, 2), backend=backend)
+    if kind == "gat":
+        return GAT(features, 7, (1, 2), output_heads=2, backend=backend)
     if kind == "gln":
         return GLN(features, 7, (1, 2), backend=backend)
     betas = [Beta(k + 0.5) for k in range(int(kind[-1]))]

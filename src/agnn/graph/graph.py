@@ -103,6 +103,16 @@ class Graph:
         )
 
     @cached_property
+    def places(self) -> NDArray[np.uint32]:
+        """Where every edge stands, 0 to m - 1, for compiled CPU code; [m]."""
+        return np.arange(self.edges, dtype=np.uint32)
+
+    @cached_property
+    def reverse_places(self) -> NDArray[np.uint32]:
+        """`reverse` for compiled CPU code; [m]."""
+        return self.reverse.to(torch.int32).numpy().view(np.uint32)
+
+    @cached_property
     def pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Each undirected edge once: where (i, j) and (j, i) stand, i < j; each [m / 2]."""
         forward = (self.receivers < self.senders).nonzero().squeeze(1)

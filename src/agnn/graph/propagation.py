@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from agnn.graph.graph import Graph
 from agnn.graph.receptive_field import ReceptiveField
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +28,15 @@ class Propagation:
     def transposed_weights(self) -> Tensor:
         """`P[j, i]` at the place of edge (i, j); [m]."""
         return self.edge_weights[self.graph.reverse]
+
+    def matrix(self) -> csr_array[Any, Any]:
+        """P as a SciPy matrix [n, n], for work that is done once before training."""
+        from scipy.sparse import csr_array, dia_array
+
+        graph, n = self.graph, self.graph.nodes
+        edges = (self.edge_weights.numpy(), graph.columns.numpy(), graph.offsets.numpy())
+        loops = dia_array((self.loop_weights.numpy()[None], [0]), shape=(n, n))
+        return csr_array(csr_array(edges, shape=(n, n)) + loops)
 
     def restrict(self, field: ReceptiveField) -> Propagation:
         """The same weights on the edges and nodes of a receptive field."""

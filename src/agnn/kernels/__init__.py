@@ -4,8 +4,14 @@ The rest of the package imports from here and from nowhere below.
 """
 
 from agnn.kernels.adam.op import adam_step
+from agnn.kernels.additive_attention.op import (
+    AdditiveAttentionLink,
+    additive_attention,
+    additive_attention_weights,
+)
 from agnn.kernels.backends import BACKENDS, choose, obstacle
-from agnn.kernels.chain import Link, ReLU, run_chain
+from agnn.kernels.branches import Anchor, Blend
+from agnn.kernels.chain import ELU, HeadMean, Link, ReLU, run_chain
 from agnn.kernels.cosine_attention.op import (
     Attention,
     CosineAttentionLink,
@@ -14,23 +20,33 @@ from agnn.kernels.cosine_attention.op import (
 )
 from agnn.kernels.cross_entropy.op import cross_entropy
 from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
-from agnn.kernels.dropout.op import dropout
+from agnn.kernels.dropout.op import DropoutLink, dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
 from agnn.kernels.propagate.op import PropagateLink, propagate
 from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
+from agnn.kernels.weighted_sum.op import WeightedSumLink, weighted_sum
 
 __all__ = [
     "BACKENDS",
+    "ELU",
+    "AdditiveAttentionLink",
+    "Anchor",
     "Attention",
+    "Blend",
     "CosineAttentionLink",
     "DenseLinearLink",
     "Dropout",
     "DropoutAt",
+    "DropoutLink",
+    "HeadMean",
     "Link",
     "PropagateLink",
     "ReLU",
     "SparseLinearLink",
+    "WeightedSumLink",
     "adam_step",
+    "additive_attention",
+    "additive_attention_weights",
     "attention_weights",
     "choose",
     "cosine_attention",
@@ -41,4 +57,5 @@ __all__ = [
     "propagate",
     "run_chain",
     "sparse_linear",
+    "weighted_sum",
 ]

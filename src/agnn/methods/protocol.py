@@ -51,6 +51,7 @@ class Method(ABC):
     name: ClassVar[str]  # as on the command line
     title: ClassVar[str]  # as in the tables
     cites: ClassVar[str]
+    note: ClassVar[str] = ""  # what the sources leave open, for the tables
     # (setting, dataset) -> the fields that differ from the defaults there
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
     # field -> the values that `tuned` tries, on validation nodes

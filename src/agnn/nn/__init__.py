@@ -1,6 +1,26 @@
 """Layers and models with a replica axis."""
 
+from agnn.nn.appnp import APPNP
+from agnn.nn.gat import GAT, AdditiveAttention
+from agnn.nn.gcnii import GCNII
 from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
-from agnn.nn.models import AGNN, GCN, GLN, NodeModel
+from agnn.nn.models import AGNN, GCN, GLN
+from agnn.nn.node_model import ChainModel, NodeModel
+from agnn.nn.sgc import SGC
 
-__all__ = ["AGNN", "GCN", "GLN", "Beta", "CosineAttention", "Linear", "NodeModel", "SparseLinear"]
+__all__ = [
+    "AGNN",
+    "APPNP",
+    "GAT",
+    "GCN",
+    "GCNII",
+    "GLN",
+    "SGC",
+    "AdditiveAttention",
+    "Beta",
+    "ChainModel",
+    "CosineAttention",
+    "Linear",
+    "NodeModel",
+    "SparseLinear",
+]
