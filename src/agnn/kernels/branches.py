@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from agnn.kernels.chain import Link
@@ -16,14 +17,15 @@ class Anchor(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The input itself."""
-        self.state, self.found = x, None
+        self.state = x
+        self.found: Tensor | None = None
         return x
 
-    def leave(self, gradient: Tensor, rows: int) -> None:
-        """Add a gradient at the first `rows` rows of the remembered state."""
+    def leave(self, gradient: Tensor, share: float) -> None:
+        """Add this share of a gradient [R, rows, d] at the first rows of the remembered state."""
         if self.found is None:
-            self.found: Tensor | None = gradient.new_zeros(self.state.shape)
-        self.found[:, :rows] += gradient
+            self.found = gradient.new_zeros(self.state.shape)
+        self.found[:, : gradient.shape[1]].add_(gradient, alpha=share)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient of what follows, with what was left here; a second pass starts afresh."""
@@ -39,10 +41,9 @@ class Blend(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The blend [R, rows, d]."""
-        self.rows = x.shape[1]
-        return self.share * x + (1.0 - self.share) * self.anchor.state[:, : self.rows]
+        return torch.lerp(self.anchor.state[:, : x.shape[1]], x, self.share)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Its share of the gradient; the rest goes to the anchor."""
-        self.anchor.leave((1.0 - self.share) * gradient, self.rows)
+        self.anchor.leave(gradient, 1.0 - self.share)
         return self.share * gradient, ()

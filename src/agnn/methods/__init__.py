@@ -2,9 +2,11 @@
 
 from agnn.methods.agnn import AGNN
 from agnn.methods.appnp import APPNP
+from agnn.methods.dynamic_filter import DynamicFilter
 from agnn.methods.gat import GAT
 from agnn.methods.gcn import GCN, GLN
 from agnn.methods.gcnii import GCNII
+from agnn.methods.monet import MoNet
 from agnn.methods.network import NetworkMethod
 from agnn.methods.protocol import Method, Outcome, Task
 from agnn.methods.registry import get_method, method_names, register
@@ -19,7 +21,9 @@ __all__ = [
     "GCNII",
     "GLN",
     "SGC",
+    "DynamicFilter",
     "Method",
+    "MoNet",
     "NetworkMethod",
     "Outcome",
     "Task",

@@ -32,3 +32,9 @@ def glorot_uniform(
     bound = math.sqrt(6.0 / (fan_in + fan_out))
     draws = [torch.rand(fan_in, fan_out * heads, generator=source) for source in sources]
     return torch.stack(draws).mul_(2 * bound).sub_(bound)
+
+
+def normal(sources: Sequence[Generator], *shape: int, deviation: float) -> Tensor:
+    """Numbers [R, *shape] around zero."""
+    draws = [torch.randn(shape, generator=source) for source in sources]
+    return torch.stack(draws).mul_(deviation)
