@@ -2,8 +2,8 @@
 
 from agnn.graph.features import FeatureMatrix
 from agnn.graph.graph import Graph
-from agnn.graph.propagation import Propagation, symmetric
+from agnn.graph.propagation import Propagation, diffusion, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 from agnn.graph.view import View
 
-__all__ = ["FeatureMatrix", "Graph", "Propagation", "ReceptiveField", "View", "symmetric"]
+__all__ = ["FeatureMatrix", "Graph", "Propagation", "ReceptiveField", "View", "diffusion", "symmetric"]

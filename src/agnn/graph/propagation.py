@@ -50,3 +50,12 @@ def symmetric(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
     scale = (graph.degrees + 1).to(torch.float64).rsqrt()
     edges = scale[graph.receivers] * scale[graph.senders]
     return Propagation(graph, edges.to(dtype), (scale * scale).to(dtype))
+
+
+def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
+    """A (D + I)^-1: what a node sends is shared among its neighbours and itself, and it keeps none.
+
+    As DCNN's program has it.
+    """
+    share = (graph.degrees + 1).to(torch.float64).reciprocal()
+    return Propagation(graph, share[graph.senders].to(dtype), torch.zeros_like(share, dtype=dtype))

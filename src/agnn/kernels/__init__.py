@@ -24,6 +24,7 @@ from agnn.kernels.dropout.op import DropoutLink, dropout
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
 from agnn.kernels.propagate.op import PropagateLink, propagate
 from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
+from agnn.kernels.tanh_linear.op import TanhLinearLink, tanh_linear
 from agnn.kernels.weighted_sum.op import WeightedSumLink, weighted_sum
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "PropagateLink",
     "ReLU",
     "SparseLinearLink",
+    "TanhLinearLink",
     "WeightedSumLink",
     "adam_step",
     "additive_attention",
@@ -57,5 +59,6 @@ __all__ = [
     "propagate",
     "run_chain",
     "sparse_linear",
+    "tanh_linear",
     "weighted_sum",
 ]

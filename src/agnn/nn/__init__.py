@@ -1,9 +1,11 @@
 """Layers and models with a replica axis."""
 
 from agnn.nn.appnp import APPNP
+from agnn.nn.dcnn import DCNN
 from agnn.nn.dynamic_filter import DynamicFilter
 from agnn.nn.gat import GAT, AdditiveAttention
 from agnn.nn.gcnii import GCNII
+from agnn.nn.graph_cnn import GraphCNN
 from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
 from agnn.nn.models import AGNN, GCN, GLN
 from agnn.nn.monet import MoNet
@@ -13,6 +15,7 @@ from agnn.nn.sgc import SGC
 __all__ = [
     "AGNN",
     "APPNP",
+    "DCNN",
     "GAT",
     "GCN",
     "GCNII",
@@ -23,6 +26,7 @@ __all__ = [
     "ChainModel",
     "CosineAttention",
     "DynamicFilter",
+    "GraphCNN",
     "Linear",
     "MoNet",
     "NodeModel",
