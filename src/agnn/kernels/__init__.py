@@ -21,6 +21,7 @@ from agnn.kernels.cosine_attention.op import (
 from agnn.kernels.cross_entropy.op import cross_entropy
 from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import DropoutLink, dropout
+from agnn.kernels.dropout.reference import random_words
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
 from agnn.kernels.propagate.op import PropagateLink, propagate
 from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
@@ -57,6 +58,7 @@ __all__ = [
     "dropout",
     "obstacle",
     "propagate",
+    "random_words",
     "run_chain",
     "sparse_linear",
     "tanh_linear",

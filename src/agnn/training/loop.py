@@ -15,6 +15,7 @@ from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
 from agnn.nn import NodeModel
+from agnn.training.batches import ORDER_PLACE, batch_weights, check_batches
 from agnn.training.kept_weights import KeptWeights
 from agnn.training.optimiser import ReplicaAdam
 from agnn.training.recipe import Recipe
@@ -90,6 +91,8 @@ class _Run:
             )
         self.dropout = Dropout(seeds, recipe.for_replicas("dropout", replicas), device)
         self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
+        self.batch = recipe.batch
+        check_batches([split.train.size for split in splits], recipe.batch)
         self.is_penalised = recipe.selection.adds_penalty
         self.tracker = recipe.selection.tracker(replicas, device)
         self.weights = KeptWeights(model)
@@ -99,18 +102,29 @@ class _Run:
         self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
 
     def epoch(self, epoch: int) -> None:
-        self.training_loss[epoch] = self.step()
+        self.training_loss[epoch] = self.step() if self.batch is None else self.steps(self.batch)
         accuracy, loss = self.look()
         self.watched_accuracy[epoch], self.watched_loss[epoch] = accuracy, loss
         chosen = self.tracker.update(epoch, accuracy, loss)
         self.selected.masked_fill_(chosen, epoch + 1)
         self.weights.keep(chosen)
 
-    def step(self) -> Tensor:
-        """One update of all parameters; the loss before it, [R]."""
+    def steps(self, size: int) -> Tensor:
+        """One update a batch; the mean of the losses before each, [R]."""
+        targets, draw = self.training, self.dropout.at(ORDER_PLACE)
+        weights = batch_weights(targets.counts, targets.labels.shape[1], size, draw)
+        found = [self.step(each.to(targets.weights.dtype)) for each in weights]
+        return torch.stack(found).mean(0)
+
+    def step(self, weights: Tensor | None = None) -> Tensor:
+        """One update of all parameters; the loss before it, [R].
+
+        `weights` [R, k] say how much each training node counts; by default all count the same.
+        """
         self.dropout.epoch += 1
         outputs = self.model(self.training.view, self.dropout)
-        losses = self.training.losses(self.training.pick(outputs), self.model.backend)
+        picked = self.training.pick(outputs)
+        losses = self.training.losses(picked, self.model.backend, weights)
         torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing
         self.optimiser.step(self.dropout.epoch)
         return losses.detach()

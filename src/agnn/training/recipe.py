@@ -15,7 +15,9 @@ PerReplica = float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Full-batch Adam with coupled L2, and the rule that chooses the epoch.
+    """Adam with coupled L2, and the rule that chooses the epoch.
+
+    A step looks at all training nodes, or at `batch` of them, so that an epoch has several steps.
 
     `learning_rate`, the decays and `dropout` are one number for all replicas or one each.
     `decayed` are patterns over parameter names: `weight_decay` is theirs. The other parameters have
@@ -28,6 +30,7 @@ class Recipe:
     other_decay: PerReplica = 0.0
     dropout: PerReplica = 0.5
     decayed: tuple[str, ...] = ("*",)
+    batch: int | None = None
     selection: Selection = field(default_factory=HighestAccuracy)
 
     def __post_init__(self) -> None:
