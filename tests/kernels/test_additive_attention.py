@@ -9,7 +9,14 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph, ReceptiveField
-from agnn.kernels import Dropout, DropoutAt, additive_attention, additive_attention_weights
+from agnn.kernels import (
+    Dropout,
+    DropoutAt,
+    additive_attention,
+    additive_attention_weights,
+    dropout,
+    weighted_sum,
+)
 from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 
@@ -31,8 +38,11 @@ def drops(replicas: int, rate: float | None) -> DropoutAt | None:
 def layer(graph: Graph, tensors, rate: float | None, backend: str) -> tuple[Tensor, ...]:
     """Output and all gradients."""
     ids, drop = torch.arange(graph.nodes), drops(tensors[0].shape[0], rate)
+    values = drops(tensors[0].shape[0], rate and rate / 2)
     return gradients(
-        lambda *each: additive_attention(graph, *each, row_ids=ids, drop=drop, backend=backend),
+        lambda *each: additive_attention(
+            graph, *each, row_ids=ids, drop=drop, value_drop=values, backend=backend
+        ),
         tensors,
     )
 
@@ -94,7 +104,12 @@ def test_gradcheck(backend, name, rate):
     ids, graph = torch.arange(zoo_graph(name).nodes), zoo_graph(name)
     assert torch.autograd.gradcheck(
         lambda *each: additive_attention(
-            graph, *each, row_ids=ids, drop=drops(2, rate), backend=backend
+            graph,
+            *each,
+            row_ids=ids,
+            drop=drops(2, rate),
+            value_drop=drops(2, rate),
+            backend=backend,
         ),
         tensors,
     )
@@ -110,7 +125,8 @@ def test_attention_sums_to_one_over_each_neighbourhood_and_makes_the_output():
     out = additive_attention(
         graph, h, a, b, torch.zeros(2, 20, dtype=h.dtype), row_ids=torch.arange(200)
     )
-    assert_close(out.unflatten(2, (5, 4)), torch.einsum("rkij,rjdk->ridk", P, h.unflatten(2, (5, 4))), 1e-12)  # fmt: skip
+    expected = torch.einsum("rkij,rjdk->ridk", P, h.unflatten(2, (5, 4)))
+    assert_close(out.unflatten(2, (5, 4)), expected, 1e-12)
 
 
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
@@ -122,9 +138,7 @@ def test_dropout_drops_single_heads_of_edges_and_keeps_the_mean(backend):
     h, a, b, _ = tensors
     bias = torch.zeros(replicas, 6, dtype=h.dtype)
     out = additive_attention(graph, h, a, b, bias, row_ids=ids, drop=drop, backend=backend)
-    plain = additive_attention(
-        graph, h[:1], a[:1], b[:1], bias[:1], row_ids=ids, backend=backend
-    )
+    plain = additive_attention(graph, h[:1], a[:1], b[:1], bias[:1], row_ids=ids, backend=backend)
     deviation = out.std(0) / replicas**0.5
     assert ((out.mean(0) - plain[0]).abs() < 5 * deviation).all()
     heads = (out - plain).unflatten(2, (3, 2)).abs().sum((0, 1, 2))
@@ -144,12 +158,14 @@ def test_pruned_rows_give_the_whole_graphs_bits(backend, cora_graph):
     def part(h: Tensor, *rest: Tensor) -> Tensor:
         return additive_attention(
             field.graph, h[:, field.nodes], *rest, row_ids=field.nodes, rows=rows, drop=drop,
-            backend=backend,
+            value_drop=drops(2, 0.3), backend=backend,
         )  # fmt: skip
 
     def whole(h: Tensor, *rest: Tensor) -> Tensor:
         ids = torch.arange(cora_graph.nodes)
-        out = additive_attention(cora_graph, h, *rest, row_ids=ids, drop=drop, backend=backend)
+        out = additive_attention(
+            cora_graph, h, *rest, row_ids=ids, drop=drop, value_drop=drops(2, 0.3), backend=backend
+        )
         return out[:, field.targets]
 
     for one, other in zip(
@@ -173,6 +189,16 @@ def test_threads_and_other_replicas_change_no_bit(backend, cora_graph, monkeypat
     torch.set_num_threads(1)
     alone = layer(cora_graph, [each[:1] for each in tensors], 0.5, backend)
     assert_same_bits(alone[0][0], expected[0][0])
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_dropped_values_are_summed_and_whole_ones_give_the_scores(backend):
+    graph, (h, a, b, bias) = zoo_graph("random"), inputs("random", 2, 2, 8)
+    ids, drop = torch.arange(200), drops(2, 0.5)
+    P = additive_attention_weights(graph, h, a, b)
+    found = additive_attention(graph, h, a, b, bias, row_ids=ids, value_drop=drop, backend=backend)
+    expected = weighted_sum(graph, dropout(h, ids, drop), *P) + bias[:, None]
+    assert_close(found, expected, 1e-12)
 
 
 MISFITS = [

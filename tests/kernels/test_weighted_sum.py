@@ -38,7 +38,9 @@ def test_the_reference_is_a_dense_product_by_head_in_output_and_gradients(name):
         W = W + torch.diag_embed(loops.mT)
         return torch.einsum("rkij,rjdk->ridk", W, h.unflatten(2, (3, 2))).flatten(2)
 
-    for one, other in zip(product(name, tensors, "reference"), gradients(dense, tensors), strict=True):
+    for one, other in zip(
+        product(name, tensors, "reference"), gradients(dense, tensors), strict=True
+    ):
         assert_close(one, other, 1e-12)
 
 
@@ -77,8 +79,8 @@ def test_pruned_rows_give_the_whole_graphs_bits(backend):
     count = int(field.graph.offsets[rows])
 
     def part(h: Tensor, edges: Tensor, loops: Tensor) -> Tensor:
-        near = edges[:, field.edge_ids[:count]]
-        return weighted_sum(field.graph, h[:, field.nodes[:read]], near, loops[:, field.targets], backend=backend)  # fmt: skip
+        near, own = edges[:, field.edge_ids[:count]], loops[:, field.targets]
+        return weighted_sum(field.graph, h[:, field.nodes[:read]], near, own, backend=backend)
 
     def whole(h: Tensor, edges: Tensor, loops: Tensor) -> Tensor:
         return weighted_sum(graph, h, edges, loops, backend=backend)[:, field.targets]

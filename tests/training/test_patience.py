@@ -14,7 +14,7 @@ CPU = torch.device("cpu")
 RULES = (LowestLoss, BothBest, BestThenLowest)
 
 
-def lowest_loss(accuracy: list[float], loss: list[float], patience: int) -> tuple[int, int]:
+def lowest_loss(_accuracy: list[float], loss: list[float], patience: int) -> tuple[int, int]:
     """GCNII's loop: the kept epoch and the last one run."""
     best, bad, kept = float("inf"), 0, -1
     for epoch, value in enumerate(loss):

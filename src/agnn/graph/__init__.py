@@ -6,4 +6,12 @@ from agnn.graph.propagation import Propagation, diffusion, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 from agnn.graph.view import View
 
-__all__ = ["FeatureMatrix", "Graph", "Propagation", "ReceptiveField", "View", "diffusion", "symmetric"]
+__all__ = [
+    "FeatureMatrix",
+    "Graph",
+    "Propagation",
+    "ReceptiveField",
+    "View",
+    "diffusion",
+    "symmetric",
+]

@@ -31,11 +31,11 @@ class Propagation:
 
     def matrix(self) -> csr_array[Any, Any]:
         """P as a SciPy matrix [n, n], for work that is done once before training."""
-        from scipy.sparse import csr_array, dia_array
+        from scipy.sparse import csr_array, diags_array
 
         graph, n = self.graph, self.graph.nodes
         edges = (self.edge_weights.numpy(), graph.columns.numpy(), graph.offsets.numpy())
-        loops = dia_array((self.loop_weights.numpy()[None], [0]), shape=(n, n))
+        loops = diags_array(self.loop_weights.numpy(), format="csr")
         return csr_array(csr_array(edges, shape=(n, n)) + loops)
 
     def restrict(self, field: ReceptiveField) -> Propagation:

@@ -12,6 +12,7 @@ from agnn.kernels.additive_attention.op import (
 from agnn.kernels.backends import BACKENDS, choose, obstacle
 from agnn.kernels.branches import Anchor, Blend
 from agnn.kernels.chain import ELU, HeadMean, Link, ReLU, run_chain
+from agnn.kernels.columns import heads_of
 from agnn.kernels.cosine_attention.op import (
     Attention,
     CosineAttentionLink,
@@ -56,6 +57,7 @@ __all__ = [
     "cross_entropy",
     "dense_linear",
     "dropout",
+    "heads_of",
     "obstacle",
     "propagate",
     "random_words",

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
+from agnn.kernels.columns import heads_of
 
 
 class Link(ABC):
@@ -98,7 +99,7 @@ class HeadMean(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The mean; a single head as it is."""
-        return x if self.heads == 1 else x.unflatten(-1, (-1, self.heads)).mean(-1)
+        return x if self.heads == 1 else heads_of(x, self.heads).mean(-1)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """An equal share for every head."""

@@ -30,9 +30,9 @@ class DCNN(NetworkMethod):
     title: ClassVar[str] = "DCNN"
     cites: ClassVar[str] = "Atwood and Towsley 2016"
     note: ClassVar[str] = (
-        "Its program has a hinge loss on probabilities and AdaGrad; here cross-entropy and Adam, the "
-        "batches of ten as there, the epoch by validation accuracy. The table's cells are the MoNet "
-        "authors' run on the fixed split."
+        "Its program has a hinge loss on probabilities and AdaGrad; here cross-entropy and Adam, "
+        "the batches of ten as there, the epoch by validation accuracy. The table's cells are the "
+        "MoNet authors' run on the fixed split."
     )
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         ("cross-validation", "*"): {"watched": "test"},

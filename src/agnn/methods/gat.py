@@ -26,10 +26,9 @@ class GAT(NetworkMethod):
     title: ClassVar[str] = "GAT"
     cites: ClassVar[str] = "Velickovic, Cucurull, Casanova, Romero, Lio and Bengio 2018"
     note: ClassVar[str] = (
-        "Its program also drops the transformed states before they are averaged, draws an input "
-        "dropout for every head, and stops after 100,000 epochs at the latest; here one input "
-        "dropout serves all heads, the transformed states are not dropped, and 1,000 epochs are "
-        "the most."
+        "As in its program, the transformed states are dropped too before they are summed. There "
+        "every head draws an input dropout of its own and 100,000 epochs are the most; here one "
+        "serves all heads, and 2,000 epochs."
     )
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         **{
@@ -47,7 +46,7 @@ class GAT(NetworkMethod):
     learning_rate: float = 0.005
     weight_decay: float = 5e-4
     dropout: float = 0.6
-    epochs: int = 1000
+    epochs: int = 2000
     patience: int = 100
     watched: Part = "validation"
 

@@ -23,10 +23,10 @@ class GraphCNN(NetworkMethod):
     title: ClassVar[str] = "Graph-CNN"
     cites: ClassVar[str] = "Such, Sah, Dominguez, Pillai, Zhang, Michael, Cahill and Ptucha 2017"
     note: ClassVar[str] = (
-        "The network behind the fixed-split figure is not in its authors' program, and the deep one "
-        "that is there stays near 70 %: here one hidden layer, without batch normalisation, one "
-        "undirected slice, trained on the whole graph, the epoch by validation accuracy. In k-fold "
-        "runs it is the best epoch on the fold, as theirs."
+        "The network behind the fixed-split figure is not in its authors' program, and the deep "
+        "one that is there stays near 70 %: here one hidden layer, without batch normalisation, one "
+        "undirected slice, trained on the whole graph, the epoch by validation accuracy. In "
+        "k-fold runs it is the best epoch on the fold, as theirs."
     )
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         ("cross-validation", "*"): {"window": 1, "watched": "test"},

@@ -15,8 +15,8 @@ from agnn.kernels import (
     PropagateLink,
     ReLU,
     WeightedSumLink,
-    dropout as dropped,
-)  # fmt: skip
+    dropout,
+)
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Linear, SparseLinear
 from agnn.nn.node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
@@ -48,33 +48,33 @@ class APPNP(ChainModel):
         self.first = SparseLinear(features, hidden, sources, has_bias=False)
         self.last = Linear(hidden, classes, sources, has_bias=False)
 
-    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+    def links(self, view: View, stream: Dropout | None) -> list[Link]:
         """Two layers, then steps that come back to their output."""
         prediction = Anchor()
         chain: list[Link] = [
-            self.first.link(view.features, at(dropout, INPUT), self.backend),
+            self.first.link(view.features, at(stream, INPUT), self.backend),
             ReLU(),
-            self.last.link(view.field.nodes, at(dropout, OUTPUT), self.backend),
+            self.last.link(view.field.nodes, at(stream, OUTPUT), self.backend),
             prediction,
         ]
         for step, rows in enumerate(rows_by_layer(view)):
             chain += [
-                self._propagated(view, rows, dropout, INSIDE + 2 * step),
+                self._propagated(view, rows, stream, INSIDE + 2 * step),
                 Blend(prediction, 1.0 - self.alpha),
             ]
         return chain
 
-    def _propagated(self, view: View, rows: int, dropout: Dropout | None, place: int) -> Link:
+    def _propagated(self, view: View, rows: int, stream: Dropout | None, place: int) -> Link:
         """P at the first `rows` rows; in training with some entries dropped."""
         weights = view.symmetric_propagation
-        if dropout is None:
+        if stream is None:
             return PropagateLink(weights, rows, self.backend)
         graph, field = weights.graph, view.field
         count = int(graph.offsets[rows])
 
         def drawn(values: Tensor, labels: Tensor, place: int) -> Tensor:
             columns = values[None, :, None].expand(self.replicas, -1, 1)
-            return dropped(columns, labels, dropout.at(place), backend=self.backend)
+            return dropout(columns, labels, stream.at(place), backend=self.backend)
 
         # An edge is known by where it stands in the whole graph, a node by its label there.
         edges = drawn(weights.edge_weights[:count], field.edge_ids[:count], place)

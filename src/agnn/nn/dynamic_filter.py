@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from agnn.graph import View
-from agnn.kernels import Dropout, dense_linear, sparse_linear, weighted_sum
+from agnn.kernels import Dropout, dense_linear, heads_of, sparse_linear, weighted_sum
 from agnn.nn.initialisation import generators, normal
 from agnn.nn.layers import Linear, SparseLinear
 from agnn.nn.neighbourhoods import Neighbourhoods, sizes
@@ -38,7 +38,7 @@ class Assignment(nn.Module):
 class DynamicFilter(NodeModel):
     """Two layers of dynamic filters (Verma, Boyer and Verbeek; later FeaStNet).
 
-        out_i = b + sum over m, and over j in N(i) and i, of q_m(i, j) / (|N(i)| + 1) W_m x_j
+    out_i = b + sum over m, and over j in N(i) and i, of q_m(i, j) / (|N(i)| + 1) W_m x_j
     """
 
     def __init__(
@@ -82,4 +82,4 @@ class DynamicFilter(NodeModel):
     ) -> Tensor:
         edges, loops = choice(view, Neighbourhoods.of(view, rows), scores)
         out = weighted_sum(view.field.graph, h, edges, loops, backend=self.backend)
-        return out.unflatten(-1, (-1, self.filters)).sum(-1) + bias[:, None]
+        return heads_of(out, self.filters).sum(-1) + bias[:, None]

@@ -38,12 +38,17 @@ class AdditiveAttention(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(sources), width * heads))
 
     def link(
-        self, view: View, rows: int, drop: DropoutAt | None, backend: str
+        self,
+        view: View,
+        rows: int,
+        drop: DropoutAt | None,
+        value_drop: DropoutAt | None,
+        backend: str,
     ) -> AdditiveAttentionLink:
         """The layer as a part of a model's chain."""
-        field = view.field
-        vectors = (self.receiving, self.sending, self.bias)
-        return AdditiveAttentionLink(field.graph, *vectors, rows, field.nodes, drop, backend)
+        graph, vectors = view.field.graph, (self.receiving, self.sending, self.bias)
+        draws = (view.field.nodes, drop, value_drop)
+        return AdditiveAttentionLink(graph, *vectors, rows, *draws, backend)
 
     def attention(self, view: View, h: Tensor, rows: int) -> Attention:
         """The weights that the layer averages by, without dropout."""
@@ -58,7 +63,8 @@ class GAT(ChainModel):
         H      = ELU(attention of K heads over dropout(X) W0)
         logits = mean over the K' output heads of attention over dropout(H) W1
 
-    Dropout acts on X, on H and on the attention of both layers, at one rate.
+    Dropout acts on X, on H, and in both layers on the attention and on the states it sums, all at
+    one rate, as in the authors' program.
     """
 
     def __init__(
@@ -83,13 +89,13 @@ class GAT(ChainModel):
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """Linear, attention, ELU; linear, attention, mean."""
         targets, middle, _ = view.field.sizes
-        first, second = at(dropout, INSIDE), at(dropout, INSIDE + 1)
+        first, second, third, fourth = (at(dropout, INSIDE + k) for k in range(4))
         return [
             self.first.link(view.features, at(dropout, INPUT), self.backend),
-            self.first_attention.link(view, middle, first, self.backend),
+            self.first_attention.link(view, middle, first, third, self.backend),
             ELU(),
             self.last.link(view.field.nodes[:middle], at(dropout, OUTPUT), self.backend),
-            self.last_attention.link(view, targets, second, self.backend),
+            self.last_attention.link(view, targets, second, fourth, self.backend),
             HeadMean(self.output_heads),
         ]
 

@@ -17,10 +17,10 @@ from agnn.nn.node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_la
 class GCNII(ChainModel):
     """Graph convolution with initial residual and identity mapping (Chen et al. 2020).
 
-        H(0)   = ReLU(dropout(X) W + b)
-        Z(t)   = (1 - alpha) P dropout(H(t-1)) + alpha H(0)
-        H(t)   = ReLU((1 - beta_t) Z(t) + beta_t Z(t) W_t),  beta_t = log(lambda / t + 1)
-        logits = dropout(H(l)) W' + b'
+    H(0)   = ReLU(dropout(X) W + b)
+    Z(t)   = (1 - alpha) P dropout(H(t-1)) + alpha H(0)
+    H(t)   = ReLU((1 - beta_t) Z(t) + beta_t Z(t) W_t),  beta_t = log(lambda / t + 1)
+    logits = dropout(H(l)) W' + b'
     """
 
     def __init__(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from agnn.graph import Propagation, View
-from agnn.kernels import Dropout, propagate
+from agnn.kernels import Dropout, heads_of, propagate
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Linear, SparseLinear
 from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at
@@ -45,15 +45,14 @@ class GraphCNN(NodeModel):
         targets, middle, _ = view.field.sizes
         graph = view.field.graph
         like = view.features.values
-        adjacency = Propagation(
-            graph, like.new_ones(graph.edges), like.new_zeros(graph.nodes)
-        )
+        adjacency = Propagation(graph, like.new_ones(graph.edges), like.new_zeros(graph.nodes))
         h = self.first(view.features, at(dropout, INPUT), self.backend)
         h = torch.relu(self._filtered(adjacency, h, middle, self.first_bias))
         h = self.last(h, view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
         return self._filtered(adjacency, h, targets, self.last_bias)
 
     def _filtered(self, adjacency: Propagation, h: Tensor, rows: int, bias: Tensor) -> Tensor:
-        own, sent = h.unflatten(-1, (-1, 2)).unbind(-1)
+        own, sent = heads_of(h, 2).unbind(-1)
         received = propagate(adjacency, sent.contiguous(), rows=rows, backend=self.backend)
-        return own[:, :rows] + received + bias[:, None]
+        out: Tensor = own[:, :rows] + received + bias[:, None]
+        return out

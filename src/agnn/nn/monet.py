@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from agnn.graph import View
-from agnn.kernels import Dropout, weighted_sum
+from agnn.kernels import Dropout, heads_of, weighted_sum
 from agnn.nn.initialisation import generators, glorot_uniform
 from agnn.nn.layers import Linear, SparseLinear
 from agnn.nn.neighbourhoods import Neighbourhoods, sizes
@@ -45,8 +45,8 @@ class GaussianMixture(nn.Module):
 class MoNet(NodeModel):
     """Mixture model network of two layers (Monti et al. 2017), both with the same kernels.
 
-        H      = ReLU(sum over k of w_k dropout(X) G_k)
-        logits = sum over k of w_k dropout(H) G'_k
+    H      = ReLU(sum over k of w_k dropout(X) G_k)
+    logits = sum over k of w_k dropout(H) G'_k
     """
 
     def __init__(
@@ -74,14 +74,10 @@ class MoNet(NodeModel):
         edges, loops = near.parts(self.mixture(view, near))
         h = self.first(view.features, at(dropout, INPUT), self.backend)
         h = self._added(weighted_sum(graph, h, edges, loops, backend=self.backend))
-        h = self.last(
-            torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT), self.backend
-        )
+        h = self.last(torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
         count = int(graph.offsets[targets])
-        found = weighted_sum(
-            graph, h, edges[:, :count], loops[:, :targets], backend=self.backend
-        )
+        found = weighted_sum(graph, h, edges[:, :count], loops[:, :targets], backend=self.backend)
         return self._added(found)
 
     def _added(self, states: Tensor) -> Tensor:
-        return states.unflatten(-1, (-1, self.kernels)).sum(-1)
+        return heads_of(states, self.kernels).sum(-1)

@@ -24,7 +24,6 @@ from agnn.kernels.simd import (
     load,
     multiply,
     multiply_add,
-    prefetch,
     scale,
     splat,
     store,
@@ -146,9 +145,7 @@ def forward_rows(
 
 
 @compiled
-def means(
-    g: Any, out: Any, bias: Any, rows: Any, n: Any, d: Any, heads: Any, facts: Any
-) -> None:
+def means(g: Any, out: Any, bias: Any, rows: Any, n: Any, d: Any, heads: Any, facts: Any) -> None:
     """g_i . (o_i - b) by head into `facts`; rows that were not computed attend to nothing."""
     zero = splat(g.dtype.type(0))
     for i in range(U(rows)):
@@ -174,10 +171,10 @@ def _pulled(weight: Any, factors: Any, dot: Any, facts: Any, i: Any, x: Any, slo
 @inlined
 def backward_rows(
     offsets: Any, columns: Any, h: Any, g: Any, rows: Any, d: Any, heads: Any, slope: Any,
-    receiving: Any, sending: Any, facts: Any, is_dropped: Any, words: Any, row_ids: Any,
-    threshold: Any, factor: Any, buffers: Any, dh: Any, pulls: Any, first: Any, last: Any,
+    facts: Any, is_dropped: Any, words: Any, row_ids: Any, threshold: Any, factor: Any,
+    buffers: Any, dh: Any, pulls: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
-    """The gradient at rows first..last of h, and that at their two scores into `pulls`."""
+    """The gradient at rows first..last of the values h, and at their two scores into `pulls`."""
     zero, one = h.dtype.type(0), h.dtype.type(1)
     # What row i pays to its neighbours, what they pay to it, and the dropout of both.
     here, there, kept_here, kept_there = buffers[0], buffers[1], buffers[2], buffers[3]
@@ -233,25 +230,20 @@ def backward_rows(
                     weight = multiply(load(here, t), inverse)
                     dot = _dot(g, i * d, h, j * d, d, heads)
                     x = add(receives, load(facts, line + _SENDING))
-                    pull = add(
-                        pull, _pulled(weight, load(kept_here, t), dot, facts, i, x, slope)
-                    )
+                    pull = add(pull, _pulled(weight, load(kept_here, t), dot, facts, i, x, slope))
                 if j < rows:
                     weight = multiply(load(there, t), load(facts, line + _INVERSE))
                     dot = _dot(g, j * d, h, i * d, d, heads)
                     x = add(load(facts, line + _RECEIVING), sends)
-                    push = add(
-                        push, _pulled(weight, load(kept_there, t), dot, facts, j, x, slope)
-                    )
+                    push = add(push, _pulled(weight, load(kept_there, t), dot, facts, j, x, slope))
                     store(there, t, multiply(weight, load(kept_there, t)))
                 t += _LANES
             store(pulls, i * U(2) * _LANES, pull)
             store(pulls, i * U(2) * _LANES + _LANES, push)
             for k in range(U(0), d, _LANES):
-                state = multiply(pull, load(receiving, k))
-                state = multiply_add(push, load(sending, k), state)
+                state = splat(zero)
                 if i < rows:
-                    state = multiply_add(own, load(g, i * d + k), state)
+                    state = multiply(own, load(g, i * d + k))
                 u = start + _LANES
                 for q in range(offsets[i], offsets[i + _ONE]):
                     if U(columns[q]) < rows:
@@ -262,9 +254,17 @@ def backward_rows(
 
 
 @compiled
-def sums_in_order(
-    order: Any, h: Any, g: Any, rows: Any, d: Any, pulls: Any, out: Any
-) -> None:
+def add_scores(pulls: Any, n: Any, d: Any, receiving: Any, sending: Any, dh: Any) -> None:
+    """Add what the two scores of each row pass on to its state."""
+    for i in range(U(n)):
+        pull, push = load(pulls, i * U(2) * _LANES), load(pulls, i * U(2) * _LANES + _LANES)
+        for k in range(U(0), d, _LANES):
+            state = multiply_add(pull, load(receiving, k), load(dh, i * d + k))
+            store(dh, i * d + k, multiply_add(push, load(sending, k), state))
+
+
+@compiled
+def sums_in_order(order: Any, h: Any, g: Any, rows: Any, d: Any, pulls: Any, out: Any) -> None:
     """The gradients at the two vectors and at the bias, over all rows in the given order."""
     for k in range(U(0), U(d), _LANES):
         received = sent = given = splat(h.dtype.type(0))

@@ -26,22 +26,23 @@ class AdditiveAttentionLink(Link):
         rows: int | None,
         row_ids: Tensor,
         drop: DropoutAt | None,
+        value_drop: DropoutAt | None,
         backend: str,
     ) -> None:
         self.graph, self.rows, self.name = graph, rows, backend
-        self.row_ids, self.drop = row_ids, drop
-        self.parameters = (receiving, sending, bias)
+        self.draws = (row_ids, drop, value_drop)
+        self.parameters = self.vectors = (receiving, sending, bias)
         # In another epoch the backward pass would draw other numbers.
-        self.watched = () if drop is None else (drop.epoch,)
+        self.watched = tuple(each.epoch for each in (drop, value_drop) if each is not None)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d K]."""
         rows = check_rows(self.graph, x, self.rows)
-        _check(x, *self.parameters, self.row_ids)
+        _check(x, *self.vectors, self.draws[0])
         self.h = x
         self.backend = implementation("additive_attention", self.name, x.device.type)
         self.out, self.kept = self.backend.forward(
-            self.graph, x, *self.parameters, rows, self.row_ids, self.drop
+            self.graph, x, *self.parameters, rows, *self.draws
         )
         out: Tensor = self.out
         return out
@@ -49,9 +50,8 @@ class AdditiveAttentionLink(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states, at the two vectors and at the bias."""
         dh, *others = self.backend.backward(
-            self.graph, self.h, *self.parameters, self.out, self.kept, self.row_ids, self.drop,
-            gradient,
-        )  # fmt: skip
+            self.graph, self.h, *self.parameters, self.out, self.kept, *self.draws, gradient
+        )
         return dh, tuple(others)
 
 
@@ -65,11 +65,12 @@ def additive_attention(
     row_ids: Tensor,
     rows: int | None = None,
     drop: DropoutAt | None = None,
+    value_drop: DropoutAt | None = None,
     backend: str = "auto",
 ) -> Tensor:
     """The states after one layer of a graph attention network, its K heads side by side.
 
-        out_i = b + sum over j in N(i) and i itself of dropout(P)_ij h_j,
+        out_i = b + sum over j in N(i) and i itself of dropout(P)_ij dropout(h)_j,
         P_i.  = softmax over the same j of leaky_relu(receiving . h_i + sending . h_j)
 
     for every head on its own. Column f K + k of `h` and of the output is feature f of head k.
@@ -84,13 +85,14 @@ def additive_attention(
         row_ids: the rows' labels in the whole graph [n], by which dropout draws its numbers.
         rows: compute the first `rows` rows only; all n by default.
         drop: the dropout of P, or None for none.
+        value_drop: the dropout of the states that are summed, not of those that give the scores.
         backend: "auto", "reference", "numba" or "triton".
 
     Returns:
         The new states [R, rows, d K], differentiable, once, in `h`, the two vectors and the bias.
     """
-    link = AdditiveAttentionLink(graph, receiving, sending, bias, rows, row_ids, drop, backend)
-    return run_chain([link], h)
+    vectors, draws = (receiving, sending, bias), (row_ids, drop, value_drop)
+    return run_chain([AdditiveAttentionLink(graph, *vectors, rows, *draws, backend)], h)
 
 
 def additive_attention_weights(

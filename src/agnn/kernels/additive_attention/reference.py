@@ -9,6 +9,8 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from torch import Tensor
 
 from agnn.graph import Graph
+from agnn.kernels.columns import heads_of
+from agnn.kernels.dropout import reference as dropout
 from agnn.kernels.dropout.reference import factors
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def attention(
     The m' edges are those of the first `rows` rows, in their stored order.
     """
     heads = receiving.shape[2]
-    states = h.unflatten(-1, (-1, heads))  # [R, n, d, K]
+    states = heads_of(h, heads)  # [R, n, d, K]
     a = (states[:, :rows] * receiving[:, None]).sum(2)  # [R, rows, K]
     b = (states * sending[:, None]).sum(2)  # [R, n, K]
     edges = int(graph.offsets[rows])
@@ -56,34 +58,40 @@ def dropped(
 
 def states(
     graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, rows: int,
-    row_ids: Tensor, drop: DropoutAt | None,
+    row_ids: Tensor, drop: DropoutAt | None, value_drop: DropoutAt | None,
 ) -> Tensor:  # fmt: skip
-    """b + dropout(P) h, head by head, at the first `rows` nodes; [R, rows, d K]."""
+    """B + dropout(P) dropout(h), head by head, at the first `rows` nodes; [R, rows, d K]."""
     edge, own = attention(graph, h, receiving, sending, rows)
     if drop is not None:
         edge, own = dropped(graph, edge, own, row_ids, drop)
     edges, heads = edge.shape[1], own.shape[2]
     i, j = graph.receivers[:edges], graph.senders[:edges]
-    values = h.unflatten(-1, (-1, heads))
+    if value_drop is not None:
+        h = dropout.forward(h, row_ids[: h.shape[1]], value_drop)
+    values = heads_of(h, heads)
     kept = own[:, :, None] * values[:, :rows]
     return kept.index_add(1, i, edge[:, :, None] * values[:, j]).flatten(2) + bias[:, None]
 
 
 def forward(
     graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, rows: int,
-    row_ids: Tensor, drop: DropoutAt | None,
+    row_ids: Tensor, drop: DropoutAt | None, value_drop: DropoutAt | None,
 ) -> tuple[Tensor, None]:  # fmt: skip
     """The new states; nothing is kept for the backward pass, which differentiates the formula."""
-    return states(graph, h, receiving, sending, bias, rows, row_ids, drop), None
+    return states(graph, h, receiving, sending, bias, rows, row_ids, drop, value_drop), None
 
 
 def backward(
     graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, out: Tensor,
-    kept: None, row_ids: Tensor, drop: DropoutAt | None, gradient: Tensor,
+    kept: None, row_ids: Tensor, drop: DropoutAt | None, value_drop: DropoutAt | None,
+    gradient: Tensor,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients at `h`, `receiving`, `sending` and `bias`, by torch's own differentiation."""
     del kept
     with torch.enable_grad():
-        leaves = tuple(each.detach().requires_grad_() for each in (h, receiving, sending, bias))
-        again = states(graph, *leaves, out.shape[1], row_ids, drop)
+        h, receiving, sending, bias = leaves = [
+            each.detach().requires_grad_() for each in (h, receiving, sending, bias)
+        ]
+        rows = out.shape[1]
+        again = states(graph, h, receiving, sending, bias, rows, row_ids, drop, value_drop)
         return torch.autograd.grad(again, leaves, gradient)

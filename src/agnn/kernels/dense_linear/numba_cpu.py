@@ -43,7 +43,7 @@ def _multipliers(
 
 @inlined
 def _products(x: Any, d: Any, w: Any, k: Any, start: Any, rows: Any, count: Any, out: Any) -> None:
-    """start + x W for up to four rows: x [4 d], W [d k]; row b goes to row `rows[b]` of `out`."""
+    """Start + x W for up to four rows: x [4 d], W [d k]; row b goes to row `rows[b]` of `out`."""
     one, two, three = U(d), U(2) * U(d), U(3) * U(d)
     for c in range(U(0), U(k), _LANES):
         if count == GROUP:

@@ -59,6 +59,8 @@ def _check(x: FeatureMatrix, scale: Tensor, weight: Tensor, bias: Tensor) -> Non
         raise InputError(f"`weight` is {weight.dtype}, the features are {x.values.dtype}.")
     replicas, _, outputs = weight.shape
     if scale.shape != (replicas, x.width) or scale.dtype != weight.dtype:
-        raise InputError(f"`scale` must have shape [{replicas}, {x.width}]; got {list(scale.shape)}.")
+        raise InputError(
+            f"`scale` must have shape [{replicas}, {x.width}]; got {list(scale.shape)}."
+        )
     if bias.shape != (replicas, outputs):
         raise InputError(f"`bias` must have shape [{replicas}, {outputs}]; got {list(bias.shape)}.")

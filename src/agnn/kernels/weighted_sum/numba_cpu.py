@@ -145,7 +145,9 @@ def state_gradient(graph: Graph, edges: Tensor, loops: Tensor, gradient: Tensor,
     return torch.nn.functional.pad(found, (0, 0, 0, n - used.nodes))
 
 
-def weight_gradients(graph: Graph, h: Tensor, gradient: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+def weight_gradients(
+    graph: Graph, h: Tensor, gradient: Tensor, heads: int
+) -> tuple[Tensor, Tensor]:
     """The gradients at the weights: by edge [R, m', K], and of the nodes themselves."""
     (lines, d), (g, _) = as_lines(h), as_lines(gradient)
     replicas, rows, edges = h.shape[0], gradient.shape[1], int(graph.offsets[gradient.shape[1]])

@@ -66,7 +66,10 @@ def weighted_sum(
 def _check(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, rows: int) -> None:
     replicas, heads = h.shape[0], loops.shape[-1]
     check_heads(h, heads)
-    wanted = {"edges": [replicas, int(graph.offsets[rows]), heads], "loops": [replicas, rows, heads]}
+    wanted = {
+        "edges": [replicas, int(graph.offsets[rows]), heads],
+        "loops": [replicas, rows, heads],
+    }
     for name, value in (("edges", edges), ("loops", loops)):
         if list(value.shape) != wanted[name] or value.dtype != h.dtype:
             raise InputError(

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from agnn.graph import Graph
+from agnn.kernels.columns import heads_of
 
 
 def _ends(graph: Graph, edges: int) -> tuple[Tensor, Tensor]:
@@ -15,7 +16,7 @@ def _ends(graph: Graph, edges: int) -> tuple[Tensor, Tensor]:
 def forward(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor) -> Tensor:
     """The sums at the first rows; [R, rows, d K]."""
     i, j = _ends(graph, edges.shape[1])
-    states = h.unflatten(-1, (-1, loops.shape[2]))  # [R, n, d, K]
+    states = heads_of(h, loops.shape[2])  # [R, n, d, K]
     own = loops[:, :, None] * states[:, : loops.shape[1]]
     return own.index_add(1, i, edges[:, :, None] * states[:, j]).flatten(2)
 
@@ -23,15 +24,17 @@ def forward(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor) -> Tensor:
 def state_gradient(graph: Graph, edges: Tensor, loops: Tensor, gradient: Tensor, n: int) -> Tensor:
     """The gradient at the states for one at the sums; [R, n, d K]."""
     i, j = _ends(graph, edges.shape[1])
-    slopes = gradient.unflatten(-1, (-1, loops.shape[2]))  # [R, rows, d, K]
+    slopes = heads_of(gradient, loops.shape[2])  # [R, rows, d, K]
     dh = slopes.new_zeros(slopes.shape[0], n, *slopes.shape[2:])
     dh[:, : slopes.shape[1]] = loops[:, :, None] * slopes
     return torch.index_add(dh, 1, j, edges[:, :, None] * slopes[:, i]).flatten(2)
 
 
-def weight_gradients(graph: Graph, h: Tensor, gradient: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+def weight_gradients(
+    graph: Graph, h: Tensor, gradient: Tensor, heads: int
+) -> tuple[Tensor, Tensor]:
     """The gradients at the weights: by edge [R, m', K], and of the nodes themselves."""
     rows = gradient.shape[1]
     i, j = _ends(graph, int(graph.offsets[rows]))
-    states, slopes = (each.unflatten(-1, (-1, heads)) for each in (h, gradient))
+    states, slopes = (heads_of(each, heads) for each in (h, gradient))
     return (slopes[:, i] * states[:, j]).sum(2), (slopes * states[:, :rows]).sum(2)
