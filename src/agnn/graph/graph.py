@@ -131,6 +131,16 @@ class Graph:
         """The largest degree."""
         return int(self.degrees.max()) if self.edges else 0
 
+    def edges_of(self, rows: int) -> int:
+        """How many edges the first `rows` rows hold; asked of the device once."""
+        if rows not in self._edge_counts:
+            self._edge_counts[rows] = int(self.offsets[rows])
+        return self._edge_counts[rows]
+
+    @cached_property
+    def _edge_counts(self) -> dict[int, int]:
+        return {}
+
     def reach(self, rows: int) -> int:
         """How many leading rows hold the first `rows` rows and all their neighbours."""
         if rows not in self._reaches:

@@ -24,7 +24,7 @@ class GAT(NetworkMethod):
 
     name: ClassVar[str] = "gat"
     title: ClassVar[str] = "GAT"
-    cites: ClassVar[str] = "Velickovic, Cucurull, Casanova, Romero, Lio and Bengio 2018"
+    cites: ClassVar[str] = "Velickovic, Cucurull, Casanova et al. 2018"
     note: ClassVar[str] = (
         "As in its program, the transformed states are dropped too before they are summed. There "
         "every head draws an input dropout of its own and 100,000 epochs are the most; here one "

@@ -43,7 +43,7 @@ class GCNII(NetworkMethod):
         ("cross-validation", "*"): {"watched": "test"},
     }
 
-    layers: int = 16
+    layers: int = 8
     hidden: int = 64
     alpha: float = 0.1
     strength: float = 0.5  # lambda: how fast a layer's own map fades with depth

@@ -21,11 +21,11 @@ class GraphCNN(NetworkMethod):
 
     name: ClassVar[str] = "graph_cnn"
     title: ClassVar[str] = "Graph-CNN"
-    cites: ClassVar[str] = "Such, Sah, Dominguez, Pillai, Zhang, Michael, Cahill and Ptucha 2017"
+    cites: ClassVar[str] = "Such, Sah, Dominguez et al. 2017"
     note: ClassVar[str] = (
         "The network behind the fixed-split figure is not in its authors' program, and the deep "
-        "one that is there stays near 70 %: here one hidden layer, without batch normalisation, one "
-        "undirected slice, trained on the whole graph, the epoch by validation accuracy. In "
+        "one that is there stays near 70 %: here one hidden layer, no batch normalisation, one "
+        "undirected slice, training on the whole graph, the epoch by validation accuracy. In "
         "k-fold runs it is the best epoch on the fold, as theirs."
     )
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {

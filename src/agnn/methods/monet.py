@@ -21,7 +21,7 @@ class MoNet(NetworkMethod):
 
     name: ClassVar[str] = "monet"
     title: ClassVar[str] = "MoNet"
-    cites: ClassVar[str] = "Monti, Boscaini, Masci, Rodola, Svoboda and Bronstein 2017"
+    cites: ClassVar[str] = "Monti, Boscaini, Masci et al. 2017"
     note: ClassVar[str] = (
         "The paper leaves open that each kernel's weights sum to 1 over a neighbourhood and that "
         "both layers share their kernels: both as in Shchur et al.'s program, written against the "

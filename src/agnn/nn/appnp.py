@@ -70,7 +70,7 @@ class APPNP(ChainModel):
         if stream is None:
             return PropagateLink(weights, rows, self.backend)
         graph, field = weights.graph, view.field
-        count = int(graph.offsets[rows])
+        count = graph.edges_of(rows)
 
         def drawn(values: Tensor, labels: Tensor, place: int) -> Tensor:
             columns = values[None, :, None].expand(self.replicas, -1, 1)

@@ -75,7 +75,7 @@ class MoNet(NodeModel):
         h = self.first(view.features, at(dropout, INPUT), self.backend)
         h = self._added(weighted_sum(graph, h, edges, loops, backend=self.backend))
         h = self.last(torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
-        count = int(graph.offsets[targets])
+        count = graph.edges_of(targets)
         found = weighted_sum(graph, h, edges[:, :count], loops[:, :targets], backend=self.backend)
         return self._added(found)
 

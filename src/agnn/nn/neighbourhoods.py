@@ -23,7 +23,7 @@ class Neighbourhoods:
     def of(cls, view: View, rows: int) -> Neighbourhoods:
         """Those of the first `rows` rows."""
         graph = view.field.graph
-        edges = int(graph.offsets[rows])
+        edges = graph.edges_of(rows)
         own = torch.arange(rows, device=graph.device)
         return cls(
             torch.cat([graph.receivers[:edges], own]),

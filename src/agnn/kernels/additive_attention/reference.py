@@ -30,7 +30,7 @@ def attention(
     states = heads_of(h, heads)  # [R, n, d, K]
     a = (states[:, :rows] * receiving[:, None]).sum(2)  # [R, rows, K]
     b = (states * sending[:, None]).sum(2)  # [R, n, K]
-    edges = int(graph.offsets[rows])
+    edges = graph.edges_of(rows)
     i, j = graph.receivers[:edges], graph.senders[:edges]
     score, own = (F.leaky_relu(s, SLOPE) for s in (a[:, i] + b[:, j], a + b[:, :rows]))
     index = i[None, :, None].expand_as(score)

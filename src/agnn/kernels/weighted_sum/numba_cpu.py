@@ -150,7 +150,7 @@ def weight_gradients(
 ) -> tuple[Tensor, Tensor]:
     """The gradients at the weights: by edge [R, m', K], and of the nodes themselves."""
     (lines, d), (g, _) = as_lines(h), as_lines(gradient)
-    replicas, rows, edges = h.shape[0], gradient.shape[1], int(graph.offsets[gradient.shape[1]])
+    replicas, rows, edges = h.shape[0], gradient.shape[1], graph.edges_of(gradient.shape[1])
     cost = replicas * (edges + rows) * (d // LANES + 1)
     pieces = pieces_of(replicas, cost)
     dedges = torch.empty(replicas, edges, heads, dtype=h.dtype)

@@ -67,7 +67,7 @@ def _check(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, rows: int) -> 
     replicas, heads = h.shape[0], loops.shape[-1]
     check_heads(h, heads)
     wanted = {
-        "edges": [replicas, int(graph.offsets[rows]), heads],
+        "edges": [replicas, graph.edges_of(rows), heads],
         "loops": [replicas, rows, heads],
     }
     for name, value in (("edges", edges), ("loops", loops)):

@@ -35,6 +35,6 @@ def weight_gradients(
 ) -> tuple[Tensor, Tensor]:
     """The gradients at the weights: by edge [R, m', K], and of the nodes themselves."""
     rows = gradient.shape[1]
-    i, j = _ends(graph, int(graph.offsets[rows]))
+    i, j = _ends(graph, graph.edges_of(rows))
     states, slopes = (heads_of(each, heads) for each in (h, gradient))
     return (slopes[:, i] * states[:, j]).sum(2), (slopes * states[:, :rows]).sum(2)
