@@ -44,7 +44,7 @@ class DCNN(NetworkMethod):
     learning_rate: float = 0.005
     weight_decay: float = 0.0
     batch: int = 10
-    epochs: int = 40
+    epochs: int = 100
     window: int = 4
     watched: Part = "validation"
 
