@@ -52,6 +52,8 @@ WORDS = {
     "layer": "attention layer, forward and backward, against PyG's AGNNConv",
     "step": "training step, against PyG's own example",
     "step-sparse": "training step, against PyG's example fed a sparse X",
+    "gat-step": "GAT training step, against PyG's own example",
+    "gcn-step": "GCN training step, against PyG's own example",
     "replicas": "epoch of one replica out of 100, against an epoch of PyG's example",
     "layer-compiled": "attention layer, against PyG's AGNNConv under torch.compile",
     "step-compiled": "training step, against PyG's own example under torch.compile",
@@ -74,6 +76,12 @@ DUELS: tuple[Duel, ...] = (
     ),
     *(
         Duel("step-sparse", dataset, threads, pairs.step_sparse, Goal(12, 25))
+        for dataset in _DATASETS
+        for threads in _THREADS
+    ),
+    *(
+        Duel(group, dataset, threads, pair, Goal(5, 20))
+        for group, pair in (("gat-step", pairs.gat_step), ("gcn-step", pairs.gcn_step))
         for dataset in _DATASETS
         for threads in _THREADS
     ),

@@ -52,6 +52,11 @@ def step(dataset: str) -> Action:
     return training_run(preset(dataset), load_dataset(dataset)).step
 
 
+def network_step(method: type[NetworkMethod], dataset: str) -> Action:
+    """One training step of another network at its preset."""
+    return training_run(method.preset("fixed", dataset), load_dataset(dataset)).step
+
+
 def epoch(dataset: str, replicas: int) -> Action:
     """One epoch of all replicas: a training step, validation, the choice of the weights."""
     method = preset(dataset)

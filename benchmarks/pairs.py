@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from agnn.data import load_dataset
+from agnn.methods import GAT, GCN
 from benchmarks import ours, peer
 from benchmarks.graphs import edge_index, edge_index_with_loops, graph_of
+from benchmarks.peer_networks import GATExample, GCNExample
 from benchmarks.peer_sparse import FORMATS, SparseInput
 from benchmarks.timing import Action, fastest
 
@@ -45,6 +47,21 @@ def step_sparse(dataset: str) -> Pair:
     steps = {form: sparse_example(dataset, form).step for form in FORMATS}
     form = fastest(steps, rounds=5)
     return Pair(ours.step(dataset), steps[form], notes={"peer_format": form})
+
+
+def gat_step(dataset: str) -> Pair:
+    """One training step of GAT; the peer as its example has it."""
+    data = load_dataset(dataset)
+    model = GATExample(data, GAT.preset("fixed", dataset).output_heads)
+    training = peer.Training(model, edge_index(graph_of(dataset)), data)
+    return Pair(ours.network_step(GAT, dataset), training.step)
+
+
+def gcn_step(dataset: str) -> Pair:
+    """One training step of GCN; the peer as its example has it."""
+    data = load_dataset(dataset)
+    training = peer.Training(GCNExample(data), edge_index(graph_of(dataset)), data)
+    return Pair(ours.network_step(GCN, dataset), training.step)
 
 
 def replicas(dataset: str) -> Pair:

@@ -31,6 +31,8 @@ def assert_close(
     Where the terms of a sum may cancel, `floor` is their size: rounding is relative to it.
     """
     assert actual.shape == expected.shape
+    if not expected.numel():  # the edges of a graph that has none
+        return
     assert torch.isfinite(actual).all()
     scale = max(float(expected.detach().abs().max()), floor)
     error = float((actual.detach().double() - expected.detach().double()).abs().max())

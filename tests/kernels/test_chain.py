@@ -7,8 +7,13 @@ import torch
 
 from agnn.errors import InputError
 from agnn.kernels import (
+    ELU,
+    Anchor,
+    Blend,
     CosineAttentionLink,
     DenseLinearLink,
+    HeadMean,
+    Link,
     ReLU,
     cosine_attention,
     dense_linear,
@@ -72,3 +77,61 @@ def test_changing_an_input_in_place_before_the_backward_pass_is_an_error():
     h.add_(1.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
+
+
+class Doubled(Link):
+    """Twice the input: a link between an anchor and what comes back to it."""
+
+    def forward(self, x):
+        return 2 * x
+
+    def backward(self, gradient):
+        return 2 * gradient, ()
+
+
+def test_a_blend_reads_its_anchor_and_leaves_it_its_share_of_the_gradient():
+    x = torch.randn(2, 5, 3, dtype=torch.float64).requires_grad_()
+    anchor, weights = Anchor(), torch.randn(2, 5, 3, dtype=torch.float64)
+    links = [Doubled(), anchor, Doubled(), Blend(anchor, 0.3), Doubled(), Blend(anchor, 0.8)]
+    out = run_chain(links, x)
+
+    def formula(x):
+        h = 2 * x
+        return 0.8 * 2 * (0.3 * 2 * h + 0.7 * h) + 0.2 * h
+
+    torch.testing.assert_close(out, formula(x))
+    (expected,) = torch.autograd.grad(formula(x), x, weights)
+    for _ in range(2):  # a second backward pass starts afresh
+        (found,) = torch.autograd.grad(out, x, weights, retain_graph=True)
+        torch.testing.assert_close(found, expected)
+
+
+class FirstRows(Link):
+    """The first rows of the input, as a pruned layer gives them."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def forward(self, x):
+        self.n = x.shape[1]
+        return x[:, : self.rows]
+
+    def backward(self, gradient):
+        return torch.nn.functional.pad(gradient, (0, 0, 0, self.n - self.rows)), ()
+
+
+def test_a_blend_of_fewer_rows_takes_the_anchors_first():
+    x = torch.randn(1, 5, 2, dtype=torch.float64).requires_grad_()
+    anchor = Anchor()
+    out = run_chain([anchor, FirstRows(3), Blend(anchor, 0.25)], x)
+    torch.testing.assert_close(out, x[:, :3])
+    (found,) = torch.autograd.grad(out, x, torch.ones_like(out))
+    assert found[0, :, 0].tolist() == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+def test_the_mean_over_heads_and_elu_are_their_formulas(heads):
+    x = torch.randn(2, 3, 8, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: run_chain([ELU(), HeadMean(heads)], x), (x,))
+    mean = torch.nn.functional.elu(x).view(2, 3, 8 // heads, heads).mean(-1)
+    torch.testing.assert_close(run_chain([ELU(), HeadMean(heads)], x), mean)

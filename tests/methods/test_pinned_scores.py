@@ -18,16 +18,26 @@ PINNED = {
     "gln": ([1.6870, 1.6799, 1.6913], [72.8, 75.6, 75.4]),
     "multilayer_perceptron": ([1.7839, 1.7759, 1.7872], [21.1, 48.2, 55.7]),
     "semi_supervised_embedding": ([2.3497, 2.3357, 2.3628], [30.4, 52.9, 52.0]),
+    "appnp": ([1.8415, 1.8316, 1.8196], [63.2, 78.6, 71.9]),
+    "dcnn": ([0.0247, 0.0252, 0.0252], [77.0, 78.0, 77.3]),
+    "dynamic_filter": ([1.8449, 1.7981, 1.8383], [67.0, 72.2, 58.7]),
+    "gat": ([1.8975, 1.8823, 1.8928], [73.1, 75.3, 64.1]),
+    "gcnii": ([1.8666, 1.8585, 1.8633], [75.1, 80.4, 65.6]),
+    "graph_cnn": ([0.7660, 0.5543, 0.5637], [74.0, 74.2, 72.3]),
+    "monet": ([1.3867, 1.3884, 1.3466], [72.1, 64.3, 53.4]),
+    "sgc": ([0.4729, 0.4732, 0.4698], [79.0, 79.8, 79.5]),
 }
+CHANGES = {"gcnii": {"layers": 8}}  # 64 would take its time
 
 
 @pytest.mark.parametrize("name", PINNED)
 def test_twenty_epochs_on_cora_end_where_they_ended(name, cora):
     losses, accuracies = PINNED[name]
-    run = evaluate(
-        preset_method(name, "fixed", "cora").with_fields(epochs=20), cora, "fixed", (0, 1, 2)
-    )
-    assert_close(run.outcome.history.training_loss[-1], tensor(losses), 2e-4)
+    method = preset_method(name, "fixed", "cora").with_fields(epochs=20, **CHANGES.get(name, {}))
+    run = evaluate(method, cora, "fixed", (0, 1, 2))
+    # Printed with four decimals, which is coarse for a small loss.
+    tolerance = max(2e-4, 1e-4 / max(losses))
+    assert_close(run.outcome.history.training_loss[-1], tensor(losses), tolerance)
     assert run.accuracy.values == pytest.approx(accuracies, abs=0.6)
 
 

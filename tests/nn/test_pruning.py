@@ -14,18 +14,41 @@ from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
-from agnn.nn import AGNN, GCN, GLN, Beta, NodeModel
+from agnn.nn import (
+    AGNN,
+    APPNP,
+    DCNN,
+    GAT,
+    GCN,
+    GCNII,
+    GLN,
+    SGC,
+    Beta,
+    DynamicFilter,
+    GraphCNN,
+    MoNet,
+    NodeModel,
+)
 from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits
 from zoo import tiny_random
 
-MODELS = ("agnn-1", "agnn-2", "agnn-3", "agnn-4", "gcn", "gln")
+OTHERS = {
+    "appnp": lambda *sizes, **how: APPNP(*sizes, steps=4, **how),
+    "dcnn": DCNN,
+    "gat": lambda *sizes, **how: GAT(*sizes, output_heads=2, **how),
+    "gcn": GCN,
+    "gcnii": lambda *sizes, **how: GCNII(*sizes, layers=3, hidden=24, **how),
+    "gln": GLN,
+    "sgc": SGC,
+}
+# Their weights by edge are plain torch, which sums in an order of its own.
+CLOSE = {"dynamic_filter": DynamicFilter, "graph_cnn": GraphCNN, "monet": MoNet}
+MODELS = ("agnn-1", "agnn-2", "agnn-3", "agnn-4", *OTHERS)
 
 
 def build(kind: str, features: int, backend: str) -> NodeModel:
-    if kind == "gcn":
-        return GCN(features, 7, (1, 2), backend=backend)
-    if kind == "gln":
-        return GLN(features, 7, (1, 2), backend=backend)
+    if kind in OTHERS | CLOSE:
+        return (OTHERS | CLOSE)[kind](features, 7, (1, 2), backend=backend)
     betas = [Beta(k + 0.5) for k in range(int(kind[-1]))]
     return AGNN(features, 7, (1, 2), betas=betas, backend=backend)
 
@@ -71,7 +94,7 @@ def test_pruned_equals_whole_to_the_bit(backend, kind, seed):
         assert_same_bits(slope, all_slopes[name])
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [*MODELS, *CLOSE])
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
 def test_pruned_equals_whole_in_float64(backend, kind):
     features, graph, targets = random_graph(5, torch.float64)

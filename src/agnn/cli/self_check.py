@@ -12,12 +12,14 @@ from torch import Tensor
 from agnn.graph import FeatureMatrix, Graph, symmetric
 from agnn.kernels import (
     BACKENDS,
+    additive_attention,
     cosine_attention,
     cross_entropy,
     dense_linear,
     obstacle,
     propagate,
     sparse_linear,
+    weighted_sum,
 )
 
 _NODES, _FEATURES, _WIDTH, _REPLICAS = 40, 24, 16, 2
@@ -109,10 +111,31 @@ def _cross_entropy(backend: str, device: str) -> list[Tensor]:
     return _with_gradients(cross_entropy(logits, labels, weights, backend=backend), logits)
 
 
+def _additive_attention(backend: str, device: str) -> list[Tensor]:
+    h = _drawn(12, _REPLICAS, _NODES, _WIDTH).to(device).requires_grad_()
+    into = _drawn(13, _REPLICAS, 4, 4).to(device).requires_grad_()
+    outof = _drawn(14, _REPLICAS, 4, 4).to(device).requires_grad_()
+    bias = _drawn(15, _REPLICAS, _WIDTH).to(device).requires_grad_()
+    rows, graph = torch.arange(_NODES, device=device), _graph().to(device)
+    out = additive_attention(graph, h, into, outof, bias, row_ids=rows, backend=backend)
+    return _with_gradients(out, h, into, outof, bias)
+
+
+def _weighted_sum(backend: str, device: str) -> list[Tensor]:
+    graph = _graph().to(device)
+    h = _drawn(16, _REPLICAS, _NODES, _WIDTH).to(device).requires_grad_()
+    edges = _drawn(17, _REPLICAS, graph.edges, 2).to(device).requires_grad_()
+    loops = _drawn(18, _REPLICAS, _NODES, 2).to(device).requires_grad_()
+    out = weighted_sum(graph, h, edges, loops, backend=backend)
+    return _with_gradients(out, h, edges, loops)
+
+
 _KERNELS: Final[Mapping[str, Kernel]] = {
     "cosine_attention": _cosine_attention,
     "propagate": _propagate,
     "sparse_linear": _sparse_linear,
     "dense_linear": _dense_linear,
     "cross_entropy": _cross_entropy,
+    "additive_attention": _additive_attention,
+    "weighted_sum": _weighted_sum,
 }

@@ -4,7 +4,7 @@ from agnn.graph.adjacency import adjacency, row_normalised, symmetric_normalised
 from agnn.graph.dense_features import DenseFeatures, Features, features_of
 from agnn.graph.features import FeatureMatrix
 from agnn.graph.graph import Graph
-from agnn.graph.propagation import Propagation, symmetric
+from agnn.graph.propagation import Propagation, diffusion, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 from agnn.graph.view import View
 from agnn.graph.walks import Walks
@@ -19,6 +19,7 @@ __all__ = [
     "View",
     "Walks",
     "adjacency",
+    "diffusion",
     "features_of",
     "row_normalised",
     "symmetric",

@@ -45,6 +45,18 @@ class DenseFeatures:
         """The given rows, in the given order."""
         return DenseFeatures(self.values[rows], self.row_ids[rows])
 
+    def sparse(self) -> FeatureMatrix:
+        """The same features with every entry listed."""
+        rows, width = self.values.shape
+        device = self.values.device
+        return FeatureMatrix(
+            offsets=torch.arange(rows + 1, device=device) * width,
+            columns=torch.arange(width, dtype=torch.int32, device=device).repeat(rows),
+            values=self.values.to(self.dtype).reshape(-1),
+            row_ids=self.row_ids,
+            width=width,
+        )
+
     def to(self, device: torch.device | str) -> DenseFeatures:
         """The same features on `device`; itself if they are there already."""
         target = torch.device(device)

@@ -108,6 +108,16 @@ class Graph:
         )
 
     @cached_property
+    def places(self) -> NDArray[np.uint32]:
+        """Where every edge stands, 0 to m - 1, for compiled CPU code; [m]."""
+        return np.arange(self.edges, dtype=np.uint32)
+
+    @cached_property
+    def reverse_places(self) -> NDArray[np.uint32]:
+        """`reverse` for compiled CPU code; [m]."""
+        return self.reverse.to(torch.int32).numpy().view(np.uint32)
+
+    @cached_property
     def pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Each undirected edge once: where (i, j) and (j, i) stand, i < j; each [m / 2]."""
         forward = (self.receivers < self.senders).nonzero().squeeze(1)
@@ -130,6 +140,16 @@ class Graph:
     def long_rows(self) -> LongRows:
         """The rows that one program of a GPU would take too long for."""
         return LongRows.of(self.offsets, _LONGEST_ROW)
+
+    def edges_of(self, rows: int) -> int:
+        """How many edges the first `rows` rows hold; asked of the device once."""
+        if rows not in self._edge_counts:
+            self._edge_counts[rows] = int(self.offsets[rows])
+        return self._edge_counts[rows]
+
+    @cached_property
+    def _edge_counts(self) -> dict[int, int]:
+        return {}
 
     def reach(self, rows: int) -> int:
         """How many leading rows hold the first `rows` rows and all their neighbours."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from agnn.graph.graph import Graph
 from agnn.graph.receptive_field import ReceptiveField
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +29,15 @@ class Propagation:
         """`P[j, i]` at the place of edge (i, j); [m]."""
         return self.edge_weights[self.graph.reverse]
 
+    def matrix(self) -> csr_array[Any, Any]:
+        """P as a SciPy matrix [n, n], for work that is done once before training."""
+        from scipy.sparse import csr_array, diags_array
+
+        graph, n = self.graph, self.graph.nodes
+        edges = (self.edge_weights.numpy(), graph.columns.numpy(), graph.offsets.numpy())
+        loops = diags_array(self.loop_weights.numpy(), format="csr")
+        return csr_array(csr_array(edges, shape=(n, n)) + loops)
+
     def restrict(self, field: ReceptiveField) -> Propagation:
         """The same weights on the edges and nodes of a receptive field."""
         if field.kept_edges is None:
@@ -39,3 +52,12 @@ def symmetric(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
     scale = (graph.degrees + 1).to(torch.float64).rsqrt()
     edges = scale[graph.receivers] * scale[graph.senders]
     return Propagation(graph, edges.to(dtype), (scale * scale).to(dtype))
+
+
+def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
+    """A (D + I)^-1: what a node sends is shared among its neighbours and itself, and it keeps none.
+
+    As DCNN's program has it.
+    """
+    share = (graph.degrees + 1).to(torch.float64).reciprocal()
+    return Propagation(graph, share[graph.senders].to(dtype), torch.zeros_like(share, dtype=dtype))

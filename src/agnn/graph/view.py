@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from agnn.graph.dense_features import Features
+from agnn.graph.features import FeatureMatrix
 from agnn.graph.graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph.propagation import Propagation, symmetric
 from agnn.graph.receptive_field import ReceptiveField
@@ -45,6 +46,11 @@ class View:
         Only the last layer leaves rows out.
         """
         return cls(features, ReceptiveField.leading(graph, count, hops), graph)
+
+    @cached_property
+    def sparse_features(self) -> FeatureMatrix:
+        """The features for operations that take them entry by entry only."""
+        return self.features if isinstance(self.features, FeatureMatrix) else self.features.sparse()
 
     @cached_property
     def symmetric_propagation(self) -> Propagation:

@@ -4,8 +4,15 @@ The rest of the package imports from here and from nowhere below.
 """
 
 from agnn.kernels.adam.op import adam_step
+from agnn.kernels.additive_attention.op import (
+    AdditiveAttentionLink,
+    additive_attention,
+    additive_attention_weights,
+)
 from agnn.kernels.backends import BACKENDS, choose, obstacle
-from agnn.kernels.chain import Link, ReLU, run_chain
+from agnn.kernels.branches import Anchor, Blend
+from agnn.kernels.chain import ELU, HeadMean, Link, ReLU, run_chain
+from agnn.kernels.columns import heads_of
 from agnn.kernels.cosine_attention.op import (
     Attention,
     CosineAttentionLink,
@@ -14,7 +21,8 @@ from agnn.kernels.cosine_attention.op import (
 )
 from agnn.kernels.cross_entropy.op import cross_entropy
 from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
-from agnn.kernels.dropout.op import dropout
+from agnn.kernels.dropout.op import DropoutLink, dropout
+from agnn.kernels.dropout.reference import random_words
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
 from agnn.kernels.pagerank.op import personal_pagerank
 from agnn.kernels.propagate.op import PropagateLink, propagate
@@ -27,27 +35,40 @@ from agnn.kernels.skip_gram.op import (
     pair_skip_gram,
 )
 from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
+from agnn.kernels.tanh_linear.op import TanhLinearLink, tanh_linear
+from agnn.kernels.weighted_sum.op import WeightedSumLink, weighted_sum
 
 __all__ = [
     "BACKENDS",
+    "ELU",
+    "AdditiveAttentionLink",
+    "Anchor",
     "Attention",
+    "Blend",
     "CosineAttentionLink",
     "DenseLinearLink",
     "Descent",
     "Dropout",
     "DropoutAt",
+    "DropoutLink",
+    "HeadMean",
     "Link",
     "PropagateLink",
     "ReLU",
     "SharedLinearLink",
     "SparseLinearLink",
+    "TanhLinearLink",
+    "WeightedSumLink",
     "adam_step",
+    "additive_attention",
+    "additive_attention_weights",
     "attention_weights",
     "choose",
     "cosine_attention",
     "cross_entropy",
     "dense_linear",
     "dropout",
+    "heads_of",
     "hierarchical_skip_gram",
     "negative_skip_gram",
     "obstacle",
@@ -55,7 +76,10 @@ __all__ = [
     "personal_pagerank",
     "propagate",
     "random_walks",
+    "random_words",
     "run_chain",
     "shared_linear",
     "sparse_linear",
+    "tanh_linear",
+    "weighted_sum",
 ]

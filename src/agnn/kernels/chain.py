@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
+from agnn.kernels.columns import heads_of
 
 
 class Link(ABC):
@@ -75,3 +76,33 @@ class ReLU(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient where the output is positive."""
         return torch.ops.aten.threshold_backward(gradient, self.out, 0.0), ()
+
+
+class ELU(Link):
+    """x where it is positive, e^x - 1 elsewhere, entry by entry."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output; it alone gives the slope."""
+        self.out = torch.nn.functional.elu(x)
+        return self.out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient times 1 where the output is positive, times output + 1 elsewhere."""
+        return gradient * torch.where(self.out > 0, 1.0, self.out + 1.0), ()
+
+
+class HeadMean(Link):
+    """The mean over the heads: [R, n, d K] to [R, n, d], column f K + k being head k's."""
+
+    def __init__(self, heads: int) -> None:
+        self.heads = heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The mean; a single head as it is."""
+        return x if self.heads == 1 else heads_of(x, self.heads).mean(-1)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """An equal share for every head."""
+        if self.heads == 1:
+            return gradient, ()
+        return gradient.repeat_interleave(self.heads, dim=-1) / self.heads, ()

@@ -55,3 +55,15 @@ def check_first_layer(
         raise InputError(f"`bias` must have shape [R, d]; got {list(bias.shape)}.")
     if drop is not None and drop.keys.shape[0] != weight.shape[0]:
         raise InputError(f"{drop.keys.shape[0]} dropout streams for {weight.shape[0]} replicas.")
+
+
+# Heads that share a vector of 16 lanes evenly.
+HEADS = (1, 2, 4, 8, 16)
+
+
+def check_heads(h: Tensor, heads: int) -> None:
+    """Whether the columns of `h` [R, n, d K] can belong to K = `heads` heads."""
+    if heads not in HEADS:
+        raise InputError(f"`heads` must be one of {', '.join(map(str, HEADS))}; got {heads}.")
+    if h.shape[-1] % heads:
+        raise InputError(f"`h` has {h.shape[-1]} columns, which {heads} heads cannot share.")

@@ -138,6 +138,53 @@ def multiply_add(typing: Any, left: Any, right: Any, addend: Any) -> Any:
     return left(left, left, left), generate
 
 
+def _lane_by_lane(operation: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """An intrinsic of two vectors from a function of LLVM's builder and their values."""
+
+    def typed(typing: Any, left: Any, right: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return operation(builder, *arguments)
+
+        return left(left, left), generate
+
+    return _intrinsic(typed)  # type: ignore[no-any-return]
+
+
+add = _lane_by_lane(lambda builder, a, b: builder.fadd(a, b, flags=_IN_ORDER))
+subtract = _lane_by_lane(lambda builder, a, b: builder.fsub(a, b, flags=_IN_ORDER))
+multiply = _lane_by_lane(lambda builder, a, b: builder.fmul(a, b, flags=_IN_ORDER))
+divide = _lane_by_lane(lambda builder, a, b: builder.fdiv(a, b, flags=_IN_ORDER))
+larger = _lane_by_lane(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
+
+
+@_intrinsic
+def where_positive(typing: Any, vector: Any, yes: Any, no: Any) -> Any:
+    """`yes` in the lanes in which `vector` is above zero, `no` in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = _broadcast(builder, ir.Constant(_llvm_scalar(vector.element), 0.0))
+        return builder.select(builder.fcmp_ordered(">", arguments[0], zeros), *arguments[1:])
+
+    return vector(vector, vector, vector), generate
+
+
+def _turned(lanes: int) -> Callable[..., Any]:
+    """An intrinsic that moves every lane by `lanes`, round the end."""
+
+    def typed(typing: Any, vector: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            order = [(k + lanes) % LANES for k in range(LANES)]
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
+            return builder.shuffle_vector(arguments[0], arguments[0], mask)
+
+        return vector(vector), generate
+
+    return _intrinsic(typed)  # type: ignore[no-any-return]
+
+
+turned_1, turned_2, turned_4, turned_8 = (_turned(lanes) for lanes in (1, 2, 4, 8))
+
+
 @_intrinsic
 def total(typing: Any, vector: Any) -> Any:
     """The sum of the 16 lanes."""

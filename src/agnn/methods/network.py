@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from agnn.data import NodeData
 from agnn.graph import Features, Graph, features_of
 from agnn.methods.protocol import Method, Outcome, Task, require_features
 from agnn.nn import NodeModel
@@ -19,6 +21,9 @@ from agnn.training import (
     train,
 )
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 @dataclass(frozen=True)
 class NetworkMethod(Method):
@@ -27,6 +32,10 @@ class NetworkMethod(Method):
     @abstractmethod
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> NodeModel:
         """The untrained model, one replica a seed."""
+
+    def features(self, data: NodeData) -> csr_array[Any, Any]:
+        """What the model reads of each node: its features, each row summing to 1; [n, d_x]."""
+        return data.normalised_features()
 
     @abstractmethod
     def recipe(self) -> Recipe:
@@ -54,7 +63,7 @@ class NetworkMethod(Method):
         require_features(data, self.name)
         check_memory(self.memory_estimate(task), task.device)
         graph = Graph.from_edges(data.edges, data.nodes).to(task.device)
-        features = features_of(data.normalised_features()).to(task.device)
+        features = features_of(self.features(data)).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
         history = train(
             model, features, graph, data.labels, task.splits, self.recipe(), task.seeds,

@@ -22,8 +22,19 @@ def generators(seeds: Sequence[int]) -> tuple[Generator, ...]:
     return tuple(Generator().manual_seed(seed) for seed in seeds)
 
 
-def glorot_uniform(sources: Sequence[Generator], fan_in: int, fan_out: int) -> Tensor:
-    """Weights [R, fan_in, fan_out], uniform within +-sqrt(6 / (fan_in + fan_out))."""
+def glorot_uniform(
+    sources: Sequence[Generator], fan_in: int, fan_out: int, heads: int = 1
+) -> Tensor:
+    """Weights [R, fan_in, fan_out K], uniform within +-sqrt(6 / (fan_in + fan_out)).
+
+    K = `heads` matrices of that size stand side by side, each drawn as if it were alone.
+    """
     bound = math.sqrt(6.0 / (fan_in + fan_out))
-    draws = [torch.rand(fan_in, fan_out, generator=source) for source in sources]
+    draws = [torch.rand(fan_in, fan_out * heads, generator=source) for source in sources]
     return torch.stack(draws).mul_(2 * bound).sub_(bound)
+
+
+def normal(sources: Sequence[Generator], *shape: int, deviation: float) -> Tensor:
+    """Numbers [R, *shape] around zero."""
+    draws = [torch.randn(shape, generator=source) for source in sources]
+    return torch.stack(draws).mul_(deviation)

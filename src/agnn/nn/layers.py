@@ -30,11 +30,17 @@ class SparseLinear(nn.Module):
     """
 
     def __init__(
-        self, features: int, width: int, sources: Sequence[Generator], *, has_bias: bool
+        self,
+        features: int,
+        width: int,
+        sources: Sequence[Generator],
+        *,
+        has_bias: bool,
+        heads: int = 1,  # such maps side by side: K times as many columns
     ) -> None:
         super().__init__()
-        self.weight = nn.Parameter(glorot_uniform(sources, features, width))
-        self.bias = nn.Parameter(torch.zeros(len(sources), width)) if has_bias else None
+        self.weight = nn.Parameter(glorot_uniform(sources, features, width, heads))
+        self.bias = nn.Parameter(torch.zeros(len(sources), width * heads)) if has_bias else None
 
     def link(self, x: Features, drop: DropoutAt | None, backend: str) -> Link:
         """The layer as the start of a model's chain."""
@@ -54,11 +60,17 @@ class Linear(nn.Module):
     """
 
     def __init__(
-        self, width: int, outputs: int, sources: Sequence[Generator], *, has_bias: bool
+        self,
+        width: int,
+        outputs: int,
+        sources: Sequence[Generator],
+        *,
+        has_bias: bool,
+        heads: int = 1,  # such maps side by side: K times as many columns
     ) -> None:
         super().__init__()
-        self.weight = nn.Parameter(glorot_uniform(sources, width, outputs))
-        self.bias = nn.Parameter(torch.zeros(len(sources), outputs)) if has_bias else None
+        self.weight = nn.Parameter(glorot_uniform(sources, width, outputs, heads))
+        self.bias = nn.Parameter(torch.zeros(len(sources), outputs * heads)) if has_bias else None
 
     def link(self, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> DenseLinearLink:
         """The layer as a part of a model's chain."""

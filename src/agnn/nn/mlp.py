@@ -10,13 +10,13 @@ from agnn.graph import View
 from agnn.kernels import Dropout, Link, ReLU, run_chain
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.models import NodeModel
+from agnn.nn.node_model import ChainModel
 
 # Where dropout acts. The numbers are part of what a seed means: do not renumber.
 _INPUT, _OUTPUT = 0, 1
 
 
-class MLP(NodeModel):
+class MLP(ChainModel):
     """logits = dropout(ReLU(dropout(X) W0 + b0)) W1 + b1, with or without the biases."""
 
     def __init__(

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
-from agnn.errors import InputError
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, DropoutAt, Link, PropagateLink, ReLU, run_chain
+from agnn.kernels import Attention, Dropout, Link, PropagateLink, ReLU
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
-
-# Where dropout acts. The numbers are part of what a seed means: do not renumber.
-_INPUT, _OUTPUT = 0, 1
+from agnn.nn.node_model import INPUT, OUTPUT, ChainModel, at, rows_by_layer
 
 
-class NodeModel(nn.Module, ABC):
-    """A model that gives every replica's logits at the targets of a view."""
-
-    def __init__(self, replicas: int, hops: int, backend: str) -> None:
-        super().__init__()
-        self.replicas = replicas
-        self.hops = hops
-        self.backend = backend
-
-    @abstractmethod
-    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
-        """The model as a chain of operations from the features to the logits."""
-
-    def forward(self, view: View, dropout: Dropout | None = None) -> Tensor:
-        """Logits [R, targets, c]; with `dropout` for a training step, without to evaluate."""
-        if view.field.hops != self.hops:
-            raise InputError(
-                f"the model has {self.hops} propagation layers, the view is {view.field.hops} deep."
-            )
-        return run_chain(self.links(view, dropout), view.features.values)
-
-
-class AGNN(NodeModel):
+class AGNN(ChainModel):
     """Attention-based graph neural network, Eq. (4) to (6) of the paper.
 
         H1      = ReLU(dropout(X) W0 + b0)
@@ -77,13 +51,13 @@ class AGNN(NodeModel):
         """First layer, ReLU, attention layers, last layer."""
         field = view.field
         return [
-            self.first.link(view.features, _at(dropout, _INPUT), self.backend),
+            self.first.link(view.features, at(dropout, INPUT), self.backend),
             ReLU(),
             *(
                 layer.link(field.graph, rows, self.backend)
-                for layer, rows in zip(self._layers(), _rows(view), strict=True)
+                for layer, rows in zip(self._layers(), rows_by_layer(view), strict=True)
             ),
-            self.last.link(field.targets, _at(dropout, _OUTPUT), self.backend),
+            self.last.link(field.targets, at(dropout, OUTPUT), self.backend),
         ]
 
     @torch.no_grad()
@@ -92,7 +66,7 @@ class AGNN(NodeModel):
         graph = view.field.graph
         h = torch.relu(self.first(view.features, None, self.backend))
         found = []
-        for layer, rows in zip(self._layers(), _rows(view), strict=True):
+        for layer, rows in zip(self._layers(), rows_by_layer(view), strict=True):
             found.append(layer.attention(graph, h, rows))
             h = layer(graph, h, rows, self.backend)
         return found
@@ -101,7 +75,7 @@ class AGNN(NodeModel):
         return [layer for layer in self.layers if isinstance(layer, CosineAttention)]
 
 
-class GCN(NodeModel):
+class GCN(ChainModel):
     """Graph convolutional network, Eq. (1): softmax(P ReLU(P X W0) W1), as in its authors' program.
 
     P = D~^-1/2 (A + I) D~^-1/2; dropout on X and on the hidden states; no biases.
@@ -125,10 +99,10 @@ class GCN(NodeModel):
         """First layer, propagation, ReLU, last layer, propagation."""
         weights, (targets, middle, _) = view.symmetric_propagation, view.field.sizes
         return [
-            self.first.link(view.features, _at(dropout, _INPUT), self.backend),
+            self.first.link(view.features, at(dropout, INPUT), self.backend),
             PropagateLink(weights, middle, self.backend),
             *self.between(),
-            self.last.link(view.field.nodes[:middle], _at(dropout, _OUTPUT), self.backend),
+            self.last.link(view.field.nodes[:middle], at(dropout, OUTPUT), self.backend),
             PropagateLink(weights, targets, self.backend),
         ]
 
@@ -143,12 +117,3 @@ class GLN(GCN):
     def between(self) -> list[Link]:
         """Nothing stands between the two layers."""
         return []
-
-
-def _rows(view: View) -> tuple[int, ...]:
-    """How many rows each attention layer computes, from the first layer to the last."""
-    return view.field.sizes[-2::-1]
-
-
-def _at(dropout: Dropout | None, place: int) -> DropoutAt | None:
-    return None if dropout is None else dropout.at(place)

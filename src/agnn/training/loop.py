@@ -15,6 +15,7 @@ from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
 from agnn.nn import NodeModel
+from agnn.training.batches import ORDER_PLACE, batch_weights, check_batches
 from agnn.training.captured import repeated
 from agnn.training.kept_weights import KeptWeights
 from agnn.training.optimiser import ReplicaAdam
@@ -100,20 +101,24 @@ class _Run:
             )
         self.dropout = Dropout(seeds, recipe.for_replicas("dropout", replicas), device)
         self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
+        self.batch = recipe.batch
+        check_batches([split.train.size for split in splits], recipe.batch)
         self.is_penalised = recipe.selection.adds_penalty
         self.tracker = recipe.selection.tracker(replicas, device)
         self.weights = KeptWeights(model)
         # Row e is for epoch e, counted from 1.
         seen = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
         self.training_loss, self.watched_accuracy, self.watched_loss = seen
+        self.number = torch.zeros(1, dtype=torch.int64, device=device)  # of the epoch, from 1
         self.ones = torch.ones_like(self.training_loss[0])
         self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
 
     def epoch(self) -> None:
         """One epoch; its number, too, lies in a tensor, so that a recorded epoch sees it move."""
-        training_loss = self.step()
+        self.number += 1
+        training_loss = self.step() if self.batch is None else self.steps(self.batch)
         accuracy, loss = self.look()
-        epoch = self.dropout.epoch
+        epoch = self.number
         self.training_loss.index_copy_(0, epoch, training_loss[None])
         self.watched_accuracy.index_copy_(0, epoch, accuracy[None])
         self.watched_loss.index_copy_(0, epoch, loss[None])
@@ -121,11 +126,22 @@ class _Run:
         torch.where(chosen, epoch, self.selected, out=self.selected)
         self.weights.keep(chosen)
 
-    def step(self) -> Tensor:
-        """One update of all parameters; the loss before it, [R]."""
+    def steps(self, size: int) -> Tensor:
+        """One update a batch; the mean of the losses before each, [R]."""
+        targets, draw = self.training, self.dropout.at(ORDER_PLACE)
+        weights = batch_weights(targets.counts, targets.labels.shape[1], size, draw)
+        found = [self.step(each.to(targets.weights.dtype)) for each in weights]
+        return torch.stack(found).mean(0)
+
+    def step(self, weights: Tensor | None = None) -> Tensor:
+        """One update of all parameters; the loss before it, [R].
+
+        `weights` [R, k] say how much each training node counts; by default all count the same.
+        """
         self.dropout.epoch += 1
         outputs = self.model(self.training.view, self.dropout)
-        losses = self.training.losses(self.training.pick(outputs), self.model.backend)
+        picked = self.training.pick(outputs)
+        losses = self.training.losses(picked, self.model.backend, weights)
         if self.extra_loss is not None:
             losses = losses + self.extra_loss(self.dropout)
         torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing

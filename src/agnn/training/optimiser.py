@@ -23,9 +23,13 @@ class ReplicaAdam:
         self.second = [torch.zeros_like(p.detach()) for p in self.parameters]
         like = self.parameters[0]
         self.rates = like.new_tensor(recipe.for_replicas("learning_rate", replicas))
-        decay = like.new_tensor(recipe.for_replicas("weight_decay", replicas))
-        self.is_decayed = [recipe.is_decayed(name) for name in named]
-        self.decays = torch.stack([decay * flag for flag in self.is_decayed])
+        decay, other = (
+            like.new_tensor(recipe.for_replicas(field, replicas))
+            for field in ("weight_decay", "other_decay")
+        )
+        self.decays = torch.stack([decay if recipe.is_decayed(name) else other for name in named])
+        # Known here, so that the penalties of every epoch need not wait for the device to say so.
+        self.has_penalty = self.decays.any(1).tolist()
 
     def step(self, number: Tensor) -> None:
         """Move every parameter by its gradient and forget the gradients; `number` [1] from 1."""
@@ -43,9 +47,9 @@ class ReplicaAdam:
     def penalties(self) -> Tensor:
         """The L2 term of each replica's objective; [R]."""
         total = torch.zeros_like(self.rates)
-        for parameter, decay, is_decayed in zip(
-            self.parameters, self.decays, self.is_decayed, strict=True
+        for parameter, decay, has_penalty in zip(
+            self.parameters, self.decays, self.has_penalty, strict=True
         ):
-            if is_decayed:
+            if has_penalty:
                 total += decay / 2 * parameter.square().view(total.numel(), -1).sum(1)
         return total

@@ -15,30 +15,35 @@ PerReplica = float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Full-batch Adam with coupled L2, and the rule that chooses the epoch.
+    """Adam with coupled L2, and the rule that chooses the epoch.
 
-    `learning_rate`, `weight_decay` and `dropout` are one number for all replicas or one each.
-    `decayed` are patterns over parameter names; the other parameters have no L2 term.
+    A step looks at all training nodes, or at `batch` of them, so that an epoch has several steps.
+
+    `learning_rate`, the decays and `dropout` are one number for all replicas or one each.
+    `decayed` are patterns over parameter names: `weight_decay` is theirs. The other parameters have
+    `other_decay`, which is none unless a model's authors give them one of their own.
     """
 
     epochs: int = 1000
     learning_rate: PerReplica = 0.01
     weight_decay: PerReplica = 5e-4
+    other_decay: PerReplica = 0.0
     dropout: PerReplica = 0.5
     decayed: tuple[str, ...] = ("*",)
+    batch: int | None = None
     selection: Selection = field(default_factory=HighestAccuracy)
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise InputError(f"`epochs` must be at least 1; got {self.epochs}.")
-        for name in ("learning_rate", "weight_decay", "dropout"):
+        for name in ("learning_rate", "weight_decay", "other_decay", "dropout"):
             values = getattr(self, name)
             for value in values if isinstance(values, tuple) else (values,):
                 if not 0.0 <= value < math.inf:
                     raise InputError(f"`{name}` must be a number from 0 up; got {value}.")
 
     def is_decayed(self, parameter: str) -> bool:
-        """Whether the parameter of this name has the L2 term."""
+        """Whether the L2 term of the parameter of this name is `weight_decay`."""
         return any(fnmatch(parameter, pattern) for pattern in self.decayed)
 
     def for_replicas(self, name: str, replicas: int) -> list[float]:

@@ -60,11 +60,12 @@ class Targets:
             return outputs
         return outputs.gather(1, self.rows[..., None].expand(-1, -1, outputs.shape[2]))
 
-    def losses(self, picked: Tensor, backend: str) -> Tensor:
-        """Mean cross-entropy of each replica; [R]."""
+    def losses(self, picked: Tensor, backend: str, weights: Tensor | None = None) -> Tensor:
+        """Mean cross-entropy of each replica, or the sum by other `weights` [R, k]; [R]."""
         # Paper: Eq. (2) sums over the labelled nodes; the mean is what its figures need, since
         # the sum makes the L2 term weaker by the number of labels.
-        return cross_entropy(picked, self.labels, self.weights, backend=backend)
+        chosen = self.weights if weights is None else weights
+        return cross_entropy(picked, self.labels, chosen, backend=backend)
 
     def accuracies(self, picked: Tensor) -> Tensor:
         """Share of right answers of each replica; [R]."""

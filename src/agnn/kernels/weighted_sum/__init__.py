@@ -1,0 +1,1 @@
+"""One kernel: `op.py` is its door, `reference.py` its definition."""

@@ -1,0 +1,78 @@
+"""Sums over neighbours by given weights: checks, documentation, differentiation."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from agnn.errors import InputError
+from agnn.graph import Graph
+from agnn.kernels.backends import implementation
+from agnn.kernels.chain import Link, run_chain
+from agnn.kernels.checks import check_heads, check_rows
+
+
+class WeightedSumLink(Link):
+    """`weighted_sum` in a chain; weights that need no gradient are no parameters of it."""
+
+    def __init__(self, graph: Graph, edges: Tensor, loops: Tensor, backend: str) -> None:
+        self.graph, self.edges, self.loops, self.name = graph, edges, loops, backend
+        self.is_learned = edges.requires_grad or loops.requires_grad
+        self.parameters = (edges, loops) if self.is_learned else ()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The sums [R, rows, d K]."""
+        rows = check_rows(self.graph, x, self.loops.shape[1])
+        _check(self.graph, x, self.edges, self.loops, rows)
+        self.h = x
+        self.backend = implementation("weighted_sum", self.name, x.device.type)
+        out: Tensor = self.backend.forward(self.graph, x, self.edges, self.loops)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the states and, where they are learned, at the weights."""
+        dh = self.backend.state_gradient(
+            self.graph, self.edges, self.loops, gradient, self.h.shape[1]
+        )
+        if not self.is_learned:
+            return dh, ()
+        heads = self.loops.shape[2]
+        return dh, self.backend.weight_gradients(self.graph, self.h, gradient, heads)
+
+
+def weighted_sum(
+    graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, *, backend: str = "auto"
+) -> Tensor:
+    """Each node's weighted sum of its neighbours and itself, K times side by side.
+
+        out_i = w_ii h_i + sum over j in N(i) of w_ij h_j
+
+    for every head k with its own weights. Column f K + k of `h` and of the output is feature f of
+    head k. Several methods differ only in how they come to the weights.
+
+    Args:
+        graph: the undirected graph.
+        h: states [R, n, d K]; on a pruned graph n may be any count that covers the neighbours of
+            the rows computed.
+        edges: w_ij of the stored edges of those rows, in stored order [R, m', K].
+        loops: w_ii of the rows to compute, the first ones [R, rows, K].
+        backend: "auto", "reference", "numba" or "triton".
+
+    Returns:
+        The sums [R, rows, d K], differentiable, once, in `h`, `edges` and `loops`.
+    """
+    return run_chain([WeightedSumLink(graph, edges, loops, backend)], h)
+
+
+def _check(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, rows: int) -> None:
+    replicas, heads = h.shape[0], loops.shape[-1]
+    check_heads(h, heads)
+    wanted = {
+        "edges": [replicas, graph.edges_of(rows), heads],
+        "loops": [replicas, rows, heads],
+    }
+    for name, value in (("edges", edges), ("loops", loops)):
+        if list(value.shape) != wanted[name] or value.dtype != h.dtype:
+            raise InputError(
+                f"`{name}` must be {h.dtype} of shape {wanted[name]}; got {value.dtype} "
+                f"{list(value.shape)}."
+            )

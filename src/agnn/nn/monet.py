@@ -1,0 +1,83 @@
+"""MoNet: mixtures of Gaussians over pseudo-coordinates of the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from agnn.graph import View
+from agnn.kernels import Dropout, heads_of, weighted_sum
+from agnn.nn.initialisation import generators, glorot_uniform
+from agnn.nn.layers import Linear, SparseLinear
+from agnn.nn.neighbourhoods import Neighbourhoods, sizes
+from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at
+
+
+class GaussianMixture(nn.Module):
+    """The weights of K Gaussian kernels by edge, each summing to 1 over a neighbourhood.
+
+        u_ij = (|N(i)+i|^-1/2, |N(j)+j|^-1/2),  v = tanh(T u + t)
+        w_k  = exp(-1/2 sum over dimensions of ((v - mu_k) / sigma_k)^2)
+
+    Shapes: T [R, 2, r], t [R, r], mu and sigma [R, r, K].
+    """
+
+    def __init__(self, kernels: int, dimensions: int, sources: Sequence[torch.Generator]) -> None:
+        super().__init__()
+        replicas = len(sources)
+        self.turn = nn.Parameter(glorot_uniform(sources, 2, dimensions))
+        self.shift = nn.Parameter(torch.zeros(replicas, dimensions))
+        grid = torch.linspace(-1, 1, kernels + 2)[1:-1]  # evenly inside (-1, 1)
+        self.centre = nn.Parameter(grid.expand(replicas, dimensions, kernels).clone())
+        self.width = nn.Parameter(torch.ones(replicas, dimensions, kernels))
+
+    def forward(self, view: View, near: Neighbourhoods) -> Tensor:
+        """Weights [R, m' + rows, K]."""
+        scale = sizes(view).to(self.turn.dtype).rsqrt()
+        u = torch.stack([scale[near.receivers], scale[near.senders]], dim=-1)  # [m' + rows, 2]
+        v = torch.tanh((u[..., None] * self.turn[:, None]).sum(2) + self.shift[:, None])
+        distance = (v[..., None] - self.centre[:, None]) / self.width[:, None]  # [R, ., r, K]
+        return near.normalised(torch.exp(-0.5 * distance.square().sum(2)))
+
+
+class MoNet(NodeModel):
+    """Mixture model network of two layers (Monti et al. 2017), both with the same kernels.
+
+    H      = ReLU(sum over k of w_k dropout(X) G_k)
+    logits = sum over k of w_k dropout(H) G'_k
+    """
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        seeds: Sequence[int] = (0,),
+        *,
+        hidden: int = 16,
+        kernels: int = 2,
+        dimensions: int = 2,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__(len(seeds), 2, backend)
+        sources = generators(seeds)
+        self.kernels = kernels
+        self.first = SparseLinear(features, hidden, sources, has_bias=False, heads=kernels)
+        self.last = Linear(hidden, classes, sources, has_bias=False, heads=kernels)
+        self.mixture = GaussianMixture(kernels, dimensions, sources)
+
+    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
+        """The two layers, each a weighted sum by kernel and a sum over kernels."""
+        graph, (targets, middle, _) = view.field.graph, view.field.sizes
+        near = Neighbourhoods.of(view, middle)
+        edges, loops = near.parts(self.mixture(view, near))
+        h = self.first(view.features, at(dropout, INPUT), self.backend)
+        h = self._added(weighted_sum(graph, h, edges, loops, backend=self.backend))
+        h = self.last(torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
+        count = graph.edges_of(targets)
+        found = weighted_sum(graph, h, edges[:, :count], loops[:, :targets], backend=self.backend)
+        return self._added(found)
+
+    def _added(self, states: Tensor) -> Tensor:
+        return heads_of(states, self.kernels).sum(-1)

@@ -1,0 +1,59 @@
+"""What every model is: logits for the nodes of a view, for all replicas at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+from agnn.errors import InputError
+from agnn.graph import View
+from agnn.kernels import Dropout, DropoutAt, Link, run_chain
+
+# Where dropout acts: on the features, before the output layer, and from INSIDE on wherever a model
+# has further places. The numbers are part of what a seed means: do not renumber.
+INPUT, OUTPUT, INSIDE = 0, 1, 2
+
+
+class NodeModel(nn.Module, ABC):
+    """A model that gives every replica's logits at the targets of a view."""
+
+    def __init__(self, replicas: int, hops: int, backend: str) -> None:
+        super().__init__()
+        self.replicas = replicas
+        self.hops = hops
+        self.backend = backend
+
+    @abstractmethod
+    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
+        """Logits [R, targets, c] on a view of the right depth."""
+
+    def forward(self, view: View, dropout: Dropout | None = None) -> Tensor:
+        """Logits [R, targets, c]; with `dropout` for a training step, without to evaluate."""
+        if view.field.hops != self.hops:
+            raise InputError(
+                f"the model has {self.hops} propagation layers, the view is {view.field.hops} deep."
+            )
+        return self.logits(view, dropout)
+
+
+class ChainModel(NodeModel):
+    """A model whose operations follow one another: a single node of torch's graph."""
+
+    @abstractmethod
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """The model as a chain of operations from the features to the logits."""
+
+    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
+        """What the chain ends with."""
+        return run_chain(self.links(view, dropout), view.features.values)
+
+
+def rows_by_layer(view: View) -> tuple[int, ...]:
+    """How many rows each propagation layer computes, from the first layer to the last."""
+    return view.field.sizes[-2::-1]
+
+
+def at(dropout: Dropout | None, place: int) -> DropoutAt | None:
+    """The dropout of one place, or none where nothing is dropped."""
+    return None if dropout is None else dropout.at(place)
