@@ -8,7 +8,8 @@ import torch
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import Method, Outcome, Task, get_method, method_names
+from agnn.methods import Method, NetworkMethod, Outcome, Task, get_method, method_names
+from agnn.training import WindowStop
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 
 pytestmark = pytest.mark.parametrize("name", method_names())
@@ -80,6 +81,9 @@ def test_learning_beats_guessing_on_nodes_that_can_be_known(name, toys):
         **{field: min(most, getattr(method, field)) for field, most in enough.items()
            if hasattr(method, field)}
     )  # fmt: skip
+    if isinstance(method, NetworkMethod) and isinstance(method.recipe().selection, WindowStop):
+        # Kipf and Welling's rule may stop on forty validation nodes before anything is learned.
+        method = method.with_fields(window=60)
     for data in toys:
         split = data.split("fixed")
         test = torch.tensor([node for node in split.test if node >= 8])
