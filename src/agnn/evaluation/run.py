@@ -108,7 +108,8 @@ def evaluate(
     per_seed = len(splits) // len(seeds)
     # A replica's seed also draws its weights and dropout: folds of one trial differ in them.
     own_seeds = tuple(s * per_seed + k for s in seeds for k in range(per_seed))
-    task = Task(data, splits, own_seeds, place, chosen, progress)
+    # Where every operation may choose, one that a backend lacks still runs.
+    task = Task(data, splits, own_seeds, place, backend if backend == "auto" else chosen, progress)
     start = time.perf_counter()
     outcome = method.run(task)
     seconds = time.perf_counter() - start

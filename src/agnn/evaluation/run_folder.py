@@ -147,7 +147,7 @@ def _model(
 
     if not isinstance(method, NetworkMethod):
         raise DataError(f"'{folder}' holds weights, but {method.name} has no model.")
-    model = method.build(features, classes, seeds, backend)
+    model = method.build(method.input_width(features), classes, seeds, backend)
     try:
         model.load_state_dict(load_file(folder / WEIGHTS))
     except SafetensorError as error:

@@ -52,6 +52,10 @@ class DCNN(NetworkMethod):
         if self.steps < 0:
             raise InputError(f"`steps` must be at least 0; got {self.steps}.")
 
+    def input_width(self, features: int) -> int:
+        """One copy of the features a step, and the features themselves."""
+        return features * (self.steps + 1)
+
     def features(self, data: NodeData) -> csr_array[Any, Any]:
         """[X, P X, P^2 X, ...] for the raw features, one step after the other."""
         from scipy.sparse import csr_array, hstack

@@ -33,6 +33,10 @@ class NetworkMethod(Method):
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> NodeModel:
         """The untrained model, one replica a seed."""
 
+    def input_width(self, features: int) -> int:
+        """How wide `features` gives what the model reads, for data with so many features."""
+        return features
+
     def features(self, data: NodeData) -> csr_array[Any, Any]:
         """What the model reads of each node: its features, each row summing to 1; [n, d_x]."""
         return data.normalised_features()

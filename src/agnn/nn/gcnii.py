@@ -38,7 +38,7 @@ class GCNII(ChainModel):
         super().__init__(len(seeds), layers, backend)
         sources = generators(seeds)
         self.alpha = alpha
-        self.betas = [math.log(strength / t + 1.0) for t in range(1, layers + 1)]
+        self.shares = [math.log(strength / t + 1.0) for t in range(1, layers + 1)]
         self.first = SparseLinear(features, hidden, sources, has_bias=True)
         self.layers = nn.ModuleList(
             Linear(hidden, hidden, sources, has_bias=False) for _ in range(layers)
@@ -69,6 +69,6 @@ class GCNII(ChainModel):
             Blend(start, 1.0 - self.alpha),
             blended,
             layer.link(view.field.nodes[:rows], None, self.backend),
-            Blend(blended, self.betas[t]),
+            Blend(blended, self.shares[t]),
             ReLU(),
         ]
