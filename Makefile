@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench reproduction-page datasets forget-compiled clean
+.PHONY: demo test lint bench bench-gpu reproduction-page datasets forget-compiled clean
 
 demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
@@ -20,6 +20,10 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m benchmarks
+
+# With the torch and Triton of a machine that has a GPU: the pinned set is the CPU's.
+bench-gpu:
+	PYTHONPATH=src $(PYTHON) -m benchmarks.gpu
 
 # Writes docs/reproduction.md again from the runs in results/ alone; trains nothing.
 reproduction-page: $(VENV)/.package

@@ -125,7 +125,11 @@ def _layer_cells(row: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-_PEER, _OURS = {"ls": "--", "marker": "s", "color": "#777777"}, {"marker": "o", "color": "#0b3d91"}
+_STYLES = {
+    "eager": {"ls": "--", "marker": "s", "color": "#777777", "label": "PyG"},
+    "compiled": {"ls": "-.", "marker": "^", "color": "#777777", "label": "PyG, torch.compile"},
+}
+_OURS = {"marker": "o", "color": "#0b3d91", "label": "agnn"}
 
 
 def plot(results: dict[str, Any]) -> Figure:
@@ -136,16 +140,16 @@ def plot(results: dict[str, Any]) -> Figure:
     time, memory = figure.subplots(1, 2)
     rows = results["layers"]
     edges = [row["edges"] for row in rows]
-
-    def column(name: str, unit: float = 1.0) -> list[float]:
-        return [row[name] / unit for row in rows]
-
-    time.plot(edges, column("peer_ms"), label="PyG compiled", **_PEER)
-    time.plot(edges, column("ours_ms"), label="agnn", **_OURS)
-    time.plot(edges, column("floor_ms"), ":", color="#c04000", label="floor: each line read once")
+    for kind, style in _STYLES.items():
+        found = [(row["edges"], row["peers"][kind]) for row in rows if kind in row["peers"]]
+        sizes = [size for size, _ in found]
+        time.plot(sizes, [peer["ms"] for _, peer in found], **style)
+        memory.plot(sizes, [peer["bytes"] / GIB for _, peer in found], **style)
+    time.plot(edges, [row["ours_ms"] for row in rows], **_OURS)
+    memory.plot(edges, [row["ours_bytes"] / GIB for row in rows], **_OURS)
+    floor = [row["floor_ms"] for row in rows]
+    time.plot(edges, floor, ":", color="#c04000", label="floor: each line read once")
     time.set(ylabel="milliseconds", title="A layer, forward and backward")
-    memory.plot(edges, column("peer_bytes", GIB), label="PyG", **_PEER)
-    memory.plot(edges, column("ours_bytes", GIB), label="agnn", **_OURS)
     memory.set(ylabel="GiB", title="Its peak memory")
     for axes in (time, memory):
         axes.set(xlabel="stored edges", xscale="log", yscale="log")
