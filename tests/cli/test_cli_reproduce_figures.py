@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from agnn import explanation, report
 from agnn.evaluation import preset_method
 from agnn.experiments import drawings
 
@@ -87,22 +85,16 @@ def test_neighbourhoods_are_of_nodes_that_agnn_knows_and_gcn_does_not(
         asked.append((type(right.model).__name__, type(wrong.model).__name__, split.name, count))
         return [7, 8, 9]
 
-    def contrast_figure(models: Any, split: Any, targets: list[int]) -> Figure:
-        asked.append((list(models), split.name, targets))
+    def contrast_figure(models: Any, split: Any, targets: list[int], *, title: str) -> Figure:
+        asked.append((list(models), split.name, targets, title))
         return Figure(figsize=(1, 1))
 
-    stub = SimpleNamespace(contrast_figure=contrast_figure)
-
-    def trained(model: Any, data: Any) -> Any:
-        return SimpleNamespace(model=model, data=data)
-
-    monkeypatch.setattr(explanation, "find_contrasts", find_contrasts, raising=False)
-    monkeypatch.setattr(explanation, "TrainedModel", trained, raising=False)
-    monkeypatch.setitem(sys.modules, "agnn.report.paper_figures", stub)
-    monkeypatch.setattr(report, "paper_figures", stub, raising=False)
+    monkeypatch.setattr("agnn.report.experiment_figures.find_contrasts", find_contrasts)
+    monkeypatch.setattr("agnn.report.experiment_figures.contrast_figure", contrast_figure)
     (here / "mine.toml").write_text(NEIGHBOURHOODS, encoding="utf-8")
     assert agnn("reproduce mine.toml --quiet").code == 0
-    assert asked == [("AGNN", "GCN", "fixed", 3), (["AGNN", "GCN"], "fixed", [7, 8, 9])]
+    drawn = (["AGNN", "GCN"], "fixed", [7, 8, 9], "Cora, layer 2")
+    assert asked == [("AGNN", "GCN", "fixed", 3), drawn]
     assert short == ["agnn", "gcn"]
     assert (here / "reproduction" / "figures" / "mine-cora.png").is_file()
 
@@ -140,7 +132,7 @@ def test_the_edges_of_both_rows_are_ranked_once_and_kept_replica_by_replica(
         )
         return [None, last]
 
-    monkeypatch.setattr(explanation, "edge_ranking", edge_ranking, raising=False)
+    monkeypatch.setattr("agnn.experiments.measures.edge_ranking", edge_ranking)
     (here / "edges.toml").write_text(EDGES, encoding="utf-8")
     answer = agnn("reproduce edges.toml --quiet --json")
     (found,) = json.loads(answer.out)["experiments"]
