@@ -30,7 +30,7 @@ class SGC(NetworkMethod):
     cites: ClassVar[str] = "Wu, Zhang, de Souza et al. 2019"
     note: ClassVar[str] = (
         "Its authors searched the weight decay on validation nodes and print no values; here it is "
-        "the best of seven on the validation nodes."
+        "the best of six on the validation nodes."
     )
     # The best on the fixed splits' validation nodes, 1e-5 on Cora.
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
