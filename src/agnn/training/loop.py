@@ -87,7 +87,7 @@ class _Run:
         splits: Sequence[Split],
         recipe: Recipe,
         seeds: Sequence[int],
-        extra_loss: ExtraLoss | None,
+        extra_loss: ExtraLoss | None = None,
     ) -> None:
         self.extra_loss = extra_loss
         self.model, replicas, device = model, model.replicas, graph.device
