@@ -103,6 +103,16 @@ def test_the_exported_model_is_the_papers_formula():
         np.testing.assert_allclose(each[r], expected.detach().numpy(), atol=1e-5, rtol=0)
 
 
+def test_states_that_are_all_zero_have_cosine_0():
+    specimen, model = ZOO["lopsided"], trained("agnn", WIDTH, CLASSES)
+    with torch.no_grad():
+        model.first.bias[0] = -100.0  # the first replica's ReLU lets nothing through
+    x, graph = features_for(specimen), specimen.graph()
+    _, each = computed(session(model), x, both_directions(graph))
+    expected = model.last.bias[0].softmax(-1).detach().expand(specimen.nodes, -1)
+    np.testing.assert_allclose(each[0], expected.numpy(), atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("name", ["agnn", "gcn"])
 def test_self_loops_in_the_edges_change_nothing(name):
     specimen = ZOO["path"]

@@ -247,6 +247,20 @@ def test_a_subclass_with_other_messages_is_heard(kernel_calls):
     assert not kernel_calls
 
 
+def test_messages_changed_on_one_layer_are_heard(kernel_calls):
+    layer, x, edges = AGNNConv(), states(4), CASES["path"].edge_index()
+    layer.message = lambda x_j, alpha: 3.0 * alpha[:, None] * x_j
+    assert_close(layer(x, edges), 3.0 * Peer()(x, edges), 1e-13)
+    assert not kernel_calls
+
+
+def test_under_torch_compile_the_messages_are_compiled(kernel_calls):
+    x, edges = states(4), CASES["path"].edge_index()
+    found = torch.compile(AGNNConv(), backend="eager", fullgraph=True)(x, edges)
+    assert_close(found, Peer()(x, edges), 1e-13)
+    assert not kernel_calls
+
+
 def test_a_second_derivative_is_refused_in_words():
     x = states(4).requires_grad_()
     out = AGNNConv().double()(x, CASES["path"].edge_index())

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F  # noqa: N812 (torch's own convention)
+from typing import Final
+
+import torch
 from torch import Tensor
+
+_SHORTEST: Final = 1e-12  # as torch normalises: a shorter row is divided by this
 
 
 def unit_rows(x: Tensor) -> Tensor:
     """`x` [..., d] with rows of length 1; a zero row stays zero and passes no gradient."""
-    zero = (x == 0).all(-1, keepdim=True)
-    return F.normalize(x.masked_fill(zero, 1.0), dim=-1).masked_fill(zero, 0.0)
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    # Divided by infinity, a row of zeros is still zeros, and so is its gradient.
+    return x / torch.where(length > 0, length.clamp_min(_SHORTEST), torch.inf)
