@@ -32,10 +32,9 @@ labels, split = torch.tensor(cora.labels), cora.split("fixed")
 train, test = torch.tensor(split.train), torch.tensor(split.test)
 model = Net(x.shape[1], cora.classes)
 optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-for _ in range(50):
+for _ in range(100):
     optimiser.zero_grad()
     nn.functional.cross_entropy(model(x, edge_index)[train], labels[train]).backward()
     optimiser.step()
 answers = model.eval()(x, edge_index).argmax(1)
-right = (answers[test] == labels[test]).float().mean()
-print(f"test accuracy {100 * right:.1f} %, beta {model.middle[1].beta.item():.2f}")
+print(f"test accuracy {100 * (answers[test] == labels[test]).float().mean():.1f} %")
