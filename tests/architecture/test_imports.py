@@ -14,7 +14,7 @@ from properties import fresh_python
 SOURCE = Path(agnn.__file__).parent
 ROOMS = (
     "errors", "data", "graph", "kernels", "nn", "training", "methods", "evaluation", "explanation",
-    "estimator", "experiments", "report", "web", "cli",
+    "estimator", "pyg", "onnx", "experiments", "report", "web", "cli",
 )  # fmt: skip
 # Files whose job a package is. Everyone else reaches it through them, or inside a function.
 JOBS = {
@@ -25,7 +25,9 @@ JOBS = {
     "pandas": (),
     "pyarrow": (),
     "networkx": (),
-    "torch_geometric": (),
+    "torch_geometric": ("pyg/*.py",),
+    "onnx": (),
+    "onnxruntime": (),
     "typer": ("cli/*.py", "cli.py"),
     "rich": ("cli/*.py", "cli.py"),
 }

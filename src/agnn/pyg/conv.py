@@ -1,0 +1,137 @@
+"""PyG's `AGNNConv` with this package's kernels under it."""
+
+from typing import Any, Final, Optional
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import MessagePassing
+from torch_geometric.typing import Adj, OptTensor, SparseTensor, torch_sparse
+from torch_geometric.utils import (
+    add_self_loops,
+    is_torch_sparse_tensor,
+    remove_self_loops,
+    softmax,
+)
+from torch_geometric.utils.sparse import set_sparse_value
+
+from agnn.kernels import cosine_attention
+from agnn.pyg.edge_graphs import undirected_graph
+from agnn.pyg.unit_rows import unit_rows
+
+_HOOKS: Final = tuple(
+    f"_{stage}_forward_{when}hooks"
+    for stage in ("propagate", "message", "aggregate", "edge_update")
+    for when in ("pre_", "")
+)
+_STEPS: Final = ("message", "aggregate", "update", "edge_update")
+
+
+class AGNNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
+    """x' = P x with P_i. = softmax over j in N(i) and i of beta cos(x_i, x_j), Eq. (5).
+
+    Constructor, `forward(x, edge_index)`, result, gradients and `state_dict` are those of
+    `torch_geometric.nn.AGNNConv`, and the attention can be had besides. An undirected graph
+    without repeated edges runs in the kernels; whatever else PyG takes runs by PyG's own messages.
+
+    A zero row has cosine 0 with every row and passes no gradient through it; PyG's passes one of
+    about 1e12.
+
+    Args:
+        requires_grad: whether beta is learned; if not, it stays at 1, saved but no parameter.
+        add_self_loops: whether every node also attends to itself, once, whatever the edges say.
+        **kwargs: as PyG's `MessagePassing` takes them.
+
+    Shapes: x [n, d]; edge_index [2, m] integers (senders, then receivers), or the transposed
+    adjacency [n, n] as a sparse tensor; beta [1]; output [n, d].
+    """
+
+    beta: Tensor
+
+    def __init__(
+        self, requires_grad: bool = True, add_self_loops: bool = True, **kwargs: Any
+    ) -> None:
+        kwargs.setdefault("aggr", "add")
+        super().__init__(**kwargs)
+        self.requires_grad = requires_grad
+        self.add_self_loops = add_self_loops
+        if requires_grad:
+            self.beta = nn.Parameter(torch.ones(1))
+        else:
+            self.register_buffer("beta", torch.ones(1))
+
+    def reset_parameters(self) -> None:
+        """Put a learned beta back to 1."""
+        super().reset_parameters()
+        if self.requires_grad:
+            nn.init.ones_(self.beta)
+
+    def forward(
+        self, x: Tensor, edge_index: Adj, return_attention_weights: bool | None = None
+    ) -> Any:
+        """The new states [n, d].
+
+        With `return_attention_weights`, as PyG's `GATConv` gives them: (states, (edge_index,
+        alpha)), the edges with the self-loops last and alpha [m + n] from sender to receiver;
+        for a sparse adjacency its entries are the weights.
+        """
+        if not return_attention_weights and self._is_plain(x):
+            graph = undirected_graph(edge_index, x.shape[0], adds_loops=self.add_self_loops)
+            if graph is not None:
+                return cosine_attention(graph, x[None], self.beta.to(x.dtype))[0]
+        if self.add_self_loops:
+            edge_index = _with_loops(edge_index, x.shape[self.node_dim])
+        # edge_updater_type: (unit: Tensor)
+        alpha = self.edge_updater(edge_index, unit=unit_rows(x))
+        # propagate_type: (x: Tensor, alpha: Tensor)
+        out = self.propagate(edge_index, x=x, alpha=alpha)
+        return (out, _weighted(edge_index, alpha)) if return_attention_weights else out
+
+    def edge_update(
+        self,
+        unit_i: Tensor,
+        unit_j: Tensor,
+        index: Tensor,
+        ptr: OptTensor,
+        dim_size: Optional[int],  # noqa: UP045 (PyG reads this and knows no other form)
+    ) -> Tensor:
+        """P_ij of every edge; [m]."""
+        alpha: Tensor = softmax(self.beta * (unit_i * unit_j).sum(-1), index, ptr, dim_size)
+        return alpha
+
+    def message(self, x_j: Tensor, alpha: Tensor) -> Tensor:
+        """P_ij x_j of every edge; [m, d]. PyG's explainers find the attention here, by its name."""
+        return alpha[:, None] * x_j
+
+    def _is_plain(self, x: Tensor) -> bool:
+        """Whether nothing but the states is asked for, in a form that the kernels read."""
+        return (
+            x.ndim == 2
+            and x.numel() > 0
+            and x.dtype in (torch.float32, torch.float64)
+            and torch.promote_types(x.dtype, self.beta.dtype) == x.dtype
+            and x.device.type in ("cpu", "cuda")
+            and x.device == self.beta.device
+            and self.aggr in ("add", "sum")
+            and self.node_dim in (-2, 0)
+            and self.decomposed_layers == 1
+            and not self.explain
+            and not any(getattr(self, hooks) for hooks in _HOOKS)
+            and not any(step in vars(self) for step in _STEPS)
+            and type(self) is AGNNConv  # what others make of it, only their messages say
+            and not torch.compiler.is_compiling()
+            and not torch._C._is_tracing()
+        )
+
+
+def _with_loops(edges: Any, nodes: int) -> Any:
+    """The edges with one self-loop at every node, whatever loops there are, as PyG adds them."""
+    if isinstance(edges, SparseTensor):
+        return torch_sparse.set_diag(edges)
+    return add_self_loops(remove_self_loops(edges)[0], num_nodes=nodes)[0]
+
+
+def _weighted(edges: Any, alpha: Tensor) -> Any:
+    """The edges with their attention in the form in which PyG's attention layers give it."""
+    if isinstance(edges, SparseTensor):
+        return edges.set_value(alpha, layout="coo")
+    return (set_sparse_value(edges, alpha) if is_torch_sparse_tensor(edges) else edges), alpha

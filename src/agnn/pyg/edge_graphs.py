@@ -1,0 +1,80 @@
+"""The graph behind PyG's edges where it is undirected; built once for edges that come again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+from torch_geometric import EdgeIndex
+from torch_geometric.utils import is_torch_sparse_tensor, to_edge_index
+
+from agnn.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What was found out about some edges."""
+
+    pairs: Tensor  # [2, m] int64, a copy
+    nodes: int
+    graph: Graph | None  # None: directed, or an edge stands there twice
+    has_every_loop: bool  # each node has a self-loop, and only one
+
+    def is_about(self, pairs: Tensor, nodes: int) -> bool:
+        # Edges are compared, not trusted to be the same: their memory may have been written to
+        # through NumPy, which no version number tells. It takes a few percent of the layer's time.
+        return nodes == self.nodes and torch.equal(pairs, self.pairs)
+
+
+_KNOWN: Final = WeakTensorKeyDictionary()  # forgotten with the caller's tensor
+
+
+def undirected_graph(edge_index: Any, nodes: int, *, adds_loops: bool) -> Graph | None:
+    """The graph of `edge_index` where the kernels give what PyG's messages over it would.
+
+    That is where every edge stands there once in each direction and, unless self-loops are added
+    anyway, every node has its own once. None for all else, wrong edges included.
+    """
+    pairs = _pairs(edge_index, nodes)
+    if pairs is None:
+        return None
+    known: _Known | None = _KNOWN.get(edge_index)  # type: ignore[no-untyped-call]
+    if known is None or not known.is_about(pairs, nodes):
+        known = _look(pairs, nodes)
+        _KNOWN[edge_index] = known
+    return known.graph if adds_loops or known.has_every_loop else None
+
+
+def _pairs(edge_index: Any, nodes: int) -> Tensor | None:
+    """Both ends of every edge, [2, m] int64; None where the edges are in no form we know."""
+    if isinstance(edge_index, EdgeIndex):
+        size = edge_index.sparse_size()
+        edge_index = edge_index.as_tensor() if set(size) <= {None, nodes} else None
+    if not isinstance(edge_index, Tensor):  # torch_sparse's own class among others
+        return None
+    if is_torch_sparse_tensor(edge_index):
+        known = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+        if edge_index.layout not in known or edge_index.shape != (nodes, nodes):
+            return None
+        pairs: Tensor = to_edge_index(edge_index)[0]
+        return pairs
+    is_pair = edge_index.ndim == 2 and edge_index.shape[0] == 2
+    if not is_pair or edge_index.dtype not in (torch.int32, torch.int64):
+        return None
+    return edge_index.to(torch.int64)
+
+
+def _look(pairs: Tensor, nodes: int) -> _Known:
+    """What there is to know of `pairs`, at the cost of two sorts."""
+    copy = pairs.clone()
+    if pairs.numel() and (int(pairs.min()) < 0 or int(pairs.max()) >= nodes):
+        return _Known(copy, nodes, None, has_every_loop=False)
+    is_loop = copy[0] == copy[1]
+    loops = torch.bincount(copy[0, is_loop], minlength=nodes)
+    graph = Graph.from_edges(copy, nodes)
+    given = torch.sort((copy[0] * nodes + copy[1])[~is_loop]).values
+    is_undirected = torch.equal(given, graph.receivers * nodes + graph.senders)
+    return _Known(copy, nodes, graph if is_undirected else None, bool((loops == 1).all()))

@@ -1,0 +1,151 @@
+"""What onnxruntime computes from an exported model is what torch computes from the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.data import NodeData
+from agnn.errors import InputError
+from agnn.graph import Graph, features_of
+from agnn.nn import AGNN, GCN, GLN, MLP, Beta, NodeModel
+from agnn.onnx import model_graph, onnx_model
+from agnn.training import probabilities
+from properties import dense_attention, fresh_python
+from zoo import ZOO, Specimen
+
+SEEDS = (0, 1, 2)
+WIDTH, CLASSES = 9, 4
+BETAS = (Beta(0.0, learned=False), Beta(1.3), Beta(-0.8))
+MODELS: dict[str, Callable[[int, int], NodeModel]] = {
+    "agnn": lambda features, classes: AGNN(features, classes, SEEDS, betas=BETAS),
+    "agnn, large beta": lambda features, classes: AGNN(features, classes, betas=[Beta(200.0)]),
+    "gcn": lambda features, classes: GCN(features, classes, SEEDS),
+    "gln": lambda features, classes: GLN(features, classes, SEEDS),
+}
+
+
+def trained(name: str, features: int, classes: int) -> NodeModel:
+    """A model whose biases and betas are not at their start."""
+    model = MODELS[name](features, classes)
+    source = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=source)
+    return model
+
+
+def session(model: NodeModel, classes: int = CLASSES) -> onnxruntime.InferenceSession:
+    made = onnx_model(model, [f"class {k}" for k in range(classes)])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(made.SerializeToString(), options)
+
+
+def computed(
+    program: onnxruntime.InferenceSession, features: NDArray[np.float32], edges: Tensor
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    mean, each = program.run(None, {"features": features, "edge_index": edges.numpy()})
+    return mean, each
+
+
+def both_directions(graph: Graph) -> Tensor:
+    return torch.stack([graph.senders, graph.receivers])
+
+
+def features_for(specimen: Specimen) -> NDArray[np.float32]:
+    return specimen.states(1, WIDTH, torch.float32)[0].numpy()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_file_serves_graphs_of_every_size(name):
+    from scipy.sparse import csr_array
+
+    model = trained(name, WIDTH, CLASSES)
+    program = session(model)
+    for kind, specimen in ZOO.items():
+        x, graph = features_for(specimen), specimen.graph()
+        expected = probabilities(model, features_of(csr_array(x)), graph).numpy()
+        mean, each = computed(program, x, both_directions(graph))
+        np.testing.assert_allclose(each, expected, atol=1e-5, rtol=0, err_msg=kind)
+        np.testing.assert_allclose(mean, expected.mean(0), atol=1e-5, rtol=0, err_msg=kind)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_on_cora_too(name, cora: NodeData, cora_graph):
+    model = trained(name, cora.feature_count, cora.classes)
+    x = cora.normalised_features()
+    expected = probabilities(model, features_of(x), cora_graph).numpy()
+    dense = x.toarray().astype(np.float32)
+    program = session(model, cora.classes)
+    mean, each = computed(program, dense, both_directions(cora_graph))
+    np.testing.assert_allclose(each, expected, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(mean, expected.mean(0), atol=1e-5, rtol=0)
+
+
+def test_the_exported_model_is_the_papers_formula():
+    specimen = ZOO["lopsided"]
+    model = trained("agnn", WIDTH, CLASSES)
+    _, each = computed(session(model), features_for(specimen), both_directions(specimen.graph()))
+    x = torch.from_numpy(features_for(specimen))
+    for r in range(len(SEEDS)):
+        h = (x @ model.first.weight[r] + model.first.bias[r]).relu()
+        for layer in model.layers:
+            h = dense_attention(specimen.neighbourhoods(), h, layer.beta[r]) @ h
+        expected = (h @ model.last.weight[r] + model.last.bias[r]).softmax(-1)
+        np.testing.assert_allclose(each[r], expected.detach().numpy(), atol=1e-5, rtol=0)
+
+
+def test_states_that_are_all_zero_have_cosine_0():
+    specimen, model = ZOO["lopsided"], trained("agnn", WIDTH, CLASSES)
+    with torch.no_grad():
+        model.first.bias[0] = -100.0  # the first replica's ReLU lets nothing through
+    x, graph = features_for(specimen), specimen.graph()
+    _, each = computed(session(model), x, both_directions(graph))
+    expected = model.last.bias[0].softmax(-1).detach().expand(specimen.nodes, -1)
+    np.testing.assert_allclose(each[0], expected.numpy(), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn"])
+def test_self_loops_in_the_edges_change_nothing(name):
+    specimen = ZOO["path"]
+    program, edges = session(trained(name, WIDTH, CLASSES)), both_directions(specimen.graph())
+    loops = torch.tensor([[1, 4, 4], [1, 4, 4]])
+    without = computed(program, features_for(specimen), edges)
+    given = computed(program, features_for(specimen), torch.cat([loops, edges], dim=1))
+    for one, other in zip(without, given, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
+
+
+def test_the_file_names_the_classes():
+    properties = session(trained("gcn", WIDTH, CLASSES)).get_modelmeta().custom_metadata_map
+    assert json.loads(properties["class_names"]) == ["class 0", "class 1", "class 2", "class 3"]
+
+
+def test_a_model_of_another_kind_is_refused():
+    with pytest.raises(InputError, match=r"AGNN, GCN and GLN can be exported; got MLP\."):
+        onnx_model(MLP(WIDTH, CLASSES), ["a"] * CLASSES)
+
+
+def test_a_model_too_large_for_one_file_is_refused(monkeypatch):
+    monkeypatch.setattr(model_graph, "_LARGEST", 100)
+    with pytest.raises(InputError, match="GiB of weights, and an ONNX file holds less than 2"):
+        onnx_model(trained("gcn", WIDTH, CLASSES), ["a"] * CLASSES)
+
+
+def test_without_onnx_the_error_names_the_command_to_install_it():
+    program = (
+        "import sys; sys.modules['onnx'] = None\n"
+        "from agnn.errors import UnavailableError\n"
+        "from agnn.nn import GCN\nfrom agnn.onnx import onnx_model\n"
+        "try:\n    onnx_model(GCN(3, 2), ['a', 'b'])\n"
+        "except UnavailableError as error:\n    print(error)\n"
+    )
+    assert "pip install 'agnn[onnx]'" in fresh_python(program)
