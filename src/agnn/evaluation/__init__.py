@@ -1,6 +1,15 @@
 """Repeated runs, their accuracy with its uncertainty, and runs on disk."""
 
+from agnn.evaluation.calibration import (
+    Calibration,
+    Reliability,
+    calibrated,
+    fitted_temperature,
+    reliability,
+)
+from agnn.evaluation.class_weights import ClassWeight
 from agnn.evaluation.devices import find_device, versions
+from agnn.evaluation.ensemble import Ensemble, ensemble_of, held_out
 from agnn.evaluation.run import Run, evaluate, preset_method, replica_seeds, setting_of
 from agnn.evaluation.run_folder import (
     SavedRun,
@@ -12,15 +21,24 @@ from agnn.evaluation.run_folder import (
 from agnn.evaluation.summary import Summary
 
 __all__ = [
+    "Calibration",
+    "ClassWeight",
+    "Ensemble",
+    "Reliability",
     "Run",
     "SavedRun",
     "Summary",
+    "calibrated",
     "check_data",
     "check_output_folder",
+    "ensemble_of",
     "evaluate",
     "find_device",
+    "fitted_temperature",
+    "held_out",
     "load_run",
     "preset_method",
+    "reliability",
     "replica_seeds",
     "save_run",
     "setting_of",
