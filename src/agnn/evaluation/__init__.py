@@ -17,6 +17,7 @@ from agnn.evaluation.run_folder import (
     check_output_folder,
     load_run,
     save_run,
+    stored_data,
 )
 from agnn.evaluation.summary import Summary
 
@@ -42,5 +43,6 @@ __all__ = [
     "replica_seeds",
     "save_run",
     "setting_of",
+    "stored_data",
     "versions",
 ]

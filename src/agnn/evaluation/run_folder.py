@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agnn.data import NodeData, Split
+from agnn.data import NodeData, Preprocessing, Split, dataset_names, load_dataset
+from agnn.data.stored_graph import read_stored_graph, write_graph
 from agnn.errors import AgnnError, DataError, InputError
+from agnn.evaluation.checksums import check_checksums, with_checksums
+from agnn.evaluation.model_card import model_card
 from agnn.evaluation.run import Run
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Tuned, get_method
@@ -25,6 +28,9 @@ _DAMAGE = (
     AgnnError, OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError
 )  # fmt: skip
 CONFIG, WEIGHTS, SPLITS = "config.json", "model.safetensors", "splits.json"
+SCORES = "scores.safetensors"  # where there is no model to compute them with
+GRAPH, PREPROCESSING = "data.npz", "preprocessing.json"  # where the data is not the package's own
+CARD = "README.md"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +84,28 @@ def save_run(run: Run, folder: Path | str) -> None:
 def _write(run: Run, folder: Path) -> None:
     from safetensors.torch import save_file
 
-    config = {
+    _write_splits(run, folder)
+    if run.outcome.model is not None:
+        state = run.outcome.model.state_dict()
+        save_file({name: t.contiguous().cpu() for name, t in state.items()}, folder / WEIGHTS)
+    else:
+        save_file({"scores": run.outcome.scores.contiguous().cpu()}, folder / SCORES)
+    if not _is_bundled(run.data):
+        write_graph(run.data, folder / GRAPH)
+    if run.data.preprocessing is not None:
+        _write_json(run.data.preprocessing.to_dict(), folder / PREPROCESSING)
+    (folder / CARD).write_text(model_card(run), encoding="utf-8")
+    # Last, since it holds the checksums of all others.
+    _write_json(with_checksums(_config(run), folder), folder / CONFIG, indent=2)
+
+
+def _config(run: Run) -> dict[str, Any]:
+    weight = run.class_weight
+    return {
         "format": FORMAT,
         "method": {"name": run.method.name, **run.method.settings},
         "configuration": run.method.configuration,
-        "chosen": run.outcome.chosen,
+        "chosen": None if run.outcome.chosen is None else [dict(c) for c in run.outcome.chosen],
         "data": {
             "name": run.data.name,
             "fingerprint": run.data.fingerprint,
@@ -91,7 +114,9 @@ def _write(run: Run, folder: Path) -> None:
         },
         "split": run.split_spec,
         "seeds": list(run.seeds),
+        "class_weight": weight if weight is None or isinstance(weight, str) else dict(weight),
         "accuracy": run.accuracy.to_dict(),
+        "confidence": run.calibration.to_dict(),
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
         "seconds": run.seconds,
@@ -100,17 +125,26 @@ def _write(run: Run, folder: Path) -> None:
         "versions": run.versions,
         "has_model": run.outcome.model is not None,
     }
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def _write_splits(run: Run, folder: Path) -> None:
     different = {id(split): split for split in run.splits}
     places = {key: place for place, key in enumerate(different)}
     splits = {
         "splits": [split.to_dict() for split in different.values()],
         "of_replica": [places[id(split)] for split in run.splits],
     }
-    (folder / SPLITS).write_text(json.dumps(splits) + "\n", encoding="utf-8")
-    if run.outcome.model is not None:
-        state = run.outcome.model.state_dict()
-        save_file({name: t.contiguous().cpu() for name, t in state.items()}, folder / WEIGHTS)
+    _write_json(splits, folder / SPLITS)
+
+
+def _write_json(value: Any, path: Path, indent: int | None = None) -> None:
+    path.write_text(json.dumps(value, indent=indent) + "\n", encoding="utf-8")
+
+
+def _is_bundled(data: NodeData) -> bool:
+    """Whether the package itself holds this data, under this name."""
+    known = data.reading is None and data.name in dataset_names()
+    return known and load_dataset(data.name).fingerprint == data.fingerprint
 
 
 def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
@@ -121,6 +155,7 @@ def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         if config["format"] != FORMAT:
             raise DataError(f"its format is {config['format']}, this version reads {FORMAT}")
+        check_checksums(config, folder)
         fields = dict(config["method"])
         method: Method = get_method(fields.pop("name"))(**fields)
         if config.get("configuration") == "tuned":  # older folders do not say
@@ -161,3 +196,22 @@ def check_data(saved: SavedRun, data: NodeData) -> None:
         raise DataError(
             f"the run in '{saved.folder}' was trained on other data than '{data.name}' holds."
         )
+
+
+def stored_data(saved: SavedRun) -> NodeData:
+    """The data that the run was trained on: from the folder, or the package's own."""
+    folder = saved.folder
+    if (folder / GRAPH).exists():
+        made = None
+        if (folder / PREPROCESSING).exists():
+            values = json.loads((folder / PREPROCESSING).read_text(encoding="utf-8"))
+            made = Preprocessing.from_dict(values)
+        data = read_stored_graph(folder / GRAPH, made)
+    elif saved.config["data"]["name"] in dataset_names():
+        data = load_dataset(saved.config["data"]["name"])
+    else:
+        raise DataError(
+            f"'{folder}' does not hold the graph that its model was trained on; train it again."
+        )
+    check_data(saved, data)
+    return data

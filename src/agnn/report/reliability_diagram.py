@@ -27,7 +27,7 @@ def reliability_diagram(calibration: Calibration) -> Figure:
     _panel(left, calibration.before, "mean of the replicas")
     _panel(right, calibration.after, f"temperature {calibration.temperature:.2f}")
     left.set_ylabel("share of right answers")
-    left.legend(loc="upper left", frameon=False)
+    right.legend(loc="upper left", frameon=False)
     return figure
 
 
