@@ -11,14 +11,8 @@ from agnn.evaluation.class_weights import ClassWeight
 from agnn.evaluation.devices import find_device, versions
 from agnn.evaluation.ensemble import Ensemble, ensemble_of, held_out
 from agnn.evaluation.run import Run, evaluate, preset_method, replica_seeds, setting_of
-from agnn.evaluation.run_folder import (
-    SavedRun,
-    check_data,
-    check_output_folder,
-    load_run,
-    save_run,
-    stored_data,
-)
+from agnn.evaluation.run_folder import check_output_folder, save_run
+from agnn.evaluation.saved_run import SavedRun, check_data, load_run, stored_data, stored_scores
 from agnn.evaluation.summary import Summary
 
 __all__ = [
@@ -44,5 +38,6 @@ __all__ = [
     "save_run",
     "setting_of",
     "stored_data",
+    "stored_scores",
     "versions",
 ]

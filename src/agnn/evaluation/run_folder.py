@@ -1,4 +1,4 @@
-"""A run on disk: a folder of JSON and safetensors that loads back without running any code."""
+"""A run on disk: a folder of JSON, plain arrays and safetensors, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,42 +8,21 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agnn.data import NodeData, Preprocessing, Split, dataset_names, load_dataset
-from agnn.data.stored_graph import read_stored_graph, write_graph
-from agnn.errors import AgnnError, DataError, InputError
-from agnn.evaluation.checksums import check_checksums, with_checksums
+from agnn.data import NodeData, dataset_names, load_dataset
+from agnn.data.stored_graph import write_graph
+from agnn.errors import InputError
+from agnn.evaluation.checksums import with_checksums
 from agnn.evaluation.model_card import model_card
 from agnn.evaluation.run import Run
-from agnn.kernels import choose
-from agnn.methods import Method, NetworkMethod, Tuned, get_method
-from agnn.nn import NodeModel
 
 FORMAT = 1
-# What reading a file that is not what it should be can raise, from JSON, torch and our own checks.
-_DAMAGE = (
-    AgnnError, OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError
-)  # fmt: skip
 CONFIG, WEIGHTS, SPLITS = "config.json", "model.safetensors", "splits.json"
 SCORES = "scores.safetensors"  # where there is no model to compute them with
 GRAPH, PREPROCESSING = "data.npz", "preprocessing.json"  # where the data is not the package's own
 CARD = "README.md"
-
-
-@dataclass(frozen=True, eq=False)
-class SavedRun:
-    """What a run folder holds."""
-
-    folder: Path
-    method: Method
-    seeds: tuple[int, ...]
-    splits: tuple[Split, ...]
-    class_names: tuple[str, ...]
-    model: NodeModel | None
-    config: Mapping[str, Any]  # the whole of config.json, results included
 
 
 def check_output_folder(folder: Path | str) -> None:
@@ -60,8 +39,11 @@ def check_output_folder(folder: Path | str) -> None:
         )
 
 
-def save_run(run: Run, folder: Path | str) -> None:
-    """Write the run to a new folder, all of it or nothing."""
+def save_run(run: Run, folder: Path | str, *, notes: Mapping[str, Any] | None = None) -> None:
+    """Write the run to a new folder, all of it or nothing.
+
+    `notes` are the caller's own words, in what JSON has; they come back in the config.
+    """
     check_output_folder(folder)
     target = Path(folder).absolute()
     missing = [parent for parent in target.parents if not parent.exists()]
@@ -69,7 +51,7 @@ def save_run(run: Run, folder: Path | str) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        _write(run, part)
+        _write(run, part, notes)
         part.chmod(0o755)
         part.rename(target)
     except BaseException:
@@ -81,7 +63,7 @@ def save_run(run: Run, folder: Path | str) -> None:
         raise
 
 
-def _write(run: Run, folder: Path) -> None:
+def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
     from safetensors.torch import save_file
 
     _write_splits(run, folder)
@@ -96,7 +78,7 @@ def _write(run: Run, folder: Path) -> None:
         _write_json(run.data.preprocessing.to_dict(), folder / PREPROCESSING)
     (folder / CARD).write_text(model_card(run), encoding="utf-8")
     # Last, since it holds the checksums of all others.
-    _write_json(with_checksums(_config(run), folder), folder / CONFIG, indent=2)
+    _write_json(with_checksums(_config(run) | {"notes": notes}, folder), folder / CONFIG, indent=2)
 
 
 def _config(run: Run) -> dict[str, Any]:
@@ -145,73 +127,3 @@ def _is_bundled(data: NodeData) -> bool:
     """Whether the package itself holds this data, under this name."""
     known = data.reading is None and data.name in dataset_names()
     return known and load_dataset(data.name).fingerprint == data.fingerprint
-
-
-def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
-    """The run in a folder that `save_run` wrote."""
-    folder = Path(folder)
-    choose(backend, "cpu")  # a wrong name is the caller's, not the folder's
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        if config["format"] != FORMAT:
-            raise DataError(f"its format is {config['format']}, this version reads {FORMAT}")
-        check_checksums(config, folder)
-        fields = dict(config["method"])
-        method: Method = get_method(fields.pop("name"))(**fields)
-        if config.get("configuration") == "tuned":  # older folders do not say
-            method = Tuned(method)
-        seeds = tuple(config["seeds"])
-        names = tuple(config["data"]["class_names"])
-        stored = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
-        different = [Split.from_dict(each) for each in stored["splits"]]
-        splits = tuple(different[k] for k in stored["of_replica"])
-        model = None
-        if config["has_model"]:
-            model = _model(folder, method, config["data"]["features"], len(names), seeds, backend)
-    except _DAMAGE as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise DataError(f"'{folder}' is not a run folder, or is damaged ({reason})") from error
-    return SavedRun(folder, method, seeds, splits, names, model, config)
-
-
-def _model(
-    folder: Path, method: Method, features: int, classes: int, seeds: tuple[int, ...], backend: str
-) -> NodeModel:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    if not isinstance(method, NetworkMethod):
-        raise DataError(f"'{folder}' holds weights, but {method.name} has no model.")
-    model = method.build(features, classes, seeds, backend)
-    try:
-        model.load_state_dict(load_file(folder / WEIGHTS))
-    except SafetensorError as error:
-        raise DataError(f"'{folder / WEIGHTS}' is damaged: {error}") from error
-    return model
-
-
-def check_data(saved: SavedRun, data: NodeData) -> None:
-    """Raise unless `data` is what the run was trained on."""
-    if saved.config["data"]["fingerprint"] != data.fingerprint:
-        raise DataError(
-            f"the run in '{saved.folder}' was trained on other data than '{data.name}' holds."
-        )
-
-
-def stored_data(saved: SavedRun) -> NodeData:
-    """The data that the run was trained on: from the folder, or the package's own."""
-    folder = saved.folder
-    if (folder / GRAPH).exists():
-        made = None
-        if (folder / PREPROCESSING).exists():
-            values = json.loads((folder / PREPROCESSING).read_text(encoding="utf-8"))
-            made = Preprocessing.from_dict(values)
-        data = read_stored_graph(folder / GRAPH, made)
-    elif saved.config["data"]["name"] in dataset_names():
-        data = load_dataset(saved.config["data"]["name"])
-    else:
-        raise DataError(
-            f"'{folder}' does not hold the graph that its model was trained on; train it again."
-        )
-    check_data(saved, data)
-    return data
