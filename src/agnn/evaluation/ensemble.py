@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from agnn.data import Split
 
@@ -34,6 +35,10 @@ class Ensemble:
         """[n] The class with the highest probability; of equal ones the first."""
         return np.asarray(self.probabilities.argmax(1))
 
+    def after(self, first: int) -> Ensemble:
+        """What they say about node `first` and those behind it."""
+        return Ensemble(self.probabilities[first:], self.disagreement[first:])
+
 
 def ensemble_of(scores: Tensor, temperature: float = 1.0) -> Ensemble:
     """The ensemble of scores [R, n, c]: p = softmax(log(mean over r of p_r) / temperature).
@@ -48,7 +53,7 @@ def ensemble_of(scores: Tensor, temperature: float = 1.0) -> Ensemble:
 
 def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
     """The mean of scores [R, n, c] over the replicas, rows made to sum to 1; [n, c]."""
-    mean = np.asarray(scores.detach().cpu().double().mean(0).numpy())
+    mean = np.asarray(scores.detach().mean(0, dtype=torch.float64).cpu().numpy())
     total = mean.sum(1, keepdims=True)
     # A method may know nothing of a node, as a component without a label: all classes alike.
     return np.where(total > 0, mean / np.where(total > 0, total, 1.0), 1.0 / mean.shape[1])
@@ -73,15 +78,12 @@ def held_out(
     """
     if scores.shape[0] != len(splits):
         raise InputError(f"{scores.shape[0]} replicas need as many splits; got {len(splits)}.")
-    values = scores.detach().cpu().double().numpy()
-    total = np.zeros(values.shape[1:])
-    count = np.zeros(values.shape[1], dtype=np.int64)
-    for own, split in zip(values, splits, strict=True):
-        nodes = getattr(split, part)
+    total = torch.zeros(scores.shape[1:], dtype=torch.float64)
+    count = torch.zeros(scores.shape[1], dtype=torch.int64)
+    for own, split in zip(scores.detach().cpu(), splits, strict=True):
+        nodes = torch.tensor(getattr(split, part))
         total[nodes] += own[nodes]
         count[nodes] += 1
-    found = np.flatnonzero(count)
-    import torch
-
-    mean = torch.from_numpy(total[found] / count[found, None])
-    return found, mean_probabilities(mean[None])
+    found = count.nonzero()[:, 0]
+    mean = total[found] / count[found, None]
+    return found.numpy(), mean_probabilities(mean[None])
