@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agnn.cli.class_weight_option import ClassWeights, class_weight_of
 from agnn.cli.console import screen, write_json
 from agnn.cli.data_options import (
     Category,
@@ -31,7 +32,8 @@ from agnn.cli.tuning import tuned_method
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from agnn.data import NodeData
+    from agnn.data import NodeData, Split
+    from agnn.methods import Method
 
 _PRESET = "the paper's"
 
@@ -65,6 +67,7 @@ def train(
     dropout: Annotated[
         float | None, typer.Option(help="From 0 to below 1.", show_default=_PRESET)
     ] = None,
+    class_weight: ClassWeights = None,
     tuned: Annotated[
         bool,
         typer.Option("--tuned", help="Choose the method's grid on validation nodes, by split."),
@@ -109,9 +112,11 @@ def train(
         replica_seeds,
         save_run,
     )
+    from agnn.evaluation.class_weights import class_weights
     from agnn.kernels import choose
 
     seeds = replica_seeds(seed, replicas)
+    weight = class_weight_of(class_weight)
     use_threads(threads)
     if out is not None:
         check_output_folder(out)
@@ -132,14 +137,24 @@ def train(
     known_as = data.name if data.reading is None else "*"
     trained = tuned_method(method, spec, known_as, changes, is_tuned=tuned)
     _check_test_nodes(spec)
-    make_splits(data, spec, seeds[:1])  # what cannot be split should be all that is said
+    # What cannot be split or weighed should be all that is said.
+    splits = make_splits(data, spec, seeds[:1])
+    class_weights(weight, trained, data, splits)
     choose(backend, find_device(device).split(":")[0])
     if data.reading is not None and not json:
         _tell(data, spec)
+        _tell_memory(trained, data, splits * len(seeds))
     doing = f"Training {trained.title} on {data.name}"
     with training_progress(doing, is_quiet=quiet) as progress:
         run = evaluate(
-            trained, data, spec, seeds, device=device, backend=backend, progress=progress
+            trained,
+            data,
+            spec,
+            seeds,
+            device=device,
+            backend=backend,
+            progress=progress,
+            class_weight=weight,
         )
     if out is not None:
         save_run(run, out)
@@ -162,6 +177,17 @@ def _tell(data: "NodeData", spec: str) -> None:
     console.print(data_table(data.report))
     words = f": {DEFAULT_SPLITS[spec]}" if spec in DEFAULT_SPLITS else ""
     console.print(f"Split {spec}{words}.\n")
+
+
+def _tell_memory(method: "Method", data: "NodeData", splits: "tuple[Split, ...]") -> None:
+    """Print what the training will take, where that is known."""
+    from agnn.methods import NetworkMethod, Task
+
+    if isinstance(method, NetworkMethod):
+        task = Task(data, splits, tuple(range(len(splits))))
+        needed = method.memory_estimate(task).total / 2**20
+        words = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
+        screen().print(f"Training {len(splits)} replicas takes up to {words} of memory.\n")
 
 
 def _check_test_nodes(split: str) -> None:
