@@ -99,6 +99,9 @@ def calibrated(scores: Tensor, data: NodeData, splits: Sequence[Split]) -> Calib
     Every node is answered by the replicas alone that have it in that part. Where replicas have
     splits of their own, a node may be for validation in one and for test in another: the labels
     of those nodes then enter the one number, and nothing else.
+
+    There, too, a node is answered by fewer replicas than a new node will be: the accuracy is that
+    of a smaller ensemble, and the temperature leaves the whole one rather too modest.
     """
     validation, stated = held_out(scores, splits, "validation")
     temperature = fitted_temperature(stated, data.labels[validation])
