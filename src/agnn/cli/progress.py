@@ -71,6 +71,12 @@ class _Lines:
                 self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
 
 
+def tell_trial(done: int, total: int, best: float) -> None:
+    """Tell how far a search is, and what it has found."""
+    words = f"searched {done} of {total} settings; best validation accuracy {best:.2f} %"
+    screen(is_error=True).print(words, soft_wrap=True)
+
+
 def duration(seconds: float) -> str:
     """A time in words, as roughly as it is known."""
     if seconds < 90:

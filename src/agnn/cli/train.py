@@ -24,7 +24,7 @@ from agnn.cli.data_options import (
 )
 from agnn.cli.data_table import data_table
 from agnn.cli.options import Backend, Device, Epochs, Json, Quiet, Replicas, Seed, Threads
-from agnn.cli.progress import training_progress
+from agnn.cli.progress import tell_trial, training_progress
 from agnn.cli.record import run_record, run_table
 from agnn.cli.source import chosen, find_data, needs_labels
 from agnn.cli.threads import use_threads
@@ -72,6 +72,17 @@ def train(
         bool,
         typer.Option("--tuned", help="Choose the method's grid on validation nodes, by split."),
     ] = False,
+    search: Annotated[
+        int | None,
+        typer.Option(
+            help="Try so many settings of learning rate, weight decay, dropout, layers and width "
+            "on validation nodes first.",
+            show_default="none",
+        ),
+    ] = None,
+    search_file: Annotated[
+        Path, typer.Option(help="Where the search is kept; asked again, it goes on.")
+    ] = Path("agnn-search.sqlite"),
     name: Annotated[
         str | None,
         typer.Option(
@@ -106,17 +117,21 @@ def train(
     """
     from agnn.data import check_learnable, default_split, make_splits
     from agnn.evaluation import (
+        Search,
         check_output_folder,
         evaluate,
         find_device,
         replica_seeds,
         save_run,
+        searched,
     )
     from agnn.evaluation.class_weights import class_weights
     from agnn.kernels import choose
 
     seeds = replica_seeds(seed, replicas)
     weight = class_weight_of(class_weight)
+    if search is not None and tuned:
+        raise InputError("--search and --tuned both choose hyper-parameters; leave one of them.")
     use_threads(threads)
     if out is not None:
         check_output_folder(out)
@@ -144,6 +159,12 @@ def train(
     if data.reading is not None and not json:
         _tell(data, spec)
         _tell_memory(trained, data, splits * len(seeds))
+    if search is not None:
+        fixed = frozenset(field for field, value in changes.items() if value is not None)
+        trained = searched(
+            trained, data, spec, seeds, Search(search, search_file, fixed), device=device,
+            backend=backend, class_weight=weight, told=None if quiet else tell_trial,
+        )  # fmt: skip
     doing = f"Training {trained.title} on {data.name}"
     with training_progress(doing, is_quiet=quiet) as progress:
         run = evaluate(

@@ -13,6 +13,7 @@ from agnn.evaluation.ensemble import Ensemble, ensemble_of, held_out
 from agnn.evaluation.run import Run, evaluate, preset_method, replica_seeds, setting_of
 from agnn.evaluation.run_folder import check_output_folder, save_run
 from agnn.evaluation.saved_run import SavedRun, check_data, load_run, stored_data, stored_scores
+from agnn.evaluation.search import Search, searched
 from agnn.evaluation.summary import Summary
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Reliability",
     "Run",
     "SavedRun",
+    "Search",
     "Summary",
     "calibrated",
     "check_data",
@@ -36,6 +38,7 @@ __all__ = [
     "reliability",
     "replica_seeds",
     "save_run",
+    "searched",
     "setting_of",
     "stored_data",
     "stored_scores",

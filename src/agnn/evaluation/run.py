@@ -118,8 +118,7 @@ def evaluate(
         if split.test.size == 0:
             raise InputError(f"the split '{split.name}' has no test nodes to score on.")
     per_seed = len(splits) // len(seeds)
-    # A replica's seed also draws its weights and dropout: folds of one trial differ in them.
-    own_seeds = tuple(s * per_seed + k for s in seeds for k in range(per_seed))
+    own_seeds = seeds_of_replicas(seeds, per_seed)
     weights = class_weights(class_weight, method, data, splits)
     task = Task(data, splits, own_seeds, place, chosen, progress, weights)
     start = time.perf_counter()
@@ -130,6 +129,11 @@ def evaluate(
         data, method, split_spec, splits, own_seeds, outcome, accuracy, seconds, place, chosen,
         versions(), class_weight,
     )  # fmt: skip
+
+
+def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:
+    """Every replica's own seed, which draws weights and dropout: folds of one trial differ."""
+    return tuple(seed * folds + k for seed in seeds for k in range(folds))
 
 
 def _trial_means(values: Sequence[float], folds: int) -> list[float]:
