@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agnn import DataError, InputError, NodeClassifier, NodeData, evaluate, get_method, read_tables
 from agnn.data import Split, with_new_nodes
@@ -244,3 +246,16 @@ def test_the_probabilities_of_a_calibrated_ensemble_are_at_its_temperature(
 ) -> None:
     mean = fitted.run_.outcome.scores.double().mean(0).log() / fitted.calibration_.temperature
     assert fitted.predict_proba() == pytest.approx(mean.softmax(-1).numpy(), rel=1e-5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_renaming_nodes_renames_answers(fitted: NodeClassifier, toy: NodeData, draw: Any) -> None:
+    order = np.array(draw.sample(range(toy.nodes), toy.nodes))  # the old node at each new place
+    place = np.argsort(order)
+    moved = NodeData.build(
+        name="moved", features=toy.features[order], labels=np.full(toy.nodes, -1),
+        edges=place[toy.edges], class_names=toy.class_names,
+    )  # fmt: skip
+    expected = fitted.predict_proba(toy)[order]
+    assert fitted.predict_proba(moved) == pytest.approx(expected, abs=1e-5)
