@@ -45,6 +45,13 @@ def test_the_temperature_is_one_where_probabilities_are_true_and_finds_what_was_
     assert fitted_temperature(stated, labels) == pytest.approx(1 / sharpness, rel=0.05)
 
 
+def test_an_almost_even_answer_that_is_always_right_is_made_sure():
+    """Weights that have hardly moved from their start: the right class leads by a hair."""
+    even = np.full((50, 4), 0.2499) + 0.0004 * np.eye(4)[np.arange(50) % 4]
+    temperature = fitted_temperature(even, np.arange(50) % 4)
+    assert temperature < 0.003
+
+
 def test_nothing_to_fit_gives_temperature_one():
     assert fitted_temperature(np.zeros((0, 3)), np.zeros(0, dtype=np.int64)) == 1.0
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agnn.data import NodeData, Split
 
 BINS: Final = 15
-_RANGE: Final = (-3.0, 3.0)  # natural logarithms of the temperatures that are looked at
+_RANGE: Final = (-6.0, 6.0)  # natural logarithms of the temperatures that are looked at
 _TINY: Final = 1e-12
 
 
