@@ -88,8 +88,8 @@ class _Run:
         splits: Sequence[Split],
         recipe: Recipe,
         seeds: Sequence[int],
-        extra_loss: ExtraLoss | None,
-        class_weights: NDArray[np.float64] | None,
+        extra_loss: ExtraLoss | None = None,
+        class_weights: NDArray[np.float64] | None = None,
     ) -> None:
         self.extra_loss = extra_loss
         self.model, replicas, device = model, model.replicas, graph.device
