@@ -11,7 +11,7 @@ demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
 
 test: $(VENV)/.test $(VENV)/.kernels
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -24,7 +24,7 @@ def test_the_commands_and_the_python_run_in_their_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     nx.write_graphml(nx.karate_club_graph(), "graph.graphml")
-    assert [shlex.split(line)[0] for line in COMMANDS] == ["python", *["agnn"] * 4]
+    assert [shlex.split(line)[0] for line in COMMANDS] == ["python", *["agnn"] * 6]
     for line in COMMANDS:
         program, verb, *words = shlex.split(line)
         if program == "python":
@@ -37,4 +37,4 @@ def test_the_commands_and_the_python_run_in_their_order(
         assert ("test accuracy" in out) == (verb == "train")
     (program,) = PROGRAM.findall(PAGE)
     exec(program, {})  # noqa: S102 (our own page)
-    assert capsys.readouterr().out.startswith("DataReport(name='papers', nodes=2708")
+    assert capsys.readouterr().out.startswith("DataReport(name='papers', nodes=2698")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         read_tables,
     )
     from agnn.errors import AgnnError, DataError, InputError, UnavailableError
+    from agnn.estimator import NodeClassifier
     from agnn.evaluation import evaluate, load_run, preset_method, save_run
     from agnn.methods import get_method, method_names
     from agnn.training import memory_estimate
@@ -32,6 +33,7 @@ _HOMES = {
     "DataError": "agnn.errors",
     "DataReport": "agnn.data",
     "InputError": "agnn.errors",
+    "NodeClassifier": "agnn.estimator",
     "NodeData": "agnn.data",
     "Split": "agnn.data",
     "UnavailableError": "agnn.errors",
@@ -57,6 +59,7 @@ __all__ = [
     "DataError",
     "DataReport",
     "InputError",
+    "NodeClassifier",
     "NodeData",
     "Split",
     "UnavailableError",

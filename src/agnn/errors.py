@@ -10,11 +10,11 @@ class AgnnError(Exception):
     """Base of every error that agnn raises on purpose; the command line prints it and exits 2."""
 
 
-class InputError(AgnnError):
+class InputError(AgnnError, ValueError):
     """An argument is not what the operation takes."""
 
 
-class DataError(AgnnError):
+class DataError(AgnnError, ValueError):
     """A file or a dataset is damaged, inconsistent or not what it claims to be."""
 
 

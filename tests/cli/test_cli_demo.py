@@ -12,7 +12,7 @@ from agnn import load_run
 
 FILES = {
     "demo.json", "index.html", "relevance.png", "relevance.svg", "replicas.png", "replicas.svg",
-    "result.json", "run", "training.png", "training.svg",
+    "reliability.png", "reliability.svg", "result.json", "run", "training.png", "training.svg",
 }  # fmt: skip
 LINE = "demo --epochs 3 --replicas 2 --quiet"
 

@@ -15,7 +15,7 @@ from agnn.evaluation import evaluate, preset_method
 KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
     "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "hyper_parameters",
-    "configuration",
+    "configuration", "confidence",
 }  # fmt: skip
 SHORT = "--epochs 5 --replicas 2 --json --quiet"
 
@@ -109,6 +109,7 @@ def test_folds_give_one_value_a_trial_and_a_warning(agnn: Any) -> None:
     assert "optimistic" in found["note"]
     answer = agnn("train raw --split 3-fold --epochs 2 --replicas 2 --quiet")
     assert "n = 2 trials of 3 folds" in answer.out
+    assert "cross-validated" in answer.out
     assert "optimistic" in answer.out
 
 

@@ -81,17 +81,21 @@ def test_a_tuned_run_comes_back_tuned_with_what_was_chosen(toy, tmp_path):
 
 def test_a_folder_that_does_not_say_how_it_was_configured_is_published(saved):
     config = json.loads((saved / "config.json").read_text())
-    del config["configuration"], config["chosen"]
+    del config["configuration"], config["chosen"], config["sha256"]
     (saved / "config.json").write_text(json.dumps(config))
     assert load_run(saved).method.configuration == "published"
 
 
-def test_a_run_folder_holds_json_and_safetensors_only(saved):
+def test_a_run_folder_holds_json_safetensors_plain_arrays_and_a_card(saved):
     assert {file.name for file in saved.iterdir()} == {
         "config.json",
+        "data.npz",
         "model.safetensors",
+        "README.md",
         "splits.json",
     }
+    with np.load(saved / "data.npz", allow_pickle=False) as archive:
+        assert all(archive[name].dtype.kind in "fiu" for name in archive.files)
     json.loads((saved / "config.json").read_text())
     json.loads((saved / "splits.json").read_text())
     assert saved.stat().st_mode & 0o777 == 0o755
@@ -121,7 +125,9 @@ def one_line(caught: pytest.ExceptionInfo) -> bool:
     return "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "splits.json"])
+@pytest.mark.parametrize(
+    "file", ["config.json", "model.safetensors", "splits.json", "data.npz", "README.md"]
+)
 @pytest.mark.parametrize("damage", ["missing", "cut short", "empty", "noise"])
 def test_a_damaged_file_is_one_clear_line(saved, file, damage):
     path, content = saved / file, (saved / file).read_bytes()

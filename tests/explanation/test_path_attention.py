@@ -11,7 +11,7 @@ from agnn.explanation import TrainedModel, layer_weights, path_attention, path_r
 from agnn.explanation.hop_rings import hop_rings
 from agnn.graph import Graph, ReceptiveField, View, symmetric
 from agnn.kernels import Attention, Link
-from agnn.nn import AGNN, GCN, NodeModel
+from agnn.nn import AGNN, GCN, ChainModel
 from properties import as_matrix, assert_close
 from zoo import ZOO, zoo_graph
 from zoo_models import random_model, zoo_data, zoo_model
@@ -145,7 +145,7 @@ def test_weights_of_other_layers_than_the_field_has_are_refused() -> None:
 
 
 def test_a_model_that_propagates_otherwise_is_refused() -> None:
-    class Other(NodeModel):
+    class Other(ChainModel):
         def links(self, view: View, dropout: object) -> list[Link]:
             return []
 

@@ -99,8 +99,10 @@ def test_states_that_do_not_fit_the_graph_are_refused(shape, rows, words):
 
 
 def test_other_number_types_are_refused():
-    with pytest.raises(InputError, match=r"float32 or float64; got torch.float16"):
+    with pytest.raises(InputError, match=r"float32, float64 or bfloat16; got torch.float16"):
         cosine_attention(GRAPH, torch.zeros(2, 300, 4, dtype=torch.float16), BETA)
+    with pytest.raises(InputError, match=r"`h` is bfloat16, which is for a GPU"):
+        cosine_attention(GRAPH, torch.zeros(2, 300, 4, dtype=torch.bfloat16), BETA.float())
     with pytest.raises(InputError, match=r"weights are torch.float64, `h` is torch.float32"):
         propagate(unsymmetric(GRAPH, torch.float64), torch.zeros(2, 300, 4))
 

@@ -141,7 +141,7 @@ def test_gcnii_is_the_peers_layers_one_after_the_other(backend):
             conv.weight1.data = layer.weight[r]
             h = torch.relu(conv(h, start, EDGES))
         assert_close(found, h @ model.last.weight[r] + model.last.bias[r], 1e-10)
-    assert model.betas == [math.log(0.5 / t + 1) for t in (1, 2, 3, 4)]
+    assert model.shares == [math.log(0.5 / t + 1) for t in (1, 2, 3, 4)]
 
 
 @pytest.mark.parametrize("backend", CPU_BACKENDS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agnn.cli.console import screen
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from agnn.training import Progress
 
+_TIMED: Final = 5  # epochs
+_WORTH_TELLING: Final = 5.0  # seconds
+
 
 @contextmanager
 def training_progress(label: str, *, is_quiet: bool) -> Iterator[Progress | None]:
@@ -24,7 +27,7 @@ def training_progress(label: str, *, is_quiet: bool) -> Iterator[Progress | None
         yield None
         return
     if not console.is_terminal:
-        yield partial(_tell_once, console, label)
+        yield _Lines(console, label)
         return
     from rich import progress as bars
 
@@ -50,6 +53,33 @@ def training_progress(label: str, *, is_quiet: bool) -> Iterator[Progress | None
         yield tell
 
 
-def _tell_once(console: Console, label: str, done: int, total: int) -> None:
-    if done == 1:  # not before: a mistake in the input should be all that is said
-        console.print(f"{label}, up to {total} epochs", soft_wrap=True)
+class _Lines:
+    """Plain lines: what starts, and after the first epochs how long it may take."""
+
+    def __init__(self, console: Console, label: str) -> None:
+        self.console, self.label = console, label
+        self.start = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tell that `done` of at most `total` epochs are done."""
+        if done == 1:  # not before: a mistake in the input should be all that is said
+            self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
+            self.start = time.perf_counter()  # the first one also compiles
+        elif done == 1 + _TIMED:
+            left = (time.perf_counter() - self.start) / _TIMED * (total - done)
+            if left >= _WORTH_TELLING:
+                self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
+
+
+def tell_trial(done: int, total: int, best: float) -> None:
+    """Tell how far a search is, and what it has found."""
+    words = f"searched {done} of {total} settings; best validation accuracy {best:.2f} %"
+    screen(is_error=True).print(words, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, as roughly as it is known."""
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    minutes = seconds / 60
+    return f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"

@@ -27,6 +27,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "method": run.method.name,
         "split": run.split_spec,
         "accuracy": run.accuracy.to_dict(),
+        "confidence": run.calibration.to_dict(),
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
         "seconds": run.seconds,
@@ -62,6 +63,7 @@ def run_table(run: Run, out: Path | None = None) -> Table:
     table.add_column(overflow="fold")
     rows: list[tuple[str, Text | str | None]] = [
         ("test accuracy", Text(accuracy_words(run), style="bold")),
+        ("as one", ensemble_words(run)),
         *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),
@@ -78,13 +80,24 @@ def accuracy_words(run: Run) -> str:
     """Mean, standard error, n and deviation in words."""
     accuracy, folds = run.accuracy, len(run.seeds) // run.accuracy.n
     repeated = "replica" if folds == 1 else "trial"
-    of_folds = "" if folds == 1 else f" of {folds} folds"
+    of_folds = "" if folds == 1 else f" of {folds} folds, cross-validated"
     if accuracy.standard_error is None:
         return f"{accuracy.mean:.2f} % (one {repeated}{of_folds})"
     return (
         f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (standard error; n = {accuracy.n} "
         f"{repeated}s{of_folds}, deviation {accuracy.deviation:.2f})"
     )
+
+
+def ensemble_words(run: Run) -> str | None:
+    """What the replicas reach together, and how far their probabilities can be trusted."""
+    if len(run.seeds) == 1:
+        return None
+    found = run.calibration
+    error = f"calibration error {found.before.error:.3f}"
+    if found.validation_nodes:
+        error += f", {found.after.error:.3f} at temperature {found.temperature:.2f}"
+    return f"{found.accuracy:.2f} % by the mean of the replicas; {error}"
 
 
 def beta_words(run: Run) -> list[str]:

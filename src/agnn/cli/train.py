@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agnn.cli.class_weight_option import ClassWeights, class_weight_of
 from agnn.cli.console import screen, write_json
 from agnn.cli.data_options import (
     Category,
@@ -23,7 +24,7 @@ from agnn.cli.data_options import (
 )
 from agnn.cli.data_table import data_table
 from agnn.cli.options import Backend, Device, Epochs, Json, Quiet, Replicas, Seed, Threads
-from agnn.cli.progress import training_progress
+from agnn.cli.progress import tell_trial, training_progress
 from agnn.cli.record import run_record, run_table
 from agnn.cli.source import chosen, find_data, needs_labels
 from agnn.cli.threads import use_threads
@@ -31,7 +32,8 @@ from agnn.cli.tuning import tuned_method
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from agnn.data import NodeData
+    from agnn.data import NodeData, Split
+    from agnn.methods import Method
 
 _PRESET = "the paper's"
 
@@ -65,10 +67,22 @@ def train(
     dropout: Annotated[
         float | None, typer.Option(help="From 0 to below 1.", show_default=_PRESET)
     ] = None,
+    class_weight: ClassWeights = None,
     tuned: Annotated[
         bool,
         typer.Option("--tuned", help="Choose the method's grid on validation nodes, by split."),
     ] = False,
+    search: Annotated[
+        int | None,
+        typer.Option(
+            help="Try so many settings of learning rate, weight decay, dropout, layers and width "
+            "on validation nodes first.",
+            show_default="none",
+        ),
+    ] = None,
+    search_file: Annotated[
+        Path, typer.Option(help="Where the search is kept; asked again, it goes on.")
+    ] = Path("agnn-search.sqlite"),
     name: Annotated[
         str | None,
         typer.Option(
@@ -103,15 +117,21 @@ def train(
     """
     from agnn.data import check_learnable, default_split, make_splits
     from agnn.evaluation import (
+        Search,
         check_output_folder,
         evaluate,
         find_device,
         replica_seeds,
         save_run,
+        searched,
     )
+    from agnn.evaluation.class_weights import class_weights
     from agnn.kernels import choose
 
     seeds = replica_seeds(seed, replicas)
+    weight = class_weight_of(class_weight)
+    if search is not None and tuned:
+        raise InputError("--search and --tuned both choose hyper-parameters; leave one of them.")
     use_threads(threads)
     if out is not None:
         check_output_folder(out)
@@ -132,14 +152,30 @@ def train(
     known_as = data.name if data.reading is None else "*"
     trained = tuned_method(method, spec, known_as, changes, is_tuned=tuned)
     _check_test_nodes(spec)
-    make_splits(data, spec, seeds[:1])  # what cannot be split should be all that is said
+    # What cannot be split or weighed should be all that is said.
+    splits = make_splits(data, spec, seeds[:1])
+    class_weights(weight, trained, data, splits)
     choose(backend, find_device(device).split(":")[0])
     if data.reading is not None and not json:
         _tell(data, spec)
+        _tell_memory(trained, data, splits * len(seeds))
+    if search is not None:
+        fixed = frozenset(field for field, value in changes.items() if value is not None)
+        trained = searched(
+            trained, data, spec, seeds, Search(search, search_file, fixed), device=device,
+            backend=backend, class_weight=weight, told=None if quiet else tell_trial,
+        )  # fmt: skip
     doing = f"Training {trained.title} on {data.name}"
     with training_progress(doing, is_quiet=quiet) as progress:
         run = evaluate(
-            trained, data, spec, seeds, device=device, backend=backend, progress=progress
+            trained,
+            data,
+            spec,
+            seeds,
+            device=device,
+            backend=backend,
+            progress=progress,
+            class_weight=weight,
         )
     if out is not None:
         save_run(run, out)
@@ -162,6 +198,17 @@ def _tell(data: "NodeData", spec: str) -> None:
     console.print(data_table(data.report))
     words = f": {DEFAULT_SPLITS[spec]}" if spec in DEFAULT_SPLITS else ""
     console.print(f"Split {spec}{words}.\n")
+
+
+def _tell_memory(method: "Method", data: "NodeData", splits: "tuple[Split, ...]") -> None:
+    """Print what the training will take, where that is known."""
+    from agnn.methods import NetworkMethod, Task
+
+    if isinstance(method, NetworkMethod):
+        task = Task(data, splits, tuple(range(len(splits))))
+        needed = method.memory_estimate(task).total / 2**20
+        words = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
+        screen().print(f"Training {len(splits)} replicas takes up to {words} of memory.\n")
 
 
 def _check_test_nodes(split: str) -> None:

@@ -6,11 +6,14 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
 from agnn.evaluation.accuracy import test_accuracies
+from agnn.evaluation.calibration import Calibration, calibrated
+from agnn.evaluation.class_weights import ClassWeight, class_weights
 from agnn.evaluation.devices import find_device, versions
 from agnn.evaluation.summary import Summary
 from agnn.kernels import choose
@@ -33,6 +36,12 @@ class Run:
     device: str
     backend: str
     versions: dict[str, str]
+    class_weight: ClassWeight = None
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The replicas as an ensemble: its temperature, accuracy and calibration error."""
+        return calibrated(self.outcome.scores, self.data, self.splits)
 
     @property
     def betas(self) -> list[list[float]] | None:
@@ -93,11 +102,14 @@ def evaluate(
     device: str = "auto",
     backend: str = "auto",
     progress: Progress | None = None,
+    class_weight: ClassWeight = None,
 ) -> Run:
     """Run `method` once for each seed, all at once, and score it on the test nodes.
 
     With a k-fold `split_spec` every seed is a trial of k replicas, one a fold, and its accuracy
     is the mean over them: folds share training nodes, so only trials count as repetitions.
+    `class_weight` is "balanced" or a number for each class name; methods that train a network
+    take it.
     """
     place = find_device(device)
     chosen = choose(backend, place.split(":")[0])
@@ -106,18 +118,24 @@ def evaluate(
         if split.test.size == 0:
             raise InputError(f"the split '{split.name}' has no test nodes to score on.")
     per_seed = len(splits) // len(seeds)
-    # A replica's seed also draws its weights and dropout: folds of one trial differ in them.
-    own_seeds = tuple(s * per_seed + k for s in seeds for k in range(per_seed))
+    own_seeds = seeds_of_replicas(seeds, per_seed)
+    weights = class_weights(class_weight, method, data, splits)
     # Where every operation may choose, one that a backend lacks still runs.
-    task = Task(data, splits, own_seeds, place, backend if backend == "auto" else chosen, progress)
+    taken = backend if backend == "auto" else chosen
+    task = Task(data, splits, own_seeds, place, taken, progress, weights)
     start = time.perf_counter()
     outcome = method.run(task)
     seconds = time.perf_counter() - start
     accuracy = Summary(_trial_means(test_accuracies(outcome.scores, data, splits), per_seed))
     return Run(
         data, method, split_spec, splits, own_seeds, outcome, accuracy, seconds, place, chosen,
-        versions(),
+        versions(), class_weight,
     )  # fmt: skip
+
+
+def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:
+    """Every replica's own seed, which draws weights and dropout: folds of one trial differ."""
+    return tuple(seed * folds + k for seed in seeds for k in range(folds))
 
 
 def _trial_means(values: Sequence[float], folds: int) -> list[float]:

@@ -10,6 +10,7 @@ import torch
 
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View, features_of
+from agnn.methods import Method, NetworkMethod
 from agnn.nn import NodeModel
 from agnn.training import probabilities
 
@@ -29,6 +30,9 @@ class TrainedModel:
 
     model: NodeModel
     data: NodeData
+    method: Method | None = (
+        None  # that made the model, where it reads other features than the data's
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, NodeModel):
@@ -71,5 +75,7 @@ class TrainedModel:
     def _on_device(self) -> tuple[Features, Graph]:
         """Features and graph where the model lies."""
         device = next(self.model.parameters()).device
-        features = features_of(self.data.normalised_features())
+        method, data = self.method, self.data
+        read = method.features(data) if isinstance(method, NetworkMethod) else None
+        features = features_of(data.normalised_features() if read is None else read)
         return features.to(device), self.graph.to(device)

@@ -72,5 +72,6 @@ class NetworkMethod(Method):
         history = train(
             model, features, graph, data.labels, task.splits, self.recipe(), task.seeds,
             task.progress, extra_loss=self.extra_loss(model, features, graph, task.seeds),
+            class_weights=task.class_weights,
         )  # fmt: skip
         return Outcome(probabilities(model, features, graph), model, history)

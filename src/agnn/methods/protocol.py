@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import NodeData, Split
@@ -25,6 +27,8 @@ class Task:
     device: str = "cpu"
     backend: str = "auto"
     progress: Progress | None = None
+    # [R, c] all above 0: how much a training node counts, by its label; None: all alike
+    class_weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if not self.seeds:

@@ -20,6 +20,7 @@ from agnn.report.neighbourhood_panel import Panel
 from agnn.report.page import PageFigure, demo_page
 from agnn.report.paper_figures import contrast_figure, relevance_figure
 from agnn.report.relations import Relation, relations
+from agnn.report.reliability_diagram import reliability_diagram
 from agnn.report.rendering import png, svg
 from agnn.report.replicas import replica_figure
 from agnn.report.training_curves import training_curves
@@ -49,6 +50,7 @@ __all__ = [
     "relations",
     "relevance_figure",
     "relevance_heat_map",
+    "reliability_diagram",
     "replica_figure",
     "svg",
     "training_curves",

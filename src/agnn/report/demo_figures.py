@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from agnn.report.heat_map import relevance_heat_map
+from agnn.report.reliability_diagram import reliability_diagram
 from agnn.report.replicas import replica_figure
 from agnn.report.training_curves import training_curves
 
@@ -30,6 +31,11 @@ def demo_figures(run: Run, relevance: NDArray[np.float64]) -> dict[str, tuple[Fi
             "Each dot is a replica: the same model from another random start. The bar is the mean.",
         ),
     }
+    figures["reliability"] = (
+        reliability_diagram(run.calibration),
+        "How often answers of each confidence are right on the test nodes: for the mean of the "
+        "replicas, and at the temperature fitted to the validation nodes.",
+    )
     history, kept = run.outcome.history, run.selected_epochs
     if history is not None and kept is not None:
         figures["training"] = (

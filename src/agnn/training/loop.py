@@ -51,19 +51,25 @@ def train(
     progress: Progress | None = None,
     *,
     extra_loss: ExtraLoss | None = None,
+    class_weights: NDArray[np.float64] | None = None,
 ) -> History:
     """Train all replicas of `model` and leave it with the weights that the recipe selects.
 
     Replica r learns from the labels of `splits[r].train` and no others, draws its dropout from
     `seeds[r]`, and is watched on its own validation nodes (or test nodes, if the rule says so).
-    `extra_loss` is asked once a step and added to the loss.
+    `extra_loss` is asked once a step and added to the loss. `class_weights` [R, c] weight the
+    training nodes by their label; what is watched stays unweighted.
     """
     if not len(splits) == len(seeds) == model.replicas:
         raise InputError(
             f"{model.replicas} replicas need as many splits and seeds; got {len(splits)} and "
             f"{len(seeds)}."
         )
-    run = _Run(model, features, graph, labels, splits, recipe, seeds, extra_loss)
+    if recipe.batch is not None and class_weights is not None:
+        raise InputError(
+            "a recipe that takes its training nodes in batches takes no class weights."
+        )
+    run = _Run(model, features, graph, labels, splits, recipe, seeds, extra_loss, class_weights)
     next_epoch = repeated(run.epoch, graph.device)
     for epoch in range(1, recipe.epochs + 1):
         next_epoch()
@@ -88,11 +94,12 @@ class _Run:
         recipe: Recipe,
         seeds: Sequence[int],
         extra_loss: ExtraLoss | None = None,
+        class_weights: NDArray[np.float64] | None = None,
     ) -> None:
         self.extra_loss = extra_loss
         self.model, replicas, device = model, model.replicas, graph.device
         self.training = Targets.build(
-            features, graph, labels, [split.train for split in splits], model.hops
+            features, graph, labels, [split.train for split in splits], model.hops, class_weights
         )
         self.watched: Targets | None = None
         if recipe.selection.watches:

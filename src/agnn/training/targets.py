@@ -21,7 +21,7 @@ class Targets:
     view: View
     rows: Tensor | None  # [R, k] rows of the view's targets; None: all of them, in order
     labels: Tensor  # [R, k] int64
-    weights: Tensor  # [R, k]: 1 / (number of nodes), 0 where a shorter set is filled up
+    weights: Tensor  # [R, k]: sum to 1; equal without class weights; 0 where a set is filled up
     counts: Tensor  # [R] int64: the numbers of nodes
 
     @classmethod
@@ -32,14 +32,21 @@ class Targets:
         labels: NDArray[np.int64],
         sets: Sequence[NDArray[np.int64]],
         hops: int,
+        class_weights: NDArray[np.float64] | None = None,
     ) -> Targets:
-        """The given nodes of each replica, on the view around all of them."""
+        """The given nodes of each replica, on the view around all of them.
+
+        With `class_weights` [R, c], all above 0, the losses are means weighted by the label.
+        """
         ordered = [np.sort(nodes) for nodes in sets]
         longest = max(nodes.size for nodes in ordered)
         # A set is filled up with its own first node, at weight zero.
         filled = np.stack([np.pad(nodes, (0, longest - nodes.size), "wrap") for nodes in ordered])
         counts = np.array([nodes.size for nodes in ordered])
         weights = (np.arange(longest) < counts[:, None]) / counts[:, None]
+        if class_weights is not None:
+            weights *= np.take_along_axis(class_weights, np.asarray(labels)[filled], axis=1)
+            weights /= weights.sum(1, keepdims=True)
         device = graph.device
         nodes = torch.from_numpy(filled).to(device)
         view = View.around(features, graph, torch.unique(nodes), hops)

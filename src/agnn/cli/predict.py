@@ -1,0 +1,121 @@
+"""`agnn predict`: what a saved model says about the old nodes, or about new ones."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agnn.cli.console import screen, write_json
+from agnn.cli.data_options import DropUnknown, Edges, IgnoreWeights, NodeId, Nodes, Source, Target
+from agnn.cli.options import Backend, Device, Json, Threads
+from agnn.cli.threads import use_threads
+from agnn.errors import InputError
+
+if TYPE_CHECKING:
+    from agnn.data import NodeData
+
+_SHOWN = 10
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    nodes: Nodes = None,
+    edges: Edges = None,
+    new_graph: Annotated[
+        bool,
+        typer.Option(
+            "--new-graph",
+            help="The tables are a graph of their own; else new nodes with edges into the old one.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="A new .csv or .parquet file for the predictions.")
+    ] = None,
+    node_id: NodeId = None,
+    source: Source = None,
+    target: Target = None,
+    drop_unknown: DropUnknown = False,
+    ignore_weights: IgnoreWeights = False,
+    device: Device = "auto",
+    backend: Backend = "auto",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Predict classes with a saved model: id, class, probability of each class, disagreement.
+
+    Without tables, the nodes that it was trained with; with --nodes and --edges, new nodes.
+    """
+    from agnn.estimator import NodeClassifier
+    from agnn.estimator.prediction_table import check_table_file, prediction_table, write_table
+
+    options: dict[str, Any] = {
+        "node_id": node_id, "source": source, "target": target, "drop_unknown": drop_unknown,
+        "ignore_weights": ignore_weights,
+    }  # fmt: skip
+    use_threads(threads)
+    _check_tables(nodes, edges, options, is_new_graph=new_graph)
+    if out is not None:
+        check_table_file(out)
+    model = NodeClassifier.load(run, device=device, backend=backend)
+    known = model.run_.data
+    data, first = known, 0
+    if nodes is not None and edges is not None:
+        data = _new_data(known, nodes, edges, options, is_new_graph=new_graph)
+        first = 0 if new_graph else known.nodes
+    found = model.ensemble(data).after(first)
+    columns = prediction_table(data.node_ids[first:], known.class_names, found)
+    if out is not None:
+        write_table(columns, out)
+    if json:
+        record = {"run": str(run), "method": model.method, "nodes": len(columns["id"])}
+        write_json(record | ({"predictions": columns} if out is None else {"out": str(out)}))
+    else:
+        _show(columns, out)
+
+
+def _check_tables(
+    nodes: Path | None, edges: Path | None, options: dict[str, Any], *, is_new_graph: bool
+) -> None:
+    """Raise unless there are two tables, or none and nothing said about them."""
+    if (nodes is None) != (edges is None):
+        missing, given = ("edges", "nodes") if edges is None else ("nodes", "edges")
+        raise InputError(f"--{given} goes with --{missing}: one table of nodes, one of edges.")
+    said = ["new_graph"] if is_new_graph else [name for name, value in options.items() if value]
+    if nodes is None and said:
+        option = said[0].replace("_", "-").replace("node-id", "id")
+        raise InputError(f"--{option} goes with --nodes and --edges.")
+
+
+def _new_data(
+    known: "NodeData", nodes: Path, edges: Path, options: dict[str, Any], *, is_new_graph: bool
+) -> "NodeData":
+    from agnn.data import read_tables, with_new_nodes
+
+    if not is_new_graph:
+        return with_new_nodes(known, nodes, edges, **options)
+    if known.preprocessing is None:
+        raise InputError(f"'{known.name}' was not made from a table: no table fits its model.")
+    return read_tables(
+        nodes, edges, preprocessing=known.preprocessing, class_names=known.class_names, **options
+    )
+
+
+def _show(columns: dict[str, list[Any]], out: Path | None) -> None:
+    """Print the first predictions, or where all of them are."""
+    from rich.table import Table
+
+    console = screen()
+    count = len(columns["id"])
+    if out is not None:
+        console.print(f"{count:,} predictions written to {out}", soft_wrap=True)
+        return
+    table = Table("id", "prediction", "probability", "disagreement", box=None)
+    for k in range(min(count, _SHOWN)):
+        answer = columns["prediction"][k]
+        probability = columns[f"probability of {answer}"][k]
+        table.add_row(
+            str(columns["id"][k]), answer, f"{probability:.3f}", f"{columns['disagreement'][k]:.2f}"
+        )
+    console.print(table)
+    if count > _SHOWN:
+        console.print(f"... and {count - _SHOWN:,} more; --out FILE.csv writes them all.")

@@ -1,0 +1,78 @@
+"""What `fit` and `predict` take, as NodeData: arrays with edges, or positions in a graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agnn.data import NodeData
+from agnn.errors import InputError
+from agnn.estimator.class_labels import ClassLabels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def graph_of_arrays(
+    features: Any,
+    edges: ArrayLike | None,
+    labels: ClassLabels | None = None,
+    *,
+    row_normalised: bool | None = None,
+) -> NodeData:
+    """Features [n, d_x] and edges [2, k] as data; without edges, a graph that has none.
+
+    Unless said, rows are made to sum to 1 where nothing is negative.
+    """
+    nodes = features.shape[0]
+    if row_normalised is None:
+        row_normalised = not bool(features.size and features.min() < 0)
+    return NodeData.build(
+        name="arrays",
+        features=features,
+        labels=np.full(nodes, -1) if labels is None else labels.codes,
+        edges=np.zeros((2, 0), dtype=np.int64) if edges is None else edges,
+        class_names=() if labels is None else names_of(labels.classes),
+        row_normalised=row_normalised,
+    )
+
+
+def labelled_at(graph: NodeData, nodes: NDArray[np.int64], labels: ClassLabels) -> NodeData:
+    """The graph with these labels at these nodes and no others; its own splits are left out."""
+    if nodes.size != labels.codes.size:
+        raise InputError(f"`X` names {nodes.size} nodes, but `y` has {labels.codes.size} labels.")
+    codes = np.full(graph.nodes, -1)
+    codes[nodes] = labels.codes
+    return NodeData.build(
+        name=graph.name,
+        features=graph.features,
+        labels=codes,
+        edges=graph.edges,
+        class_names=names_of(labels.classes),
+        node_ids=graph.node_ids,
+        facts=graph.facts,
+        row_normalised=graph.row_normalised,
+        preprocessing=graph.preprocessing,
+        reading=graph.reading,
+    )
+
+
+def positions(X: Any, graph: NodeData) -> NDArray[np.int64]:
+    """Node indices given as [k] or [k, 1]."""
+    nodes = np.asarray(X)
+    nodes = nodes[:, 0] if nodes.ndim == 2 and nodes.shape[1] == 1 else nodes
+    if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+        raise InputError(
+            f"with `graph` set, `X` holds node indices, whole numbers [k] or [k, 1]; got "
+            f"{nodes.dtype} {list(nodes.shape)}."
+        )
+    outside = nodes[(nodes < 0) | (nodes >= graph.nodes)]
+    if outside.size:
+        raise InputError(f"`X` names node {outside[0]}; the graph has 0 to {graph.nodes - 1}.")
+    return nodes.astype(np.int64)
+
+
+def names_of(classes: NDArray[Any]) -> tuple[str, ...]:
+    """The classes as text."""
+    return tuple(str(each) for each in classes.tolist())

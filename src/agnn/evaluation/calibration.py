@@ -1,0 +1,118 @@
+"""Whether a stated probability is a true one, and the one number that makes it so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agnn.evaluation.ensemble import held_out, tempered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.data import NodeData, Split
+
+BINS: Final = 15
+_RANGE: Final = (-6.0, 6.0)  # natural logarithms of the temperatures that are looked at
+_TINY: Final = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Answers sorted into bins of equal width by their confidence, the highest probability."""
+
+    count: NDArray[np.int64]  # [bins]
+    confidence: NDArray[np.float64]  # [bins] mean in each bin; 0 where it is empty
+    accuracy: NDArray[np.float64]  # [bins] share of right answers; 0 where it is empty
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: |accuracy - confidence|, weighted by the counts."""
+        gaps = np.abs(self.accuracy - self.confidence)
+        return float((self.count * gaps).sum() / max(self.count.sum(), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The temperature, and the ensemble on test nodes without and with it."""
+
+    temperature: float
+    validation_nodes: int
+    test_nodes: int
+    accuracy: float  # percent of the test nodes that the ensemble answers rightly
+    before: Reliability
+    after: Reliability
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, as JSON holds them."""
+        return {
+            "temperature": self.temperature,
+            "validation_nodes": self.validation_nodes,
+            "test_nodes": self.test_nodes,
+            "ensemble_accuracy": self.accuracy,
+            "calibration_error_before": self.before.error,
+            "calibration_error_after": self.after.error,
+        }
+
+
+def reliability(
+    probabilities: NDArray[np.float64], labels: NDArray[np.int64], bins: int = BINS
+) -> Reliability:
+    """The reliability of probabilities [k, c] for labels [k]."""
+    confidence = probabilities.max(1)
+    right = probabilities.argmax(1) == labels
+    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    count = np.bincount(place, minlength=bins)
+    full = np.maximum(count, 1)
+    return Reliability(
+        count,
+        np.bincount(place, confidence, minlength=bins) / full,
+        np.bincount(place, right, minlength=bins) / full,
+    )
+
+
+def fitted_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """The temperature with the least log-loss of probabilities [k, c] for labels [k].
+
+    1 where there is nothing to fit it to.
+    """
+    from scipy.optimize import minimize_scalar
+
+    if not labels.size:
+        return 1.0
+
+    def loss(log_temperature: float) -> float:
+        own = tempered(probabilities, float(np.exp(log_temperature)))
+        return float(-np.log(np.maximum(own[np.arange(labels.size), labels], _TINY)).mean())
+
+    found = minimize_scalar(loss, bounds=_RANGE, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x))
+
+
+def calibrated(scores: Tensor, data: NodeData, splits: Sequence[Split]) -> Calibration:
+    """The temperature from the validation nodes, and what it does on the test nodes.
+
+    Every node is answered by the replicas alone that have it in that part. Where replicas have
+    splits of their own, a node may be for validation in one and for test in another: the labels
+    of those nodes then enter the one number, and nothing else.
+
+    There, too, a node is answered by fewer replicas than a new node will be: the accuracy is that
+    of a smaller ensemble, and the temperature leaves the whole one rather too modest.
+    """
+    validation, stated = held_out(scores, splits, "validation")
+    temperature = fitted_temperature(stated, data.labels[validation])
+    test, means = held_out(scores, splits, "test")
+    labels = data.labels[test]
+    right = means.argmax(1) == labels
+    return Calibration(
+        temperature,
+        int(validation.size),
+        int(test.size),
+        100.0 * float(right.mean()) if test.size else float("nan"),
+        reliability(means, labels),
+        reliability(tempered(means, temperature), labels),
+    )

@@ -1,0 +1,50 @@
+"""How much a training node counts, by its class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from agnn.errors import InputError, unknown_name
+from agnn.methods import Method, NetworkMethod
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.data import NodeData, Split
+
+ClassWeight = Literal["balanced"] | Mapping[str, float] | None
+
+
+def class_weights(
+    wanted: ClassWeight, method: Method, data: NodeData, splits: Sequence[Split]
+) -> NDArray[np.float64] | None:
+    """The weights [R, c] of every replica's classes; None where all nodes count alike.
+
+    "balanced" gives every class of a replica's training nodes the same total; a mapping gives
+    the weight by class name, 1 for a class it does not name.
+    """
+    if wanted is None:
+        return None
+    if not isinstance(method, NetworkMethod):
+        raise InputError(f"{method.name} takes no class weights; methods that train a network do.")
+    if isinstance(wanted, Mapping):
+        return np.tile(_named(wanted, data.class_names), (len(splits), 1))
+    if wanted != "balanced":
+        raise InputError(f"`class_weight` must be 'balanced' or a mapping; got {wanted!r}.")
+    counts = [np.bincount(data.labels[split.train], minlength=data.classes) for split in splits]
+    return np.stack([count.sum() / np.maximum(count, 1) for count in counts])
+
+
+def _named(wanted: Mapping[str, float], class_names: Sequence[str]) -> NDArray[np.float64]:
+    weights = np.ones(len(class_names))
+    for name, weight in wanted.items():
+        if name not in class_names:
+            raise unknown_name("class in `class_weight`", str(name), class_names)
+        if not (math.isfinite(weight) and weight > 0):
+            raise InputError(f"the weight of class '{name}' must be above 0; got {weight}.")
+        weights[class_names.index(name)] = weight
+    return weights

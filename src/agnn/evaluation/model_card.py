@@ -1,0 +1,62 @@
+"""The model card: what a run folder holds, in words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agnn.evaluation.run import Run
+
+
+def model_card(run: Run) -> str:
+    """Markdown: the method, the data with its hash, the split, the accuracy and the confidence."""
+    data, found = run.data, run.calibration
+    each = "replica" if run.accuracy.n == len(run.seeds) else "trial"
+    known = f"{data.labelled.size:,} of them labelled"
+    names = ", ".join(_plain(name) for name in data.class_names)
+    lines = [
+        f"# {run.method.title} on {_plain(data.name)}",
+        "",
+        f"- Method: {run.method.title} ({run.method.cites}), {len(run.seeds)} trained replicas.",
+        f"- Hyper-parameters: `{json.dumps(run.method.settings)}`",
+        f"- Class weights: `{json.dumps(_weights(run))}`",
+        f"- Data: {data.nodes:,} nodes, {known}; {data.edges.shape[1]:,} undirected edges; "
+        f"{data.feature_count:,} features.",
+        f"- SHA-256 of the data: `{data.fingerprint}`",
+        f"- Classes: {names}",
+        f"- Split: {_plain(run.split_spec)}; train, validation, test of the first {each}: "
+        f"{', '.join(str(part.size) for part in run.splits[0].parts.values())}.",
+        f"- Test accuracy of one {each}: {_accuracy(run)}",
+        f"- Test accuracy of the ensemble: {found.accuracy:.2f} % ({found.test_nodes:,} nodes).",
+        f"- Temperature {found.temperature:.4f}, fitted to {found.validation_nodes:,} validation "
+        f"nodes: expected calibration error on test nodes {found.before.error:.3f} before, "
+        f"{found.after.error:.3f} after.",
+        f"- Made with {', '.join(f'{name} {number}' for name, number in run.versions.items())} "
+        f"on {run.device}.",
+        "",
+        "Nothing in this folder is code, and loading it runs none:",
+        "",
+        "    agnn predict FOLDER --out predictions.csv",
+        "",
+        "`config.json` holds the SHA-256 of every other file; a changed file is refused.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _weights(run: Run) -> str | dict[str, float] | None:
+    weight = run.class_weight
+    return weight if weight is None or isinstance(weight, str) else dict(weight)
+
+
+def _accuracy(run: Run) -> str:
+    accuracy = run.accuracy
+    if accuracy.standard_error is None:
+        return f"{accuracy.mean:.2f} % (n = 1)."
+    return f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (n = {accuracy.n})."
+
+
+def _plain(name: str) -> str:
+    """A user's name on one line, without Markdown's or HTML's own signs."""
+    shown = "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in name)
+    return " ".join(shown.split())

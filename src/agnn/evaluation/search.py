@@ -1,0 +1,154 @@
+"""Hyper-parameters found by search on validation nodes, with every trial kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib import import_module
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from agnn.data import NodeData, make_splits
+from agnn.errors import DataError, InputError, UnavailableError
+from agnn.evaluation.class_weights import ClassWeight, class_weights
+from agnn.evaluation.devices import find_device
+from agnn.evaluation.run import seeds_of_replicas
+from agnn.kernels import choose
+from agnn.methods import Method, Task
+from agnn.methods.validation import validation_accuracies
+
+_SEEDS: Final = 3  # replicas that a candidate is judged by
+# What is looked at: a range, on a logarithmic scale where the third entry says so, or some values.
+_RANGES: Final[Mapping[str, tuple[float, float, bool]]] = {
+    "learning_rate": (1e-3, 5e-2, True),
+    "weight_decay": (1e-5, 1e-2, True),
+    "dropout": (0.0, 0.8, False),
+}
+_VALUES: Final[Mapping[str, tuple[int, ...]]] = {
+    "layers": (1, 2, 3, 4),
+    "hidden": (8, 16, 32, 64),
+}
+
+Told = Callable[[int, int, float], None]  # (trials done, trials in all, best accuracy in percent)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """How to look for hyper-parameters."""
+
+    trials: int
+    file: Path  # SQLite; a search that is asked for again goes on where it stopped
+    fixed: frozenset[str] = frozenset()  # fields that the user has set
+
+    def __post_init__(self) -> None:
+        if self.trials < 1:
+            raise InputError(f"`trials` of a search must be at least 1; got {self.trials}.")
+
+
+def searched(
+    method: Method,
+    data: NodeData,
+    split_spec: str,
+    seeds: Sequence[int],
+    search: Search,
+    *,
+    device: str = "auto",
+    backend: str = "auto",
+    class_weight: ClassWeight = None,
+    told: Told | None = None,
+) -> Method:
+    """The method with the hyper-parameters that answer most validation nodes rightly.
+
+    Candidates are judged by the mean over the first seeds' replicas; the labels of test nodes are
+    never read. The first candidate is the method as it stands, where its values are looked at.
+    """
+    free = sorted(_free(method) - search.fixed)
+    if not free:
+        raise InputError(f"{method.name} has nothing left to search over.")
+    place = find_device(device)
+    first = seeds[:_SEEDS]
+    splits = make_splits(data, split_spec, first)
+    weights = class_weights(class_weight, method, data, splits)
+    task = Task(
+        data, splits, seeds_of_replicas(first, len(splits) // len(first)), place,
+        choose(backend, place.split(":")[0]), None, weights,
+    )  # fmt: skip
+
+    def accuracy(trial: Any) -> float:
+        scores = method.with_fields(**_suggested(trial, free)).run(task).scores
+        return 100.0 * fmean(validation_accuracies(scores, data, splits, "to search on"))
+
+    about = {
+        "method": method.settings, "split": split_spec, "seeds": list(first),
+        "data": data.fingerprint, "free": free, "class_weight": str(class_weight),
+    }  # fmt: skip
+    study = _study(search.file, method.name, about)
+    start = {name: method.settings[name] for name in free}
+    if all(_is_looked_at(name, value) for name, value in start.items()):
+        study.enqueue_trial(start, skip_if_exists=True)
+    _run(study, accuracy, search.trials, told)
+    return method.with_fields(**study.best_params)
+
+
+def _run(study: Any, accuracy: Callable[[Any], float], trials: int, told: Told | None) -> None:
+    """As many trials as are missing; those of an earlier search count."""
+    while (done := _finished(study)) < trials:
+        study.optimize(accuracy, n_trials=1)
+        if told is not None:
+            told(done + 1, trials, study.best_value)
+
+
+def _finished(study: Any) -> int:
+    return sum(trial.state.name == "COMPLETE" for trial in study.trials)
+
+
+def _free(method: Method) -> set[str]:
+    known = {field.name for field in fields(method)}
+    return known & {*_RANGES, *_VALUES}
+
+
+def _is_looked_at(name: str, value: Any) -> bool:
+    if name in _VALUES:
+        return value in _VALUES[name]
+    low, high, _ = _RANGES[name]
+    return isinstance(value, int | float) and low <= value <= high
+
+
+def _suggested(trial: Any, names: Sequence[str]) -> dict[str, Any]:
+    chosen: dict[str, Any] = {}
+    for name in names:
+        if name in _VALUES:
+            chosen[name] = trial.suggest_categorical(name, _VALUES[name])
+        else:
+            low, high, is_logarithmic = _RANGES[name]
+            chosen[name] = trial.suggest_float(name, low, high, log=is_logarithmic)
+    return chosen
+
+
+def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
+    """The study of this question in the file, new or begun."""
+    try:
+        optuna = import_module("optuna")
+        problems = import_module("sqlalchemy.exc")
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            "optuna is not installed, and it does the searching: pip install 'agnn[search]'."
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    if not file.absolute().parent.is_dir():
+        raise InputError(f"'{file}' cannot be made: there is no folder '{file.parent}'.")
+    try:
+        return optuna.create_study(
+            storage=f"sqlite:///{file.absolute()}",
+            study_name=f"{name}-{key}",
+            direction="maximize",
+            load_if_exists=True,
+            sampler=optuna.samplers.TPESampler(seed=0),
+        )
+    except (problems.SQLAlchemyError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise DataError(f"'{file}' is no file of a search, or is damaged: {reason}") from error

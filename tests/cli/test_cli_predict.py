@@ -1,0 +1,194 @@
+"""`agnn predict`: a saved model, old nodes and new ones, and a table that is whole or not there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agnn import NodeClassifier, get_method, read_tables
+from agnn.cli.progress import duration, training_progress
+from agnn.data import with_new_nodes
+from agnn.estimator.prediction_table import prediction_table
+from agnn.evaluation import Ensemble, evaluate, save_run
+from own_tables import PEOPLE, write_tables
+
+NEW = "id,age,colour,motto\nq1,50,red,paint\nq2,51,blue,run and jump\n"
+LINKS = "source,target\nq1,p0\nq2,q1\n"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("predict")
+    data = read_tables(*write_tables(folder), label="topic", text="motto")
+    run = evaluate(get_method("gcn")(epochs=30), data, "stratified", range(3))
+    save_run(run, folder / "run")
+    return folder / "run"
+
+
+@pytest.fixture
+def place(here: Path, trained: Path) -> Path:
+    shutil.copytree(trained, here / "run")
+    (here / "new.csv").write_text(NEW)
+    (here / "links.csv").write_text(LINKS)
+    return here
+
+
+def columns(model: NodeClassifier, data: Any, first: int) -> pd.DataFrame:
+    """The table by its definition."""
+    found = {"id": data.node_ids[first:], "prediction": model.predict(data)[first:]}
+    for name, values in zip(model.classes_, model.predict_proba(data).T, strict=True):
+        found[f"probability of {name}"] = values[first:]
+    return pd.DataFrame(found | {"disagreement": model.disagreement(data)[first:]})
+
+
+def same(path: Path, expected: pd.DataFrame) -> None:
+    table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+def test_without_tables_every_node_of_the_training_data_is_answered(
+    agnn: Any, place: Path, out: str
+) -> None:
+    answer = agnn(f"predict run --out {out}")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == f"60 predictions written to {out}\n"
+    model = NodeClassifier.load("run")
+    same(place / out, columns(model, model.run_.data, 0))
+
+
+def test_new_nodes_are_answered_in_the_larger_graph(agnn: Any, place: Path) -> None:
+    assert agnn("predict run --nodes new.csv --edges links.csv --out out.csv").code == 0
+    model = NodeClassifier.load("run")
+    data = with_new_nodes(model.run_.data, place / "new.csv", place / "links.csv")
+    same(place / "out.csv", columns(model, data, PEOPLE))
+
+
+def test_a_new_graph_stands_alone(agnn: Any, place: Path) -> None:
+    (place / "links.csv").write_text("source,target\nq2,q1\n")
+    line = "predict run --nodes new.csv --edges links.csv --new-graph --out out.csv"
+    assert agnn(line).code == 0
+    model = NodeClassifier.load("run")
+    made = model.run_.data.preprocessing
+    data = read_tables(place / "new.csv", place / "links.csv", preprocessing=made)
+    same(place / "out.csv", columns(model, data, 0))
+
+
+@pytest.mark.usefixtures("place")
+def test_json_is_one_object_with_the_predictions_or_where_they_are(agnn: Any) -> None:
+    answer = agnn("predict run --nodes new.csv --edges links.csv --json")
+    assert answer.out.count("\n") == 1
+    found = json.loads(answer.out)
+    assert found["nodes"] == 2
+    assert found["predictions"]["id"] == ["q1", "q2"]
+    assert list(found["predictions"]) == [
+        "id", "prediction", "probability of art", "probability of sport", "disagreement"
+    ]  # fmt: skip
+    found = json.loads(agnn("predict run --out out.csv --json").out)
+    assert (found["nodes"], found["out"]) == (60, "out.csv")
+    assert "predictions" not in found
+
+
+@pytest.mark.usefixtures("place")
+def test_people_see_the_first_few(agnn: Any) -> None:
+    out = agnn("predict run").out
+    assert "p9" in out
+    assert "p10" not in out
+    assert "and 50 more" in out
+
+
+def test_ids_keep_their_kind_and_several_kinds_become_text() -> None:
+    found = Ensemble(np.array([[0.25, 0.75]] * 2), np.zeros(2))
+    for ids, expected in (([7, 3], [7, 3]), ([7, "q"], ["7", "q"]), ([np.int64(7), 3], [7, 3])):
+        table = prediction_table(ids, ("a", "b"), found)
+        assert table == {
+            "id": expected, "prediction": ["b", "b"], "probability of a": [0.25, 0.25],
+            "probability of b": [0.75, 0.75], "disagreement": [0.0, 0.0],
+        }  # fmt: skip
+
+
+def test_after_the_first_epochs_a_long_training_says_how_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([10.0, 20.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    with training_progress("Training", is_quiet=False) as tell:
+        for done in range(1, 10):
+            tell(done, 1006)
+    # Five epochs in ten seconds, 1000 to go.
+    assert capsys.readouterr().err == "Training, up to 1006 epochs\nup to 33 minutes to go\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(7.2, "7 seconds"), (120, "2 minutes"), (9000, "2.5 hours")]
+)
+def test_times_are_told_as_roughly_as_they_are_known(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("predict nowhere", "'nowhere' is not a run folder"),
+        ("predict run --nodes new.csv", "--nodes goes with --edges"),
+        ("predict run --edges links.csv", "--edges goes with --nodes"),
+        ("predict run --new-graph", "--new-graph goes with --nodes and --edges"),
+        ("predict run --id name", "--id goes with --nodes and --edges"),
+        ("predict run --out out.txt", "'out.txt' must end in .csv or .parquet"),
+        ("predict run --out new.csv", "'new.csv' exists already; choose another --out"),
+        ("predict run --out no/out.csv", "there is no folder 'no'"),
+        ("predict run --nodes new.csv --edges none.csv --out out.csv", "none.csv"),
+        ("predict run --nodes new.csv --edges links.csv --new-graph --out o.csv", "--drop-unknown"),
+        ("predict run --nodes short.csv --edges links.csv --out o.csv", "has no column 'age'"),
+        ("predict run --nodes twice.csv --edges links.csv --out o.csv", "the id 'p3' is in"),
+        ("predict damaged --out out.csv", "model.safetensors was changed after it was written"),
+        ("predict run --device tpu", "unknown device 'tpu'"),
+    ],
+)
+def test_every_mistake_is_one_line_and_leaves_nothing_behind(
+    agnn: Any, place: Path, line: str, words: str
+) -> None:
+    (place / "short.csv").write_text("id,colour,motto\nq1,red,x\nq2,red,x\n")
+    (place / "twice.csv").write_text("id,age,colour,motto\np3,1,red,x\n")
+    shutil.copytree(place / "run", place / "damaged")
+    (place / "damaged" / "model.safetensors").write_bytes(b"x")
+    before = sorted(place.rglob("*"))
+    answer = agnn(line)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: ")
+    assert answer.err.count("\n") == 1
+    assert words in answer.err
+    assert sorted(place.rglob("*")) == before
+
+
+def test_a_write_that_fails_leaves_nothing_behind(agnn: Any, place: Path, monkeypatch: Any) -> None:
+    def fail(_frame: Any, path: Path, **_options: Any) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", fail)
+    before = sorted(place.rglob("*"))
+    answer = agnn("predict run --out out.csv")
+    assert answer.code == 2
+    assert "No space left on device" in answer.err
+    assert sorted(place.rglob("*")) == before
+
+
+def test_class_weights_are_taken_by_train_and_kept(agnn: Any, here: Path) -> None:
+    write_tables(here)
+    line = "train --nodes nodes.csv --edges edges.csv --label topic --epochs 2 --replicas 2 --quiet"
+    answer = agnn(f"{line} --class-weight art=2.5 --out run")
+    assert answer.code == 0
+    assert "Training 2 replicas takes up to " in answer.out
+    assert "by the mean of the replicas; calibration error" in answer.out
+    assert NodeClassifier.load("run").class_weight == {"art": 2.5}
+    for word, message in (("even", "'balanced' or NAME=WEIGHT; got 'even'"), ("at=1", "'art'?")):
+        answer = agnn(f"{line} --class-weight {word}")
+        assert (answer.code, answer.out) == (2, "")
+        assert message in answer.err

@@ -1,0 +1,113 @@
+"""Confidence: the mean of the replicas, their disagreement, and one temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from agnn.data import Split
+from agnn.errors import InputError
+from agnn.evaluation import calibrated, ensemble_of, fitted_temperature, held_out, reliability
+
+SCORES = arrays.arrays(
+    np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(2, 4)),
+    elements=st.floats(0.01, 1.0),
+).map(lambda raw: torch.from_numpy(raw / raw.sum(-1, keepdims=True)))  # fmt: skip
+
+
+def drawn(seed: int, nodes: int, sharpness: float) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities [k, 3], and labels drawn from softmax(sharpness * log p): T = 1/sharpness."""
+    source = np.random.default_rng(seed)
+    stated = source.dirichlet(np.ones(3), size=nodes)
+    true = stated**sharpness
+    true /= true.sum(1, keepdims=True)
+    return stated, (source.random((nodes, 1)) > true.cumsum(1)).sum(1)
+
+
+def test_the_calibration_error_is_the_one_counted_by_hand():
+    # Two bins of [0.5, 1]: below 0.75 two answers, one right; above, three answers, two right.
+    confidence = np.array([0.6, 0.7, 0.8, 0.9, 1.0])
+    probabilities = np.stack([confidence, 1 - confidence], axis=1)
+    found = reliability(probabilities, np.array([0, 1, 0, 1, 0]), bins=4)
+    assert found.count.tolist() == [0, 0, 2, 3]
+    assert found.confidence.tolist() == pytest.approx([0, 0, 0.65, 0.9])
+    assert found.accuracy.tolist() == pytest.approx([0, 0, 1 / 2, 2 / 3])
+    assert found.error == pytest.approx(2 / 5 * 0.15 + 3 / 5 * (0.9 - 2 / 3))
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 0.5, 3.0])
+def test_the_temperature_is_one_where_probabilities_are_true_and_finds_what_was_done(sharpness):
+    stated, labels = drawn(0, 20_000, sharpness)
+    assert fitted_temperature(stated, labels) == pytest.approx(1 / sharpness, rel=0.05)
+
+
+def test_an_almost_even_answer_that_is_always_right_is_made_sure():
+    """Weights that have hardly moved from their start: the right class leads by a hair."""
+    even = np.full((50, 4), 0.2499) + 0.0004 * np.eye(4)[np.arange(50) % 4]
+    temperature = fitted_temperature(even, np.arange(50) % 4)
+    assert temperature < 0.003
+
+
+def test_nothing_to_fit_gives_temperature_one():
+    assert fitted_temperature(np.zeros((0, 3)), np.zeros(0, dtype=np.int64)) == 1.0
+
+
+@given(SCORES)
+def test_temperature_one_is_the_mean_of_the_replicas(scores):
+    assert ensemble_of(scores).probabilities == pytest.approx(scores.mean(0).numpy())
+
+
+@given(SCORES, st.floats(0.1, 10))
+def test_rows_sum_to_one_and_the_order_of_two_classes_never_turns(scores, temperature):
+    plain, scaled = ensemble_of(scores), ensemble_of(scores, temperature)
+    assert scaled.probabilities.sum(1) == pytest.approx(1)
+    assert (scaled.disagreement == plain.disagreement).all()
+    before = plain.probabilities[:, :, None] - plain.probabilities[:, None]
+    after = scaled.probabilities[:, :, None] - scaled.probabilities[:, None]
+    assert (before * after >= -1e-12).all()
+
+
+def test_disagreement_is_the_share_of_replicas_with_another_answer():
+    answers = torch.tensor([[0, 1], [0, 2], [0, 2], [1, 2]])  # [R, n]
+    scores = torch.nn.functional.one_hot(answers, 3).float()
+    found = ensemble_of(scores)
+    assert found.answers.tolist() == [0, 2]
+    assert found.disagreement.tolist() == [0.25, 0.25]
+
+
+def test_a_node_that_no_replica_knows_anything_about_has_all_classes_alike():
+    assert ensemble_of(torch.zeros(2, 1, 4), 0.5).probabilities.tolist() == [[0.25] * 4]
+
+
+def test_a_replica_that_learned_from_a_node_says_nothing_about_it():
+    splits = [Split("a", [0], [1], [2]), Split("b", [2], [1], [0])]
+    scores = torch.rand(2, 3, 2, generator=torch.Generator().manual_seed(0)).double()
+    scores /= scores.sum(-1, keepdim=True)
+    nodes, means = held_out(scores, splits, "test")
+    assert nodes.tolist() == [0, 2]
+    assert means == pytest.approx(torch.stack([scores[1, 0], scores[0, 2]]).numpy())
+    nodes, means = held_out(scores, splits, "validation")
+    assert nodes.tolist() == [1]
+    assert means == pytest.approx(scores[:, 1].mean(0, keepdim=True).numpy())
+    with pytest.raises(InputError, match="2 replicas need as many splits; got 1"):
+        held_out(scores, splits[:1], "test")
+
+
+def test_the_labels_of_test_nodes_do_not_move_the_temperature(toy):
+    from dataclasses import replace
+
+    split = toy.split("fixed")
+    scores = torch.rand(3, toy.nodes, 3, generator=torch.Generator().manual_seed(0))
+    scores /= scores.sum(-1, keepdim=True)
+    flipped = toy.labels.copy()
+    flipped[split.test] = (flipped[split.test] + 1) % 3
+    one = calibrated(scores, toy, [split] * 3)
+    other = calibrated(scores, replace(toy, labels=flipped), [split] * 3)
+    assert one.temperature == other.temperature
+    assert one.accuracy != other.accuracy
+    mean = scores.mean(0).argmax(1).numpy()[split.test]
+    assert one.accuracy == pytest.approx(100 * (mean == toy.labels[split.test]).mean())

@@ -1,0 +1,105 @@
+"""A search for hyper-parameters: on validation nodes only, kept on disk, resumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+
+from agnn.data import NodeData
+from agnn.errors import DataError, InputError
+from agnn.evaluation.search import Search, searched
+from agnn.methods import Method, Outcome, Task, get_method
+
+CALLS: list[dict[str, float]] = []
+
+
+@dataclass(frozen=True)
+class Peaked(Method):
+    """As many validation nodes right as dropout is near 0.5; a test node is never right."""
+
+    name: ClassVar[str] = "peaked"
+    title: ClassVar[str] = "Peaked"
+    cites: ClassVar[str] = ""
+
+    dropout: float = 0.1
+    layers: int = 2
+
+    def run(self, task: Task) -> Outcome:
+        CALLS.append(self.settings)
+        scores = torch.zeros(len(task.seeds), task.data.nodes, task.data.classes)
+        for r, split in enumerate(task.splits):
+            wrong = torch.tensor((task.data.labels + 1) % task.data.classes)
+            scores[r, torch.arange(task.data.nodes), wrong] = 1.0
+            share = 1 - 2 * abs(self.dropout - 0.5)
+            right = split.validation[: round(share * split.validation.size)].copy()
+            scores[r, right] = 0.0
+            scores[r, right, task.data.labels[right]] = 1.0
+        return Outcome(scores)
+
+
+@pytest.fixture(autouse=True)
+def no_calls() -> None:
+    CALLS.clear()
+
+
+def look(data: NodeData, file: Path, trials: int, **changes: object) -> Method:
+    return searched(Peaked(), data, "fixed", (0, 1), Search(trials, file, **changes))
+
+
+def test_the_best_on_validation_nodes_is_found_and_the_start_is_tried_first(
+    toy: NodeData, tmp_path: Path
+) -> None:
+    found = look(toy, tmp_path / "s.sqlite", 25)
+    assert abs(found.dropout - 0.5) < 0.1
+    assert CALLS[0] == {"dropout": 0.1, "layers": 2}
+    assert len(CALLS) == 25
+
+
+def test_a_search_goes_on_where_it_stopped(toy: NodeData, tmp_path: Path) -> None:
+    look(toy, tmp_path / "s.sqlite", 4)
+    look(toy, tmp_path / "s.sqlite", 6)
+    assert len(CALLS) == 6
+    again = look(toy, tmp_path / "s.sqlite", 6)
+    assert len(CALLS) == 6
+    best = max(CALLS, key=lambda each: -abs(each["dropout"] - 0.5))
+    assert again.settings == best
+
+
+def test_other_data_is_another_search_and_test_labels_do_not_matter(
+    toy: NodeData, tmp_path: Path
+) -> None:
+    one = look(toy, tmp_path / "a.sqlite", 5)
+    labels = toy.labels.copy()
+    test = toy.split("fixed").test
+    labels[test] = np.roll(labels[test], 1)
+    other = look(replace(toy, labels=labels), tmp_path / "a.sqlite", 5)
+    assert len(CALLS) == 10
+    assert one == other
+
+
+def test_what_the_user_set_stays(toy: NodeData, tmp_path: Path) -> None:
+    look(toy, tmp_path / "s.sqlite", 4, fixed=frozenset({"layers"}))
+    assert {each["layers"] for each in CALLS} == {2}
+
+
+def test_a_network_is_searched_for_real(toy: NodeData, tmp_path: Path) -> None:
+    base = get_method("gcn")(epochs=3)
+    found = searched(base, toy, "fixed", (0,), Search(2, tmp_path / "s.sqlite"))
+    assert found.epochs == 3
+
+
+def test_mistakes_are_one_line(toy: NodeData, tmp_path: Path) -> None:
+    (tmp_path / "noise.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(DataError, match=r"'.*noise\.sqlite' is no file of a search"):
+        look(toy, tmp_path / "noise.sqlite", 1)
+    with pytest.raises(InputError, match="there is no folder"):
+        look(toy, tmp_path / "no" / "s.sqlite", 1)
+    with pytest.raises(InputError, match="must be at least 1; got 0"):
+        look(toy, tmp_path / "s.sqlite", 0)
+    with pytest.raises(InputError, match="peaked has nothing left to search over"):
+        look(toy, tmp_path / "s.sqlite", 1, fixed=frozenset({"layers", "dropout"}))
