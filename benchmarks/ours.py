@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import cycle
 from typing import TYPE_CHECKING
 
 import torch
@@ -57,9 +56,18 @@ def network_step(method: type[NetworkMethod], dataset: str) -> Action:
     return training_run(method.preset("fixed", dataset), load_dataset(dataset)).step
 
 
+def endless_epoch(run: _Run) -> Action:
+    """An epoch that may be repeated without end, though the run's history has an end."""
+    last = run.training_loss.shape[0] - 1
+
+    def again() -> None:
+        if int(run.number) == last:
+            run.number.zero_()
+        run.epoch()
+
+    return again
+
+
 def epoch(dataset: str, replicas: int) -> Action:
-    """One epoch of all replicas: a training step, validation, the choice of the weights."""
-    method = preset(dataset)
-    run = training_run(method, load_dataset(dataset), replicas)
-    numbers = cycle(range(method.epochs))  # the run's history has no room for more
-    return lambda: run.epoch(next(numbers))
+    """One epoch of all replicas: a step, and a look at the validation nodes."""
+    return endless_epoch(training_run(preset(dataset), load_dataset(dataset), replicas))

@@ -11,7 +11,6 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from statistics import median
 
 from rich.console import Console
@@ -22,7 +21,7 @@ from agnn.methods import AGNN, GCN, NetworkMethod
 from benchmarks import pairs, peer, peer_gcn
 from benchmarks.graphs import edge_index, graph_of
 from benchmarks.machine import machine, software
-from benchmarks.ours import training_run
+from benchmarks.ours import endless_epoch, training_run
 from benchmarks.peer_sparse import FORMATS
 from benchmarks.timing import Action, compare, fastest
 
@@ -67,9 +66,7 @@ def _estimate(
 
 
 def _our_epoch(method: NetworkMethod, dataset: str) -> Action:
-    run = training_run(method, load_dataset(dataset), _AT_ONCE)
-    numbers = cycle(range(method.recipe().epochs))  # the run's history has no room for more
-    return lambda: run.epoch(next(numbers))
+    return endless_epoch(training_run(method, load_dataset(dataset), _AT_ONCE))
 
 
 def _example(dataset: str) -> Action:

@@ -45,7 +45,7 @@ def _warm(run: _Run, work: Callable[[], object]) -> Callable[[], object]:
 
 def _again(run: _Run, work: Callable[[], object]) -> None:
     # The history has a row for each epoch of the recipe: stay in the middle of it.
-    run.dropout.epoch.fill_(10)
+    run.number.fill_(10)
     work()
 
 
