@@ -13,7 +13,7 @@ from agnn.graph import Graph
 from agnn.graph.synthetic import hashed_circulant
 from agnn.kernels import cosine_attention
 from benchmarks.gpu.clock import DEVICE, clock, peak_memory
-from benchmarks.timing import Timing, compare
+from benchmarks.timing import compare
 
 WIDTH = 16
 # Nodes and neighbours of each; the last is about the size of ogbn-products.
@@ -95,6 +95,3 @@ def measured(nodes: int, degree: int, rounds: int, copy: float) -> dict[str, Any
 
 def _median(values: tuple[float, ...]) -> float:
     return sorted(values)[len(values) // 2]
-
-
-__all__ = ["SIZES", "Timing", "measured"]

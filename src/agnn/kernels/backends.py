@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -44,11 +43,6 @@ def obstacle(name: str, operation: str = "cosine_attention") -> str | None:
     return None
 
 
-def is_interpreted() -> bool:
-    """Whether Triton was told to interpret its programs, which runs them slowly on any device."""
-    return os.environ.get("TRITON_INTERPRET") == "1"
-
-
 @lru_cache
 def choose(name: str, device: str, operation: str = "cosine_attention") -> str:
     """The backend that runs for the request `name` on a device type, or an error that says why."""
@@ -57,8 +51,6 @@ def choose(name: str, device: str, operation: str = "cosine_attention") -> str:
         return best if obstacle(best, operation) is None else "reference"
     if name not in BACKENDS:
         raise unknown_name("backend", name, ["auto", *BACKENDS])
-    if name == "triton" and is_interpreted():
-        return name
     reason = obstacle(name, operation)
     if reason is not None:
         raise UnavailableError(

@@ -1,4 +1,4 @@
-"""Cosine attention on a GPU: the programs of `triton_rows.py`, over rows, replicas and long rows.
+"""Cosine attention on a GPU: the programs of its two files, over rows, replicas and long rows.
 
 No atomics: every row is written once, and every sum has a fixed order. Kept for the backward pass
 is one number a row.
@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels.cosine_attention import triton_rows as programs
+from agnn.kernels.cosine_attention import triton_backward as backward_programs
+from agnn.kernels.cosine_attention import triton_forward as forward_programs
 from agnn.kernels.tiles import choose_tile, sum_type
 from agnn.kernels.triton_sums import summed
 
@@ -23,7 +24,7 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, T
     logs = torch.empty(replicas, rows, dtype=sum_type(h.dtype), device=h.device)
     tile = choose_tile(width, graph.nodes, graph.edges)
     grid = (-(-rows // tile.rows), replicas)
-    programs.forward_rows[grid](
+    forward_programs.forward_rows[grid](
         graph.offsets, graph.columns, source, betas, out, logs, n, rows,
         graph.long_rows.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
     )  # fmt: skip
@@ -39,11 +40,11 @@ def _forward_long(graph: Graph, h: Tensor, beta: Tensor, out: Tensor, logs: Tens
     tile = choose_tile(width, 1, long.limit)
     sums = logs.new_empty(replicas, long.segments, tile.columns)
     totals, shifts = logs.new_empty(2, replicas, long.segments)
-    programs.forward_segment[(long.segments, replicas)](
+    forward_programs.forward_segment[(long.segments, replicas)](
         long.segment_rows, long.segment_bounds, graph.columns, h, beta, sums, totals, shifts,
         n, rows, long.segments, width, tile.columns, tile.entries, num_warps=1,
     )  # fmt: skip
-    programs.forward_joined[(long.count, replicas)](
+    forward_programs.forward_joined[(long.count, replicas)](
         long.rows, long.first, h, beta, sums, totals, shifts, out, logs, n, rows, long.segments,
         width, tile.columns, num_warps=1,
     )  # fmt: skip
@@ -60,13 +61,13 @@ def backward(
     pair = source.new_empty(replicas, n, 2 * width)
     facts = kept.new_empty(replicas, n, 2)
     height = tile.rows * tile.entries
-    programs.pairs[(-(-n // height), replicas)](
+    backward_programs.pairs[(-(-n // height), replicas)](
         source, g, out, kept, pair, facts, n, rows, width, tile.columns, height, num_warps=1
     )
     dh = torch.empty_like(source)
     blocks, long = -(-n // tile.rows), used.long_rows
     parts = kept.new_empty(replicas, blocks + long.count, 1)
-    programs.backward_rows[(blocks, replicas)](
+    backward_programs.backward_rows[(blocks, replicas)](
         used.offsets, used.columns, pair, facts, betas, dh, parts, n, used.nodes, rows,
         parts.shape[1], long.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
     )  # fmt: skip
@@ -84,11 +85,11 @@ def _backward_long(
     tile = choose_tile(width, 1, long.limit)
     turns, values = facts.new_empty(2, replicas, long.segments, tile.columns)
     of_betas = facts.new_empty(replicas, long.segments)
-    programs.backward_segment[(long.segments, replicas)](
+    backward_programs.backward_segment[(long.segments, replicas)](
         long.segment_rows, long.segment_bounds, used.columns, pair, facts, beta, turns, values,
         of_betas, n, rows, long.segments, width, tile.columns, tile.entries, num_warps=1,
     )  # fmt: skip
-    programs.backward_joined[(long.count, replicas)](
+    backward_programs.backward_joined[(long.count, replicas)](
         long.rows, long.first, pair, facts, beta, turns, values, of_betas, dh, parts, n,
         long.segments, parts.shape[1], parts.shape[1] - long.count, width, tile.columns,
         num_warps=1,

@@ -6,14 +6,15 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import FeatureMatrix
-from agnn.kernels.backends import implementation
-from agnn.kernels.chain import Link, run_chain
-from agnn.kernels.checks import check_first_layer
+from agnn.kernels.chain import run_chain
 from agnn.kernels.dropout.stream import DropoutAt
+from agnn.kernels.first_layer import FirstLayerLink
 
 
-class SparseLinearLink(Link):
-    """`sparse_linear` as the start of a chain: it reads the features and no input."""
+class SparseLinearLink(FirstLayerLink):
+    """`sparse_linear` as the start of a chain."""
+
+    operation = "sparse_linear"
 
     def __init__(
         self,
@@ -23,24 +24,9 @@ class SparseLinearLink(Link):
         drop: DropoutAt | None,
         backend: str,
     ) -> None:
-        check_first_layer(x.width, weight, bias, drop)
+        super().__init__(x, weight, bias, drop, backend)
         if weight.dtype != x.values.dtype:
             raise InputError(f"`weight` is {weight.dtype}, the features are {x.values.dtype}.")
-        self.x, self.weight, self.bias, self.drop = x, weight, bias, drop
-        self.backend = implementation("sparse_linear", backend, weight.device.type)
-        self.parameters = (weight,) if bias is None else (weight, bias)
-        # In another epoch the backward pass would draw other numbers.
-        self.watched = () if drop is None else (drop.epoch,)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """States [R, n, d]."""
-        out: Tensor = self.backend.forward(self.x, self.weight, self.bias, self.drop)
-        return out
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradients at the weight and at the bias."""
-        dweight, dbias = self.backend.backward(self.x, gradient, self.drop)
-        return gradient, (dweight,) if self.bias is None else (dweight, dbias)
 
 
 def sparse_linear(
