@@ -1,0 +1,83 @@
+"""The first layer on dense features: the reference is the dense product, numba the reference."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy import sparse
+
+from agnn.errors import InputError
+from agnn.graph import DenseFeatures, FeatureMatrix, features_of
+from agnn.kernels import Dropout, DropoutAt, dropout, shared_linear, sparse_linear
+from properties import FAST_BACKENDS, assert_close, assert_same_bits, gradients
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    source = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=source, dtype=torch.float64)
+
+
+X = DenseFeatures(drawn(40, 9), torch.arange(40).flip(0))
+WEIGHT, BIAS = drawn(3, 9, 7, seed=1), drawn(3, 7, seed=2)
+
+
+def dropped(replicas: int = 3) -> DropoutAt:
+    stream = Dropout(range(replicas), [0.5, 0.0, 0.8][:replicas])
+    stream.epoch += 3
+    return stream.at(0)
+
+
+def mapped(x, weight, bias, drop, backend):
+    return gradients(
+        lambda w, b: shared_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
+    )
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_the_reference_is_the_dense_product_in_output_and_gradients(is_dropped):
+    drop = dropped() if is_dropped else None
+    kept = dropout(X.values.expand(3, -1, -1), X.row_ids, drop, backend="reference")
+    expected = gradients(lambda w, b: kept @ w + b[:, None], (WEIGHT, BIAS))
+    for one, other in zip(mapped(X, WEIGHT, BIAS, drop, "reference"), expected, strict=True):
+        assert_close(one, other, 1e-13)
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_every_backend_equals_the_reference(backend, is_dropped):
+    drop = dropped() if is_dropped else None
+    exact = mapped(X, WEIGHT, BIAS, drop, "reference")
+    for one, other in zip(mapped(X, WEIGHT, BIAS, drop, backend), exact, strict=True):
+        assert_close(one, other, 1e-12)
+
+
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_a_replica_gives_the_same_bits_alone_and_in_a_batch(backend):
+    together = mapped(X, WEIGHT, BIAS, dropped(), backend)[0]
+    alone = shared_linear(X, WEIGHT[:1], BIAS[:1], drop=dropped(1), backend=backend)
+    assert_same_bits(alone[0], together[0])
+
+
+def test_dense_and_listed_features_are_dropped_alike():
+    found = shared_linear(X, WEIGHT, BIAS, drop=dropped())
+    assert_close(found, sparse_linear(X.sparse(), WEIGHT, BIAS, drop=dropped()), 1e-12)
+
+
+def test_short_features_are_widened_on_the_way():
+    short = DenseFeatures(X.values.bfloat16(), X.row_ids)
+    wide = DenseFeatures(X.values.bfloat16().float(), X.row_ids)
+    assert_same_bits(
+        shared_linear(short, WEIGHT.float(), BIAS.float()),
+        shared_linear(wide, WEIGHT.float(), BIAS.float()),
+    )
+
+
+def test_a_weight_for_other_features_is_refused():
+    with pytest.raises(InputError, match=r"`weight` must have shape \[R, 9, d\]"):
+        shared_linear(X, WEIGHT[:, :5], BIAS)
+
+
+def test_features_are_dense_where_many_are_stored():
+    full, thin = sparse.csr_array(X.values.numpy()), sparse.csr_array(torch.eye(9).numpy())
+    assert isinstance(features_of(full), DenseFeatures)
+    assert isinstance(features_of(thin), FeatureMatrix)
