@@ -53,8 +53,8 @@ class Bootstrap(SplitMethod):
     }
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "restart": (0.0, 0.05, 0.1, 0.2),
-        "steps": (10, 30),
-        "percent": (1.0, 3.0, 10.0),
+        "steps": (2, 5, 10, 30),
+        "percent": (1.0, 3.0, 5.0, 10.0),
     }
 
     # a. The program's default is 0, but without it F forgets its seeds on a small graph.
