@@ -17,6 +17,7 @@ from agnn.errors import InputError
 from agnn.evaluation.checksums import with_checksums
 from agnn.evaluation.model_card import model_card
 from agnn.evaluation.run import Run
+from agnn.evaluation.run_history import write_history
 
 FORMAT = 1
 CONFIG, WEIGHTS, SPLITS = "config.json", "model.safetensors", "splits.json"
@@ -72,6 +73,8 @@ def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
         save_file({name: t.contiguous().cpu() for name, t in state.items()}, folder / WEIGHTS)
     else:
         save_file({"scores": run.outcome.scores.contiguous().cpu()}, folder / SCORES)
+    if run.outcome.history is not None:
+        write_history(run.outcome.history, folder)
     if not _is_bundled(run.data):
         write_graph(run.data, folder / GRAPH)
     if run.data.preprocessing is not None:
