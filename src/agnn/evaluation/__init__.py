@@ -10,6 +10,7 @@ from agnn.evaluation.calibration import (
 from agnn.evaluation.class_weights import ClassWeight
 from agnn.evaluation.devices import find_device, versions
 from agnn.evaluation.ensemble import Ensemble, ensemble_of, held_out
+from agnn.evaluation.output_file import check_output_file, write_new_file
 from agnn.evaluation.run import Run, evaluate, preset_method, replica_seeds, setting_of
 from agnn.evaluation.run_folder import check_output_folder, save_run
 from agnn.evaluation.run_history import stored_history
@@ -28,6 +29,7 @@ __all__ = [
     "Summary",
     "calibrated",
     "check_data",
+    "check_output_file",
     "check_output_folder",
     "ensemble_of",
     "evaluate",
@@ -45,4 +47,5 @@ __all__ = [
     "stored_history",
     "stored_scores",
     "versions",
+    "write_new_file",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from agnn.evaluation.ensemble import held_out
 from agnn.evaluation.summary import Summary
-from agnn.evaluation.wilson import Interval, wilson_interval
+from agnn.evaluation.wilson import Interval, percent_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def _entry(
     name: str, is_class: NDArray[np.bool_], is_answer: NDArray[np.bool_], own: Sequence[float]
 ) -> ClassAccuracy:
     count, right = int(is_class.sum()), int((is_class & is_answer).sum())
-    interval = Interval(*(100.0 * end for end in wilson_interval(right, count))) if count else None
+    interval = percent_interval(right, count) if count else None
     return ClassAccuracy(name, count, right, interval, Summary(own) if own else None)
 
 

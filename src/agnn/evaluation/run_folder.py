@@ -81,10 +81,13 @@ def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
         _write_json(run.data.preprocessing.to_dict(), folder / PREPROCESSING)
     (folder / CARD).write_text(model_card(run), encoding="utf-8")
     # Last, since it holds the checksums of all others.
-    _write_json(with_checksums(_config(run) | {"notes": notes}, folder), folder / CONFIG, indent=2)
+    _write_json(
+        with_checksums(run_config(run) | {"notes": notes}, folder), folder / CONFIG, indent=2
+    )
 
 
-def _config(run: Run) -> dict[str, Any]:
+def run_config(run: Run) -> dict[str, Any]:
+    """What the run says of itself, its results included, in what JSON has."""
     weight = run.class_weight
     return {
         "format": FORMAT,

@@ -17,6 +17,11 @@ class Interval(NamedTuple):
     high: float
 
 
+def percent_interval(right: int, count: int) -> Interval:
+    """Wilson's interval in percent."""
+    return Interval(*(100.0 * end for end in wilson_interval(right, count)))
+
+
 def wilson_interval(right: int, count: int) -> Interval:
     """Wilson's 95 % interval for a share of which `right` of `count` were seen.
 

@@ -30,7 +30,9 @@ _COLOURS: Final = {
     WORDS: "currentColor",
 }
 _LONG_NUMBER: Final = re.compile(r"(\d+\.\d\d)\d+")
-_FONT: Final = re.compile(r"font: (?P<weight>[a-z0-9 ]*?)(?P<size>[\d.]+px) [^;]*")
+# matplotlib writes all of a font in one property, or its family in one of its own.
+_FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
+_FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
 
 
 def inline_svg(figure: Figure, name: str, words: str) -> Markup:
@@ -74,8 +76,7 @@ def _restyle(element: ET.Element) -> None:
     """The page's font and colours; numbers no finer than a hundredth of a point."""
     attributes = element.attrib
     if "style" in attributes:
-        style = _FONT.sub(r"font-weight: \g<weight>; font-size: \g<size>", attributes["style"])
-        style = style.replace("font-weight: ;", "").strip()
+        style = _FAMILY.sub("", _FONT.sub(r"font-size: \g<size>", attributes["style"]))
         for colour, variable in _COLOURS.items():
             style = style.replace(colour, variable)
         attributes["style"] = style

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData, Split
+    from agnn.evaluation import Ensemble
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +70,7 @@ def answers_on_test(
     )
 
 
-def answers_without_label(
-    probabilities: NDArray[np.float64], disagreement: NDArray[np.float64], data: NodeData
-) -> Answers:
-    """The whole ensemble's answers, of [n, c] and [n], at the nodes that have no label."""
+def answers_without_label(whole: Ensemble, data: NodeData) -> Answers:
+    """The whole ensemble's answers at the nodes that have no label."""
     nodes = np.flatnonzero(data.labels < 0)
-    return Answers(nodes, probabilities[nodes], disagreement[nodes], data.labels[nodes])
+    return Answers(nodes, whole.probabilities[nodes], whole.disagreement[nodes], data.labels[nodes])

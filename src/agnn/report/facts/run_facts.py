@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agnn.evaluation import Calibration, Summary, calibrated, ensemble_of
+from agnn.evaluation import Calibration, Summary, calibrated
 from agnn.evaluation.caveat import caveat
 from agnn.evaluation.class_accuracy import ClassAccuracy, class_accuracies
-from agnn.evaluation.wilson import Interval, wilson_interval
+from agnn.evaluation.wilson import Interval, percent_interval
 from agnn.report.facts.absent import Absent
 from agnn.report.facts.answers import Answers, answers_on_test, answers_without_label
 from agnn.report.facts.attention import AttentionFacts, attention_facts
@@ -20,14 +20,12 @@ from agnn.report.facts.training import Training, training_facts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch import Tensor
-
-    from agnn.data import NodeData
-    from agnn.evaluation import SavedRun
-    from agnn.explanation import TrainedModel
+    from agnn.explanation import OpenedRun
     from agnn.training import History
 
 _LISTED: Final = 10  # nodes and edges at either end
+_NO_TEST: Final = "The run has no test nodes, so no answer can be checked."
+_NO_BLANK: Final = "Every node has a label."
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +36,23 @@ class RunFacts:
     name: str  # the data's
     class_names: tuple[str, ...]
     config: Mapping[str, Any]  # the run's own account of how it was made
-    folds: int  # replicas in a trial
     caveat: str | None
     data: DataFacts
     training: Training | Absent
     accuracy: Summary  # percent of test nodes, one value a replica; with folds, one a trial
-    interval: Interval | None  # Wilson's, of the ensemble, in percent
+    interval: Interval | None  # Wilson's, of the ensemble, in percent; None without test nodes
     by_class: tuple[ClassAccuracy, ...]
     test: Answers
     calibration: Calibration
     attention: AttentionFacts | Absent
-    certainty: Certainty | Absent
+    certainty: Certainty | Absent  # of test nodes
     unlabelled: Certainty | Absent
     surroundings: tuple[Surroundings, ...] | Absent
+
+    @property
+    def folds(self) -> int:
+        """Replicas in a trial."""
+        return len(self.config["seeds"]) // self.accuracy.n
 
     @property
     def betas(self) -> tuple[Summary, ...]:
@@ -58,55 +60,67 @@ class RunFacts:
         rows = self.config.get("betas") or []
         return tuple(Summary(column) for column in zip(*rows, strict=True))
 
+    def to_dict(self) -> dict[str, Any]:
+        """The same for machines, in what JSON has; what is not there says why."""
+        around = self.surroundings
+        return {
+            "title": self.title,
+            "run": {key: each for key, each in self.config.items() if key != "sha256"},
+            "caveat": self.caveat,
+            "data": self.data.to_dict(),
+            "training": self.training.to_dict(),
+            "accuracy": {
+                "replicas": self.accuracy.to_dict(),
+                "ensemble": self.calibration.accuracy,
+                "wilson_interval": None if self.interval is None else list(self.interval),
+                "classes": [each.to_dict() for each in self.by_class],
+            },
+            "confusion": {
+                "class_names": list(self.class_names),
+                "counts": self.test.confusion().tolist(),
+            },
+            "confidence": self.calibration.to_dict(),
+            "attention": self.attention.to_dict(),
+            "test_nodes": self.certainty.to_dict(),
+            "unlabelled_nodes": self.unlabelled.to_dict(),
+            "neighbourhoods": around.to_dict()
+            if isinstance(around, Absent)
+            else [one.to_dict() for one in around],
+        }
 
-def run_facts(
-    saved: SavedRun,
-    data: NodeData,
-    scores: Tensor,
-    trained: TrainedModel | None,
-    history: History | None,
-) -> RunFacts:
-    """The facts of a saved run with scores [R, n, c]; `trained` where its method has a network."""
-    title, splits = saved.method.title, saved.splits
-    accuracy = Summary(saved.config["accuracy"]["values"])
-    folds = len(saved.seeds) // accuracy.n
-    found = calibrated(scores, data, splits)
-    test = answers_on_test(scores, data, splits, found.temperature)
+
+def run_facts(opened: OpenedRun, config: Mapping[str, Any], history: History | None) -> RunFacts:
+    """The facts of a run, its folder's `config` and the epochs of its training."""
+    data, splits, scores, title = opened.data, opened.splits, opened.scores, opened.method.title
+    accuracy = Summary(config["accuracy"]["values"])
+    test = answers_on_test(scores, data, splits, opened.temperature)
+    blank = answers_without_label(opened.ensemble, data)
     known = certainty(test, data, _LISTED) if test.nodes.size else Absent(_NO_TEST)
-    whole = ensemble_of(scores, found.temperature)
-    blank = answers_without_label(whole.probabilities, whole.disagreement, data)
     unlabelled = certainty(blank, data, _LISTED) if blank.nodes.size else Absent(_NO_BLANK)
-    without = Absent(f"{title} has no trained network to look into.")
-    shown = unlabelled if isinstance(known, Absent) else known
+    no_network = Absent(f"{title} has no trained network to look into.")
+    has_network = opened.model is not None
     return RunFacts(
         title=title,
         name=data.name,
         class_names=data.class_names,
-        config=saved.config,
-        folds=folds,
-        caveat=caveat(saved.method),
+        config=config,
+        caveat=caveat(opened.method),
         data=data_facts(data, splits),
-        training=training_facts(history, saved.method, saved.config),
+        training=training_facts(history, opened.method, config),
         accuracy=accuracy,
         interval=_interval(test),
-        by_class=tuple(class_accuracies(scores, data, splits, folds)),
+        by_class=tuple(class_accuracies(scores, data, splits, len(splits) // accuracy.n)),
         test=test,
-        calibration=found,
-        attention=without if trained is None else attention_facts(trained, title, _LISTED),
+        calibration=calibrated(scores, data, splits),
+        attention=attention_facts(opened.trained, title, _LISTED) if has_network else no_network,
         certainty=known,
         unlabelled=unlabelled,
-        surroundings=without
-        if trained is None or isinstance(shown, Absent)
-        else surroundings(trained, splits[0], shown, title),
+        surroundings=surroundings(opened.trained, opened.split, known, unlabelled, title)
+        if has_network
+        else no_network,
     )
 
 
-_NO_TEST: Final = "The run has no test nodes, so no answer can be checked."
-_NO_BLANK: Final = "Every node has a label."
-
-
 def _interval(test: Answers) -> Interval | None:
-    if not test.nodes.size:
-        return None
-    found = wilson_interval(int(test.is_right.sum()), test.nodes.size)
-    return Interval(100.0 * found.low, 100.0 * found.high)
+    count = test.nodes.size
+    return percent_interval(int(test.is_right.sum()), count) if count else None

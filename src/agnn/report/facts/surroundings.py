@@ -41,9 +41,20 @@ class Surroundings:
 
 
 def surroundings(
-    trained: TrainedModel, split: Split, found: Certainty, title: str, each: int = 2
+    trained: TrainedModel,
+    split: Split,
+    tested: Certainty | Absent,
+    unlabelled: Certainty | Absent,
+    title: str,
+    each: int = 2,
 ) -> tuple[Surroundings, ...] | Absent:
-    """For each kind of node, `each` of them: sure and right, sure and wrong, unsure."""
+    """For each kind of node, `each` of them: sure and right, sure and wrong, unsure.
+
+    They are test nodes, or where there are none nodes without a label.
+    """
+    found = unlabelled if isinstance(tested, Absent) else tested
+    if isinstance(found, Absent):
+        return Absent("There is neither a test node nor one without a label to look at.")
     if not isinstance(trained.model, AGNN | GCN):
         return Absent(f"What reaches a node can be read off AGNN, GCN and GLN; {title} has no "
                       f"such matrix.")  # fmt: skip
