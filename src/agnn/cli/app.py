@@ -16,6 +16,7 @@ from agnn.cli.failures import INTERRUPTED, one_line
 from agnn.cli.inspect import inspect
 from agnn.cli.methods import methods
 from agnn.cli.predict import predict
+from agnn.cli.report import report
 from agnn.cli.reproduce import reproduce
 from agnn.cli.train import train
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
-for verb in (demo, train, predict, export, inspect, reproduce, datasets, methods, doctor):
+for verb in (demo, train, predict, report, export, inspect, reproduce, datasets, methods, doctor):
     app.command()(verb)
 
 

@@ -14,6 +14,7 @@ from agnn.report.experiment_files import (
     write_report,
     write_whole,
 )
+from agnn.report.facts.run_facts import RunFacts, run_facts
 from agnn.report.heat_map import relevance_heat_map
 from agnn.report.neighbourhood_figure import neighbourhood_figure
 from agnn.report.neighbourhood_panel import Panel
@@ -23,6 +24,7 @@ from agnn.report.relations import Relation, relations
 from agnn.report.reliability_diagram import reliability_diagram
 from agnn.report.rendering import png, svg
 from agnn.report.replicas import replica_figure
+from agnn.report.run_page import run_page
 from agnn.report.training_curves import training_curves
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "PageFigure",
     "Panel",
     "Relation",
+    "RunFacts",
     "TableSection",
     "adopt_figures",
     "check_demo_folder",
@@ -52,6 +55,8 @@ __all__ = [
     "relevance_heat_map",
     "reliability_diagram",
     "replica_figure",
+    "run_facts",
+    "run_page",
     "svg",
     "training_curves",
     "write_figures",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, NamedTuple
 
-import jinja2
-
 from agnn.evaluation import Run, Summary
-from agnn.report.numbers import signed, spread
+from agnn.report.page_environment import environment
 from agnn.report.relations import relations
 
 if TYPE_CHECKING:
@@ -40,21 +37,3 @@ def demo_page(
         command=command,
         hyper_parameters=run.method.settings,
     )  # fmt: skip
-
-
-def environment() -> jinja2.Environment:
-    """The templates of this package; what they print is escaped, and nothing may be missing."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("agnn.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(signed=signed, spread=spread, data_address=_data_address)
-    return environment
-
-
-def _data_address(svg: str) -> str:
-    """The image as an address that holds all of it."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
