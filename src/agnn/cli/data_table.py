@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from agnn.data.reading import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -35,7 +37,7 @@ def _counts(report: DataReport) -> Iterator[tuple[str, str]]:
     yield (
         "edges",
         f"{report.edges:,} undirected, from {raw + dropped:,} entries ({report.duplicate_edges:,} "
-        f"repeated, {report.self_loops:,} nodes with self-loops{unknown})",
+        f"repeated, self-loops at {counted(report.self_loops, 'node')}{unknown})",
     )
     use = "rows made to sum to 1" if report.row_normalised else "used as they are"
     yield "features", f"{report.features:,}, {use}"
@@ -67,7 +69,7 @@ def _odd(report: DataReport) -> Iterator[tuple[str, str]]:
     for oddity in report.oddities:
         examples = ", ".join(str(each) for each in oddity.examples)
         more = ", ..." if oddity.count > len(oddity.examples) else ""
-        yield "look at", f"{oddity.count:,} {oddity.what}: {examples}{more}"
+        yield "look at", f"{oddity.what}: {oddity.count:,} ({examples}{more})"
     for note in report.reading.notes if report.reading else ():
         yield "note", note
     if report.obstacle is not None:

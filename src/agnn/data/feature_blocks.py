@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from agnn.data.reading import shown_rows
 from agnn.data.structure import structure_columns
 from agnn.errors import DataError
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
     from agnn.data.features import SparseRows
     from agnn.data.node_table import NodeTable
+
+
+# In training nothing stands farther than the root of n from the mean; a new node that does is a
+# mistake, or a number in another unit.
+FARTHEST: Final = 1e6
 
 
 class Source(NamedTuple):
@@ -71,10 +77,21 @@ class Numbers:
         gaps = iter(range(len(self.columns), len(self.names)))
         for k, column in enumerate(self.columns):
             values = (source.column(column).numbers(column) - self.means[k]) / self.scales[k]
+            _check_near(source.column(column), column, values)
             dense[:, k] = np.nan_to_num(values, nan=0.0)
             if column in self.with_gaps:
                 dense[:, next(gaps)] = np.isnan(values)
         return rows_of(dense)
+
+
+def _check_near(table: NodeTable, column: str, values: NDArray[np.float64]) -> None:
+    """Raise for numbers, counted in deviations, that are far from all that was learned from."""
+    far = np.flatnonzero(np.abs(values) > FARTHEST)
+    if far.size:
+        raise DataError(
+            f"{table.where(column)}, {shown_rows(far)}: the number is {abs(values[far[0]]):.0e} "
+            f"deviations from the mean of the column that the model learned from."
+        )
 
 
 @dataclass(frozen=True)
