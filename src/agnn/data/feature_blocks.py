@@ -49,6 +49,11 @@ class Block(Protocol):
         """[d] What each feature is, for people."""
         ...
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that it is made from."""
+        ...
+
     def rows(self, source: Source) -> SparseRows:
         """[n, d] The features of these nodes."""
         ...
@@ -70,6 +75,11 @@ class Numbers:
     def names(self) -> tuple[str, ...]:
         """The columns, then those that say where a value was missing."""
         return (*self.columns, *(f"{column} is missing" for column in self.with_gaps))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
 
     def rows(self, source: Source) -> SparseRows:
         """Standardised columns."""
@@ -108,6 +118,11 @@ class Counts:
         """The columns."""
         return self.columns
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
+
     def rows(self, source: Source) -> SparseRows:
         """The counts; a gap is none."""
         from scipy import sparse
@@ -133,6 +148,11 @@ class Category:
     def names(self) -> tuple[str, ...]:
         """The column with each of its values."""
         return tuple(f"{self.column} = {value}" for value in self.values)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
 
     def rows(self, source: Source) -> SparseRows:
         """One-hot rows; a value that was not there when this was fitted has none."""
@@ -165,6 +185,11 @@ class Words:
         """The column with each word."""
         return tuple(f"{self.column}: {word}" for word in self.vocabulary)
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
     def rows(self, source: Source) -> SparseRows:
         """Rows of length 1; words that were not there when this was fitted are skipped."""
         from scipy import sparse
@@ -196,6 +221,11 @@ class Structure:
     def names(self) -> tuple[str, ...]:
         """The three measures."""
         return ("log degree", "log mean degree of the neighbours", "log core number")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """None: the graph is enough."""
+        return ()
 
     def rows(self, source: Source) -> SparseRows:
         """Standardised measures of this graph."""

@@ -40,6 +40,20 @@ class NodeIndex:
         """[n] The ids as Python's own values."""
         return tuple(self._values.tolist())
 
+    def positions_of_both(self, first: Any, second: Any) -> NDArray[np.int64]:
+        """[2, k] `positions` of two series of the same length."""
+        if not (is_encoded(first) and is_encoded(second)):
+            return np.stack([self.positions(first), self.positions(second)])
+        # One look-up for both: pyarrow sorts all ids into a table anew for each.
+        pandas = tables_package("pandas")
+        encoded = [codes_and_words(values) for values in (first, second)]
+        words = pandas.concat([each.words for each in encoded], ignore_index=True)
+        places = self.positions(words)
+        parts = np.split(places, [len(encoded[0].words)])
+        return np.stack(
+            [np.append(part, -1)[each.codes] for part, each in zip(parts, encoded, strict=True)]
+        )
+
     def positions(self, values: Any) -> NDArray[np.int64]:
         """The position of the node that each value of a pandas series names; -1 for none."""
         pandas = tables_package("pandas")

@@ -34,13 +34,23 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         with _opened(path) as file:
             types = {field.name: field.type for field in file.schema_arrow}
         texts = [name for name in columns if _is_text(types[name])]
-        rows = 0
+        rows, waiting = 0, []  # a file has its own batches, often much smaller ones
         with _opened(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(_BATCH, columns=list(columns)):
                 for name in columns:
                     _check_cells(path, name, batch.column(name), rows)
                 rows += len(batch)
-                yield batch.to_pandas(types_mapper=encoded_dtype)
+                waiting.append(batch)
+                if sum(len(each) for each in waiting) >= _BATCH:
+                    yield _frame(waiting)
+                    waiting = []
+        if waiting:
+            yield _frame(waiting)
+
+
+def _frame(batches: Sequence[Any]) -> Any:
+    table = tables_package("pyarrow").Table.from_batches(batches)
+    return table.to_pandas(types_mapper=encoded_dtype)
 
 
 def _is_text(kind: Any) -> bool:
