@@ -17,13 +17,14 @@ from agnn.cli.inspect import inspect
 from agnn.cli.methods import methods
 from agnn.cli.predict import predict
 from agnn.cli.reproduce import reproduce
+from agnn.cli.serve import serve
 from agnn.cli.train import train
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
-for verb in (demo, train, predict, export, inspect, reproduce, datasets, methods, doctor):
+for verb in (demo, train, predict, serve, export, inspect, reproduce, datasets, methods, doctor):
     app.command()(verb)
 
 
