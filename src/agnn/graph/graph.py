@@ -23,7 +23,8 @@ class Graph:
     """An undirected graph without stored self-loops: row `i` lists the senders `j` of node `i`.
 
     Every edge stands twice, as (i, j) and as (j, i), so the same rows serve the forward and the
-    backward pass. Operations that include the node itself add it on their own.
+    backward pass. Operations that include the node itself add it on their own. The rows of a whole
+    graph list their senders in ascending order; those of a pruned one keep that order.
 
     `order` says in which order sums over all rows run. A pruned graph keeps the whole graph's
     order there, so that the rows it leaves out, which would add zeros, change no bit.

@@ -45,4 +45,4 @@ class Neighbourhoods:
 
 def sizes(view: View) -> Tensor:
     """|N(i)| + 1 in the whole graph, for the nodes of a view; [n'] int64."""
-    return view.whole_graph.degrees[view.field.nodes] + 1
+    return view.degrees + 1
