@@ -22,11 +22,13 @@ class Guess(Method):
     cites: ClassVar[str] = "nobody"
     grid = {"answer": (0, 1, 2)}  # noqa: RUF012 (as the methods have it)
     seen: ClassVar[list[tuple[int, tuple[int, ...]]]] = []
+    backends: ClassVar[set[str]] = set()
 
     answer: int = 0
 
     def run(self, task: Task) -> Outcome:
         self.seen.append((self.answer, task.seeds))
+        self.backends.add(task.backend)
         scores = torch.zeros(len(task.seeds), task.data.nodes, task.data.classes)
         scores[:, :, self.answer] = 1.0
         return Outcome(scores)
@@ -49,6 +51,12 @@ def test_the_choice_is_made_once_and_kept_with_every_run(work, toy, store):
     assert choosing == [(answer, (0, 1, 2)) for answer in (0, 1, 2)]
     assert running == [(best(toy), (seed,)) for seed in range(4)]
     assert {run.extra["chosen"]["answer"] for run in store.runs(work.key)} == {best(toy)}
+
+
+def test_every_operation_may_choose_its_backend_while_a_row_is_tuned_and_run(work, store):
+    Guess.backends.clear()
+    execute([work], store, backend="auto")
+    assert Guess.backends == {"auto"}
 
 
 def test_a_method_without_chance_chooses_by_its_one_seed(toy):

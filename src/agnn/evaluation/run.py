@@ -120,9 +120,8 @@ def evaluate(
     per_seed = len(splits) // len(seeds)
     own_seeds = seeds_of_replicas(seeds, per_seed)
     weights = class_weights(class_weight, method, data, splits)
-    # Where every operation may choose, one that a backend lacks still runs.
-    taken = backend if backend == "auto" else chosen
-    task = Task(data, splits, own_seeds, place, taken, progress, weights)
+    # The request, not the choice: under "auto" an operation that the choice lacks takes another.
+    task = Task(data, splits, own_seeds, place, backend, progress, weights)
     start = time.perf_counter()
     outcome = method.run(task)
     seconds = time.perf_counter() - start

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from agnn.data import make_splits
 from agnn.evaluation import find_device
-from agnn.kernels import choose
 from agnn.methods import Method, Task, Tuned
 
 if TYPE_CHECKING:
@@ -28,7 +27,5 @@ def settled(work: Work, device: str, backend: str) -> tuple[Method, Method | Non
     splits = make_splits(work.data, work.split, seeds)
     if len({id(split) for split in splits}) > 1 or len(splits) != len(seeds):
         return work.method, None
-    place = find_device(device)
-    task = Task(work.data, splits, seeds, place, choose(backend, place.split(":")[0]))
-    chosen = work.method.choose(task)
+    chosen = work.method.choose(Task(work.data, splits, seeds, find_device(device), backend))
     return chosen, chosen

@@ -2,27 +2,37 @@
 
 from agnn.explanation.contrasts import DRAWABLE, find_contrasts
 from agnn.explanation.edge_ranking import LayerRanking, edge_ranking
+from agnn.explanation.explained_node import explain
+from agnn.explanation.explanation import Explanation
 from agnn.explanation.layer_inside import LayerInside
 from agnn.explanation.layer_weights import layer_weights
 from agnn.explanation.model_relevance import layer_relevances
 from agnn.explanation.neighbourhood import Neighbourhood, neighbourhood
+from agnn.explanation.opened_run import OpenedRun, as_opened, open_run
 from agnn.explanation.path_attention import path_attention, path_rows
 from agnn.explanation.relevance import class_relevance, edge_relevance
+from agnn.explanation.removed_edges import without_edges
 from agnn.explanation.trained_model import TrainedModel
 
 __all__ = [
     "DRAWABLE",
+    "Explanation",
     "LayerInside",
     "LayerRanking",
     "Neighbourhood",
+    "OpenedRun",
     "TrainedModel",
+    "as_opened",
     "class_relevance",
     "edge_ranking",
     "edge_relevance",
+    "explain",
     "find_contrasts",
     "layer_relevances",
     "layer_weights",
     "neighbourhood",
+    "open_run",
     "path_attention",
     "path_rows",
+    "without_edges",
 ]
