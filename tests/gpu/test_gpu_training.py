@@ -10,7 +10,7 @@ from agnn.errors import UnavailableError
 from agnn.evaluation import evaluate, find_device, preset_method
 from agnn.graph import FeatureMatrix, Graph
 from agnn.graph.synthetic import hashed_circulant, power_law
-from agnn.methods import AGNN, GCN, GLN
+from agnn.methods import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet
 from agnn.training import check_memory, memory_estimate, train
 from agnn.training.captured import Captured
 from properties import assert_close, assert_same_bits
@@ -22,7 +22,10 @@ def test_the_automatic_device_is_the_gpu():
     assert find_device("auto") == "cuda"
 
 
-@pytest.mark.parametrize("method", [AGNN(layers=2), GCN(), GLN()], ids=lambda m: m.name)
+METHODS = [AGNN(layers=2), GCN(), GLN(), GAT(), DCNN(), MoNet(), DynamicFilter()]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 def test_the_gpu_answers_as_the_cpu_does(method, cora):
     short = method.with_fields(epochs=30)
     runs = [evaluate(short, cora, "fixed", (0, 1, 2), device=each) for each in ("cpu", GPU)]
@@ -32,13 +35,20 @@ def test_the_gpu_answers_as_the_cpu_does(method, cora):
     assert runs[0].accuracy.mean == pytest.approx(runs[1].accuracy.mean, abs=0.3)
 
 
-@pytest.mark.parametrize("name", ["agnn", "gcn", "gln"])
+@pytest.mark.parametrize("name", ["agnn", "gcn", "gln", "gat", "dcnn"])
 def test_the_same_seed_gives_the_same_bits_alone_and_in_a_batch(name, cora):
     method = preset_method(name, "fixed", "cora").with_fields(epochs=60)
     first, second = (evaluate(method, cora, "fixed", (3, 4, 5), device=GPU) for _ in range(2))
     assert_same_bits(first.outcome.scores, second.outcome.scores)
     alone = evaluate(method, cora, "fixed", (4,), device=GPU)
     assert_same_bits(alone.outcome.scores[0], first.outcome.scores[1])
+
+
+@pytest.mark.parametrize("name", ["monet", "dynamic_filter", "graph_cnn", "appnp", "gcnii", "sgc"])
+def test_the_same_seed_gives_the_same_bits_again(name, cora):
+    method = preset_method(name, "fixed", "cora").with_fields(epochs=60)
+    first, second = (evaluate(method, cora, "fixed", (3, 4), device=GPU) for _ in range(2))
+    assert_same_bits(first.outcome.scores, second.outcome.scores)
 
 
 def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch):
@@ -52,7 +62,8 @@ def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch
     )  # fmt: skip
 
 
-def test_an_epoch_never_makes_the_host_wait_and_is_recorded(cora, monkeypatch):
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_an_epoch_never_makes_the_host_wait_and_is_recorded(method, cora, monkeypatch):
     seen: list[Captured] = []
 
     def watched(function, _):
@@ -60,7 +71,7 @@ def test_an_epoch_never_makes_the_host_wait_and_is_recorded(cora, monkeypatch):
         return seen[-1]
 
     monkeypatch.setattr("agnn.training.loop.repeated", watched)
-    evaluate(AGNN(layers=2, epochs=5), cora, "fixed", (0,), device=GPU)
+    evaluate(method.with_fields(epochs=5), cora, "fixed", (0,), device=GPU)
     assert not seen[0].waits
     assert seen[0].graph is not None
 
