@@ -228,7 +228,7 @@ class Page {
     at("layer").addEventListener("input", () => this.layer(Number(at("layer").value)));
     at("layer-ticks").replaceChildren(...Array.from({ length: this.layers + 1 }, (_, t) => html("option", { value: t })));
     const replicas = Math.max(...about.runs.map((run) => run.replicas));
-    at("replica").replaceChildren(html("option", { value: "" }, `mean of ${replicas}`), ...Array.from({ length: replicas }, (_, r) => html("option", { value: r }, String(r + 1))));
+    at("replica").replaceChildren(html("option", { value: "" }, `mean of ${replicas}`), ...Array.from({ length: replicas }, (_, r) => html("option", { value: r }, `${r + 1} of ${replicas}`)));
     at("replica").addEventListener("change", () => this.replica(at("replica").value === "" ? null : Number(at("replica").value)));
     at("nearer").addEventListener("click", () => this.stage.magnify(1.4));
     at("farther").addEventListener("click", () => this.stage.magnify(1 / 1.4));

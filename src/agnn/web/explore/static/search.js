@@ -12,7 +12,7 @@ const PAUSE = 120; // milliseconds without a key before the server is asked
  */
 export function searchable(page) {
   const field = at("search"), list = at("found");
-  let timer = 0, running = new AbortController(), active = -1, answered = null;
+  let timer = 0, running = new AbortController(), active = -1;
 
   const close = () => {
     list.hidden = true;
@@ -31,8 +31,8 @@ export function searchable(page) {
     try {
       const asked = field.value;
       const answer = await ask("search", { q: asked }, running.signal);
-      answered = asked;
       list.replaceChildren(...options(answer, page.marks, choose));
+      list.dataset.query = asked;
       list.hidden = false;
       active = -1;
       field.setAttribute("aria-expanded", "true");
@@ -60,7 +60,7 @@ export function searchable(page) {
       move(event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Enter") {
       // Without a choice the best match; what matches nothing the server refuses in a sentence.
-      const best = field.value && answered === field.value ? list.querySelector("[data-id]") : null;
+      const best = field.value && list.dataset.query === field.value ? list.querySelector("[data-id]") : null;
       const chosen = list.querySelector("[aria-selected=true]") ?? best;
       const id = chosen ? chosen.dataset.id : field.value.trim();
       clearTimeout(timer);

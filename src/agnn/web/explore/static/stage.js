@@ -63,7 +63,8 @@ export class Stage {
   }
 
   #figure(run, k) {
-    const canvas = svg("svg", { class: "canvas", role: "group", "data-side": k });
+    // Chromium would stop at an SVG that listens for the focus, as this does for its nodes.
+    const canvas = svg("svg", { class: "canvas", role: "group", "data-side": k, tabindex: -1 });
     const caption = html("figcaption", { class: this.page.about.runs.length < 2 ? "hidden" : null }, run.title);
     at("pictures").append(html("figure", {}, caption, canvas));
     canvas.addEventListener("pointermove", (event) => this.#point(event, k));
