@@ -27,8 +27,9 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     """The reasons for the answer at one node, given by its index: see `opened.node(id)`.
 
     At most `limit` neighbours, training nodes and features are listed; the rest is counted. AGNN,
-    GCN and GLN can be explained. Costs what the model reads for this one node, and the answers at
-    the nodes that are listed.
+    GCN and GLN can be explained. Costs what the model reads for this one node. What it answers at
+    the listed nodes is told where that is cheap: in a graph of up to 100,000 nodes, where
+    `opened.scores` is there, and where these nodes are no hubs.
     """
     model = _readable(opened)
     if limit < 1:
