@@ -11,6 +11,7 @@ from agnn import __version__
 from agnn.cli.datasets import datasets
 from agnn.cli.demo import demo
 from agnn.cli.doctor import doctor
+from agnn.cli.explore import explore
 from agnn.cli.export import export
 from agnn.cli.failures import INTERRUPTED, one_line
 from agnn.cli.inspect import inspect
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 VERBS = (
-    demo, train, predict, report, serve, export, inspect, reproduce, datasets, methods, doctor,
+    demo, train, predict, report, explore, serve, export, inspect, reproduce, datasets, methods,
+    doctor,
 )  # fmt: skip
 for verb in VERBS:
     app.command()(verb)
