@@ -11,6 +11,7 @@ from agnn import __version__
 from agnn.cli.datasets import datasets
 from agnn.cli.demo import demo
 from agnn.cli.doctor import doctor
+from agnn.cli.explain import explain
 from agnn.cli.export import export
 from agnn.cli.failures import INTERRUPTED, one_line
 from agnn.cli.inspect import inspect
@@ -24,7 +25,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
-for verb in (demo, train, predict, report, export, inspect, reproduce, datasets, methods, doctor):
+for verb in (
+    demo,
+    train,
+    predict,
+    explain,
+    report,
+    export,
+    inspect,
+    reproduce,
+    datasets,
+    methods,
+    doctor,
+):
     app.command()(verb)
 
 
