@@ -49,7 +49,7 @@ def _neighbours(found: Explanation) -> str:
     if not found.neighbours:
         return "Nothing else reaches it: the answer comes from its own features."
     named = found.neighbours[:_NAMED]
-    told = [f"{each.id} ({percent(each.weight)}, {each.class_name})" for each in named]
+    told = [f"{each.id} ({percent(each.weight)}{_class(each)})" for each in named]
     more = len(found.neighbours) - len(named) + found.rest.nodes
     left = 1.0 - found.itself.weight - sum(each.weight for each in named)
     rest = f"; {more:,} more {_nodes(more)} make {percent(left)}" if more else ""
@@ -79,7 +79,13 @@ def _second(found: Explanation) -> str:
 
 
 def _named(each: ReachingNode) -> str:
-    return "its own features" if each.hops == 0 else f"{each.id} ({each.class_name})"
+    if each.hops == 0:
+        return "its own features"
+    return str(each.id) if each.class_name is None else f"{each.id} ({each.class_name})"
+
+
+def _class(each: ReachingNode) -> str:
+    return "" if each.class_name is None else f", {each.class_name}"
 
 
 def _speak(told: list[str]) -> str:
