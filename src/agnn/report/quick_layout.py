@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Rounds times nodes squared is what the time goes by. Few nodes come to rest completely.
 _WORK: Final = 1_800_000
 _LEAST_ROUNDS: Final = 10
-_MOST_ROUNDS: Final = 100
+_MOST_ROUNDS: Final = 60
 _GAP: Final = 0.12  # between the rims of two marks, in lengths of a bare edge
 _NEARNESS: Final = 2.4  # between Gansner's 2 and the 3 that stands leaves around a hub
 _CROWD: Final = 40.0  # leaves of one node beyond which their edges grow with the square root
