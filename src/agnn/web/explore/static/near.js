@@ -6,6 +6,7 @@ import { pairKey } from "./drawing.js";
 import { percent, plain, precise, signed } from "./words.js";
 
 const FIRST = 12; // rows before one asks for all
+const FEW = 4; // more rows that are not worth a question
 
 /**
  * The layer whose P and R stand for the way from a node to its parent: the view's own, or with
@@ -45,7 +46,8 @@ export function showNear(page, sides, views, gone) {
   const others = new Map((other?.nodes ?? []).map((dot) => [dot.index, dot.share[views[1]]]));
   const order = side.nodes.map((_, k) => k).sort((a, b) => side.nodes[b].share[view] - side.nodes[a].share[view]);
   const made = (k) => row(page, side, k, view, gone, other ? others : null);
-  const body = html("tbody", {}, ...order.slice(0, FIRST).map(made));
+  const first = order.length <= FIRST + FEW ? order.length : FIRST;
+  const body = html("tbody", {}, ...order.slice(0, first).map(made));
   const titles = other ? page.about.runs.map((run) => run.title) : ["Share"];
   const head = ["Node", ...titles, "P", "R", ""];
   at("near").replaceChildren(
@@ -54,7 +56,7 @@ export function showNear(page, sides, views, gone) {
       html("th", { scope: "col", class: k > 0 ? "number" : null, title: MEANING[name] }, name)))),
     body,
   );
-  offerRest(body, order.slice(FIRST), made);
+  offerRest(body, order.slice(first), made);
 }
 
 const MEANING = {
