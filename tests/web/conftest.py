@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from echo_application import echo
 
-from agnn.web.asgi import Application, Receive, Scope, Send
-
-
-async def echo(_scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers with the body it was sent."""
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body, more = body + message.get("body", b""), message.get("more_body", False)
-    headers = [(b"content-type", b"text/plain"), (b"x-own", b"yes")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+from agnn import NodeData, evaluate, get_method, read_tables, save_run
+from agnn.explanation import open_run
+from agnn.web.api import ServedModel, served_application
+from agnn.web.asgi import Application
+from own_tables import write_tables
 
 
 def ask(app: Application, method: str = "GET", path: str = "/", **options: Any) -> httpx.Response:
@@ -41,3 +36,30 @@ def _echo() -> Application:
 @pytest.fixture(name="ask")
 def _ask() -> Any:
     return ask
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory, toy: NodeData) -> Path:
+    """Three run folders: of tables, of tables without a network, of arrays."""
+    folder = tmp_path_factory.mktemp("served")
+    data = read_tables(*write_tables(folder), label="topic", text="motto")
+    methods = {"tables": get_method("agnn")(epochs=10), "spread": get_method("label_propagation")()}
+    for name, method in methods.items():
+        save_run(evaluate(method, data, "stratified", range(3)), folder / name)
+    save_run(evaluate(get_method("gcn")(epochs=5), toy, "fixed", range(2)), folder / "arrays")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(runs: Path) -> dict[str, ServedModel]:
+    """The runs, opened."""
+    models = {name: ServedModel(open_run(runs / name)) for name in ("tables", "spread", "arrays")}
+    for model in models.values():
+        model.warm()
+    return models
+
+
+@pytest.fixture(scope="session")
+def app(served: dict[str, ServedModel]) -> Application:
+    """The run of tables as it is served."""
+    return served_application(served["tables"])

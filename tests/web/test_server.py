@@ -21,7 +21,7 @@ from agnn.web.server import address_of, bound_socket, run_server
 PROGRAM = """
 import sys
 sys.path[:0] = {path!r}
-from conftest import echo
+from echo_application import echo
 from agnn.web.server import run_server
 run_server(echo, told=lambda address: print(address, flush=True))
 print("ended")

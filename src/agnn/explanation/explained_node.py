@@ -31,7 +31,7 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     the listed nodes is told where that is cheap: in a graph of up to 100,000 nodes, where
     `opened.scores` is there, and where these nodes are no hubs.
     """
-    model = _readable(opened)
+    model = readable(opened)
     if limit < 1:
         raise InputError(f"`limit` must be at least 1; got {limit}.")
     view = opened.trained.view_of(node)
@@ -43,7 +43,7 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     weights = layer_weights(model, view)
     rows = path_rows(view.field, weights)
     taken_apart = contributions(
-        model, view, weights, _combinations(answer, second, opened.data.classes)
+        model, view, weights, combinations(answer, second, opened.data.classes)
     )
     reach = Reach(opened, view.field, weights, rows[0].numpy(), taken_apart.nodes)
     neighbours = reach.heaviest(limit)
@@ -86,7 +86,8 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     )
 
 
-def _readable(opened: OpenedRun) -> AGNN | GCN:
+def readable(opened: OpenedRun) -> AGNN | GCN:
+    """The run's model, one that can be explained; raises for all others."""
     model = opened.trained.model
     if not isinstance(model, AGNN | GCN):
         raise InputError(
@@ -102,7 +103,7 @@ def _first_two(chances: NDArray[np.float64]) -> tuple[int, int]:
     return int(order[0]), int(order[min(1, order.size - 1)])
 
 
-def _combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]:
+def combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]:
     """The answer's logit less the mean of all, and less the second's; [c, 2]."""
     found = np.zeros((classes, 2))
     found[answer] += 1.0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Final
 
 from agnn.web.asgi import Application, Message, Receive, Scope, Send, header, refuse
 
 MAX_BODY: Final = 8 * 2**20  # bytes
+_SKIPPED: Final = 4  # times the limit that is still read, and forgotten
+_LINGER: Final = 3.0  # seconds for that
 _SECONDS: Final = 30.0  # for the whole body: nobody holds a connection by sending slowly
 
 
@@ -21,7 +24,7 @@ class BodyLimit:
         """Pass the request on with its body read, or answer 413, 408 or, if it is gone, nothing."""
         announced = header(scope, "content-length") or "0"
         if announced.isdecimal() and int(announced[:20]) > self.limit:
-            await self._too_large(send)
+            await self._too_large(receive, send)
             return
         try:
             async with asyncio.timeout(self.seconds):
@@ -31,7 +34,7 @@ class BodyLimit:
             await refuse(send, 408, message, {"connection": "close"})
             return
         except _TooLargeError:
-            await self._too_large(send)
+            await self._too_large(receive, send)
             return
         if body is not None:
             await self.app(scope, _replayed(body, receive), send)
@@ -50,9 +53,23 @@ class BodyLimit:
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    async def _too_large(self, send: Send) -> None:
+    async def _too_large(self, receive: Receive, send: Send) -> None:
+        # A client that is still sending when the connection closes never reads why: let it finish,
+        # unless that takes long.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER):
+                await self._skip(receive)
         message = f"the body is larger than the limit of {self.limit:,} bytes."
         await refuse(send, 413, message, {"connection": "close"})
+
+    async def _skip(self, receive: Receive) -> None:
+        """Read on for a while and forget it."""
+        size = 0
+        while size <= _SKIPPED * self.limit:
+            message = await receive()
+            size += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                return
 
 
 class _TooLargeError(Exception):
