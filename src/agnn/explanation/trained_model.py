@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
 from agnn.errors import InputError
-from agnn.graph import Features, Graph, View, features_of
+from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
 from agnn.methods import Method, NetworkMethod
 from agnn.nn import NodeModel
 from agnn.training import probabilities
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData
+
+# Up to so many nodes all are scored at the first question, and every later one is answered.
+_WHOLE_AT_ONCE: Final = 100_000
+# Edges whose attention some tens of replicas compute within a second.
+_FEW_EDGES: Final = 300_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +61,39 @@ class TrainedModel:
         """What the model reads to compute every node."""
         return View.whole(*self._on_device, self.model.hops)
 
+    def scores_at(self, nodes: Tensor) -> Tensor:
+        """Class probabilities at some nodes [k]; [R, k, c] on the CPU.
+
+        In a large graph only what these nodes depend on is computed, unless `scores` is there.
+        """
+        if "scores" in self.__dict__ or self.data.nodes <= _WHOLE_AT_ONCE:
+            return self.scores[:, nodes]
+        wanted, place = torch.unique(nodes, return_inverse=True)
+        with torch.no_grad():
+            found: Tensor = self.model(self.view_around(wanted)).softmax(-1)
+        return found.cpu()[:, place]
+
+    def is_cheap(self, nodes: Tensor) -> bool:
+        """Whether `scores_at` answers for these nodes [k] at once: known, or little to read."""
+        if "scores" in self.__dict__ or self.data.nodes <= _WHOLE_AT_ONCE:
+            return True
+        for hops in range(self.model.hops):
+            within = torch.cat(hop_rings(self.graph, nodes, hops))
+            # Counted before they are walked: one more hop may be the whole graph.
+            if int(self.graph.degrees[within].sum()) > _FEW_EDGES:
+                return False
+        return True
+
     def view_of(self, node: int) -> View:
         """What the model reads to compute one node."""
         self.check_node(node)
+        return self.view_around(torch.tensor([node]))
+
+    def view_around(self, nodes: Tensor) -> View:
+        """What the model reads to compute some nodes [k], ascending in it."""
         features, graph = self._on_device
-        target = torch.tensor([node], device=graph.device)
-        return View.around(features, graph, target, self.model.hops)
+        field = ReceptiveField.around(graph, nodes.to(graph.device), self.model.hops)
+        return View.of_field(features, graph, field)
 
     def check_node(self, node: int) -> None:
         """Raise unless the data has a node of this index."""

@@ -127,7 +127,7 @@ class FeatureMatrix:
 
     def select(self, rows: Tensor) -> FeatureMatrix:
         """The given rows, in the given order."""
-        lengths = self.offsets.diff()[rows]
+        lengths = self.offsets[rows + 1] - self.offsets[rows]
         offsets = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=rows.device)
         torch.cumsum(lengths, dim=0, out=offsets[1:])
         starts = torch.repeat_interleave(self.offsets[rows] - offsets[:-1], lengths)

@@ -47,9 +47,15 @@ class Propagation:
         )
 
 
-def symmetric(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
-    """D~^-1/2 (A + I) D~^-1/2 with D~ = D + I, as in the paper's Eq. (1) for GCN and GLN."""
-    scale = (graph.degrees + 1).to(torch.float64).rsqrt()
+def symmetric(
+    graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
+) -> Propagation:
+    """D~^-1/2 (A + I) D~^-1/2 with D~ = D + I, as in the paper's Eq. (1) for GCN and GLN.
+
+    `degrees` [n] are those of the nodes in the whole graph, where `graph` is a part of it.
+    """
+    whole = graph.degrees if degrees is None else degrees
+    scale = (whole + 1).to(torch.float64).rsqrt()
     edges = scale[graph.receivers] * scale[graph.senders]
     return Propagation(graph, edges.to(dtype), (scale * scale).to(dtype))
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from agnn.errors import InputError
+from agnn.graph.edge_lookup import edge_places, row_edges
 from agnn.graph.graph import Graph
+from agnn.graph.hop_rings import hop_rings
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,37 +74,38 @@ class ReceptiveField:
 
     @classmethod
     def around(cls, graph: Graph, targets: Tensor, hops: int) -> ReceptiveField:
-        """The field of the given target nodes (any order, repeats allowed)."""
-        distance = _distances(graph, targets, hops)
-        inside = (distance <= hops).nonzero().squeeze(1)
-        nodes = inside[torch.argsort(distance[inside], stable=True)]
-        if nodes.numel() == graph.nodes and int(distance.max()) == 0:
+        """The field of the given target nodes (any order, repeats allowed) of a whole graph.
+
+        Costs what the field holds, whatever the size of the graph and the degrees of its rim.
+        """
+        if targets.numel() == 0:
+            raise InputError("a receptive field needs at least one target node.")
+        rings = hop_rings(graph, targets, hops)
+        if rings[0].numel() == graph.nodes:
             return cls.whole(graph, hops)
-        sizes = tuple(int((distance <= k).sum()) for k in range(hops + 1))
-        label = torch.full_like(distance, -1)
+        nodes = torch.cat(rings)
+        sizes = tuple(accumulate(ring.numel() for ring in rings))
+        inner = sizes[-2] if hops else 0  # the rows that some layer computes
+        # Only the entries of the field's nodes are ever written or read.
+        label = torch.empty(graph.nodes, dtype=torch.int64, device=graph.device)
         label[nodes] = torch.arange(nodes.numel(), device=graph.device)
 
-        i, j = graph.receivers, graph.senders
-        # Two nodes are read together when one of them is computed: at least one within hops - 1.
-        kept = (torch.minimum(distance[i], distance[j]) < hops) & (distance[i] <= hops)
-        kept &= distance[j] <= hops
-        edge_ids = kept.nonzero().squeeze(1)
-        # Stable: inside a row the senders keep the whole graph's order, and so does every sum.
-        edge_ids = edge_ids[torch.argsort(label[i[edge_ids]], stable=True)]
-        degrees = torch.bincount(label[i[edge_ids]], minlength=nodes.numel())
+        own = row_edges(graph, nodes[:inner])
+        lengths = graph.degrees[nodes[:inner]]
+        columns = label[graph.columns[own]]
+        # The outermost ring is read by the rows inside it: it keeps the edges back to them.
+        is_outward = columns >= inner
+        rows = torch.repeat_interleave(lengths)[is_outward]
+        back = edge_places(graph, nodes[columns[is_outward]], nodes[rows])
+        if bool((back < 0).any()):
+            raise InputError("`graph` must be whole, its rows ascending; got a pruned one.")
+        # Places ascend with the rows, and inside a row they keep the whole graph's order, as does
+        # every sum.
+        back, order = torch.sort(back)
+        degrees = torch.bincount(columns[is_outward], minlength=nodes.numel())
+        degrees[:inner] = lengths
         offsets = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=graph.device)
         torch.cumsum(degrees, dim=0, out=offsets[1:])
-        pruned = Graph(offsets, label[j[edge_ids]].to(torch.int32), order=torch.argsort(nodes))
-        return cls(pruned, nodes, edge_ids, sizes)
-
-
-def _distances(graph: Graph, targets: Tensor, hops: int) -> Tensor:
-    """Hops from the nearest target, hops + 1 where it is farther; [n] int64."""
-    if targets.numel() == 0:
-        raise InputError("a receptive field needs at least one target node.")
-    distance = torch.full((graph.nodes,), hops + 1, dtype=torch.int64, device=graph.device)
-    distance[targets] = 0
-    for hop in range(hops):
-        reached = graph.senders[distance[graph.receivers] == hop]
-        distance[reached] = distance[reached].clamp(max=hop + 1)
-    return distance
+        columns = torch.cat([columns, rows[order]]).to(torch.int32)
+        pruned = Graph(offsets, columns, order=torch.argsort(nodes))
+        return cls(pruned, nodes, torch.cat([own, back]), sizes)

@@ -36,7 +36,9 @@ def hashed_circulant(
     for first in range(0, nodes, max(1, _AT_ONCE // degree)):
         rows = place[first : first + max(1, _AT_ONCE // degree)].to(torch.int64)
         beside = (rows[:, None] + both) % nodes
-        columns[first * degree : (first + rows.numel()) * degree] = label[beside].view(-1)
+        columns[first * degree : (first + rows.numel()) * degree] = (
+            label[beside].sort(dim=1).values.view(-1)
+        )
     offsets = torch.arange(nodes + 1, dtype=torch.int64, device=device) * degree
     return Graph(offsets, columns)
 

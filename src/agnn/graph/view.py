@@ -21,7 +21,7 @@ class View:
 
     features: Features  # of the field's nodes, in the field's order
     field: ReceptiveField
-    whole_graph: Graph
+    degrees: Tensor  # [n'] int64, |N(i)| of the field's nodes in the whole graph
 
     @classmethod
     def around(cls, features: Features, graph: Graph, nodes: Tensor, hops: int) -> View:
@@ -32,12 +32,17 @@ class View:
         if graph.edges > TOO_LARGE_TO_PRUNE:
             return cls.leading(features, graph, int(nodes.max()) + 1, hops)
         field = ReceptiveField.around(graph, nodes, hops)
-        return cls(features.select(field.nodes), field, graph)
+        return cls.of_field(features, graph, field)
+
+    @classmethod
+    def of_field(cls, features: Features, graph: Graph, field: ReceptiveField) -> View:
+        """The features and degrees, in the whole graph, of a field's nodes."""
+        return cls(features.select(field.nodes), field, graph.degrees[field.nodes])
 
     @classmethod
     def whole(cls, features: Features, graph: Graph, hops: int) -> View:
         """All nodes as targets."""
-        return cls(features, ReceptiveField.whole(graph, hops), graph)
+        return cls(features, ReceptiveField.whole(graph, hops), graph.degrees)
 
     @classmethod
     def leading(cls, features: Features, graph: Graph, count: int, hops: int) -> View:
@@ -45,7 +50,7 @@ class View:
 
         Only the last layer leaves rows out.
         """
-        return cls(features, ReceptiveField.leading(graph, count, hops), graph)
+        return cls(features, ReceptiveField.leading(graph, count, hops), graph.degrees)
 
     @cached_property
     def sparse_features(self) -> FeatureMatrix:
@@ -56,4 +61,4 @@ class View:
     def symmetric_propagation(self) -> Propagation:
         """The GCN weights, by the degrees of the whole graph, on the field's edges."""
         dtype: torch.dtype = self.features.dtype
-        return symmetric(self.whole_graph, dtype).restrict(self.field)
+        return symmetric(self.field.graph, dtype, self.degrees)

@@ -1,0 +1,94 @@
+"""What a run would answer for a node if some edges were gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import torch
+
+from agnn.errors import InputError
+from agnn.evaluation import ensemble_of
+from agnn.graph import Graph, ReceptiveField, View, edge_places
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.explanation.opened_run import OpenedRun
+
+
+class Removal:
+    """One node of a run, asked again and again with some edges gone."""
+
+    def __init__(self, opened: OpenedRun, node: int) -> None:
+        self._opened = opened
+        self._view = opened.trained.view_of(node)
+
+    def probabilities(self, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
+        """The node's probabilities [c] without these undirected edges, pairs of indices."""
+        trained = self._opened.trained
+        view = view_without(self._view, _checked(trained.graph, pairs))
+        with torch.no_grad():
+            scores: Tensor = trained.model(view).softmax(-1).cpu()
+        found: NDArray[np.float64] = ensemble_of(scores, self._opened.temperature).probabilities[0]
+        return found
+
+
+def without_edges(
+    opened: OpenedRun, node: int, pairs: Iterable[tuple[int, int]]
+) -> NDArray[np.float64]:
+    """The node's probabilities [c] when these undirected edges, pairs of indices, are gone.
+
+    The replicas' mean at the run's temperature, as the run's own probabilities. Exact: the model
+    is computed anew on the node's neighbourhood, with other attention and other degrees.
+    """
+    return Removal(opened, node).probabilities(pairs)
+
+
+def view_without(view: View, ends: Tensor) -> View:
+    """The view with these edges [2, k], both ways and in the whole graph's indices, taken out.
+
+    The nodes stay where they are, also those that come to lie farther away, so every layer
+    computes the rows that it did.
+    """
+    if not ends.numel():
+        return view
+    field = view.field
+    ends = ends.to(field.graph.device)
+    ascending, order = torch.sort(field.nodes)
+    place = torch.searchsorted(ascending, ends).clamp(max=ascending.numel() - 1)
+    is_inside = ascending[place] == ends  # [2, k]
+    rows = order[place]
+    # An edge beyond the rim still counts in the degree of the end that is inside.
+    gone = torch.bincount(rows[0][is_inside[0]], minlength=field.nodes.numel())
+    graph = _without(field.graph, rows[:, is_inside.all(0)])
+    smaller = ReceptiveField(graph, field.nodes, None, field.sizes)
+    return View(view.features, smaller, view.degrees - gone)
+
+
+def _without(graph: Graph, pairs: Tensor) -> Graph:
+    """The graph without the edges [2, k]; those that it does not hold are no matter."""
+    keys = graph.receivers * graph.nodes + graph.senders
+    is_kept = ~torch.isin(keys, pairs[0] * graph.nodes + pairs[1])
+    degrees = torch.bincount(graph.receivers[is_kept], minlength=graph.nodes)
+    offsets = torch.zeros_like(graph.offsets)
+    torch.cumsum(degrees, dim=0, out=offsets[1:])
+    return Graph(offsets, graph.columns[is_kept], graph.order)
+
+
+def _checked(graph: Graph, pairs: Iterable[tuple[int, int]]) -> Tensor:
+    """The edges both ways, each once; [2, k] int64. Raises for one that is not there."""
+    given = torch.tensor([(int(i), int(j)) for i, j in pairs], dtype=torch.int64).reshape(-1, 2)
+    outside = given[(given < 0) | (given >= graph.nodes)]
+    if outside.numel():
+        raise InputError(
+            f"`pairs` names node {int(outside[0])}; the graph has 0 to {graph.nodes - 1}."
+        )
+    missing = given[edge_places(graph, given[:, 0], given[:, 1]) < 0]
+    if missing.numel():
+        i, j = missing[0].tolist()
+        raise InputError(f"`pairs` names the edge {i} - {j}, which the graph does not have.")
+    both: Tensor = torch.unique(torch.cat([given, given.flip(1)]), dim=0)
+    return both.T.contiguous()

@@ -1,0 +1,38 @@
+"""Where edges stand in a graph, found without a look at the other rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from agnn.graph.graph import Graph
+
+
+def row_edges(graph: Graph, rows: Tensor) -> Tensor:
+    """Where the stored edges of the given receivers stand, row after row; [k] int64."""
+    starts = graph.offsets[rows]
+    lengths = graph.offsets[rows + 1] - starts
+    ends = lengths.cumsum(0)
+    firsts = torch.repeat_interleave(starts - (ends - lengths), lengths)
+    return firsts + torch.arange(firsts.numel(), device=graph.device)
+
+
+def edge_places(graph: Graph, receivers: Tensor, senders: Tensor) -> Tensor:
+    """Where the edges (receiver, sender) stand, -1 for those that are not there; [k] int64.
+
+    A binary search in each receiver's row, so a hub costs hardly more than any other node. The
+    rows must list their senders in ascending order, as those of a whole graph do.
+    """
+    low, end = graph.offsets[receivers], graph.offsets[receivers + 1]
+    if not graph.edges or not receivers.numel():
+        return torch.full_like(receivers, -1)
+    high, last = end, graph.edges - 1
+    for _ in range(int((end - low).max()).bit_length()):
+        middle = (low + high) // 2
+        is_below = (low < high) & (graph.columns[middle.clamp(max=last)] < senders)
+        low, high = torch.where(is_below, middle + 1, low), torch.where(is_below, high, middle)
+    is_there = (low < end) & (graph.columns[low.clamp(max=last)] == senders)
+    return torch.where(is_there, low, -1)

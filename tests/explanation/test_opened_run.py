@@ -1,0 +1,128 @@
+"""An opened run says what the classifier says, finds nodes by name, computes what is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from opened_toys import saved_toy, zoo_run
+
+from agnn.data import NodeData
+from agnn.errors import AgnnError, DataError, InputError
+from agnn.estimator import NodeClassifier
+from agnn.evaluation import calibrated, evaluate
+from agnn.explanation import OpenedRun, as_opened, trained_model
+from agnn.explanation.node_finder import NodeFinder
+from agnn.methods import get_method
+
+
+@pytest.fixture(scope="module")
+def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> OpenedRun:
+    return saved_toy(toy, tmp_path_factory.mktemp("opened") / "run", epochs=30, layers=2)
+
+
+def test_its_confidence_is_the_classifiers(opened: OpenedRun) -> None:
+    loaded = NodeClassifier.load(opened.saved.folder)
+    assert opened.probabilities == pytest.approx(loaded.predict_proba(), abs=1e-12)
+    assert opened.ensemble.disagreement.tolist() == loaded.disagreement().tolist()
+    assert opened.temperature != pytest.approx(1.0, abs=1e-3), "or nothing is compared"
+
+
+def test_it_holds_the_run_its_data_and_the_first_split(opened: OpenedRun, toy: NodeData) -> None:
+    assert opened.saved.config["data"]["name"] == "toy"
+    assert opened.data.fingerprint == toy.fingerprint
+    assert opened.split == opened.saved.splits[0]
+    assert opened.replicas == 3
+    assert opened.trained.data is opened.data
+
+
+def test_some_nodes_are_answered_as_all_are(opened: OpenedRun) -> None:
+    nodes = [100, 3, 3, 57]
+    found = replace(opened).ensemble_at(nodes)
+    assert found.probabilities == pytest.approx(opened.probabilities[nodes], abs=1e-7)
+    assert found.disagreement.tolist() == opened.ensemble.disagreement[nodes].tolist()
+
+
+def test_a_large_graph_is_not_computed_for_a_few_nodes(
+    opened: OpenedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trained_model, "_WHOLE_AT_ONCE", 10)
+    fresh = replace(opened)
+    few = fresh.ensemble_at([100, 3, 57])
+    assert "scores" not in fresh.trained.__dict__
+    assert "scores" not in fresh.__dict__
+    assert few.probabilities == pytest.approx(opened.probabilities[[100, 3, 57]], abs=1e-6)
+
+
+def test_a_run_in_memory_opens_as_its_folder_does(toy: NodeData, opened: OpenedRun) -> None:
+    run = evaluate(get_method("agnn")(epochs=30, layers=2), toy, "fixed", seeds=(0, 1, 2))
+    memory = as_opened(run)
+    assert memory.probabilities == pytest.approx(opened.probabilities, abs=1e-12)
+    with pytest.raises(InputError, match=r"in memory and has no folder; save it first"):
+        _ = memory.saved
+
+
+def test_a_folder_that_states_no_confidence_gets_one_fitted(opened: OpenedRun) -> None:
+    silent = replace(opened, known_temperature=None)
+    expected = calibrated(opened.scores, opened.data, opened.splits).temperature
+    assert silent.temperature == expected
+
+
+def test_a_method_without_a_network_answers_and_has_no_trained_model(
+    toy: NodeData, tmp_path: Path
+) -> None:
+    opened = saved_toy(toy, tmp_path / "run", "label_propagation")
+    assert opened.probabilities.shape == (120, 3)
+    assert opened.ensemble_at([4, 5]).probabilities.tolist() == opened.probabilities[4:6].tolist()
+    with pytest.raises(AgnnError, match=r"LP has no network .* agnn, gcn or gln"):
+        _ = opened.trained
+
+
+def test_answers_that_do_not_fit_the_data_are_refused(opened: OpenedRun) -> None:
+    wrong = replace(opened, known_scores=torch.zeros(3, 5, 3))
+    with pytest.raises(DataError, match=r"do not fit its data: \[3, 5, 3\]"):
+        _ = wrong.probabilities
+
+
+def test_a_node_is_found_by_its_id_and_by_the_ids_text() -> None:
+    finder = NodeFinder(("a", 7, "12", 12, 2.5, ("x", 1)), "mixed")
+    assert [finder.find(each) for each in ("a", 7, "7", "12", 12, "2.5", ("x", 1))] == [
+        0, 1, 1, 2, 3, 4, 5,
+    ]  # fmt: skip
+    assert finder.find("('x', 1)") == 5
+
+
+def test_numbers_of_numpy_are_found_too() -> None:
+    finder = NodeFinder(tuple(np.array([30, 10, 20])), "numbers")
+    assert (finder.find(10), finder.find("20"), finder.find(np.int64(30))) == (1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("paper 14", r"'library' has no node 'paper 14'; near it: 'paper 114', 'paper 104'"),
+        (14, r"has no node '14'; its ids look like 'paper 100'\."),
+        (True, r"has no node 'True'"),
+        ("", r"has no node ''; its ids look like"),
+    ],
+)
+def test_a_wrong_id_is_answered_with_near_ones(wanted: object, words: str) -> None:
+    finder = NodeFinder([f"paper {k}" for k in range(100, 120)], "library")
+    with pytest.raises(InputError, match=words):
+        finder.find(wanted)
+
+
+def test_near_ids_in_a_large_graph_are_found_soon() -> None:
+    finder = NodeFinder([str(k) for k in range(1, 300_000)], "large")
+    with pytest.raises(InputError, match=r"near it: '29999[0-9]"):
+        finder.find("299999x")
+
+
+def test_opening_by_name_goes_by_the_datas_ids() -> None:
+    opened = zoo_run("agnn", "path")
+    assert opened.node("3") == 3
+    with pytest.raises(InputError, match=r"'path' has no node '9'"):
+        opened.node("9")
