@@ -52,6 +52,11 @@ class GAT(HiddenNetwork):
     epochs: int = 2000
     patience: int = 100
 
+    @property
+    def state_width(self) -> int:
+        """Every head has its own states."""
+        return self.hidden * self.heads
+
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.GAT:
         """The untrained model, one replica a seed."""
         return nn.GAT(
