@@ -28,6 +28,10 @@ JOBS = {
     "torch_geometric": ("pyg/*.py",),
     "onnx": (),
     "onnxruntime": (),
+    "fastapi": ("web/*/*.py",),
+    "pydantic": ("web/*/*.py",),
+    "starlette": ("web/*/*.py",),
+    "uvicorn": ("web/server.py",),
     "typer": ("cli/*.py", "cli.py"),
     "rich": ("cli/*.py", "cli.py"),
 }

@@ -28,7 +28,7 @@ def test_training_on_tables_reports_on_the_data_first(agnn: Any) -> None:
     assert (answer.code, answer.err) == (0, "")
     first, _, last = answer.out.partition("AGNN on nodes, split stratified")
     assert "Split stratified: 60, 20 and 20 % of each class, drawn anew" in first
-    for words in ("60, all ids different", "nodes without an edge: p59", "art 30, sport 20"):
+    for words in ("60, all ids different", "nodes without an edge: 1 (p59)", "art 30, sport 20"):
         assert words in first
     assert "test accuracy" in last
 

@@ -41,6 +41,15 @@ BAD_NODES: dict[str, tuple[str | bytes, str]] = {
         NODES.replace("p7,sport,27", "p7,sport,inf"),
         "'nodes.csv', column 'age', row 8: the number is endless",
     ),
+    "too large": (
+        NODES.replace("p7,sport,27", "p7,sport,-1e308"),
+        "'nodes.csv', column 'age', row 8: the number is -1e+308, too large to compute with.",
+    ),
+    "another id": (
+        NODES.replace("id,topic", "who,topic").replace("p7,", "p6,"),
+        "'nodes.csv', column 'who': the id 'p6' is in rows 7, 8. If another column holds the ids, "
+        "name it with --id.",
+    ),
     "id twice": (NODES.replace("p7,", "p6,"), "column 'id': the id 'p6' is in rows 7, 8."),
     "no id": (NODES.replace("p7,", ","), "column 'id': the id is missing in row 8."),
     "latin-1": (NODES.replace("p7", "ü").encode("latin-1"), "not UTF-8 text: row 8, byte 1 of"),
@@ -159,7 +168,7 @@ def of_another_kind(path: Path) -> None:
         (cut_short, "'n.parquet' is damaged, cut short or no Parquet file"),
         (of_another_kind, "'n.parquet' is damaged, cut short or no Parquet file"),
         (of_no_rows, "'n.parquet' has no rows."),
-        (of_one_huge_word, "'n.parquet', column 'y': a cell has more than 16 MiB of text."),
+        (of_one_huge_word, "'n.parquet', column 'y', row 1: a cell has more than 16 MiB."),
     ],
 )
 def test_bad_parquet_is_refused(

@@ -116,13 +116,24 @@ def test_ids_keep_their_kind_and_several_kinds_become_text() -> None:
 def test_after_the_first_epochs_a_long_training_says_how_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clock = iter([10.0, 20.0])
+    clock = iter([10.0, 10.1, 10.2, 10.3, 10.4, 20.0])
     monkeypatch.setattr("time.perf_counter", lambda: next(clock))
     with training_progress("Training", is_quiet=False) as tell:
         for done in range(1, 10):
             tell(done, 1006)
     # Five epochs in ten seconds, 1000 to go.
     assert capsys.readouterr().err == "Training, up to 1006 epochs\nup to 33 minutes to go\n"
+
+
+def test_where_an_epoch_is_long_two_of_them_say_how_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([10.0, 70.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    with training_progress("Training", is_quiet=False) as tell:
+        for done in range(1, 5):
+            tell(done, 102)
+    assert capsys.readouterr().err == "Training, up to 102 epochs\nup to 1.7 hours to go\n"
 
 
 @pytest.mark.parametrize(
@@ -147,6 +158,10 @@ def test_times_are_told_as_roughly_as_they_are_known(seconds: float, words: str)
         ("predict run --nodes new.csv --edges links.csv --new-graph --out o.csv", "--drop-unknown"),
         ("predict run --nodes short.csv --edges links.csv --out o.csv", "has no column 'age'"),
         ("predict run --nodes twice.csv --edges links.csv --out o.csv", "the id 'p3' is in"),
+        (
+            "predict run --nodes far.csv --edges links.csv --out o.csv",
+            "'far.csv', column 'age', row 2: the number is 6e+18 deviations from the mean",
+        ),
         ("predict damaged --out out.csv", "model.safetensors was changed after it was written"),
         ("predict run --device tpu", "unknown device 'tpu'"),
     ],
@@ -155,6 +170,7 @@ def test_every_mistake_is_one_line_and_leaves_nothing_behind(
     agnn: Any, place: Path, line: str, words: str
 ) -> None:
     (place / "short.csv").write_text("id,colour,motto\nq1,red,x\nq2,red,x\n")
+    (place / "far.csv").write_text(NEW.replace("51", "1e20"))
     (place / "twice.csv").write_text("id,age,colour,motto\np3,1,red,x\n")
     shutil.copytree(place / "run", place / "damaged")
     (place / "damaged" / "model.safetensors").write_bytes(b"x")

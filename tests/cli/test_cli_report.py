@@ -102,7 +102,7 @@ def test_what_is_no_run_is_named(agnn, run, here, damage):
 
 @pytest.mark.usefixtures("run")
 def test_a_failure_while_drawing_leaves_no_file(agnn, here, monkeypatch):
-    monkeypatch.setattr("agnn.report.run_page", lambda _: 1 / 0)
+    monkeypatch.setattr("agnn.report.run_page", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError, match="division"):
         agnn("report run")
     assert [path.name for path in here.iterdir()] == ["run"]

@@ -136,7 +136,7 @@ def test_names_say_what_was_drawn() -> None:
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda data: uniform_split(data, 0, (4, 2, 1)), r"4 \+ 2 \+ 1 nodes: 6 labelled are left"),
+        (lambda data: uniform_split(data, 0, (4, 2, 1)), r"4 \+ 2 \+ 1 nodes: 6 are labelled"),
         (lambda data: uniform_split(data, 0, (-1, 2, 1)), r"cannot take -1 \+ 2 \+ 1"),
         (lambda data: uniform_split(data, -1), "`seed` must not be negative; got -1"),
         (
@@ -144,7 +144,10 @@ def test_names_say_what_was_drawn() -> None:
             "4 training nodes of class 'even': it has 3",
         ),
         (lambda data: balanced_split(data, 0, 0, 1, 1), "cannot take 0 training nodes"),
-        (lambda data: balanced_split(data, 0, 2, 2, 1), r"0 \+ 2 \+ 1 nodes: 2 labelled are left"),
+        (
+            lambda data: balanced_split(data, 0, 2, 2, 1),
+            "2 validation and 1 test nodes: beside the 4 training nodes 2 are labelled",
+        ),
         (lambda data: k_folds(data, 7, 0), "labelled nodes, 6; got 7"),
         (lambda data: k_folds(data, 1, 0), "at least 2 and .* got 1"),
         (lambda data: make_splits(data, "1-fold", [0]), "at least 2 and at most .* 6; got 1"),

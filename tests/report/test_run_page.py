@@ -14,7 +14,7 @@ from agnn.evaluation import evaluate
 from agnn.evaluation.run_folder import run_config
 from agnn.explanation import as_opened
 from agnn.methods import get_method
-from agnn.report import run_facts, run_page
+from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.report.facts.absent import Absent
 from agnn.report.run_page import SECTIONS
 
@@ -42,6 +42,10 @@ def facts_of(method, data, split="fixed", seeds=(0, 1, 2)):
     return run_facts(as_opened(run), run_config(run), run.outcome.history)
 
 
+def page_of(facts) -> str:
+    return run_page(facts, rendered(run_figures(facts)))
+
+
 @pytest.fixture(scope="module")
 def facts(hostile):
     return facts_of(get_method("agnn")(epochs=6, layers=2), hostile)
@@ -49,7 +53,7 @@ def facts(hostile):
 
 @pytest.fixture(scope="module")
 def page(facts) -> str:
-    return run_page(facts)
+    return page_of(facts)
 
 
 def test_names_are_text_and_never_markup(page):
@@ -139,7 +143,7 @@ def test_what_a_method_does_not_have_is_one_sentence(name, hostile):
     method = get_method(name)()
     short = method.with_fields(epochs=3) if hasattr(method, "epochs") else method
     found = facts_of(short, hostile, seeds=(0,))
-    page = run_page(found)
+    page = page_of(found)
     assert found.attention.reason in PageReader(page).text
     assert "n = 1: nothing is known of its spread" in PageReader(page).text
     assert_asks_for_nothing(page)
@@ -148,7 +152,7 @@ def test_what_a_method_does_not_have_is_one_sentence(name, hostile):
 
 def test_folds_are_told_as_trials_and_their_optimism_too(hostile):
     method = get_method("agnn")(epochs=3, layers=1, watched="test", window=1)
-    text = PageReader(run_page(facts_of(method, hostile, "3-fold", (0, 1)))).text
+    text = PageReader(page_of(facts_of(method, hostile, "3-fold", (0, 1)))).text
     assert "over n = 2 trials of 3 folds" in text
     assert "chosen on the evaluated fold" in text
     assert "no validation nodes, so no temperature" in text
@@ -156,13 +160,13 @@ def test_folds_are_told_as_trials_and_their_optimism_too(hostile):
 
 
 def test_a_run_without_test_nodes_has_a_page(facts):
-    text = PageReader(run_page(replace(facts, interval=None, certainty=Absent("No test.")))).text
+    text = PageReader(page_of(replace(facts, interval=None, certainty=Absent("No test.")))).text
     assert text.count("The run has no test nodes") == 3
     assert "No test." in text
 
 
 def test_an_older_folder_without_epochs_has_a_page_with_its_betas(facts):
-    page = run_page(replace(facts, training=Absent("No epochs were kept.")))
+    page = page_of(replace(facts, training=Absent("No epochs were kept.")))
     assert "No epochs were kept." in page
     assert "β of the kept weights" in page
 
@@ -174,10 +178,20 @@ def test_many_classes_leave_out_what_would_not_fit(toy):
         class_names=names, splits={"fixed": Split("fixed", np.arange(70), [], np.arange(70, 120))},
     )  # fmt: skip
     method = get_method("agnn")(epochs=2, layers=1, watched="test", window=1)
-    page = run_page(facts_of(method, data, seeds=(0,)))
+    page = page_of(facts_of(method, data, seeds=(0,)))
     assert "With 70 classes the whole table does not fit" in page
     assert len(page) < 1_000_000
 
 
 def test_the_same_facts_give_the_same_page(facts, page):
-    assert run_page(facts) == page
+    assert page_of(facts) == page
+
+
+def test_the_strongest_and_weakest_relations_between_classes_are_named(page, facts):
+    table = facts.attention.layers[-1].relevance
+    pairs = [(table[i, j], i, j) for i in range(3) for j in range(3) if i != j]
+    text = PageReader(page).text
+    high, i, j = max(pairs)
+    assert f"most: {NAMES[j]} → {NAMES[i]} ({high:+.2f})".replace("-", "\N{MINUS SIGN}") in text
+    low, i, j = min(pairs)
+    assert f"Least: {NAMES[j]} → {NAMES[i]} ({low:+.2f})".replace("-", "\N{MINUS SIGN}") in text

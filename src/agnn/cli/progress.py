@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from agnn.training import Progress
 
-_TIMED: Final = 5  # epochs
+_TIMED: Final = 5  # epochs, or fewer that take _ENOUGH
+_ENOUGH: Final = 2.0  # seconds
 _WORTH_TELLING: Final = 5.0  # seconds
 
 
@@ -59,16 +60,20 @@ class _Lines:
     def __init__(self, console: Console, label: str) -> None:
         self.console, self.label = console, label
         self.start = 0.0
+        self.has_told = False
 
     def __call__(self, done: int, total: int) -> None:
         """Tell that `done` of at most `total` epochs are done."""
         if done == 1:  # not before: a mistake in the input should be all that is said
             self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
             self.start = time.perf_counter()  # the first one also compiles
-        elif done == 1 + _TIMED:
-            left = (time.perf_counter() - self.start) / _TIMED * (total - done)
-            if left >= _WORTH_TELLING:
-                self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
+        elif not self.has_told:
+            passed, timed = time.perf_counter() - self.start, done - 1
+            if timed == _TIMED or passed >= _ENOUGH:
+                self.has_told = True
+                left = passed / timed * (total - done)
+                if left >= _WORTH_TELLING:
+                    self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
 
 
 def tell_trial(done: int, total: int, best: float) -> None:

@@ -26,7 +26,7 @@ def report(
     """
     from agnn.evaluation import check_output_file, stored_history, write_new_file
     from agnn.explanation import open_run
-    from agnn.report import run_facts, run_page
+    from agnn.report import rendered, run_facts, run_figures, run_page
 
     use_threads(threads)
     if out is None and not json:
@@ -36,7 +36,8 @@ def report(
     opened = open_run(run)
     facts = run_facts(opened, opened.saved.config, stored_history(opened.saved))
     if out is not None:
-        write_new_file(out, run_page(facts).encode())
+        page = run_page(facts, rendered(run_figures(facts)))
+        write_new_file(out, page.encode())
     if json:
         write_json(facts.to_dict() | ({} if out is None else {"out": str(out)}))
         return

@@ -90,7 +90,7 @@ class _Parts:
         self.examples: list[str] = []
 
     def add(self, frame: Any) -> None:
-        both = np.stack([self.index.positions(frame[end]) for end in self.ends])
+        both = self.index.positions_of_both(*(frame[end] for end in self.ends))
         bad = np.flatnonzero((both < 0).any(axis=0))
         if bad.size:
             self._check_gaps(frame)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,18 +30,29 @@ def is_encoded(values: Any) -> bool:
     return isinstance(values.dtype, pandas.CategoricalDtype)
 
 
-def codes_and_words(values: Any) -> tuple[NDArray[np.int64], Any]:
-    """The codes [n] of an encoded series, -1 for a missing value, and its words as a series."""
+class Encoded(NamedTuple):
+    """A series as codes that stand for words."""
+
+    codes: NDArray[np.int64]  # [n], -1 for a missing value
+    words: Any  # a pandas series
+
+
+def codes_and_words(values: Any) -> Encoded:
+    """An encoded series taken apart."""
     pandas = tables_package("pandas")
     if isinstance(values.dtype, pandas.CategoricalDtype):
         words = values.cat.categories.to_series().reset_index(drop=True)
-        return values.cat.codes.to_numpy(dtype=np.int64), words
+        return Encoded(values.cat.codes.to_numpy(dtype=np.int64), words)
     arrow = tables_package("pyarrow")
-    whole = arrow.array(values)
-    if isinstance(whole, arrow.ChunkedArray):
-        whole = whole.unify_dictionaries().combine_chunks()
-    codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64), whole.dictionary.to_pandas()
+    whole = arrow.chunked_array(arrow.array(values))
+    codes, words, before = [], [], 0
+    for chunk in whole.chunks:  # each has words of its own; one that two chunks have stands twice
+        own = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes.append(np.where(own < 0, -1, own + before))
+        words.append(chunk.dictionary)
+        before += len(chunk.dictionary)
+    named = arrow.chunked_array(words, whole.type.value_type)
+    return Encoded(np.concatenate([np.empty(0, np.int64), *codes]), named.to_pandas())
 
 
 def plain_text(values: Any) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from agnn.data.reading import shown_rows
 from agnn.data.structure import structure_columns
 from agnn.errors import DataError
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
     from agnn.data.features import SparseRows
     from agnn.data.node_table import NodeTable
+
+
+# In training nothing stands farther than the root of n from the mean; a new node that does is a
+# mistake, or a number in another unit.
+FARTHEST: Final = 1e6
 
 
 class Source(NamedTuple):
@@ -43,6 +49,11 @@ class Block(Protocol):
         """[d] What each feature is, for people."""
         ...
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that it is made from."""
+        ...
+
     def rows(self, source: Source) -> SparseRows:
         """[n, d] The features of these nodes."""
         ...
@@ -65,16 +76,32 @@ class Numbers:
         """The columns, then those that say where a value was missing."""
         return (*self.columns, *(f"{column} is missing" for column in self.with_gaps))
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
+
     def rows(self, source: Source) -> SparseRows:
         """Standardised columns."""
         dense = np.empty((source.nodes, len(self.names)), dtype=np.float32)
         gaps = iter(range(len(self.columns), len(self.names)))
         for k, column in enumerate(self.columns):
             values = (source.column(column).numbers(column) - self.means[k]) / self.scales[k]
+            _check_near(source.column(column), column, values)
             dense[:, k] = np.nan_to_num(values, nan=0.0)
             if column in self.with_gaps:
                 dense[:, next(gaps)] = np.isnan(values)
         return rows_of(dense)
+
+
+def _check_near(table: NodeTable, column: str, values: NDArray[np.float64]) -> None:
+    """Raise for numbers, counted in deviations, that are far from all that was learned from."""
+    far = np.flatnonzero(np.abs(values) > FARTHEST)
+    if far.size:
+        raise DataError(
+            f"{table.where(column)}, {shown_rows(far)}: the number is {abs(values[far[0]]):.0e} "
+            f"deviations from the mean of the column that the model learned from."
+        )
 
 
 @dataclass(frozen=True)
@@ -88,6 +115,11 @@ class Counts:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
+
+    @property
+    def reads(self) -> tuple[str, ...]:
         """The columns."""
         return self.columns
 
@@ -116,6 +148,11 @@ class Category:
     def names(self) -> tuple[str, ...]:
         """The column with each of its values."""
         return tuple(f"{self.column} = {value}" for value in self.values)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
 
     def rows(self, source: Source) -> SparseRows:
         """One-hot rows; a value that was not there when this was fitted has none."""
@@ -148,6 +185,11 @@ class Words:
         """The column with each word."""
         return tuple(f"{self.column}: {word}" for word in self.vocabulary)
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
     def rows(self, source: Source) -> SparseRows:
         """Rows of length 1; words that were not there when this was fitted are skipped."""
         from scipy import sparse
@@ -179,6 +221,11 @@ class Structure:
     def names(self) -> tuple[str, ...]:
         """The three measures."""
         return ("log degree", "log mean degree of the neighbours", "log core number")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """None: the graph is enough."""
+        return ()
 
     def rows(self, source: Source) -> SparseRows:
         """Standardised measures of this graph."""

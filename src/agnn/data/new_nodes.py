@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -43,7 +44,9 @@ def with_new_nodes(
     chosen = ReadOptions(**options)
     if data.preprocessing is None:
         raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
-    new, links = _opened(nodes, "`nodes`"), _opened(edges, "`edges`")
+    new = _opened(nodes, "`nodes`")
+    # A file of edges holds some, but a frame may have none: nodes that know nobody yet.
+    links = replace(_opened(edges, "`edges`"), may_be_empty=not isinstance(edges, str | Path))
     check_columns(new.place, new.columns, [chosen.node_id])
     column, said = found_id_column(new, chosen)
     table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 class NodeIndex:
     """The ids of the nodes; an id that is missing or there twice is refused.
 
-    `values` is a pandas series: the column `column` of the table that messages call `place`.
+    `values` is a pandas series: the column `column` of the table that messages call `place`. `hint`
+    ends the message where they are refused.
     """
 
-    def __init__(self, values: Any, place: str, column: str) -> None:
-        self.place, self.column = place, column
+    def __init__(self, values: Any, place: str, column: str, hint: str = "") -> None:
+        self.place, self.column, self.hint = place, column, hint
         self.where = where = f"{place}, column '{column}'"
         self._values = plain_text(values)
         missing = np.flatnonzero(is_missing(self._values))
         if missing.size:
-            raise DataError(f"{where}: the id is missing in {shown_rows(missing)}.")
+            raise DataError(f"{where}: the id is missing in {shown_rows(missing)}.{hint}")
         self.is_text = holds_text(self._values)
         if len(self._unique()) < len(self._values):
             self._name_the_twins()
@@ -38,6 +39,20 @@ class NodeIndex:
     def ids(self) -> tuple[Hashable, ...]:
         """[n] The ids as Python's own values."""
         return tuple(self._values.tolist())
+
+    def positions_of_both(self, first: Any, second: Any) -> NDArray[np.int64]:
+        """[2, k] `positions` of two series of the same length."""
+        if not (is_encoded(first) and is_encoded(second)):
+            return np.stack([self.positions(first), self.positions(second)])
+        # One look-up for both: pyarrow sorts all ids into a table anew for each.
+        pandas = tables_package("pandas")
+        encoded = [codes_and_words(values) for values in (first, second)]
+        words = pandas.concat([each.words for each in encoded], ignore_index=True)
+        places = self.positions(words)
+        parts = np.split(places, [len(encoded[0].words)])
+        return np.stack(
+            [np.append(part, -1)[each.codes] for part, each in zip(parts, encoded, strict=True)]
+        )
 
     def positions(self, values: Any) -> NDArray[np.int64]:
         """The position of the node that each value of a pandas series names; -1 for none."""
@@ -88,7 +103,9 @@ class NodeIndex:
         rows = np.flatnonzero([value == first for value in self._values.tolist()])
         others = int(self._values.duplicated().sum()) - (rows.size - 1)
         more = f" ({others:,} more rows repeat other ids)" if others else ""
-        raise DataError(f"{self.where}: the id {first!r} is in {shown_rows(rows)}{more}.")
+        raise DataError(
+            f"{self.where}: the id {first!r} is in {shown_rows(rows)}{more}.{self.hint}"
+        )
 
 
 def holds_text(values: Any) -> bool:

@@ -22,6 +22,10 @@ MISSING: Final = (
 """How people write that a value is missing."""
 
 
+# Squares and sums of larger numbers overflow.
+_LARGEST: Final = 1e30
+
+
 @dataclass(frozen=True, eq=False)
 class NodeTable:
     """A pandas frame with one row a node, and where it came from."""
@@ -48,9 +52,11 @@ class NodeTable:
                 f"no number, and the column has numbers in other rows. Mend it, or take the whole "
                 f"column as names with --category {column}, or leave it out with --ignore {column}."
             )
-        if np.isinf(found).any():
-            rows = shown_rows(np.flatnonzero(np.isinf(found)))
-            raise DataError(f"{self.where(column)}, {rows}: the number is endless.")
+        huge = np.flatnonzero(np.abs(found) > _LARGEST)  # NaN compares as false
+        if huge.size:
+            value = found[huge[0]]
+            said = "endless" if np.isinf(value) else f"{value:g}, too large to compute with"
+            raise DataError(f"{self.where(column)}, {shown_rows(huge)}: the number is {said}.")
         return found
 
     def names(self, column: str) -> Any:

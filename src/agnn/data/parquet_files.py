@@ -34,11 +34,23 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         with _opened(path) as file:
             types = {field.name: field.type for field in file.schema_arrow}
         texts = [name for name in columns if _is_text(types[name])]
+        rows, waiting = 0, []  # a file has its own batches, often much smaller ones
         with _opened(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(_BATCH, columns=list(columns)):
                 for name in columns:
-                    _check_cells(path, name, batch.column(name))
-                yield batch.to_pandas(types_mapper=encoded_dtype)
+                    _check_cells(path, name, batch.column(name), rows)
+                rows += len(batch)
+                waiting.append(batch)
+                if sum(len(each) for each in waiting) >= _BATCH:
+                    yield _frame(waiting)
+                    waiting = []
+        if waiting:
+            yield _frame(waiting)
+
+
+def _frame(batches: Sequence[Any]) -> Any:
+    table = tables_package("pyarrow").Table.from_batches(batches)
+    return table.to_pandas(types_mapper=encoded_dtype)
 
 
 def _is_text(kind: Any) -> bool:
@@ -46,17 +58,23 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-def _check_cells(path: Path, column: str, values: Any) -> None:
-    """Raise for a cell that no table has, and for text that memory would not hold."""
+def _check_cells(path: Path, column: str, values: Any, rows: int) -> None:
+    """Raise for a cell that no table has, and for text that memory would not hold.
+
+    `rows` rows stand before these values.
+    """
     arrow, compute = tables_package("pyarrow"), tables_package("pyarrow.compute")
     if not (arrow.types.is_dictionary(values.type) and _is_text(values.type.value_type)):
         return
     lengths = compute.binary_length(values.dictionary)
+    by_row = compute.take(lengths, values.indices)
     if (compute.max(lengths).as_py() or 0) > ROW_LIMIT:
+        long = compute.indices_nonzero(compute.greater(by_row, ROW_LIMIT))
         raise DataError(
-            f"'{path}', column '{column}': a cell has more than {ROW_LIMIT // 2**20} MiB of text."
+            f"'{path}', column '{column}', row {rows + long[0].as_py() + 1}: a cell has more than "
+            f"{ROW_LIMIT // 2**20} MiB."
         )
-    total = compute.sum(compute.take(lengths, values.indices)).as_py()
+    total = compute.sum(by_row).as_py()
     check_fits(path, total or 0)
 
 
@@ -72,5 +90,5 @@ def _in_words(path: Path) -> Iterator[None]:
     except (arrow.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
         raise DataError(
-            f"'{path}' is damaged, cut short or no Parquet file: {said[:120]}"
+            f"'{path}' is damaged, cut short or no Parquet file: {said[:120].rstrip('.')}."
         ) from error

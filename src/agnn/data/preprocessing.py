@@ -38,6 +38,11 @@ class Preprocessing:
         return tuple(name for block in self.blocks for name in block.names)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that a table must have."""
+        return tuple(column for block in self.blocks for column in block.reads)
+
+    @property
     def row_normalised(self) -> bool:
         """Whether the methods should see rows that sum to 1: where nothing is negative."""
         return not any(block.is_signed for block in self.blocks)

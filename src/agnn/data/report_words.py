@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from agnn.data.reading import counted
+
 if TYPE_CHECKING:
     from agnn.data.reading import ColumnUse
     from agnn.data.report import DataReport
@@ -23,7 +25,7 @@ def count_lines(report: DataReport) -> Iterator[Line]:
     yield (
         "edges",
         f"{report.edges:,} undirected, from {raw + dropped:,} entries ({report.duplicate_edges:,} "
-        f"repeated, {report.self_loops:,} nodes with self-loops{unknown})",
+        f"repeated, self-loops at {counted(report.self_loops, 'node')}{unknown})",
     )
     use = "rows made to sum to 1" if report.row_normalised else "used as they are"
     yield "features", f"{report.features:,}, {use}"

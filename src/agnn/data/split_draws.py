@@ -56,7 +56,13 @@ def balanced_split(
             )
         chosen.append(members[:per_class])
     train = np.concatenate(chosen)
-    _, others, tested = _consecutive(order[~np.isin(order, train)], 0, validation, test)
+    rest = order[~np.isin(order, train)]
+    if validation + test > rest.size:
+        raise InputError(
+            f"cannot take {validation} validation and {test} test nodes: beside the {train.size} "
+            f"training nodes {rest.size} are labelled. A 'stratified' split fits any number."
+        )
+    others, tested = _consecutive(rest, validation, test)
     return Split(f"balanced-{seed}", train, others, tested, seed)
 
 
@@ -109,6 +115,6 @@ def shuffled_labelled(data: NodeData, seed: int, kind: int) -> NDArray[np.int64]
 def _consecutive(nodes: NDArray[np.int64], *sizes: int) -> list[NDArray[np.int64]]:
     if min(sizes) < 0 or sum(sizes) > nodes.size:
         raise InputError(
-            f"cannot take {' + '.join(map(str, sizes))} nodes: {nodes.size} labelled are left."
+            f"cannot take {' + '.join(map(str, sizes))} nodes: {nodes.size} are labelled."
         )
     return np.split(nodes, np.cumsum(sizes))[: len(sizes)]

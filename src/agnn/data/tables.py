@@ -101,9 +101,15 @@ def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeInd
     frame = nodes.frame([name for name in nodes.columns if name not in options.ignore])
     return (
         NodeTable(frame, nodes.place, nodes.is_untyped),
-        NodeIndex(frame[column], nodes.place, column),
+        NodeIndex(frame[column], nodes.place, column, _other_column(column, options)),
         said,
     )
+
+
+def _other_column(column: str, options: ReadOptions) -> str:
+    """What to say with ids that will not do, where their column was guessed."""
+    is_sure = options.node_id is not None or column.lower() in _ID_NAMES
+    return "" if is_sure else " If another column holds the ids, name it with --id."
 
 
 def _given(id_column: str, options: ReadOptions) -> list[ColumnUse]:

@@ -12,7 +12,7 @@ from agnn.evaluation.devices import find_device, versions
 from agnn.evaluation.ensemble import Ensemble, ensemble_of, held_out
 from agnn.evaluation.output_file import check_output_file, write_new_file
 from agnn.evaluation.run import Run, evaluate, preset_method, replica_seeds, setting_of
-from agnn.evaluation.run_folder import check_output_folder, save_run
+from agnn.evaluation.run_folder import check_output_folder, run_config, save_run
 from agnn.evaluation.run_history import stored_history
 from agnn.evaluation.saved_run import SavedRun, check_data, load_run, stored_data, stored_scores
 from agnn.evaluation.search import Search, searched
@@ -40,6 +40,7 @@ __all__ = [
     "preset_method",
     "reliability",
     "replica_seeds",
+    "run_config",
     "save_run",
     "searched",
     "setting_of",

@@ -51,12 +51,12 @@ class Graph:
             outside = int(pairs.min()) if int(pairs.min()) < 0 else int(pairs.max())
             raise InputError(f"an edge names node {outside}, but there are {nodes} nodes (from 0).")
         pairs = pairs[:, pairs[0] != pairs[1]]
-        both = torch.cat([pairs[0] * nodes + pairs[1], pairs[1] * nodes + pairs[0]])
-        keys = torch.unique(both, sorted=True)
-        counts = torch.bincount(keys // nodes, minlength=nodes)
+        bits = nodes.bit_length()  # two ends in one key: shifted, since dividing takes much longer
+        keys = _distinct(torch.cat([pairs[0] << bits | pairs[1], pairs[1] << bits | pairs[0]]))
+        counts = torch.bincount(keys >> bits, minlength=nodes)
         offsets = torch.zeros(nodes + 1, dtype=torch.int64, device=pairs.device)
         torch.cumsum(counts, dim=0, out=offsets[1:])
-        return cls(offsets, (keys % nodes).to(torch.int32))
+        return cls(offsets, (keys & ((1 << bits) - 1)).to(torch.int32))
 
     @property
     def nodes(self) -> int:
@@ -193,3 +193,14 @@ class Graph:
             return self
         order = None if self.order is None else self.order.to(target)
         return Graph(self.offsets.to(target), self.columns.to(target), order)
+
+
+def _distinct(keys: Tensor) -> Tensor:
+    """The different keys in ascending order; `keys` itself may be sorted on the way."""
+    if keys.device.type != "cpu":
+        found: Tensor = torch.unique(keys, sorted=True)
+        return found
+    keys.numpy().sort()  # NumPy's vectorised sort: an eighth of the time of torch's unique
+    is_first = torch.ones(keys.numel(), dtype=torch.bool)
+    torch.ne(keys[1:], keys[:-1], out=is_first[1:])
+    return keys[is_first]

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from markupsafe import Markup
 
 from agnn.report.palette import FAINT, GRID, INK, PAPER, WORDS
-from agnn.report.rendering import svg
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK: Final = "http://www.w3.org/1999/xlink"
@@ -35,12 +31,12 @@ _FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
 _FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
 
 
-def inline_svg(figure: Figure, name: str, words: str) -> Markup:
-    """The figure as an `<svg>` element; `name` is its own on the page, `words` say what it shows.
+def inline_svg(drawing: str, name: str, words: str) -> Markup:
+    """A drawing as an `<svg>` element; `name` is its own on the page, `words` say what it shows.
 
     Built from the parsed drawing and written out again, so that what is text in it stays text.
     """
-    root = ET.fromstring(svg(figure))  # noqa: S314 (our own drawing, of this moment)
+    root = ET.fromstring(drawing)  # noqa: S314 (our own, of this moment)
     _drop(root, "metadata")
     for element in root.findall(f"{{{_SVG}}}defs"):
         _drop(element, "style")  # it would hold for the whole page

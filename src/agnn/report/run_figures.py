@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from agnn.report.class_accuracy_figure import class_accuracy_figure
 from agnn.report.curves import accuracy_curve, beta_curves, loss_curve
 from agnn.report.facts.absent import Absent
+from agnn.report.figure_style import figure_style
 from agnn.report.heat_map import relevance_heat_map
 from agnn.report.neighbourhood_figure import legend_figure, lone_neighbourhood
 from agnn.report.neighbourhood_panel import Panel
+from agnn.report.page_figure import PageFigure
 from agnn.report.reliability_diagram import reliability_diagram
+from agnn.report.rendering import svg
+from agnn.report.replicas import replica_figure
 from agnn.report.shown_text import shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from matplotlib.figure import Figure
 
@@ -29,7 +35,17 @@ _MOST_LINES: Final = 60  # of classes below each other
 
 def run_figures(facts: RunFacts) -> dict[str, Captioned]:
     """Figure and caption by name; what a run does not have is not there."""
-    return dict([*_training(facts), *_accuracy(facts), *_relevance(facts), *_neighbourhoods(facts)])
+    parts = (_training, _replicas, _accuracy, _relevance, _neighbourhoods)
+    with figure_style():
+        return {name: figure for part in parts for name, figure in part(facts)}
+
+
+def rendered(figures: Mapping[str, Captioned]) -> dict[str, PageFigure]:
+    """The same as drawings for a page."""
+    with figure_style():
+        return {
+            name: PageFigure(svg(figure), caption) for name, (figure, caption) in figures.items()
+        }
 
 
 def _training(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
@@ -45,6 +61,16 @@ def _training(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
     yield "loss_curve", (loss_curve(training), "The loss that training lowers, under dropout.")
     if training.betas:
         yield "beta_curves", (beta_curves(training), "β of each attention layer.")
+
+
+def _replicas(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
+    if facts.accuracy.n > 1:
+        rows = facts.config.get("betas")
+        figure = replica_figure(facts.accuracy, np.array(rows) if rows else None)
+        words = "Each dot is a replica: the same model from another random start."
+        if facts.folds > 1:
+            words = "Each dot is a trial of all folds on the left, a replica on the right."
+        yield "replicas", (figure, f"{words} The bar is the mean.")
 
 
 def _accuracy(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:

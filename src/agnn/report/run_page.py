@@ -9,16 +9,15 @@ import numpy as np
 from agnn import __version__
 from agnn.data.report_words import column_lines, count_lines, odd_lines
 from agnn.report.facts.absent import Absent
-from agnn.report.figure_style import figure_style
 from agnn.report.inline_svg import inline_svg
 from agnn.report.page_environment import environment
 from agnn.report.relations import Relation, relations
-from agnn.report.run_figures import run_figures
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
+    from collections.abc import Mapping
 
     from agnn.report.facts.run_facts import RunFacts
+    from agnn.report.page_figure import PageFigure
 
 # Each has a template of its own, run_NAME.html.
 SECTIONS: Final = (
@@ -36,13 +35,6 @@ _MOST_CLASSES: Final = 40  # in the confusion matrix
 _MISTAKES: Final = 5
 
 
-class Drawn(NamedTuple):
-    """A figure on the page."""
-
-    svg: Markup
-    caption: str  # also what a screen reader says
-
-
 class Cell(NamedTuple):
     """A cell of the confusion matrix."""
 
@@ -58,16 +50,22 @@ class Mistake(NamedTuple):
     nodes: int
 
 
-def run_page(facts: RunFacts) -> str:
-    """The page as HTML."""
-    with figure_style():
-        figures = {
-            name: Drawn(inline_svg(figure, name, caption), caption)
-            for name, (figure, caption) in run_figures(facts).items()
-        }
+def run_page(
+    facts: RunFacts, figures: Mapping[str, PageFigure], *, remark: str = "", command: str = ""
+) -> str:
+    """The page as HTML, with the figures of `run_figures`.
+
+    `remark` is a sentence below the result, `command` what made the run, where that is known.
+    """
+    drawings = {
+        name: each._replace(svg=inline_svg(each.svg, name, each.caption))
+        for name, each in figures.items()
+    }
     return environment().get_template("run.html").render(
         facts=facts,
-        figures=figures,
+        figures=drawings,
+        remark=remark,
+        command=command,
         sections=SECTIONS,
         confusion=_confusion(facts),
         mistakes=_mistakes(facts),

@@ -1,0 +1,100 @@
+"""`agnn serve`: a saved model behind HTTP, for this machine unless another address is said."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from agnn.cli.console import screen, write_json
+from agnn.cli.options import Json, Quiet, Threads
+from agnn.cli.threads import use_threads
+from agnn.errors import InputError
+
+_TOKEN: Final = "AGNN_TOKEN"  # noqa: S105 (the name of a variable)
+
+
+def serve(
+    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; another address than loopback is for others too.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A further name under which it is asked, as behind a proxy; repeatable."),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"A file with the token that every request must carry; else {_TOKEN} in the "
+            f"environment, else none.",
+            show_default=False,
+        ),
+    ] = None,
+    max_body: Annotated[int, typer.Option(help="Largest body of a request, in MiB.")] = 8,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer questions about a run over HTTP: predict, explain, health, metrics.
+
+    The address it prints has a page that lists the operations. Ctrl-C stops it.
+    """
+    from agnn.web.packages import check_packages
+
+    check_packages()
+    from agnn.explanation import open_run
+    from agnn.web.api import ServedModel, ServeOptions, served_application
+    from agnn.web.hosts import hosts_of
+    from agnn.web.server import bound_socket, run_server
+
+    use_threads(threads)
+    if not 1 <= max_body <= 1024:
+        raise InputError(f"`max_body` must be from 1 to 1024 MiB; got {max_body}.")
+    token = _token(token_file)
+    bound_socket(host, port).close()  # a wrong address should not have to wait for the model
+    model = ServedModel(open_run(run))
+    model.warm()
+    options = ServeOptions(
+        hosts_of(host, allow_host or ()), token, max_body * 2**20, _nobody if quiet else _log
+    )
+    _warn(host, token)
+    title, data = model.opened.method.title, model.opened.data.name
+
+    def told(address: str) -> None:
+        if json:
+            write_json({"address": address, "run": str(run), "has_token": token is not None})
+        else:
+            line = f"{title} on {data} at {address} (Ctrl-C stops it)"
+            screen().print(line, soft_wrap=True)
+
+    run_server(served_application(model, options), host, port, told=told)
+
+
+def _token(file: Path | None) -> str | None:
+    from agnn.web.api.token import checked_token, read_token
+
+    if file is not None:
+        return read_token(file)
+    given = os.environ.get(_TOKEN)
+    return None if given is None else checked_token(given, f"the environment's {_TOKEN}")
+
+
+def _warn(host: str, token: str | None) -> None:
+    from agnn.web.hosts import is_loopback
+
+    if not is_loopback(host) and token is None:
+        screen(is_error=True).print(
+            f"warning: whoever reaches {host} can ask this model, since there is no token; "
+            f"--token-file or {_TOKEN} sets one.",
+            soft_wrap=True,
+        )
+
+
+def _log(line: str) -> None:
+    screen(is_error=True).print(line, soft_wrap=True)
+
+
+def _nobody(_line: str) -> None:
+    """Nobody is told."""

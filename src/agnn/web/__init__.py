@@ -1,0 +1,1 @@
+"""Trained models behind HTTP: what is asked of a request, the server, and the pages and answers."""

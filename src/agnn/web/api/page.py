@@ -1,0 +1,75 @@
+"""A page that lists the operations, made from the schema on the server: no script, no network."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any, Final
+
+from fastapi import FastAPI, Response
+from jinja2 import Environment, PackageLoader
+
+_METHODS: Final = ("get", "post")
+
+
+def add_page(app: FastAPI) -> None:
+    """Add the page at / and its style."""
+    style = (files("agnn.web.api") / "templates" / "api.css").read_text(encoding="utf-8")
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return Response(page_of(app.openapi()), media_type="text/html")
+
+    @app.get("/api.css", include_in_schema=False)
+    async def page_style() -> Response:
+        return Response(style, media_type="text/css")
+
+
+def page_of(schema: dict[str, Any]) -> str:
+    """The operations and the shapes of an OpenAPI schema as one HTML page."""
+    loader = PackageLoader("agnn.web.api", "templates")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    operations = [
+        {"method": method.upper(), "path": path, **about[method]}
+        for path, about in schema["paths"].items()
+        for method in _METHODS
+        if method in about
+    ]
+    return environment.get_template("api.html").render(
+        info=schema["info"], operations=operations, shapes=_shapes(schema)
+    )
+
+
+def _shapes(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The bodies by name, each with its fields: name, type, whether it must be there, meaning."""
+    found = []
+    for name, shape in schema["components"]["schemas"].items():
+        required = shape.get("required", ())
+        fields = [
+            {
+                "name": field, "type": _type(about), "required": field in required,
+                "words": about.get("description", ""),
+            }
+            for field, about in shape.get("properties", {}).items()
+        ]  # fmt: skip
+        found.append({"name": name, "words": shape.get("description", ""), "fields": fields})
+    return found
+
+
+def _type(about: dict[str, Any]) -> str:
+    """A JSON schema in a few words."""
+    if "$ref" in about:
+        return str(about["$ref"]).rpartition("/")[2]
+    if "anyOf" in about:
+        return " or ".join(_type(each) for each in about["anyOf"])
+    if about.get("type") == "array":
+        inside = about.get("items") or {"anyOf": about.get("prefixItems", [])}
+        most = f", at most {about['maxItems']:,}" if "maxItems" in about else ""
+        return f"array of ({_type(inside)}){most}"
+    limits = [
+        f"{word} {about[key]:,}"
+        for key, word in (
+            ("minimum", "from"), ("maximum", "to"), ("maxLength", "up to length"),
+        )
+        if key in about
+    ]  # fmt: skip
+    return " ".join([str(about.get("type", "anything")), *limits])

@@ -1,0 +1,103 @@
+"""The server process: one address, said aloud, until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import uvicorn
+
+from agnn.errors import InputError
+from agnn.web.asgi import Application
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_PATIENCE: Final = 3  # seconds that requests under way have left once it is told to stop
+
+
+def run_server(
+    app: Application, host: str = "127.0.0.1", port: int = 0, *, told: Callable[[str], None]
+) -> None:
+    """Serve `app` until Ctrl-C or SIGTERM.
+
+    Port 0 takes a free one. `told` is called with the address, such as "http://127.0.0.1:8000",
+    once requests are answered there.
+    """
+    with bound_socket(host, port) as listener:
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, http="h11", ws="none",
+            loop="asyncio", timeout_graceful_shutdown=_PATIENCE,
+        )  # fmt: skip
+        _Server(config, lambda: told(address_of(listener))).run(sockets=[listener])
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket at this address, not yet listening; an error in one line where it cannot be had."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"`port` must be from 0 (a free one) to 65535; got {port}.")
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"`host` '{host}' is no address of this machine: {error}.") from error
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise InputError(_why_not(error, host, port)) from error
+    return listener
+
+
+def _why_not(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} of {host} is in use by another program; choose another --port, or 0 "
+            f"for a free one."
+        )
+    if error.errno == errno.EACCES:
+        return f"port {port} is reserved for the system; choose a --port from 1024 up."
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"`host` '{host}' is no address of this machine."
+    return f"cannot listen at {host}, port {port}: {os.strerror(error.errno or 0)}."
+
+
+def address_of(listener: socket.socket) -> str:
+    """The address of a bound socket, as a browser takes it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which says when it is ready and ends like any other function.
+
+    uvicorn's own raises the signal again that stopped it; here to be told to stop is the ordinary
+    end.
+    """
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before: dict[signal.Signals, Any] = {
+            number: signal.signal(number, self.handle_exit) for number in _SIGNALS
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,237 @@
+"""What the API answers: the model's own predictions and reasons, for known nodes and new ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pandas as pd
+import pytest
+
+from agnn import NodeClassifier, evaluate, from_pandas, get_method, save_run
+from agnn.data import with_new_nodes
+from agnn.explanation import explain, open_run
+from agnn.web.api import ServedModel, ServeOptions, served_application
+from agnn.web.asgi import Application
+
+NEW = {
+    "nodes": [
+        {"id": "q1", "columns": {"age": 50, "colour": "red", "motto": "paint"}},
+        {"id": "q2", "columns": {"age": 51.5, "colour": "blue", "motto": "run and jump"}},
+        {"id": 7, "columns": {"age": None, "colour": None, "motto": None}},
+    ],
+    "edges": [["q1", "p0"], ["q2", "q1"], ["p3", "q2"], [7, "p1"], [7, 7], ["q1", "p0"]],
+}
+
+
+@pytest.fixture(scope="module")
+def model(runs: Any) -> NodeClassifier:
+    return NodeClassifier.load(runs / "tables")
+
+
+def check(found: list[dict[str, Any]], ids: list[Any], model: NodeClassifier, data: Any) -> None:
+    """That predictions are those of the classifier for the nodes with these ids."""
+    places = [data.node_ids.index(each) for each in ids]
+    probabilities = model.predict_proba(data)[places]
+    assert [each["id"] for each in found] == ids
+    assert [each["prediction"] for each in found] == model.predict(data)[places].tolist()
+    assert [list(each["probabilities"]) for each in found] == [["art", "sport"]] * len(ids)
+    rows = [list(each["probabilities"].values()) for each in found]
+    np.testing.assert_allclose(rows, probabilities, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose([each["probability"] for each in found], probabilities.max(1))
+    differ = model.disagreement(data)[places].tolist()
+    assert [each["disagreement"] for each in found] == differ
+
+
+def served_frames(folder: Path, nodes: Any, edges: Any, **options: Any) -> Application:
+    """A small model of these tables, as it is served."""
+    data = from_pandas(nodes, edges, label="y", **options)
+    save_run(evaluate(get_method("gcn")(epochs=5), data, "stratified", [0]), folder / "run")
+    return served_application(ServedModel(open_run(folder / "run")))
+
+
+def test_known_nodes_get_the_models_predictions_in_their_order(
+    app: Application, ask: Any, model: NodeClassifier
+) -> None:
+    ids = ["p7", "p59", "p0", "p7"]
+    answer = ask(app, "POST", "/predict", json={"ids": ids})
+    assert answer.status_code == 200
+    check(answer.json()["predictions"], ids, model, model.run_.data)
+
+
+def test_new_nodes_get_what_predict_says_in_the_larger_graph(
+    app: Application, ask: Any, model: NodeClassifier
+) -> None:
+    answer = ask(app, "POST", "/predict/new", json=NEW)
+    assert answer.status_code == 200, answer.text
+    ids = [node["id"] for node in NEW["nodes"]]
+    table = pd.DataFrame([{"id": node["id"], **node["columns"]} for node in NEW["nodes"]])
+    links = pd.DataFrame(NEW["edges"], columns=["source", "target"])
+    data = with_new_nodes(model.run_.data, table, links)
+    check(answer.json()["predictions"], ids, model, data)
+
+
+def test_new_nodes_need_no_edges_and_change_nothing(app: Application, ask: Any) -> None:
+    before = ask(app, "POST", "/predict", json={"ids": ["p0", "p1"]}).json()
+    alone = ask(app, "POST", "/predict/new", json={"nodes": NEW["nodes"][:1]})
+    linked = ask(app, "POST", "/predict/new", json=NEW)
+    assert alone.status_code == linked.status_code == 200
+    assert alone.json()["predictions"][0] != linked.json()["predictions"][0]
+    assert ask(app, "POST", "/predict", json={"ids": ["p0", "p1"]}).json() == before
+    assert ask(app, "POST", "/predict", json={"ids": ["q1"]}).status_code == 404
+
+
+def test_whole_numbers_among_names_are_names(tmp_path: Any, ask: Any) -> None:
+    nodes = pd.DataFrame(
+        {"id": range(30), "y": ["a", "b"] * 15, "kind": [1, 2] * 15, "x": np.arange(30) % 7}
+    )
+    edges = pd.DataFrame({"source": range(28), "target": range(2, 30)})
+    app = served_frames(tmp_path, nodes, edges, category=["kind"])
+    bodies = [
+        {"nodes": [{"id": 99, "columns": {"kind": kind, "x": 3}}], "edges": [[99, end]]}
+        for kind, end in ((1, 4), ("1", "4"), (2, 4))
+    ]
+    found = [ask(app, "POST", "/predict/new", json=body).json()["predictions"] for body in bodies]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+    assert found[0][0]["id"] == 99
+    # Known ids are found as numbers and as text, and come back as they are.
+    answers = ask(app, "POST", "/predict", json={"ids": [4, "4"]}).json()["predictions"]
+    assert answers[0] == answers[1]
+    assert answers[0]["id"] == 4
+
+
+def test_counts_that_are_left_out_are_none(tmp_path: Any, ask: Any) -> None:
+    words = {f"w{k}": [int(i % 25 == k) for i in range(50)] for k in range(25)}
+    nodes = pd.DataFrame({"id": [f"n{i}" for i in range(50)], "y": ["a", "b"] * 25, **words})
+    edges = pd.DataFrame({"source": nodes["id"][:-1].tolist(), "target": nodes["id"][1:].tolist()})
+    app = served_frames(tmp_path, nodes, edges)
+    few, all_of_them = {"w3": 2}, {name: 2 * int(name == "w3") for name in words}
+    found = [
+        ask(app, "POST", "/predict/new", json={"nodes": [{"id": "q", "columns": columns}]}).json()
+        for columns in (few, all_of_them, {"w4": 2})
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+def test_reasons_are_those_of_the_explanation(app: Application, ask: Any, runs: Any) -> None:
+    answer = ask(app, "GET", "/explain", params={"node": "p4", "limit": 3})
+    assert answer.status_code == 200
+    opened = open_run(runs / "tables")
+    expected = explain(opened, opened.node("p4"), limit=3).to_dict()
+    assert answer.json() == json.loads(json.dumps(expected))
+
+
+def test_a_method_without_a_network_predicts_and_says_what_it_cannot(
+    served: dict[str, ServedModel], runs: Any, ask: Any
+) -> None:
+    app = served_application(served["spread"])
+    model = NodeClassifier.load(runs / "spread")
+    found = ask(app, "POST", "/predict", json={"ids": ["p1", "p2"]}).json()["predictions"]
+    check(found, ["p1", "p2"], model, model.run_.data)
+    reasons = ask(app, "GET", "/explain?node=p1")
+    assert (reasons.status_code, list(reasons.json())) == (409, ["error"])
+    assert "has no network" in reasons.json()["error"]
+    new = ask(app, "POST", "/predict/new", json=NEW)
+    assert new.status_code == 409
+    assert "has no model that could answer for nodes it has not seen" in new.json()["error"]
+    facts = ask(app, path="/model").json()
+    assert (facts["explains"], facts["takes_new_nodes"], facts["columns"]) == (False, False, [])
+
+
+def test_a_graph_that_came_from_arrays_takes_no_new_nodes(
+    served: dict[str, ServedModel], ask: Any
+) -> None:
+    app = served_application(served["arrays"])
+    answer = ask(app, "POST", "/predict/new", json={"nodes": [{"id": "x", "columns": {}}]})
+    assert answer.status_code == 409
+    assert answer.json() == {"error": "'toy' was not made from a table: new nodes cannot be added."}
+    assert ask(app, "POST", "/predict", json={"ids": ["3"]}).status_code == 200
+
+
+def test_the_model_says_what_it_is(app: Application, ask: Any) -> None:
+    facts = ask(app, path="/model").json()
+    assert facts["method"] == "agnn"
+    assert (facts["nodes"], facts["edges"], facts["classes"]) == (60, 58, ["art", "sport"])
+    assert facts["columns"] == ["age", "colour", "motto"]
+    assert (facts["explains"], facts["takes_new_nodes"], facts["replicas"]) == (True, True, 3)
+
+
+def test_concurrent_requests_get_the_same_answers(app: Application) -> None:
+    async def together() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            some = [client.post("/predict/new", json=NEW) for _ in range(6)]
+            some += [client.get("/explain", params={"node": "p4"}) for _ in range(6)]
+            return list(await asyncio.gather(*some))
+
+    answers = asyncio.run(together())
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers[:6]}) == 1
+    assert len({answer.content for answer in answers[6:]}) == 1
+
+
+def test_health_answers_and_metrics_count_what_was_asked(
+    served: dict[str, ServedModel], ask: Any
+) -> None:
+    lines: list[str] = []
+    app = served_application(served["tables"], ServeOptions(log=lines.append))
+    assert ask(app, path="/health").json()["status"] == "ok"
+    for body in ({"ids": ["p1"]}, {"ids": ["p1"]}, {"ids": ["secret id"]}):
+        ask(app, "POST", "/predict", json=body)
+    ask(app, path="/no/such%0A/place?token=hidden")
+    ask(app, path="/health", headers={"host": "evil.example"})
+    answer = ask(app, path="/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    text = answer.text
+    for line in (
+        'agnn_requests_total{route="/health",method="GET",status="200"} 1',
+        'agnn_requests_total{route="/predict",method="POST",status="200"} 2',
+        'agnn_requests_total{route="/predict",method="POST",status="404"} 1',
+        'agnn_requests_total{route="other",method="GET",status="404"} 1',
+        'agnn_requests_total{route="other",method="GET",status="400"} 1',
+        'agnn_model_info{method="agnn",data="nodes",version="0.1.0"} 1',
+        "agnn_model_nodes 60",
+        "# TYPE agnn_requests_total counter",
+    ):
+        assert line in text.splitlines()
+    assert len(lines) == 7
+    assert lines[1].split()[2:5] == ["POST", "/predict", "200"]
+    assert "/no/such\\n/place" in lines[4]
+    assert not any(word in line for line in lines for word in ("secret", "hidden", "\n"))
+
+
+def test_the_page_lists_the_operations_without_scripts_or_other_servers(
+    app: Application, ask: Any
+) -> None:
+    page = ask(app).text
+    schema = ask(app, path="/openapi.json").json()
+    assert set(schema["paths"]) == {
+        "/predict", "/predict/new", "/explain", "/health", "/model", "/metrics"
+    }  # fmt: skip
+    for path in schema["paths"]:
+        assert f"<code>{path}</code>" in page
+    assert "<code>colour</code>" in page
+    assert "<script" not in page
+    assert "//" not in page.replace("<!doctype html>", "")
+    assert "style=" not in page
+    style = ask(app, path="/api.css")
+    assert style.headers["content-type"].startswith("text/css")
+    columns = schema["components"]["schemas"]["Columns"]
+    assert columns["additionalProperties"] is False
+    assert set(columns["required"]) == {"age", "colour", "motto"}
+
+
+def test_names_are_text_on_the_page(tmp_path: Any, ask: Any) -> None:
+    name = "<script>alert(1)</script>"
+    nodes = pd.DataFrame({"id": range(30), "y": ["a", "b"] * 15, name: np.arange(30) % 7})
+    edges = pd.DataFrame({"source": range(28), "target": range(2, 30)})
+    app = served_frames(tmp_path, nodes, edges, name=name)
+    page = ask(app).text
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert ask(app, path="/metrics").status_code == 200
