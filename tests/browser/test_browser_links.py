@@ -55,7 +55,7 @@ def test_a_link_restores_the_whole_state(explorer: Opener, runs: list[Any]) -> N
     page.after_load(lambda: page.page.check("#hops-3", force=True))
     page.after_load(lambda: page.page.select_option("#replica", value="2"))
     page.page.locator("#layer").fill("1")
-    page.page.locator(f"[data-row='{node}'] .cut").dispatch_event("click")
+    page.dot(node).press("Delete")
     page.until(page.page.locator("#removed").is_visible)
     page.page.locator("#classes > summary").click()
     page.until(lambda: page.page.locator("#heat button").count() == 9)

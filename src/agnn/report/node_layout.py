@@ -29,7 +29,7 @@ def node_layout(
         return np.zeros((1, 2))
     wanted = graph_distances(edges, radii)
     place = _without_stress(tree_places(parents), wanted)
-    return laid_flat(_apart(place, edges, radii))
+    return laid_flat(marks_apart(place, edges, radii, _ROUNDS))
 
 
 def graph_distances(edges: NDArray[np.int64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -81,19 +81,22 @@ def _without_stress(place: NDArray[np.float64], wanted: NDArray[np.float64]) -> 
     return place
 
 
-def _apart(
-    place: NDArray[np.float64], edges: NDArray[np.int64], radii: NDArray[np.float64]
+def marks_apart(
+    place: NDArray[np.float64],
+    edges: NDArray[np.int64],
+    radii: NDArray[np.float64],
+    rounds: int,
 ) -> NDArray[np.float64]:
     """The places with marks pushed off each other, and off edges that are not theirs."""
-    for _ in range(_ROUNDS):
-        push = off_marks(place, radii) + _off_edges(place, edges, radii)
+    for _ in range(rounds):
+        push = _off_marks(place, radii) + _off_edges(place, edges, radii)
         if np.abs(push).max() < 1e-3:
             break
         place = place + 0.5 * push
     return place
 
 
-def off_marks(place: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
+def _off_marks(place: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far each node must move, half the way each, so that no marks overlap; [k, 2]."""
     line = place[:, None] - place[None]
     apart = np.linalg.norm(line, axis=-1)

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from agnn.report.node_layout import graph_distances, laid_flat, tree_places
+from agnn.report.node_layout import (
+    graph_distances,
+    laid_flat,
+    marks_apart,
+    tree_places,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,8 +19,9 @@ if TYPE_CHECKING:
 # Rounds times nodes squared is what the time goes by. Few nodes come to rest completely.
 _WORK: Final = 1_800_000
 _LEAST_ROUNDS: Final = 10
-_MOST_ROUNDS: Final = 100
+_MOST_ROUNDS: Final = 60
 _GAP: Final = 0.12  # between the rims of two marks, in lengths of a bare edge
+_FEW: Final = 5_000  # nodes times stored edges up to which every pair of them is looked at
 _NEARNESS: Final = 2.4  # between Gansner's 2 and the 3 that stands leaves around a hub
 _CROWD: Final = 40.0  # leaves of one node beyond which their edges grow with the square root
 
@@ -25,7 +31,7 @@ def quick_layout(
 ) -> NDArray[np.float64]:
     """Where each node stands, [k, 2]; node 0 is the target, the root of the tree of `parents`.
 
-    As `node_layout`, with fewer rounds the more nodes there are, and without keeping nodes off
+    As `node_layout`, with fewer rounds the more nodes there are; only few nodes are also kept off
     the edges of others.
     """
     size = radii.size
@@ -34,6 +40,8 @@ def quick_layout(
     rounds = int(np.clip(_WORK / size**2, _LEAST_ROUNDS, _MOST_ROUNDS))
     wanted = graph_distances(edges, radii + _room(parents))
     place = _fitted(tree_places(parents) * 1.5, wanted, rounds)
+    if size * edges.shape[1] <= _FEW:
+        return laid_flat(marks_apart(place, edges, radii, _MOST_ROUNDS))
     return laid_flat(_apart(place, radii))
 
 

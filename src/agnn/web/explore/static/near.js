@@ -5,7 +5,8 @@ import { at, button, html } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { percent, plain, precise, signed } from "./words.js";
 
-const FIRST = 12; // rows that are shown before one asks for all
+const FIRST = 12; // rows before one asks for all
+const FEW = 4; // more rows that are not worth a question
 
 /**
  * The layer whose P and R stand for the way from a node to its parent: the view's own, or with
@@ -44,16 +45,18 @@ export function showNear(page, sides, views, gone) {
   const [side, other] = sides, [view] = views;
   const others = new Map((other?.nodes ?? []).map((dot) => [dot.index, dot.share[views[1]]]));
   const order = side.nodes.map((_, k) => k).sort((a, b) => side.nodes[b].share[view] - side.nodes[a].share[view]);
-  const rows = order.map((k) => row(page, side, k, view, gone, other ? others : null));
+  const made = (k) => row(page, side, k, view, gone, other ? others : null);
+  const first = order.length <= FIRST + FEW ? order.length : FIRST;
+  const body = html("tbody", {}, ...order.slice(0, first).map(made));
   const titles = other ? page.about.runs.map((run) => run.title) : ["Share"];
   const head = ["Node", ...titles, "P", "R", ""];
   at("near").replaceChildren(
     html("caption", { class: "hidden" }, "Nodes by their share of what reaches the target"),
     html("thead", {}, html("tr", {}, ...head.map((name, k) =>
       html("th", { scope: "col", class: k > 0 ? "number" : null, title: MEANING[name] }, name)))),
-    html("tbody", {}, ...rows),
+    body,
   );
-  shorten(rows);
+  offerRest(body, order.slice(first), made);
 }
 
 const MEANING = {
@@ -62,15 +65,15 @@ const MEANING = {
   R: "Relevance of that edge: 0 is an even share",
 };
 
-function shorten(rows) {
+/** The rest of the rows is made when somebody asks for it: nobody waits for what is not read. */
+function offerRest(body, rest, made) {
   const more = at("near-more");
-  more.hidden = rows.length <= FIRST;
-  rows.forEach((each, k) => (each.hidden = k >= FIRST));
-  more.textContent = `Show all ${rows.length} rows`;
+  more.hidden = rest.length === 0;
+  more.textContent = `Show all ${FIRST + rest.length} rows`;
   more.onclick = () => {
-    rows.forEach((each) => (each.hidden = false));
+    body.append(...rest.map(made));
     more.hidden = true;
-    rows[FIRST].querySelector("button")?.focus();
+    body.children[FIRST].querySelector("button")?.focus();
   };
 }
 

@@ -28,14 +28,17 @@
 export async function ask(name, parameters = {}, signal) {
   const given = Object.entries(parameters).filter(([, value]) => value !== null);
   const query = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
-  let response;
-  try {
-    response = await fetch(`/api/${name}?${query}`, { signal });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error("The server does not answer. Is `agnn explore` still running?");
-  }
-  const answer = await response.json().catch(() => ({ error: `It answered ${response.status}.` }));
+  const [response, answer] = await received(`/api/${name}?${query}`, signal);
   if (!response.ok) throw new Error(answer.error);
   return answer;
+}
+
+async function received(address, signal) {
+  try {
+    const response = await fetch(address, { signal });
+    return [response, await response.json()];
+  } catch (error) {
+    if (error.name === "AbortError") throw error; // somebody has asked for something else
+    throw new Error("The server does not answer. Is `agnn explore` still running?");
+  }
 }

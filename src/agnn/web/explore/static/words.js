@@ -2,7 +2,7 @@
 
 /** @param {number} value */
 export const percent = (value) =>
-  value > 0 && value < 0.001 ? "<0.1 %" : `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+  value === 0 ? "0 %" : value < 0.001 ? "<0.1 %" : `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
 
 /** @param {number} value */
 export const precise = (value) => `${(100 * value).toFixed(1)} %`;
