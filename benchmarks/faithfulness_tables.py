@@ -59,6 +59,8 @@ def _falls(results: Results, part: str, orders: tuple[str, ...], what: str) -> s
     lines = ["| | order | " + " | ".join(f"k = {k}" for k in COUNTS) + " |"]
     lines.append("|---|---|" + "---|" * len(COUNTS))
     for name, found in results.items():
+        if part not in found:
+            continue
         values = found[part]
         for order in orders:
             cells = [_cell(values[order][what][k]) for k in COUNTS]
@@ -72,7 +74,8 @@ def _falls(results: Results, part: str, orders: tuple[str, ...], what: str) -> s
 def _cell(record: dict[str, Any] | None) -> str:
     if record is None or record["standard_error"] is None:
         return ""
-    return f"{100 * record['mean']:.1f} ± {100 * record['standard_error']:.1f}"
+    mean = round(100 * record["mean"], 1) + 0.0  # no minus before a zero
+    return f"{mean:.1f} ± {100 * record['standard_error']:.1f}"
 
 
 def all_tables(results: Results) -> dict[str, str]:
