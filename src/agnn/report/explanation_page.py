@@ -37,11 +37,10 @@ def explanation_page(
     """
     with figure_style():
         drawing = svg(explanation_figure(found, around))
-    picture = inline_svg(drawing, "around", _caption(found))
     return environment().get_template("explanation.html").render(
         found=found,
         words=_words(found),
-        picture=picture,
+        picture=inline_svg(drawing, "around", _caption(found)),
         caption=_caption(found),
         changed=changed,
         version=__version__,
