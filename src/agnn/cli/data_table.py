@@ -46,7 +46,8 @@ def _counts(report: DataReport) -> Iterator[tuple[str, str]]:
     yield "labelled", f"{known:,} nodes; {report.unlabelled:,} ({share:.0f} %) unlabelled"
     classes = sorted(report.classes.items(), key=lambda each: -each[1])
     words = ", ".join(f"{name} {count:,}" for name, count in classes[:10])
-    yield "classes", words + (f" and {len(classes) - 10} more" if len(classes) > 10 else "")
+    if classes:
+        yield "classes", words + (f" and {len(classes) - 10} more" if len(classes) > 10 else "")
     if report.homophily is not None:
         yield "same class", f"{100 * report.homophily:.0f} % of the edges between labelled nodes"
     for name, sizes in report.splits.items():
