@@ -5,13 +5,20 @@ BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench bench-gpu reproduction-page datasets forget-compiled clean
+.PHONY: demo test test-browser screenshots lint bench bench-gpu reproduction-page datasets forget-compiled clean
 
 demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
 
 test: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The explorer in a real Chromium: the machine's own, or apt's where this runs as root.
+test-browser: $(VENV)/.browser $(VENV)/.kernels
+	@browser=$$(scripts/browser.sh) && AGNN_CHROMIUM="$$browser" $(BIN)/python -m pytest tests/browser
+
+screenshots: $(VENV)/.browser $(VENV)/.kernels
+	@browser=$$(scripts/browser.sh) && AGNN_CHROMIUM="$$browser" $(BIN)/python scripts/screenshots.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -48,6 +55,10 @@ $(VENV)/.package: pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.package
 	$(INSTALL) -e '.[test]'
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.package
+	$(INSTALL) -e '.[browser]'
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.package

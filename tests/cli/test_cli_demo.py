@@ -10,10 +10,8 @@ import pytest
 
 from agnn import load_run
 
-FILES = {
-    "demo.json", "index.html", "relevance.png", "relevance.svg", "replicas.png", "replicas.svg",
-    "reliability.png", "reliability.svg", "result.json", "run", "training.png", "training.svg",
-}  # fmt: skip
+FILES = {"demo.json", "figures", "index.html", "result.json", "run"}
+FIGURES = {"accuracy_curve", "beta_curves", "class_accuracy", "reliability", "relevance_2"}
 LINE = "demo --epochs 3 --replicas 2 --quiet"
 
 
@@ -33,7 +31,10 @@ def test_demo_writes_a_page_figures_and_the_run(agnn: Any, here: Path, cora: Any
     page = (folder / "index.html").read_text()
     assert f"{found['accuracy']['mean']:.2f} %" in page
     assert "agnn demo --replicas 2 --seed 4 --epochs 3 --out demo" in page
-    assert (folder / "relevance.png").read_bytes().startswith(b"\x89PNG")
+    assert "The paper reports 83.1" in page
+    for name in FIGURES:
+        assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / "figures" / f"{name}.svg").read_text().rstrip().endswith("</svg>")
 
 
 def test_demo_tells_people_the_result_and_where_the_page_is(agnn: Any, here: Path) -> None:
@@ -50,7 +51,7 @@ def test_a_demo_replaces_a_demo_and_nothing_else(
     assert agnn(LINE).code == 0
     first = (here / "demo" / "result.json").read_text()
     with monkeypatch.context() as broken:
-        broken.setattr("agnn.report.demo_page", lambda *_: 1 / 0)
+        broken.setattr("agnn.report.run_page", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError, match="division"):
             agnn(f"{LINE} --seed 1")
     assert (here / "demo" / "result.json").read_text() == first

@@ -88,7 +88,7 @@ def test_a_write_that_fails_leaves_nothing_behind(folder, tmp_path, capsys, monk
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("agnn.onnx.model_file.os.link", full)
+    monkeypatch.setattr("agnn.evaluation.output_file.os.link", full)
     assert "No space left" in refused(
         ["export", str(folder), "--out", str(tmp_path / "model.onnx")], capsys
     )

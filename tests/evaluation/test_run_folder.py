@@ -90,6 +90,7 @@ def test_a_run_folder_holds_json_safetensors_plain_arrays_and_a_card(saved):
     assert {file.name for file in saved.iterdir()} == {
         "config.json",
         "data.npz",
+        "history.safetensors",
         "model.safetensors",
         "README.md",
         "splits.json",
@@ -110,7 +111,7 @@ def test_the_folder_appears_only_when_it_is_whole(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr("safetensors.torch.save_file", save_file)
     save_run(run, tmp_path / "run")
-    assert seen == [False]
+    assert seen == [False, False], "weights and history"
 
 
 def test_a_split_shared_by_replicas_is_stored_once(toy, tmp_path):

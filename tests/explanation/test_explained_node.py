@@ -218,6 +218,44 @@ def test_a_large_graph_is_explained_without_being_computed(
     )
 
 
+def test_answers_at_hubs_of_a_large_graph_are_left_out(
+    opened: OpenedRun, found: Explanation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trained_model, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(trained_model, "_FEW_EDGES", 100)
+    fresh = replace(opened)
+    again = explain(fresh, TARGET, limit=6)
+    assert "scores" not in fresh.trained.__dict__
+    assert {each.prediction for each in again.neighbours} == {None}
+    assert [each.class_name for each in again.neighbours] == [
+        each.class_name for each in found.neighbours
+    ]
+    assert again.probabilities == pytest.approx(found.probabilities)
+    assert again.in_words() == found.in_words()
+    _ = fresh.scores
+    assert None not in {each.prediction for each in explain(fresh, TARGET).neighbours}
+
+
+def test_a_node_whose_class_nobody_knows_has_none(
+    opened: OpenedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trained_model, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(trained_model, "_FEW_EDGES", 100)
+    data = opened.data
+    labels = np.where(np.arange(200) % 3 == 0, data.labels, -1)
+    blank = NodeData.build(
+        name="blank", features=data.features, labels=labels, edges=data.edges,
+        class_names=data.class_names,
+    )  # fmt: skip
+    split = Split("some", np.arange(0, 200, 3), np.array([], int), np.array([], int))
+    found = explain(replace(opened, data=blank, splits=(split, split)), TARGET, limit=100)
+    unknown = [each for each in found.neighbours if each.node % 3]
+    assert unknown
+    assert {(each.class_name, each.class_from) for each in unknown} == {(None, "nowhere")}
+    assert "None" not in found.in_words()
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
 def test_a_hub_lists_as_many_as_asked() -> None:
     found = explain(zoo_run("agnn", "hub"), 350, limit=5)
     assert len(found.neighbours) == 5

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 OPERATIONS = (
-    "adam", "cosine_attention", "cross_entropy", "dense_linear", "dropout", "propagate",
-    "shared_linear", "sparse_linear",
+    "adam", "additive_attention", "cosine_attention", "cross_entropy", "dense_linear", "dropout",
+    "propagate", "shared_linear", "sparse_linear", "tanh_linear", "weighted_sum",
 )  # fmt: skip
 
 
@@ -34,3 +34,10 @@ def programs() -> Callable[[str], ModuleType]:
 def interpreted(monkeypatch) -> None:
     """Triton asks at every call, too."""
     monkeypatch.setenv("TRITON_INTERPRET", "1")
+
+
+@pytest.fixture
+def short_limits(monkeypatch) -> None:
+    """Rows are long from a handful of entries on, so that small graphs have long rows."""
+    monkeypatch.setattr("agnn.graph.graph._LONGEST_ROW", 5)
+    monkeypatch.setattr("agnn.graph.features._LONGEST_LINE", 5)

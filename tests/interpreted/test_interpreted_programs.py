@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pytest
 import torch
+from interpreted_inputs import SMALL, drawn, dropped, reference
 from scipy import sparse
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Propagation, symmetric
-from agnn.kernels import Dropout, DropoutAt
 from properties import assert_close, assert_same_bits
 from zoo import ZOO, tiny_random
-
-# The interpreter takes milliseconds for a program: the large animals are for tests/gpu.
-SMALL = tuple(name for name in ZOO if name not in ("hub", "complete", "random"))
-
-
-def reference(operation: str):
-    return importlib.import_module(f"agnn.kernels.{operation}.reference")
-
-
-def drawn(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:
-    source = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=source, dtype=torch.float64).to(dtype)
-
-
-def dropped(replicas: int) -> DropoutAt:
-    stream = Dropout(range(replicas), [0.5, 0.0, 0.8][:replicas])
-    stream.epoch += 3
-    return stream.at(0)
-
-
-@pytest.fixture
-def short_limits(monkeypatch) -> None:
-    """Rows are long from a handful of entries on, so that small graphs have long rows."""
-    monkeypatch.setattr("agnn.graph.graph._LONGEST_ROW", 5)
-    monkeypatch.setattr("agnn.graph.features._LONGEST_LINE", 5)
 
 
 def attention(module, graph: Graph, h: Tensor, beta: Tensor, rows: int) -> list[Tensor]:

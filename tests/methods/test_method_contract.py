@@ -16,7 +16,10 @@ pytestmark = pytest.mark.parametrize("name", method_names())
 
 
 LEARNED = {"agnn": 0.6, "gcn": 0.6, "gln": 0.6}  # share of right answers; the others 0.45
-SHORT = {"epochs": 15, "label_batches": 20, "walk_batches": 10, "label_pretraining": 0.01}
+SHORT = {
+    "epochs": 15, "label_batches": 20, "walk_batches": 10, "label_pretraining": 0.01,
+    "walk_pretraining": 0.1,
+}  # fmt: skip
 
 
 def quick(name: str) -> Method:

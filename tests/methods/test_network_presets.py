@@ -93,6 +93,27 @@ def test_sgcs_features_are_propagated_and_dcnns_stand_side_by_side(steps, toy):
         assert abs(found[:, 60:] - Q @ Q @ raw).max() < 1e-5
 
 
+def test_dcnn_never_holds_a_matrix_of_nodes_by_nodes():
+    """Around a hub two steps lead everywhere: the square of P has no zeros at all."""
+    import tracemalloc
+
+    import numpy as np
+
+    from agnn.data import NodeData
+
+    n = 20_000
+    hub = NodeData.build(
+        name="hub", features=np.ones((n, 4)), labels=np.arange(n) % 2, class_names=("a", "b"),
+        edges=np.stack([np.zeros(n - 1, dtype=int), np.arange(1, n)]),
+    )  # fmt: skip
+    tracemalloc.start()
+    found = DCNN(steps=2).features(hub)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.shape == (n, 12)
+    assert peak < n * n // 10  # a tenth of one byte for each pair
+
+
 @pytest.mark.parametrize(
     "name",
     ["appnp", "dcnn", "dynamic_filter", "gat", "gcnii", "graph_cnn", "monet", "sgc"],

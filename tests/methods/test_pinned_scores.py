@@ -59,7 +59,7 @@ def test_the_published_settings_on_cora_score_what_they_scored(name, cora):
 
 
 # The toy graph, seeds 0 and 1: the mean squared probability, a number that every step moves.
-PLANETOID = {"planetoid_t": [0.13626, 0.11293], "planetoid_i": [0.14516, 0.14362]}
+PLANETOID = {"planetoid_t": [0.14919, 0.11236], "planetoid_i": [0.14407, 0.15627]}
 
 
 @pytest.mark.parametrize("name", PLANETOID)

@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from agnn.evaluation import Summary
-from agnn.report import png, relevance_heat_map, replica_figure, svg, training_curves
+from agnn.report import png, relevance_heat_map, replica_figure, svg
 from agnn.report.numbers import signed, spread
 
 
@@ -71,20 +71,6 @@ def test_every_number_of_the_heat_map_stands_out_from_its_cell() -> None:
         ink = luminance(to_rgb(text.get_color()))
         low, high = sorted((cell, ink))
         assert (high + 0.05) / (low + 0.05) > 4.5, "WCAG's contrast for text"
-
-
-def test_training_curves_show_each_replica_the_mean_and_the_kept_epochs() -> None:
-    accuracy = np.array([[0.2, 0.4], [0.6, 0.4], [0.5, 0.9]])
-    axes = training_curves(accuracy, [2, 3], "validation").axes[0]
-    one, other, _, mean, kept = axes.lines
-    assert one.get_ydata() == pytest.approx([20, 60, 50])
-    assert other.get_ydata() == pytest.approx([40, 40, 90])
-    assert mean.get_ydata() == pytest.approx([30, 50, 70])
-    assert list(zip(*kept.get_data(), strict=True)) == [
-        (2, pytest.approx(60)),
-        (3, pytest.approx(90)),
-    ]
-    assert axes.get_ylabel() == "validation accuracy (%)"
 
 
 def test_the_replica_figure_has_a_dot_each_and_a_bar_at_the_mean() -> None:

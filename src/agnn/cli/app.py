@@ -11,11 +11,14 @@ from agnn import __version__
 from agnn.cli.datasets import datasets
 from agnn.cli.demo import demo
 from agnn.cli.doctor import doctor
+from agnn.cli.explain import explain
+from agnn.cli.explore import explore
 from agnn.cli.export import export
 from agnn.cli.failures import INTERRUPTED, one_line
 from agnn.cli.inspect import inspect
 from agnn.cli.methods import methods
 from agnn.cli.predict import predict
+from agnn.cli.report import report
 from agnn.cli.reproduce import reproduce
 from agnn.cli.serve import serve
 from agnn.cli.train import train
@@ -24,7 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
-for verb in (demo, train, predict, serve, export, inspect, reproduce, datasets, methods, doctor):
+VERBS = (
+    demo, train, predict, explain, report, explore, serve, export, inspect, reproduce, datasets,
+    methods, doctor,
+)  # fmt: skip
+for verb in VERBS:
     app.command()(verb)
 
 

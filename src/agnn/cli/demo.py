@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agnn.evaluation import Run
 
 _DATASET, _SPLIT = "cora", "fixed"
+_PAPER = "The paper reports 83.1 ± 0.1 % for this dataset and split."
 
 
 def demo(
@@ -48,10 +49,10 @@ def demo(
     label = f"Training {method.title} on {_DATASET}"
     with training_progress(label, is_quiet=quiet) as progress:
         run = evaluate(method, load_dataset(_DATASET), _SPLIT, seeds, progress=progress)
-    relevance = layer_relevances(run.outcome.model, run.data)[-1].numpy()
     changed = {"--replicas": replicas, "--seed": seed, "--epochs": epochs}
     words = [f"{name} {value}" for name, value in changed.items() if value is not None]
     command = " ".join(["agnn demo", *words, "--out", shlex.quote(str(out))])
+    relevance = layer_relevances(run.outcome.model, run.data)[-1].numpy()
     record = run_record(run, out) | {
         "relevance": {
             "layer": len(run.betas[0]) if run.betas else 0,
@@ -59,7 +60,7 @@ def demo(
             "values": relevance.tolist(),
         },
     }
-    _write(run, relevance, record, command, out)
+    _write(run, record, command, out)
     if json:
         write_json(record)
         return
@@ -71,20 +72,21 @@ def demo(
     console.print(f"\nThe page, with figures: {out / 'index.html'}", soft_wrap=True)
 
 
-def _write(
-    run: "Run", relevance: "NDArray[np.float64]", record: dict[str, Any], command: str, out: Path
-) -> None:
+def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
     """The page, its figures, the result as JSON and the run, all of it or nothing."""
-    from agnn.evaluation import save_run
-    from agnn.report import PageFigure, demo_figures, demo_folder, demo_page, png, svg
+    from agnn.evaluation import run_config, save_run
+    from agnn.explanation import as_opened
+    from agnn.report import demo_folder, png, rendered, run_facts, run_figures, run_page
 
     with demo_folder(out) as draft:
-        figures = []
-        for name, (figure, caption) in demo_figures(run, relevance).items():
-            figures.append(PageFigure(svg(figure), caption))
-            (draft / f"{name}.svg").write_text(figures[-1].svg, encoding="utf-8")
-            (draft / f"{name}.png").write_bytes(png(figure))
-        page = demo_page(run, relevance, figures, command)
+        facts = run_facts(as_opened(run), run_config(run), run.outcome.history)
+        figures = run_figures(facts)
+        drawings = rendered(figures)
+        (draft / "figures").mkdir()
+        for name, (figure, _) in figures.items():
+            (draft / "figures" / f"{name}.svg").write_text(drawings[name].svg, encoding="utf-8")
+            (draft / "figures" / f"{name}.png").write_bytes(png(figure))
+        page = run_page(facts, drawings, remark=_PAPER, command=command)
         (draft / "index.html").write_text(page, encoding="utf-8")
         result = json_text.dumps(plain(record), indent=2)
         (draft / "result.json").write_text(result + "\n", encoding="utf-8")

@@ -19,8 +19,8 @@ def export(
     The file takes `features` [n, d_x], as the model was trained on, and `edge_index` [2, m], both
     directions of every edge. It gives `probabilities` [n, c] and `replica_probabilities` [R, n, c].
     """
-    from agnn.evaluation import load_run
-    from agnn.onnx import check_output_file, export_run
+    from agnn.evaluation import check_output_file, load_run
+    from agnn.onnx import export_run
 
     check_output_file(out)
     saved = load_run(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -10,10 +10,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agnn.evaluation import Run
-
-_OPTIMISTIC: Final = (
-    "the epoch was chosen on the evaluated fold, which is the paper's protocol and optimistic"
-)
 
 
 def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
@@ -50,7 +46,9 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
 
 def note(run: Run) -> str | None:
     """What a reader of the accuracy must know; None where it is what it seems."""
-    return _OPTIMISTIC if getattr(run.method, "watched", None) == "test" else None
+    from agnn.evaluation.caveat import caveat
+
+    return caveat(run.method)
 
 
 def run_table(run: Run, out: Path | None = None) -> Table:

@@ -14,6 +14,7 @@ import numpy as np
 
 from agnn.data.edges import RawCounts
 from agnn.data.node_data import NodeData
+from agnn.data.reading import ColumnUse, Reading
 from agnn.data.splits import Split
 from agnn.errors import AgnnError, DataError, InputError
 
@@ -31,6 +32,7 @@ def write_graph(data: NodeData, path: Path) -> None:
         "splits": [split.to_dict() for split in data.splits.values()],
         "facts": asdict(data.facts),
         "row_normalised": data.row_normalised,
+        "reading": None if data.reading is None else data.reading.to_dict(),
     }
     np.savez_compressed(
         path,
@@ -74,7 +76,15 @@ def _data(arrays: dict[str, Any], preprocessing: Preprocessing | None) -> NodeDa
         facts=RawCounts(**words["facts"]),
         row_normalised=words["row_normalised"],
         preprocessing=preprocessing,
+        reading=_reading(words.get("reading")),  # older files do not say
     )
+
+
+def _reading(words: dict[str, Any] | None) -> Reading | None:
+    if words is None:
+        return None
+    columns = tuple(ColumnUse(**each) for each in words["columns"])
+    return Reading(**words | {"columns": columns, "notes": tuple(words["notes"])})
 
 
 def _plain_ids(ids: Sequence[Hashable]) -> list[str | int | float]:

@@ -10,8 +10,10 @@ from agnn.evaluation.calibration import (
 from agnn.evaluation.class_weights import ClassWeight
 from agnn.evaluation.devices import find_device, versions
 from agnn.evaluation.ensemble import Ensemble, ensemble_of, held_out
+from agnn.evaluation.output_file import check_output_file, write_new_file
 from agnn.evaluation.run import Run, evaluate, preset_method, replica_seeds, setting_of
-from agnn.evaluation.run_folder import check_output_folder, save_run
+from agnn.evaluation.run_folder import check_output_folder, run_config, save_run
+from agnn.evaluation.run_history import stored_history
 from agnn.evaluation.saved_run import SavedRun, check_data, load_run, stored_data, stored_scores
 from agnn.evaluation.search import Search, searched
 from agnn.evaluation.summary import Summary
@@ -27,6 +29,7 @@ __all__ = [
     "Summary",
     "calibrated",
     "check_data",
+    "check_output_file",
     "check_output_folder",
     "ensemble_of",
     "evaluate",
@@ -37,10 +40,13 @@ __all__ = [
     "preset_method",
     "reliability",
     "replica_seeds",
+    "run_config",
     "save_run",
     "searched",
     "setting_of",
     "stored_data",
+    "stored_history",
     "stored_scores",
     "versions",
+    "write_new_file",
 ]

@@ -46,7 +46,8 @@ class Run:
     @property
     def betas(self) -> list[list[float]] | None:
         """Every replica's betas, layer by layer; None where the method has none."""
-        betas = getattr(self.outcome.model, "betas", None)
+        model = self.outcome.model
+        betas = None if model is None else model.betas
         return None if betas is None else betas.tolist()
 
     @property

@@ -17,6 +17,7 @@ from agnn.errors import InputError
 from agnn.evaluation.checksums import with_checksums
 from agnn.evaluation.model_card import model_card
 from agnn.evaluation.run import Run
+from agnn.evaluation.run_history import write_history
 
 FORMAT = 1
 CONFIG, WEIGHTS, SPLITS = "config.json", "model.safetensors", "splits.json"
@@ -72,16 +73,21 @@ def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
         save_file({name: t.contiguous().cpu() for name, t in state.items()}, folder / WEIGHTS)
     else:
         save_file({"scores": run.outcome.scores.contiguous().cpu()}, folder / SCORES)
+    if run.outcome.history is not None:
+        write_history(run.outcome.history, folder)
     if not _is_bundled(run.data):
         write_graph(run.data, folder / GRAPH)
     if run.data.preprocessing is not None:
         _write_json(run.data.preprocessing.to_dict(), folder / PREPROCESSING)
     (folder / CARD).write_text(model_card(run), encoding="utf-8")
     # Last, since it holds the checksums of all others.
-    _write_json(with_checksums(_config(run) | {"notes": notes}, folder), folder / CONFIG, indent=2)
+    _write_json(
+        with_checksums(run_config(run) | {"notes": notes}, folder), folder / CONFIG, indent=2
+    )
 
 
-def _config(run: Run) -> dict[str, Any]:
+def run_config(run: Run) -> dict[str, Any]:
+    """What the run says of itself, its results included, in what JSON has."""
     weight = run.class_weight
     return {
         "format": FORMAT,

@@ -86,10 +86,10 @@ def _tell_epoch(clock: Clock, work: Work, count: int, done: int, total: int) -> 
 
 def _batch_size(work: Work, method: Method, device: str) -> int:
     """Runs at once. A replica comes out the same whatever it is trained with."""
+    if device != "cpu" and method.fills_a_gpu:
+        return len(work.seeds)
     if not isinstance(method, NetworkMethod):
         return 1
-    if device != "cpu":
-        return len(work.seeds)
     replicas = max(_LEAST, min(_MOST, _NODES_AT_ONCE // work.data.nodes))
     return max(1, replicas // _folds(work))
 

@@ -14,11 +14,14 @@ from agnn.explanation.model_relevance import whole_attention, with_attention
 from agnn.explanation.relevance import edge_relevance
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
     from torch import Tensor
 
     from agnn.data import NodeData
     from agnn.graph import Graph
+    from agnn.kernels import Attention
     from agnn.nn import NodeModel
 
 # A layer whose relevances are all below this attends evenly (beta = 0): what order is left in
@@ -53,17 +56,30 @@ def edge_ranking(model: NodeModel | None, data: NodeData, count: int = 100) -> l
     Table 6 is of the last layer. All labels are read: this looks back, it predicts nothing.
     """
     trained = with_attention(model, data)
-    graph, labels = trained.graph, torch.tensor(data.labels)
-    known = ((labels[graph.receivers] >= 0) & (labels[graph.senders] >= 0)).nonzero().squeeze(1)
-    if not 1 <= count <= known.numel():
+    known = labelled_edges(trained.graph, data.labels).numel()
+    if not 1 <= count <= known:
         raise InputError(
-            f"`count` must be between 1 and the {known.numel()} directed edges of '{data.name}' "
+            f"`count` must be between 1 and the {known} directed edges of '{data.name}' "
             f"whose ends both have a label; got {count}."
         )
+    return rankings_of(trained.graph, data.labels, whole_attention(trained), count)
+
+
+def rankings_of(
+    graph: Graph, labels: NDArray[np.int64], attention: Sequence[Attention], count: int
+) -> list[LayerRanking]:
+    """The same from the layers' attention, where that is at hand."""
+    known, classes = labelled_edges(graph, labels), torch.tensor(labels)
     return [
-        _ranking(layer, graph, known, labels, edge_relevance(graph, each).edges, count)
-        for layer, each in enumerate(whole_attention(trained), start=1)
+        _ranking(layer, graph, known, classes, edge_relevance(graph, each).edges, count)
+        for layer, each in enumerate(attention, start=1)
     ]
+
+
+def labelled_edges(graph: Graph, labels: NDArray[np.int64]) -> Tensor:
+    """Where the directed edges stand whose ends both have a label; [k]."""
+    is_known = torch.tensor(labels) >= 0
+    return (is_known[graph.receivers] & is_known[graph.senders]).nonzero().squeeze(1)
 
 
 def _ranking(

@@ -27,10 +27,11 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     """The reasons for the answer at one node, given by its index: see `opened.node(id)`.
 
     At most `limit` neighbours, training nodes and features are listed; the rest is counted. AGNN,
-    GCN and GLN can be explained. Costs what the model reads for this one node, and the answers at
-    the nodes that are listed.
+    GCN and GLN can be explained. Costs what the model reads for this one node. What it answers at
+    the listed nodes is told where that is cheap: in a graph of up to 100,000 nodes, where
+    `opened.scores` is there, and where these nodes are no hubs.
     """
-    model = _readable(opened)
+    model = readable(opened)
     if limit < 1:
         raise InputError(f"`limit` must be at least 1; got {limit}.")
     view = opened.trained.view_of(node)
@@ -42,13 +43,13 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     weights = layer_weights(model, view)
     rows = path_rows(view.field, weights)
     taken_apart = contributions(
-        model, view, weights, _combinations(answer, second, opened.data.classes)
+        model, view, weights, combinations(answer, second, opened.data.classes)
     )
     reach = Reach(opened, view.field, weights, rows[0].numpy(), taken_apart.nodes)
     neighbours = reach.heaviest(limit)
-    rivals = reach.for_second(limit)
+    allies, rivals = reach.for_answer(limit), reach.for_second(limit)
     training = reach.training(limit)
-    listed = reach.listed([0, *neighbours, *rivals, *training])
+    listed = reach.listed([0, *neighbours, *allies, *rivals, *training])
     label = int(opened.data.labels[node])
     features = _features(opened, taken_apart)
     return Explanation(
@@ -72,6 +73,7 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
         itself=listed[0],
         neighbours=tuple(listed[k] for k in neighbours),
         rest=_rest(reach, neighbours),
+        for_answer=tuple(listed[k] for k in allies),
         for_second=tuple(listed[k] for k in rivals),
         training=_by_class(reach),
         training_nodes=tuple(listed[k] for k in training),
@@ -85,7 +87,8 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     )
 
 
-def _readable(opened: OpenedRun) -> AGNN | GCN:
+def readable(opened: OpenedRun) -> AGNN | GCN:
+    """The run's model, one that can be explained; raises for all others."""
     model = opened.trained.model
     if not isinstance(model, AGNN | GCN):
         raise InputError(
@@ -101,7 +104,7 @@ def _first_two(chances: NDArray[np.float64]) -> tuple[int, int]:
     return int(order[0]), int(order[min(1, order.size - 1)])
 
 
-def _combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]:
+def combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]:
     """The answer's logit less the mean of all, and less the second's; [c, 2]."""
     found = np.zeros((classes, 2))
     found[answer] += 1.0

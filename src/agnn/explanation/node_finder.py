@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Hashable, Sequence
 from typing import Final
 
+import numpy as np
+
 from agnn.errors import InputError
 
 _NEAR: Final = 3
@@ -20,18 +22,21 @@ class NodeFinder:
         self._name = name
         self._ids = ids
         self._by_id = {each: place for place, each in enumerate(ids)}
-        # Of two ids that look alike, 1 and "1", the text is meant by its text.
-        self._by_text = {str(each): place for place, each in enumerate(ids)}
-        self._by_text |= {each: place for each, place in self._by_id.items() if type(each) is str}
+        # Ids that are no text, by their text. Of 1 and "1" the text means the text.
+        self._by_text = {
+            str(each): place for place, each in enumerate(ids) if type(each) is not str
+        }
 
     def find(self, wanted: Hashable) -> int:
-        """The index of the node with this id, or with an id that looks like this text."""
-        is_text = isinstance(wanted, str)
-        # True equals 1 and 1.0 equals 1, and neither is what somebody means by a node's id.
-        if not isinstance(wanted, bool) and wanted in self._by_id:
-            return self._by_id[wanted]
-        if is_text and wanted in self._by_text:
-            return self._by_text[str(wanted)]
+        """The index of the node with this id, or with an id that looks like this text or number."""
+        # True equals 1, and is not what somebody means by a node's id.
+        if not isinstance(wanted, bool):
+            if wanted in self._by_id:
+                return self._by_id[wanted]
+            text = str(wanted) if isinstance(wanted, str | int | np.integer) else ""
+            place = self._by_id.get(text, self._by_text.get(text))
+            if text and place is not None:
+                return place
         raise InputError(f"'{self._name}' has no node '{wanted}'; {self._hint(str(wanted))}")
 
     def _hint(self, wanted: str) -> str:
@@ -42,12 +47,13 @@ class NodeFinder:
 
     def _alike(self, wanted: str) -> list[str]:
         """The ids worth a comparison: all of a small graph, those that begin or end alike else."""
-        if len(self._by_text) <= _MOST_COMPARED:
-            return list(self._by_text)
+        texts = [str(each) for each in self._ids]
+        if len(texts) <= _MOST_COMPARED:
+            return texts
         first, last = wanted[:2], wanted[-2:]
         found = (
             each
-            for each in self._by_text
+            for each in texts
             if abs(len(each) - len(wanted)) <= 1 and (each[:2] == first or each[-2:] == last)
         )
         return [each for each, _ in zip(found, range(_MOST_COMPARED), strict=False)]

@@ -108,6 +108,11 @@ class OpenedRun:
         found = self.scores[:, wanted] if is_known else self.trained.scores_at(wanted)
         return ensemble_of(found, self.temperature)
 
+    def is_cheap(self, nodes: ArrayLike) -> bool:
+        """Whether `ensemble_at` answers for these nodes [k] at once."""
+        is_known = "scores" in self.__dict__ or self.known_scores is not None
+        return is_known or self.trained.is_cheap(torch.as_tensor(nodes, dtype=torch.int64))
+
     def node(self, name: Hashable) -> int:
         """The index of the node with this id: the id itself, or its text."""
         return self._finder.find(name)

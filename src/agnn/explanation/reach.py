@@ -55,6 +55,10 @@ class Reach:
         """Where the most attended nodes stand, the target left out."""
         return self._first(np.arange(1, self.nodes.size), -self.weights, limit)
 
+    def for_answer(self, limit: int) -> list[int]:
+        """Where those stand that add most to the answer's logit, less the mean of all."""
+        return self._first(np.flatnonzero(self.added[0] > 0), -self.added[0], limit)
+
     def for_second(self, limit: int) -> list[int]:
         """Where those stand that add most to the second class's logit, less the answer's."""
         return self._first(np.flatnonzero(self.added[1] < 0), self.added[1], limit)
@@ -78,8 +82,7 @@ class Reach:
         """The nodes at these places, as data."""
         wanted = sorted(set(places))
         nodes, data = self.nodes[wanted], self.opened.data
-        said = self.opened.ensemble_at(nodes)
-        answers, sure = said.answers, said.probabilities.max(1)
+        said = self.opened.ensemble_at(nodes) if self.opened.is_cheap(nodes) else None
         beside = {int(place): k for k, place in enumerate([0, *self._beside.tolist()])}
         found = {}
         for k, place in enumerate(wanted):
@@ -93,8 +96,8 @@ class Reach:
                 relevance=None if column is None else tuple(self._relevance[:, column].tolist()),
                 label=None if label < 0 else data.class_names[label],
                 trained_in=float(self.is_train[:, place].mean()),
-                prediction=data.class_names[answers[k]],
-                confidence=float(sure[k]),
+                prediction=None if said is None else data.class_names[said.answers[k]],
+                confidence=None if said is None else float(said.probabilities[k].max()),
                 toward_answer=float(self.added[0, place]),
                 over_second=float(self.added[1, place]),
             )

@@ -21,21 +21,21 @@ class ReachingNode:
     relevance: tuple[float, ...] | None  # [l] R(j -> i), Eq. (9), of the same row; None beyond
     label: str | None  # its class in the data, where that is known
     trained_in: float  # the share of replicas that were shown that label
-    prediction: str
-    confidence: float  # of the prediction, at the run's temperature
+    prediction: str | None  # None where computing it would be too costly: see `explain`
+    confidence: float | None  # of the prediction, at the run's temperature
     toward_answer: float  # what it adds to the answer's logit, less the mean over all classes
     over_second: float  # what it adds to the answer's logit, less the second class's
 
     @property
-    def class_name(self) -> str:
+    def class_name(self) -> str | None:
         """The known class, or else the predicted one."""
         return self.prediction if self.label is None else self.label
 
     @property
     def class_from(self) -> str:
-        """Where `class_name` is from: "training label", "label" or "prediction"."""
+        """Where `class_name` is from: "training label", "label", "prediction" or "nowhere"."""
         if self.label is None:
-            return "prediction"
+            return "nowhere" if self.prediction is None else "prediction"
         return "training label" if self.trained_in > 0 else "label"
 
     def to_dict(self) -> dict[str, Any]:

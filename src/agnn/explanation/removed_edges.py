@@ -19,6 +19,23 @@ if TYPE_CHECKING:
     from agnn.explanation.opened_run import OpenedRun
 
 
+class Removal:
+    """One node of a run, asked again and again with some edges gone."""
+
+    def __init__(self, opened: OpenedRun, node: int) -> None:
+        self._opened = opened
+        self._view = opened.trained.view_of(node)
+
+    def probabilities(self, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
+        """The node's probabilities [c] without these undirected edges, pairs of indices."""
+        trained = self._opened.trained
+        view = view_without(self._view, _checked(trained.graph, pairs))
+        with torch.no_grad():
+            scores: Tensor = trained.model(view).softmax(-1).cpu()
+        found: NDArray[np.float64] = ensemble_of(scores, self._opened.temperature).probabilities[0]
+        return found
+
+
 def without_edges(
     opened: OpenedRun, node: int, pairs: Iterable[tuple[int, int]]
 ) -> NDArray[np.float64]:
@@ -27,13 +44,7 @@ def without_edges(
     The replicas' mean at the run's temperature, as the run's own probabilities. Exact: the model
     is computed anew on the node's neighbourhood, with other attention and other degrees.
     """
-    trained = opened.trained
-    ends = _checked(trained.graph, pairs)
-    view = view_without(trained.view_of(node), ends)
-    with torch.no_grad():
-        scores: Tensor = trained.model(view).softmax(-1).cpu()
-    probabilities: NDArray[np.float64] = ensemble_of(scores, opened.temperature).probabilities[0]
-    return probabilities
+    return Removal(opened, node).probabilities(pairs)
 
 
 def view_without(view: View, ends: Tensor) -> View:

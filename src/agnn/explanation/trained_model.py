@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from agnn.errors import InputError
-from agnn.graph import Features, Graph, ReceptiveField, View, features_of
+from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
 from agnn.methods import Method, NetworkMethod
 from agnn.nn import NodeModel
 from agnn.training import probabilities
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Up to so many nodes all are scored at the first question, and every later one is answered.
 _WHOLE_AT_ONCE: Final = 100_000
+# Edges whose attention some tens of replicas compute within a second.
+_FEW_EDGES: Final = 300_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,17 @@ class TrainedModel:
         with torch.no_grad():
             found: Tensor = self.model(self.view_around(wanted)).softmax(-1)
         return found.cpu()[:, place]
+
+    def is_cheap(self, nodes: Tensor) -> bool:
+        """Whether `scores_at` answers for these nodes [k] at once: known, or little to read."""
+        if "scores" in self.__dict__ or self.data.nodes <= _WHOLE_AT_ONCE:
+            return True
+        for hops in range(self.model.hops):
+            within = torch.cat(hop_rings(self.graph, nodes, hops))
+            # Counted before they are walked: one more hop may be the whole graph.
+            if int(self.graph.degrees[within].sum()) > _FEW_EDGES:
+                return False
+        return True
 
     def view_of(self, node: int) -> View:
         """What the model reads to compute one node."""

@@ -20,11 +20,13 @@ def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
     `targets` may come in any order and twice. A ring beyond the last node is empty.
     """
     ring = torch.unique(targets)
-    before, rings = ring[:0], [ring]
+    is_seen = torch.zeros(graph.nodes, dtype=torch.bool, device=graph.device)
+    is_seen[ring] = True
+    rings = [ring]
     for _ in range(hops):
-        # In an undirected graph a neighbour is at most one ring away.
-        near = torch.cat([before, ring])
-        found = torch.unique(graph.columns[row_edges(graph, ring)]).to(torch.int64)
-        before, ring = ring, found[~torch.isin(found, near)]
+        found = graph.columns[row_edges(graph, ring)]
+        found = found[~is_seen[found]]
+        ring = torch.unique(found).to(torch.int64)
+        is_seen[ring] = True
         rings.append(ring)
     return rings

@@ -86,34 +86,26 @@ class ReceptiveField:
         nodes = torch.cat(rings)
         sizes = tuple(accumulate(ring.numel() for ring in rings))
         inner = sizes[-2] if hops else 0  # the rows that some layer computes
-        label = _Labels(nodes)
+        # Only the entries of the field's nodes are ever written or read.
+        label = torch.empty(graph.nodes, dtype=torch.int64, device=graph.device)
+        label[nodes] = torch.arange(nodes.numel(), device=graph.device)
 
         own = row_edges(graph, nodes[:inner])
         lengths = graph.degrees[nodes[:inner]]
-        receivers = torch.repeat_interleave(nodes[:inner], lengths)
-        senders = graph.columns[own].to(torch.int64)
+        columns = label[graph.columns[own]]
         # The outermost ring is read by the rows inside it: it keeps the edges back to them.
-        is_outward = torch.isin(senders, rings[-1]) if hops else senders > 0
-        back = edge_places(graph, senders[is_outward], receivers[is_outward])
+        is_outward = columns >= inner
+        rows = torch.repeat_interleave(lengths)[is_outward]
+        back = edge_places(graph, nodes[columns[is_outward]], nodes[rows])
         if bool((back < 0).any()):
             raise InputError("`graph` must be whole, its rows ascending; got a pruned one.")
         # Places ascend with the rows, and inside a row they keep the whole graph's order, as does
         # every sum.
-        edge_ids = torch.cat([own, torch.sort(back).values])
-        degrees = torch.bincount(label.of(senders[is_outward]), minlength=nodes.numel())
+        back, order = torch.sort(back)
+        degrees = torch.bincount(columns[is_outward], minlength=nodes.numel())
         degrees[:inner] = lengths
         offsets = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=graph.device)
         torch.cumsum(degrees, dim=0, out=offsets[1:])
-        columns = label.of(graph.columns[edge_ids].to(torch.int64)).to(torch.int32)
-        return cls(Graph(offsets, columns, order=label.order), nodes, edge_ids, sizes)
-
-
-class _Labels:
-    """The rows that some nodes have in a field."""
-
-    def __init__(self, nodes: Tensor) -> None:
-        self.ascending, self.order = torch.sort(nodes)
-
-    def of(self, nodes: Tensor) -> Tensor:
-        """The rows of these nodes, which are all in the field; [k] int64."""
-        return self.order[torch.searchsorted(self.ascending, nodes)]
+        columns = torch.cat([columns, rows[order]]).to(torch.int32)
+        pruned = Graph(offsets, columns, order=torch.argsort(nodes))
+        return cls(pruned, nodes, torch.cat([own, back]), sizes)

@@ -17,6 +17,16 @@ def rows_of(lines, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
+def heads_of_rows(lines, i, present, WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr):
+    """Lines `i`, of any shape, of [., WIDTH] by head: [..., F, K], column f K + k at (f, k)."""
+    column = tl.arange(0, F)[:, None] * K + tl.arange(0, K)[None, :]
+    places = i.expand_dims(-1).expand_dims(-1) * WIDTH + column
+    inside = present.expand_dims(-1).expand_dims(-1) & (column < WIDTH)
+    rows = tl.load(lines + places, mask=inside, other=0.0)
+    return rows if rows.dtype == tl.float64 else rows.to(tl.float32)
+
+
+@triton.jit
 def entries_of(indices, begin, length, k, U: tl.constexpr):
     """The entries k to k + U of some rows [B]: what they name, and whether they are there."""
     u = k + tl.arange(0, U)[None, :]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from agnn import nn
 from agnn.errors import InputError
-from agnn.methods.network import NetworkMethod
+from agnn.methods.hidden_network import HiddenNetwork
 from agnn.methods.registry import register
-from agnn.training import BestThenLowest, Recipe
-from agnn.training.selection import Part
+from agnn.training import BestThenLowest, Selection
 
 
 @register
 @dataclass(frozen=True)
-class APPNP(NetworkMethod):
+class APPNP(HiddenNetwork):
     """A perceptron whose answers walk over the graph and keep returning to their start."""
 
     name: ClassVar[str] = "appnp"
@@ -26,23 +25,17 @@ class APPNP(NetworkMethod):
         "Its paper has splits of its own; the figures beside ours are those of the GCNII paper on "
         "the fixed splits. 2,000 epochs are the most here, 10,000 in its program."
     )
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        ("cross-validation", "*"): {"watched": "test"},
-    }
+    decayed: ClassVar[tuple[str, ...]] = ("first.*",)
 
     hidden: int = 64
     steps: int = 10
     alpha: float = 0.1
-    learning_rate: float = 0.01
     weight_decay: float = 5e-3
-    dropout: float = 0.5
     epochs: int = 2000
     patience: int = 100
-    watched: Part = "validation"
 
     def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
+        super().__post_init__()
         if not 0.0 <= self.alpha <= 1.0:
             raise InputError(f"`alpha` must be between 0 and 1; got {self.alpha}.")
 
@@ -53,13 +46,6 @@ class APPNP(NetworkMethod):
             backend=backend,
         )  # fmt: skip
 
-    def recipe(self) -> Recipe:
-        """Adam with L2 on the first layer, stopped by validation accuracy and loss."""
-        return Recipe(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            dropout=self.dropout,
-            decayed=("first.*",),
-            selection=BestThenLowest(self.patience, self.watched),
-        )
+    def selection(self) -> Selection:
+        """Stopped by validation accuracy and loss."""
+        return BestThenLowest(self.patience, self.watched)

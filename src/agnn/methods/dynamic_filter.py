@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agnn import nn
-from agnn.errors import InputError
-from agnn.methods.network import NetworkMethod
+from agnn.methods.hidden_network import HiddenNetwork
 from agnn.methods.registry import register
-from agnn.training import Recipe, WindowStop
-from agnn.training.selection import Part
+from agnn.training import Selection, WindowStop
 
 
 @register
 @dataclass(frozen=True)
-class DynamicFilter(NetworkMethod):
+class DynamicFilter(HiddenNetwork):
     """Two layers that share their neighbours out softly among several filters."""
 
     name: ClassVar[str] = "dynamic_filter"
@@ -27,23 +25,11 @@ class DynamicFilter(NetworkMethod):
         "here, the form is the translation-invariant one, and the number of filters is the best of "
         "1, 2, 4 and 8 on Cora's validation nodes."
     )
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        ("cross-validation", "*"): {"watched": "test"},
-    }
+    decayed: ClassVar[tuple[str, ...]] = ("first.*", "first_assignment.*")
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"filters": (1, 2, 4, 8)}
 
-    hidden: int = 16
     filters: int = 2
-    learning_rate: float = 0.01
-    weight_decay: float = 5e-4
-    dropout: float = 0.5
-    epochs: int = 200
     window: int = 10
-    watched: Part = "validation"
-
-    def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
 
     def build(
         self, features: int, classes: int, seeds: Sequence[int], backend: str
@@ -53,13 +39,6 @@ class DynamicFilter(NetworkMethod):
             features, classes, seeds, hidden=self.hidden, filters=self.filters, backend=backend
         )
 
-    def recipe(self) -> Recipe:
-        """Adam with L2 on the first layer, stopped when the validation loss turns."""
-        return Recipe(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            dropout=self.dropout,
-            decayed=("first.*", "first_assignment.*"),
-            selection=WindowStop(self.window, self.watched),
-        )
+    def selection(self) -> Selection:
+        """Stopped when the watched loss turns."""
+        return WindowStop(self.window, self.watched)

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agnn import nn
-from agnn.errors import InputError
-from agnn.methods.network import NetworkMethod
+from agnn.methods.hidden_network import HiddenNetwork
 from agnn.methods.registry import register
-from agnn.training import BothBest, Recipe
-from agnn.training.selection import Part
+from agnn.training import BothBest, Selection
 
 
 @register
 @dataclass(frozen=True)
-class GAT(NetworkMethod):
+class GAT(HiddenNetwork):
     """Two layers of attention by an added score, eight heads in the first.
 
     The presets are the settings of its paper: PubMed has eight output heads and other rates.
@@ -37,22 +35,16 @@ class GAT(NetworkMethod):
             }
             for setting in ("fixed", "random")
         },
-        ("cross-validation", "*"): {"watched": "test"},
+        **HiddenNetwork.presets,
     }  # fmt: skip
 
     hidden: int = 8
     heads: int = 8
     output_heads: int = 1
     learning_rate: float = 0.005
-    weight_decay: float = 5e-4
     dropout: float = 0.6
     epochs: int = 2000
     patience: int = 100
-    watched: Part = "validation"
-
-    def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.GAT:
         """The untrained model, one replica a seed."""
@@ -61,12 +53,6 @@ class GAT(NetworkMethod):
             output_heads=self.output_heads, backend=backend,
         )  # fmt: skip
 
-    def recipe(self) -> Recipe:
-        """Adam with L2 on everything, stopped by validation loss and accuracy together."""
-        return Recipe(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            dropout=self.dropout,
-            selection=BothBest(self.patience, self.watched),
-        )
+    def selection(self) -> Selection:
+        """Stopped by loss and accuracy together."""
+        return BothBest(self.patience, self.watched)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from agnn import nn
 from agnn.errors import InputError
-from agnn.methods.network import NetworkMethod
+from agnn.methods.hidden_network import HiddenNetwork
 from agnn.methods.registry import register
-from agnn.training import LowestLoss, Recipe
-from agnn.training.selection import Part
+from agnn.training import LowestLoss, Recipe, Selection
 
 _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
     "cora": {"layers": 64},
@@ -22,7 +21,7 @@ _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
 
 @register
 @dataclass(frozen=True)
-class GCNII(NetworkMethod):
+class GCNII(HiddenNetwork):
     """Many convolutions, each pulled back to the first state and near to the identity.
 
     The presets are its paper's settings for the fixed splits.
@@ -34,32 +33,30 @@ class GCNII(NetworkMethod):
     note: ClassVar[str] = (
         "Weights start as Glorot's here, uniform within 1 / sqrt(width) in its program."
     )
+    decayed: ClassVar[tuple[str, ...]] = ("layers.*",)
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         **{
             (setting, dataset): fields
             for setting in ("fixed", "random")
             for dataset, fields in _BY_DATASET.items()
         },
-        ("cross-validation", "*"): {"watched": "test"},
+        **HiddenNetwork.presets,
     }
 
     layers: int = 8
     hidden: int = 64
     alpha: float = 0.1
     strength: float = 0.5  # lambda: how fast a layer's own map fades with depth
-    learning_rate: float = 0.01
     weight_decay: float = 0.01  # of the convolutions
     dense_decay: float = 5e-4  # of the first and the last layer
     dropout: float = 0.6
     epochs: int = 1500
     patience: int = 100
-    watched: Part = "validation"
 
     def __post_init__(self) -> None:
         if self.layers < 1:
             raise InputError(f"`layers` must be at least 1; got {self.layers}.")
-        if self.hidden < 1:
-            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
+        super().__post_init__()
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.GCNII:
         """The untrained model, one replica a seed."""
@@ -68,14 +65,10 @@ class GCNII(NetworkMethod):
             strength=self.strength, backend=backend,
         )  # fmt: skip
 
+    def selection(self) -> Selection:
+        """Stopped when the watched loss no longer falls."""
+        return LowestLoss(self.patience, self.watched)
+
     def recipe(self) -> Recipe:
-        """Adam with two weight decays, stopped when the validation loss no longer falls."""
-        return Recipe(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            other_decay=self.dense_decay,
-            dropout=self.dropout,
-            decayed=("layers.*",),
-            selection=LowestLoss(self.patience, self.watched),
-        )
+        """Adam with a weight decay of its own for the first and the last layer."""
+        return replace(super().recipe(), other_decay=self.dense_decay)

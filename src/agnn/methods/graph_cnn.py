@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agnn import nn
-from agnn.errors import InputError
-from agnn.methods.network import NetworkMethod
+from agnn.methods.hidden_network import HiddenNetwork
 from agnn.methods.registry import register
-from agnn.training import HighestAccuracy, Recipe
-from agnn.training.selection import Part
+from agnn.training import HighestAccuracy, Selection
 
 
 @register
 @dataclass(frozen=True)
-class GraphCNN(NetworkMethod):
+class GraphCNN(HiddenNetwork):
     """Two layers with one matrix for the node and one for the sum of its neighbours."""
 
     name: ClassVar[str] = "graph_cnn"
@@ -28,34 +26,19 @@ class GraphCNN(NetworkMethod):
         "undirected slice, training on the whole graph, the epoch by validation accuracy. In "
         "k-fold runs it is the best epoch on the fold, as theirs."
     )
+    decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         ("cross-validation", "*"): {"window": 1, "watched": "test"},
     }
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": (16, 48)}
 
-    hidden: int = 16
-    learning_rate: float = 0.01
-    weight_decay: float = 5e-4
-    dropout: float = 0.5
     epochs: int = 300
     window: int = 4
-    watched: Part = "validation"
-
-    def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.GraphCNN:
         """The untrained model, one replica a seed."""
         return nn.GraphCNN(features, classes, seeds, hidden=self.hidden, backend=backend)
 
-    def recipe(self) -> Recipe:
-        """Adam with L2 on all matrices; the epoch by smoothed accuracy."""
-        return Recipe(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            dropout=self.dropout,
-            decayed=("first.*", "last.*"),
-            selection=HighestAccuracy(self.window, self.watched),
-        )
+    def selection(self) -> Selection:
+        """The epoch by smoothed accuracy."""
+        return HighestAccuracy(self.window, self.watched)

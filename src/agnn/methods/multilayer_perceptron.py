@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agnn import nn
-from agnn.errors import InputError
-from agnn.methods.network import NetworkMethod
+from agnn.methods.hidden_network import HiddenNetwork
 from agnn.methods.registry import register
-from agnn.training import Recipe, WindowStop
-from agnn.training.selection import Part
+from agnn.training import Selection, WindowStop
 
 
 @register
 @dataclass(frozen=True)
-class MultilayerPerceptron(NetworkMethod):
+class MultilayerPerceptron(HiddenNetwork):
     """softmax(ReLU(X W0) W1), trained on the labelled rows as Kipf and Welling's program does it.
 
     The features of the other nodes and the graph are not used.
@@ -32,10 +30,7 @@ class MultilayerPerceptron(NetworkMethod):
         "the first epochs. `tuned` has biases, trains all 200 epochs and chooses width, dropout "
         "and L2."
     )
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        # There is no third part in k-fold runs; training stops by the evaluated fold, as for GCN.
-        ("cross-validation", "*"): {"watched": "test"},
-    }
+    decayed: ClassVar[tuple[str, ...]] = ("first.weight",)
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "has_bias": (True,),
         "window": (200,),  # as long as training: never stops
@@ -44,18 +39,8 @@ class MultilayerPerceptron(NetworkMethod):
         "weight_decay": (5e-4, 1e-2),
     }
 
-    hidden: int = 16
     has_bias: bool = False
-    learning_rate: float = 0.01
-    weight_decay: float = 5e-4
-    dropout: float = 0.5
-    epochs: int = 200
     window: int = 10
-    watched: Part = "validation"
-
-    def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.MLP:
         """The untrained model, one replica a seed."""
@@ -63,13 +48,6 @@ class MultilayerPerceptron(NetworkMethod):
             features, classes, seeds, hidden=self.hidden, has_bias=self.has_bias, backend=backend
         )
 
-    def recipe(self) -> Recipe:
-        """Adam with L2 on the first layer's weights, stopped when the validation loss turns."""
-        return Recipe(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            dropout=self.dropout,
-            decayed=("first.weight",),
-            selection=WindowStop(self.window, self.watched),
-        )
+    def selection(self) -> Selection:
+        """Stopped when the watched loss turns."""
+        return WindowStop(self.window, self.watched)

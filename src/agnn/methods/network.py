@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnn.data import NodeData
 from agnn.graph import Features, Graph, features_of
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class NetworkMethod(Method):
     """A method that builds a model and trains it by a recipe."""
+
+    fills_a_gpu: ClassVar[bool] = True
 
     @abstractmethod
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> NodeModel:

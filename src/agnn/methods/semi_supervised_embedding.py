@@ -14,17 +14,16 @@ from agnn import nn
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
-from agnn.methods.network import NetworkMethod
+from agnn.methods.hidden_network import HiddenNetwork
 from agnn.methods.registry import register
-from agnn.training import ExtraLoss, HighestAccuracy, Recipe
-from agnn.training.selection import Part
+from agnn.training import ExtraLoss, HighestAccuracy, Selection
 
 _PAIRS = 1  # the stream that a seed draws pairs from; its weights and dropout have others
 
 
 @register
 @dataclass(frozen=True)
-class SemiSupervisedEmbedding(NetworkMethod):
+class SemiSupervisedEmbedding(HiddenNetwork):
     """softmax(H W1 + b1), H = ReLU(X W0 + b0), with a second loss on pairs of hidden states.
 
         mean over L of the cross-entropy
@@ -45,42 +44,26 @@ class SemiSupervisedEmbedding(NetworkMethod):
         "other networks here. `tuned` chooses the weight. The row fits a weight of 0.2 to 0.5: "
         "it is weakly tuned, and being above it is no reproduction."
     )
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        # There is no third part in k-fold runs; the epoch is chosen on the evaluated fold.
-        ("cross-validation", "*"): {"watched": "test"},
-    }
+    decayed: ClassVar[tuple[str, ...]] = ("first.weight", "last.weight")
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"weight": (0.1, 1.0, 10.0)}
 
     weight: float = 1.0
     margin: float = 1.0
     pairs: int = 2000
-    hidden: int = 16
-    learning_rate: float = 0.01
-    weight_decay: float = 5e-4
-    dropout: float = 0.5
-    epochs: int = 200
     window: int = 4
-    watched: Part = "validation"
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "pairs"):
-            if getattr(self, name) < 1:
-                raise InputError(f"`{name}` must be at least 1; got {getattr(self, name)}.")
+        super().__post_init__()
+        if self.pairs < 1:
+            raise InputError(f"`pairs` must be at least 1; got {self.pairs}.")
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.MLP:
         """The untrained model, one replica a seed."""
         return nn.MLP(features, classes, seeds, hidden=self.hidden, backend=backend)
 
-    def recipe(self) -> Recipe:
-        """Adam; the epoch by smoothed accuracy."""
-        return Recipe(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            dropout=self.dropout,
-            decayed=("first.weight", "last.weight"),
-            selection=HighestAccuracy(self.window, self.watched),
-        )
+    def selection(self) -> Selection:
+        """The epoch by smoothed accuracy."""
+        return HighestAccuracy(self.window, self.watched)
 
     def extra_loss(
         self, model: nn.NodeModel, features: Features, graph: Graph, seeds: Sequence[int]

@@ -16,7 +16,7 @@ from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at
 
 
 class GaussianMixture(nn.Module):
-    """The weights of K Gaussian kernels by edge, each summing to 1 over a neighbourhood.
+    """The weights of K Gaussian kernels by edge, not yet divided by their sum.
 
         u_ij = (|N(i)+i|^-1/2, |N(j)+j|^-1/2),  v = tanh(T u + t)
         w_k  = exp(-1/2 sum over dimensions of ((v - mu_k) / sigma_k)^2)
@@ -39,14 +39,16 @@ class GaussianMixture(nn.Module):
         u = torch.stack([scale[near.receivers], scale[near.senders]], dim=-1)  # [m' + rows, 2]
         v = torch.tanh((u[..., None] * self.turn[:, None]).sum(2) + self.shift[:, None])
         distance = (v[..., None] - self.centre[:, None]) / self.width[:, None]  # [R, ., r, K]
-        return near.normalised(torch.exp(-0.5 * distance.square().sum(2)))
+        return torch.exp(-0.5 * distance.square().sum(2))
 
 
 class MoNet(NodeModel):
     """Mixture model network of two layers (Monti et al. 2017), both with the same kernels.
 
-    H      = ReLU(sum over k of w_k dropout(X) G_k)
-    logits = sum over k of w_k dropout(H) G'_k
+        H      = ReLU(sum over k of w_k dropout(X) G_k)
+        logits = sum over k of w_k dropout(H) G'_k
+
+    with the weights of each kernel divided by their sum over a neighbourhood.
     """
 
     def __init__(
@@ -72,12 +74,17 @@ class MoNet(NodeModel):
         graph, (targets, middle, _) = view.field.graph, view.field.sizes
         near = Neighbourhoods.of(view, middle)
         edges, loops = near.parts(self.mixture(view, near))
+        # Sums over ones are the totals. Dividing the sums by them, not every weight, adds up over
+        # neighbours in the kernels alone, whose order is fixed on every device.
+        ones = edges.new_ones(self.replicas, graph.nodes, self.kernels)
+        totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)[:, :, None]
         h = self.first(view.features, at(dropout, INPUT), self.backend)
-        h = self._added(weighted_sum(graph, h, edges, loops, backend=self.backend))
+        h = self._mixed(weighted_sum(graph, h, edges, loops, backend=self.backend), totals)
         h = self.last(torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
         count = graph.edges_of(targets)
         found = weighted_sum(graph, h, edges[:, :count], loops[:, :targets], backend=self.backend)
-        return self._added(found)
+        return self._mixed(found, totals[:, :targets])
 
-    def _added(self, states: Tensor) -> Tensor:
-        return heads_of(states, self.kernels).sum(-1)
+    def _mixed(self, sums: Tensor, totals: Tensor) -> Tensor:
+        """Means by kernel, added up; [R, rows, d]."""
+        return (heads_of(sums, self.kernels) / totals).sum(-1)

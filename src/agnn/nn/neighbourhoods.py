@@ -32,12 +32,6 @@ class Neighbourhoods:
             rows,
         )
 
-    def normalised(self, weights: Tensor) -> Tensor:
-        """Positive weights [R, m' + rows, K] over their sum in each neighbourhood."""
-        totals = weights.new_zeros(weights.shape[0], self.rows, weights.shape[2])
-        totals = totals.index_add(1, self.receivers, weights)
-        return weights / totals[:, self.receivers]
-
     def parts(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """The weights of the edges and those of the nodes themselves, as `weighted_sum` reads."""
         return weights[:, : self.edges], weights[:, self.edges :]

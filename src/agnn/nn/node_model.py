@@ -24,6 +24,11 @@ class NodeModel(nn.Module, ABC):
         self.hops = hops
         self.backend = backend
 
+    @property
+    def betas(self) -> Tensor | None:
+        """Every attention layer's scalar, [R, l]; None for a model that has none."""
+        return None
+
     @abstractmethod
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """Logits [R, targets, c] on a view of the right depth."""

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from agnn.errors import InputError
-from agnn.evaluation import SavedRun
+from agnn.evaluation import SavedRun, check_output_file, write_new_file
 from agnn.onnx.model_graph import onnx_model
-
-
-def check_output_file(path: Path | str) -> None:
-    """Raise unless a new file can be made there; asked before the work, not after."""
-    path = Path(path)
-    if path.exists() or path.is_symlink():
-        raise InputError(f"the output file '{path}' exists already; choose another --out.")
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise InputError(f"the output file '{path}' cannot be made: '{folder}' is no folder.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"the output file '{path}' cannot be made: '{folder}' is not writable.")
 
 
 def export_run(saved: SavedRun, path: Path | str) -> int:
@@ -31,14 +17,5 @@ def export_run(saved: SavedRun, path: Path | str) -> int:
             f"the run in '{saved.folder}' has no model to export: {saved.method.title} keeps none."
         )
     content: bytes = onnx_model(saved.model, saved.class_names).SerializeToString()
-    target = Path(path).absolute()
-    handle, part = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(part).chmod(0o644)
-        # Unlike a rename, a link refuses to replace a file that came into being meanwhile.
-        os.link(part, target)
-    finally:
-        Path(part).unlink(missing_ok=True)
+    write_new_file(path, content)
     return len(content)

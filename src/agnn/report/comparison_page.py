@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agnn.experiments import RULE
 from agnn.report.comparison_words import count_words, making_words, note_words, number, row_lines
-from agnn.report.page import PageFigure, environment
+from agnn.report.page_environment import environment
+from agnn.report.page_figure import PageFigure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

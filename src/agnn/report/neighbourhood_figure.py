@@ -52,6 +52,26 @@ def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequen
     return figure
 
 
+def lone_neighbourhood(panel: Panel) -> Figure:
+    """One panel without a legend, for a page that has it once for all."""
+    lines = panel.caption.count("\n") + 1
+    figure = Figure(figsize=(SIDE, SIDE + 0.25 + 0.16 * lines), layout="constrained")
+    (place,) = _shared_places([panel.neighbourhood])
+    middle, half = _frame([panel.neighbourhood], [place])
+    draw_panel(figure.add_subplot(), panel, place, middle, half)
+    return figure
+
+
+def legend_figure(
+    shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float
+) -> Figure:
+    """The legend alone, `width` inches wide."""
+    legend = legend_of(shown, class_names, width)
+    figure = Figure(figsize=(width, legend.height), layout="constrained")
+    legend.write(figure)
+    return figure
+
+
 def _shared_places(column: Sequence[Neighbourhood]) -> list[NDArray[np.float64]]:
     """Each panel's places [k, 2]: the same for the same nodes, whatever their order."""
     first = column[0]

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from agnn.report.node_marks import class_mark
+from agnn.report.palette import PAPER, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,9 +62,9 @@ def legend_of(shown: Sequence[Neighbourhood], class_names: Sequence[str], width:
     keys = [
         _class_key(label, class_names[label] if label >= 0 else "no label") for label in present
     ]
-    keys.append(_key("o", "white", 2.4, "target"))
+    keys.append(_key("o", PAPER, 2.4, "target"))
     if any(each.is_train.any() for each in shown):
-        keys.append(_key("*", "black", 0.6, "training node"))
+        keys.append(_key("*", WORDS, 0.6, "training node"))
     letters = max(len(str(key.get_label())) for key in keys)
     fitting = max(1, int(width / (0.45 + _LETTER * letters)))
     rows = math.ceil(len(keys) / fitting)
@@ -81,5 +82,5 @@ def _class_key(label: int, name: str) -> Line2D:
 def _key(marker: str, colour: str, outline: float, label: str) -> Line2D:
     return Line2D(
         [], [], linestyle="none", marker=marker, markersize=9, markerfacecolor=colour,
-        markeredgecolor="black", markeredgewidth=outline, label=label,
+        markeredgecolor=WORDS, markeredgewidth=outline, label=label,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from matplotlib.transforms import Affine2D, ScaledTranslation
 
 from agnn.report.ink import ink_on
 from agnn.report.node_marks import class_mark
+from agnn.report.palette import GRID, PAPER, WORDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +74,7 @@ def draw_panel(
     axes.set_aspect("equal")
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.spines[:].set_color("#d8d8d8")
+    axes.spines[:].set_color(GRID)
     axes.set_title(panel.title, fontsize=10, loc="left", parse_math=False)
     axes.set_xlabel(panel.caption, fontsize=9, loc="left", parse_math=False)
     shown = panel.neighbourhood
@@ -104,7 +105,7 @@ def _draw_mark(
     patch = PathPatch(
         mark.shape.transformed(move),
         facecolor=mark.colour,
-        edgecolor="black",
+        edgecolor=WORDS,
         linewidth=2.6 if node == 0 else 0.6,
         linestyle="solid" if label >= 0 else (0, (2, 1)),
         joinstyle="round",
@@ -121,7 +122,7 @@ def _draw_star(
     beside = axes.transData + ScaledTranslation(3.5 / 72, 3.5 / 72, axes.figure.dpi_scale_trans)
     axes.plot(
         *(place + 0.7 * np.sqrt(area / np.pi)), transform=beside, marker="*", markersize=10,
-        color="black", markeredgecolor="white", markeredgewidth=0.7, linestyle="none", zorder=5,
+        color=WORDS, markeredgecolor=PAPER, markeredgewidth=0.7, linestyle="none", zorder=5,
         gid=f"train-{shown.nodes[node]}",
     )  # fmt: skip
 

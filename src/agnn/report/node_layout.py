@@ -27,12 +27,12 @@ def node_layout(
     """
     if radii.size == 1:
         return np.zeros((1, 2))
-    wanted = _distances(edges, radii)
-    place = _without_stress(_tree(parents), wanted)
-    return _level(_apart(place, edges, radii))
+    wanted = graph_distances(edges, radii)
+    place = _without_stress(tree_places(parents), wanted)
+    return laid_flat(marks_apart(place, edges, radii, _ROUNDS))
 
 
-def _distances(edges: NDArray[np.int64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
+def graph_distances(edges: NDArray[np.int64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
     """The shortest ways along the edges; [k, k]."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
@@ -42,7 +42,7 @@ def _distances(edges: NDArray[np.int64], radii: NDArray[np.float64]) -> NDArray[
     return np.asarray(shortest_path(csr_array((length, (i, j)), shape=(radii.size,) * 2)))
 
 
-def _tree(parents: NDArray[np.int64]) -> NDArray[np.float64]:
+def tree_places(parents: NDArray[np.int64]) -> NDArray[np.float64]:
     """Rings around the root; a node's share of its parent's arc is its share of the leaves."""
     size = parents.size
     children: list[list[int]] = [[] for _ in range(size)]
@@ -81,11 +81,14 @@ def _without_stress(place: NDArray[np.float64], wanted: NDArray[np.float64]) -> 
     return place
 
 
-def _apart(
-    place: NDArray[np.float64], edges: NDArray[np.int64], radii: NDArray[np.float64]
+def marks_apart(
+    place: NDArray[np.float64],
+    edges: NDArray[np.int64],
+    radii: NDArray[np.float64],
+    rounds: int,
 ) -> NDArray[np.float64]:
     """The places with marks pushed off each other, and off edges that are not theirs."""
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         push = _off_marks(place, radii) + _off_edges(place, edges, radii)
         if np.abs(push).max() < 1e-3:
             break
@@ -122,7 +125,7 @@ def _off_edges(
     return push
 
 
-def _level(place: NDArray[np.float64]) -> NDArray[np.float64]:
+def laid_flat(place: NDArray[np.float64]) -> NDArray[np.float64]:
     """The places turned so that their longest extent lies flat; which way up is fixed."""
     centred = place - place.mean(0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)

@@ -25,3 +25,11 @@ def spread(summary: Summary) -> str:
     if lowest == highest:
         return f"{summary.mean:.2f}"
     return f"{summary.mean:.2f} ({lowest:.2f} to {highest:.2f})"
+
+
+def percent(share: Summary | None) -> str:
+    """A share of 1 as percent with its standard error; a dash where there is none."""
+    if share is None:
+        return NOTHING
+    error = share.standard_error
+    return f"{100 * share.mean:.1f}" + ("" if error is None else f" ± {100 * error:.1f}")

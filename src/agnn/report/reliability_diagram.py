@@ -40,7 +40,10 @@ def _panel(axes: Axes, found: Reliability, title: str) -> None:
     colours = [to_rgba(INK, 0.35 + 0.65 * share / shares.max()) for share in shares]
     axes.bar(middles, found.accuracy[full], 0.92 / bins, color=colours, label="right answers")
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2, zorder=0)
-    axes.plot(middles, found.confidence[full], "_", color=MARK, markersize=10, label="confidence")
+    axes.plot(
+        middles, found.confidence[full], "_", color=MARK, markersize=10, markeredgewidth=2.2,
+        label="confidence",
+    )  # fmt: skip
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
     axes.set_title(f"{title}: error {found.error:.3f}", loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)

@@ -38,6 +38,7 @@ class History:
     watched_accuracy: Tensor  # empty where the rule watches nothing
     watched_loss: Tensor
     selected_epochs: Tensor  # [R], counted from 1
+    betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
 
 
 def train(
@@ -116,6 +117,8 @@ class _Run:
         # Row e is for epoch e, counted from 1.
         seen = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
         self.training_loss, self.watched_accuracy, self.watched_loss = seen
+        own = model.betas
+        self.betas = None if own is None else own.new_zeros(recipe.epochs + 1, *own.shape)
         self.number = torch.zeros(1, dtype=torch.int64, device=device)  # of the epoch, from 1
         self.ones = torch.ones_like(self.training_loss[0])
         self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
@@ -129,6 +132,9 @@ class _Run:
         self.training_loss.index_copy_(0, epoch, training_loss[None])
         self.watched_accuracy.index_copy_(0, epoch, accuracy[None])
         self.watched_loss.index_copy_(0, epoch, loss[None])
+        own = self.model.betas
+        if self.betas is not None and own is not None:
+            self.betas.index_copy_(0, epoch, own[None])
         chosen = self.tracker.update(epoch, accuracy, loss)
         torch.where(chosen, epoch, self.selected, out=self.selected)
         self.weights.keep(chosen)
@@ -174,6 +180,7 @@ class _Run:
             self.watched_accuracy[1 : shown + 1],
             self.watched_loss[1 : shown + 1],
             self.selected,
+            None if self.betas is None else self.betas[1 : epochs + 1],
         )
 
 

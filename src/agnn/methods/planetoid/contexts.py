@@ -1,8 +1,7 @@
-"""The pairs (node, context) that Planetoid's embeddings learn from, drawn batch by batch."""
+"""The pairs (node, context) that Planetoid's embeddings learn from, drawn by seed in advance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,48 +10,51 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from agnn.graph.adjacency import SparseMatrix
 
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]  # nodes [k], their contexts [k]
+Paths = NDArray[np.int64]  # [batches, paths of a batch, nodes of a path]
 
 
-def label_pairs(
-    labels: NDArray[np.int64], nodes: NDArray[np.int64], count: int, source: np.random.Generator
-) -> Iterator[Pairs]:
-    """Batches of `count` pairs: a node drawn from `nodes`, and one of its class; without end.
+def label_paths(
+    labels: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    count: int,
+    batches: int,
+    source: np.random.Generator,
+) -> Paths:
+    """`batches` times `count` paths of two: a node drawn from `nodes`, and one of its class.
 
     `labels` are those of `nodes`. With a single class there is nothing to learn and no batch.
     """
-    members = [nodes[labels == label] for label in range(labels.max() + 1)]
-    if sum(each.size > 0 for each in members) < 2:
-        return
-    sizes = np.array([each.size for each in members])
-    table = np.concatenate(members)
+    order = np.argsort(labels, kind="stable")
+    table, sizes = nodes[order], np.bincount(labels)
+    if (sizes > 0).sum() < 2:
+        return np.empty((0, count, 2), np.int64)
     starts = np.cumsum(sizes) - sizes
-    while True:
-        drawn = source.integers(nodes.size, size=count)
-        kind = labels[drawn]
-        partner = starts[kind] + (source.random(count) * sizes[kind]).astype(np.int64)
-        yield nodes[drawn], table[partner]
+    drawn = source.integers(nodes.size, size=(batches, count))
+    kind = labels[drawn]
+    partner = starts[kind] + (source.random(drawn.shape) * sizes[kind]).astype(np.int64)
+    return np.stack([nodes[drawn], table[partner]], axis=2)
 
 
-def walk_pairs(
+def walk_paths(
     graph: SparseMatrix,
     starts: NDArray[np.int64],
-    batch: int,
+    count: int,
+    batches: int,
     steps: int,
-    window: int,
     source: np.random.Generator,
-) -> Iterator[Pairs]:
-    """Batches of pairs within `window` of each other on walks of `steps` steps; without end.
+) -> Paths:
+    """`batches` times `count` uniform random walks of `steps` steps.
 
-    `batch` walks make a batch. Every node of `starts` begins one before any begins a second; one
-    without neighbours begins none. A node is also its own context, as in the authors' program.
+    Every node of `starts` begins one before any begins a second; one without neighbours begins
+    none, and where no node has any there is no batch.
     """
     starts = starts[np.diff(graph.indptr)[starts] > 0]
-    while starts.size:
-        order = source.permutation(starts)
-        for first in range(0, order.size, batch):
-            paths = walks(graph, order[first : first + batch], steps, source)
-            yield _within(paths, window)
+    if not starts.size:
+        return np.empty((0, count, steps + 1), np.int64)
+    rounds = -(-batches * count // starts.size)
+    order = [source.permutation(starts) for _ in range(rounds)]
+    first = np.concatenate([np.empty(0, np.int64), *order])[: batches * count]
+    return walks(graph, first, steps, source).reshape(batches, count, steps + 1)
 
 
 def walks(
@@ -69,15 +71,11 @@ def walks(
     return paths
 
 
-def _within(paths: NDArray[np.int64], window: int) -> Pairs:
-    """All ordered pairs of entries of a path that are at most `window` apart."""
-    length = paths.shape[1]
-    nodes, contexts = [paths], [paths]
-    for gap in range(1, min(window, length - 1) + 1):
-        earlier, later = paths[:, :-gap], paths[:, gap:]
-        nodes += [earlier, later]
-        contexts += [later, earlier]
-    return (
-        np.concatenate([each.ravel() for each in nodes]),
-        np.concatenate([each.ravel() for each in contexts]),
-    )
+def within(length: int, window: int) -> NDArray[np.int64]:
+    """The ordered pairs of places of a path that are at most `window` apart; [2, k].
+
+    A place is its own context, as in the authors' program.
+    """
+    i, j = np.indices((length, length)).reshape(2, -1)
+    near = np.abs(i - j) <= window
+    return np.stack([i[near], j[near]])

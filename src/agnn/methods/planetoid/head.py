@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
 
+from agnn.graph import FeatureMatrix
+from agnn.kernels import sparse_linear
 from agnn.methods.planetoid.initial import glorot
 
 if TYPE_CHECKING:
-    from agnn.data.features import SparseRows
-
-Array = NDArray[np.float32]
+    from agnn.methods.planetoid.state import Start
 
 
 class Head:
@@ -21,39 +22,32 @@ class Head:
     The loss is the sum of the three mean cross-entropies; the middle layers are probabilities.
     """
 
-    def __init__(self, features: int, width: int, classes: int, source: np.random.Generator):
+    def __init__(self, start: Start, width: int) -> None:
+        self.backend, sizes = start.backend, (start.x.width, width, 2 * start.classes)
         self.weights = [
-            glorot(inputs, classes, source) for inputs in (features, width, 2 * classes)
+            glorot(inputs, start.classes, start.sources, start.device).requires_grad_()
+            for inputs in sizes
         ]
-        self.biases = [np.zeros(classes, dtype=np.float32) for _ in self.weights]
+        self.biases = [
+            torch.zeros_like(weight[:, 0], requires_grad=True) for weight in self.weights
+        ]
 
-    def outputs(self, x: SparseRows, e: Array) -> tuple[Array, Array, Array]:
-        """a, b and out for feature rows [k, d_x] and embeddings [k, d]; each [k, c]."""
+    @property
+    def parameters(self) -> list[Tensor]:
+        """Weights and biases, leaves; [R, ...] each."""
+        return [*self.weights, *self.biases]
+
+    def logits(self, x: FeatureMatrix, e: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Of a, b and out for features [k, d_x] and embeddings [R, k, d]; each [R, k, c]."""
         (wa, wb, wo), (ba, bb, bo) = self.weights, self.biases
-        a, b = _softmax(x @ wa + ba), _softmax(e @ wb + bb)
-        return a, b, _softmax(np.concatenate([a, b], axis=1) @ wo + bo)
+        a = sparse_linear(x, wa, ba, backend=self.backend)
+        b = torch.baddbmm(bb[:, None], e, wb)
+        return a, b, torch.baddbmm(bo[:, None], torch.cat([a.softmax(2), b.softmax(2)], 2), wo)
 
-    def step(self, x: SparseRows, e: Array, y: Array, rate: float) -> Array:
-        """Move all weights for the one-hot labels `y`; the loss's gradient at `e` [k, d]."""
-        gradients, slope = self.gradients(x, e, y)
-        for parameter, gradient in zip([*self.weights, *self.biases], gradients, strict=True):
-            parameter -= rate * gradient
-        return slope
-
-    def gradients(self, x: SparseRows, e: Array, y: Array) -> tuple[list[Array], Array]:
-        """The loss's gradients at the weights and biases, in their order, and at `e`."""
-        a, b, out = self.outputs(x, e)
-        scale = np.float32(1.0 / y.shape[0])
-        middle = np.concatenate([a, b], axis=1)
-        at_out = (out - y) * scale
-        to_a, to_b = np.split(at_out @ self.weights[2].T, 2, axis=1)
-        at_a = (a - y) * scale + a * (to_a - (to_a * a).sum(axis=1, keepdims=True))
-        at_b = (b - y) * scale + b * (to_b - (to_b * b).sum(axis=1, keepdims=True))
-        slopes = (at_a, at_b, at_out)
-        weights = [x.T @ at_a, e.T @ at_b, middle.T @ at_out]
-        return [*weights, *(s.sum(axis=0) for s in slopes)], at_b @ self.weights[1].T
-
-
-def _softmax(logits: Array) -> Array:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
+    def loss(self, x: FeatureMatrix, e: Tensor, labels: Tensor) -> Tensor:
+        """Summed over the replicas, for the labels [k] of the rows."""
+        losses = [
+            cross_entropy(each.flatten(0, 1), labels.repeat(each.shape[0]), reduction="sum")
+            for each in self.logits(x, e)
+        ]
+        return torch.stack(losses).sum() / labels.numel()

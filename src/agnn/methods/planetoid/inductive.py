@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.data import NodeData, Split
+from agnn.graph import FeatureMatrix
+from agnn.kernels import sparse_linear
+from agnn.methods.planetoid.batches import Pairs
 from agnn.methods.planetoid.context_softmax import ContextSoftmax
-from agnn.methods.planetoid.contexts import Pairs
+from agnn.methods.planetoid.dense_rows import DenseRows
 from agnn.methods.planetoid.head import Head
 from agnn.methods.planetoid.initial import glorot
-from agnn.methods.planetoid.variant import Array, State, Variant
+from agnn.methods.planetoid.state import Start, State, descend
+from agnn.methods.planetoid.variant import Variant
 from agnn.methods.registry import register
-
-if TYPE_CHECKING:
-    from agnn.data.features import SparseRows
 
 
 @register
@@ -45,46 +47,35 @@ class PlanetoidI(Variant):
         """All but the test nodes."""
         return np.setdiff1d(np.arange(data.nodes), split.test)
 
-    def state(
-        self, data: NodeData, x: SparseRows, split: Split, source: np.random.Generator
-    ) -> State:
+    def state(self, start: Start) -> State:
         """Weights as Glorot draws them."""
-        return _Encoder(self.width, data, x, self.context_nodes(data, split), source)
+        return _Encoder(self.width, start)
 
 
 class _Encoder(State):
-    def __init__(
-        self,
-        width: int,
-        data: NodeData,
-        x: SparseRows,
-        seen: NDArray[np.int64],
-        source: np.random.Generator,
-    ) -> None:
-        self.x = x
-        self.weight = glorot(data.feature_count, width, source)
-        self.bias = np.zeros(width, dtype=np.float32)
-        self.context_bias = np.zeros(width, dtype=np.float32)
-        self.place = np.full(data.nodes, -1)  # of a node among the contexts; -1: it is in none
-        self.place[seen] = np.arange(seen.size)
-        self.contexts = ContextSoftmax(width, seen.size, source)
-        self.head = Head(data.feature_count, width, data.classes, source)
+    def __init__(self, width: int, start: Start) -> None:
+        self.backend, self.rows = start.backend, DenseRows(start.x)
+        self.weight = glorot(start.x.width, width, start.sources, start.device).requires_grad_()
+        self.bias = self.weight.new_zeros(len(start.sources), width).requires_grad_()
+        self.context_bias = self.weight.new_zeros(len(start.sources), width)
+        seen = int((start.places >= 0).sum())
+        self.contexts = ContextSoftmax(glorot(width, seen, start.sources, start.device))
+        self.head = Head(start, width)
 
-    def embeddings(self, nodes: NDArray[np.int64]) -> Array:
-        return np.asarray(np.maximum(self.x[nodes] @ self.weight + self.bias, 0.0))
+    @property
+    def own(self) -> list[Tensor]:
+        return [self.weight, self.bias]
 
-    def move(self, nodes: NDArray[np.int64], gradient: Array, rate: float) -> None:
-        x = self.x[nodes]
-        slope = gradient * (x @ self.weight + self.bias > 0.0)
-        self.weight -= rate * (x.T @ slope)
-        self.bias -= rate * slope.sum(axis=0)
+    def embeddings(self, nodes: Tensor, x: FeatureMatrix) -> Tensor:
+        return sparse_linear(x, self.weight, self.bias, backend=self.backend).relu()
+
+    def learn_labels(self, nodes: Tensor, x: FeatureMatrix, labels: Tensor, rate: float) -> None:
+        loss = self.head.loss(x, self.embeddings(nodes, x), labels)
+        descend(loss, [*self.head.parameters, *self.own], rate)
 
     def learn_contexts(self, pairs: Pairs, rate: float) -> None:
-        is_seen = (self.place[pairs[0]] >= 0) & (self.place[pairs[1]] >= 0)
-        nodes, rows = np.unique(pairs[0][is_seen], return_inverse=True)
-        x = self.x[nodes]
-        h = np.maximum(x @ self.weight + self.context_bias, 0.0)
-        gradient = self.contexts.step(h, rows, self.place[pairs[1][is_seen]], rate)
-        slope = gradient * (h > 0.0)
-        self.weight -= rate * (x.T @ slope)
-        self.context_bias -= rate * slope.sum(axis=0)
+        x, weight = self.rows(pairs.nodes), self.weight.detach()  # x [R, u, d_x]
+        h = (x @ weight + self.context_bias[:, None]).relu()
+        move = self.contexts.step(h, pairs, rate) * (h > 0.0)
+        weight.baddbmm_(x.mT, move, alpha=-1.0)
+        self.context_bias.sub_(move.sum(1))

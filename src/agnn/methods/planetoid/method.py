@@ -38,6 +38,7 @@ class Planetoid(Method):
         "chooses the features' scale (PubMed's rows are ten times shorter than Cora's, and the "
         "rates are for zeros and ones) and gives I a batch of walks at every second step."
     )
+    fills_a_gpu: ClassVar[bool] = True
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "scale": (1.0, 30.0),
         "walk_share": (0.5,),
@@ -50,6 +51,7 @@ class Planetoid(Method):
     learning_rate: float = 0.1  # of the classifier
     epochs: int = 1000  # steps of the classifier
     label_pretraining: float = 1.0  # how much of each variant's label batches is run
+    walk_pretraining: float = 1.0  # how much of each variant's first walk batches is run
     walk_share: float = 0.1  # of I's classifier steps that follow one more batch of walks
 
     def variants(self) -> list[Variant]:
@@ -62,7 +64,10 @@ class Planetoid(Method):
             PlanetoidT(**shared), PlanetoidI(**shared, walk_share=self.walk_share),
         ]  # fmt: skip
         return [
-            variant.with_fields(label_batches=round(self.label_pretraining * variant.label_batches))
+            variant.with_fields(
+                label_batches=round(self.label_pretraining * variant.label_batches),
+                walk_batches=round(self.walk_pretraining * variant.walk_batches),
+            )
             for variant in both
         ]
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.data import NodeData, Split
+from agnn.graph import FeatureMatrix
+from agnn.methods.planetoid.batches import Pairs
 from agnn.methods.planetoid.context_softmax import ContextSoftmax
-from agnn.methods.planetoid.contexts import Pairs
 from agnn.methods.planetoid.head import Head
-from agnn.methods.planetoid.variant import Array, State, Variant
+from agnn.methods.planetoid.initial import glorot
+from agnn.methods.planetoid.state import Start, State, descend
+from agnn.methods.planetoid.variant import Variant
 from agnn.methods.registry import register
-
-if TYPE_CHECKING:
-    from agnn.data.features import SparseRows
 
 
 @register
@@ -36,27 +38,37 @@ class PlanetoidT(Variant):
         """All of them."""
         return np.arange(data.nodes)
 
-    def state(
-        self, data: NodeData, x: SparseRows, split: Split, source: np.random.Generator
-    ) -> State:
+    def state(self, start: Start) -> State:
         """Embeddings near zero."""
-        return _Table(self.width, data, source)
+        return _Table(self.width, start)
 
 
 class _Table(State):
-    def __init__(self, width: int, data: NodeData, source: np.random.Generator) -> None:
-        self.table = source.normal(0.0, 0.01, size=(data.nodes, width)).astype(np.float32)
+    def __init__(self, width: int, start: Start) -> None:
+        n = start.x.rows
+        drawn = [source.normal(0.0, 0.01, size=(n, width)) for source in start.sources]
+        # Row n is what a batch that has too few nodes is filled up with; nothing moves it.
+        self.table = torch.zeros(len(drawn), n + 1, width, device=start.device)
+        self.table[:, :n] = torch.from_numpy(np.stack(drawn))
         # No walk meets a node without neighbours: what it drew would stay, and mean nothing.
-        self.table[np.bincount(data.edges.ravel(), minlength=data.nodes) == 0] = 0.0
-        self.contexts = ContextSoftmax(width, data.nodes, source)
-        self.head = Head(data.feature_count, width, data.classes, source)
+        self.table[:, start.lonely] = 0.0
+        self.contexts = ContextSoftmax(glorot(width, n, start.sources, start.device))
+        self.head = Head(start, width)
 
-    def embeddings(self, nodes: NDArray[np.int64]) -> Array:
-        return self.table[nodes]
+    @property
+    def own(self) -> list[Tensor]:
+        return [self.table]
 
-    def move(self, nodes: NDArray[np.int64], gradient: Array, rate: float) -> None:
-        self.table[nodes] -= rate * gradient
+    def embeddings(self, nodes: Tensor, x: FeatureMatrix) -> Tensor:
+        return self.table[:, nodes]
+
+    def learn_labels(self, nodes: Tensor, x: FeatureMatrix, labels: Tensor, rate: float) -> None:
+        e = self.table[:, nodes].requires_grad_()
+        descend(self.head.loss(x, e, labels), [*self.head.parameters, e], rate)
+        self.table[:, nodes] = e.detach()
 
     def learn_contexts(self, pairs: Pairs, rate: float) -> None:
-        nodes, rows = np.unique(pairs[0], return_inverse=True)
-        self.table[nodes] -= rate * self.contexts.step(self.table[nodes], rows, pairs[1], rate)
+        places = pairs.nodes[..., None].expand(-1, -1, self.table.shape[2])
+        h = self.table.gather(1, places)
+        h.sub_(self.contexts.step(h, pairs, rate))
+        self.table.scatter_(1, places, h)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,34 +13,13 @@ from torch import Tensor
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency
-from agnn.methods.planetoid.contexts import Pairs, label_pairs, walk_pairs
-from agnn.methods.planetoid.head import Head
+from agnn.graph import FeatureMatrix, adjacency
+from agnn.methods.planetoid.schedule import Schedule, drawn_schedule
+from agnn.methods.planetoid.state import Start, State
 from agnn.methods.protocol import Method, Outcome, Task, require_features
 from agnn.methods.validation import require_validation
 
-if TYPE_CHECKING:
-    from agnn.data.features import SparseRows
-
-Array = NDArray[np.float32]
-
-
-class State(ABC):
-    """The weights of one replica in training."""
-
-    head: Head
-
-    @abstractmethod
-    def embeddings(self, nodes: NDArray[np.int64]) -> Array:
-        """What the classifier reads beside the features; [k, d]."""
-
-    @abstractmethod
-    def move(self, nodes: NDArray[np.int64], gradient: Array, rate: float) -> None:
-        """A step of the embeddings by the classifier's gradient at them [k, d]."""
-
-    @abstractmethod
-    def learn_contexts(self, pairs: Pairs, rate: float) -> None:
-        """A step on the context loss."""
+_BYTES_AT_ONCE = 2**32  # of a GPU, for the logits of the replicas that are trained together
 
 
 @dataclass(frozen=True)
@@ -50,9 +27,12 @@ class Variant(Method):
     """Context batches first, then steps of the classifier; the best step on validation nodes.
 
     The schedule is not one objective: it alternates three losses on batches of its own, each with
-    its own rate, by plain gradient descent. So it has its own loop, replica by replica; a step is
-    a product of thousands of rows, and more replicas at once would make it no faster.
+    its own rate, by plain gradient descent. So it has its own loop. Memory is that of the logits
+    of a batch: nodes on its walks x contexts. A replica comes out the same alone and in company;
+    on a GPU, whose library picks its products by their size, up to rounding.
     """
+
+    fills_a_gpu: ClassVar[bool] = True
 
     scale: float = 1.0  # of the features; the rates are meant for zeros and ones
     width: int = 50  # of the embeddings
@@ -73,51 +53,90 @@ class Variant(Method):
                 raise InputError(f"`{name}` must be at least 1; got {getattr(self, name)}.")
 
     @abstractmethod
-    def state(
-        self, data: NodeData, x: SparseRows, split: Split, source: np.random.Generator
-    ) -> State:
-        """A replica's weights at the start, for the scaled features `x`."""
+    def state(self, start: Start) -> State:
+        """Weights before the first step."""
 
     @abstractmethod
     def context_nodes(self, data: NodeData, split: Split) -> NDArray[np.int64]:
-        """The nodes that walks begin at."""
+        """The nodes that walks begin at, and that are contexts."""
 
     def run(self, task: Task) -> Outcome:
-        """Train replica after replica and score every node."""
+        """Train replicas of one split together, as many as fit, and score every node."""
         require_features(task.data, self.name)
-        scores = [self._scores(task, r) for r in range(len(task.seeds))]
-        return Outcome(torch.stack(scores).to(task.device))
+        together: dict[int, list[int]] = {}
+        for r, split in enumerate(task.splits):
+            require_validation(split, "to choose the step on")
+            together.setdefault(id(split), []).append(r)
+        scores: dict[int, Tensor] = {}
+        for replicas in together.values():
+            size = self.replicas_at_once(task)
+            for first in range(0, len(replicas), size):
+                some = replicas[first : first + size]
+                scores.update(zip(some, self._scores(task, some, len(scores)), strict=True))
+        return Outcome(torch.stack([scores[r] for r in range(len(task.seeds))]))
 
-    def _scores(self, task: Task, r: int) -> Tensor:
-        data, split = task.data, task.splits[r]
-        require_validation(split, "to choose the step on")
-        source = np.random.default_rng(task.seeds[r])
-        features = data.features * np.float32(self.scale)
-        state = self.state(data, features, split, source)
-        labels, train = data.labels, split.train
-        by_walk = walk_pairs(
-            adjacency(data.edges, data.nodes), self.context_nodes(data, split), self.walks,
-            self.walk, self.window, source,
+    def replicas_at_once(self, task: Task) -> int:
+        """One on a CPU, where more would be no faster; on a GPU as many as have room."""
+        if task.device == "cpu":
+            return 1
+        logits = max(self.walks * (self.walk + 1), self.label_pairs) * task.data.nodes
+        return max(1, _BYTES_AT_ONCE // (2 * 4 * logits))  # before and after their softmax
+
+    def _scores(self, task: Task, replicas: list[int], before: int) -> Tensor:
+        """The scores [r, n, c] of replicas of one split; `before` are finished already."""
+        data, split, start = task.data, task.splits[replicas[0]], self.start(task, replicas)
+        graph = adjacency(data.edges, data.nodes)
+        state = self.state(start)
+        schedule = drawn_schedule(self, data, split, graph, start)
+        for batches in (schedule.labels, schedule.walks):
+            for batch in range(batches.count):
+                state.learn_contexts(batches[batch], self.context_rate)
+        self._classify(task, replicas, before, state, schedule, start.x)
+        return state.scores(torch.arange(data.nodes, device=start.device), start.x)
+
+    def start(self, task: Task, replicas: list[int]) -> Start:
+        """What the weights of these replicas, of one split, are drawn for."""
+        data = task.data
+        features = FeatureMatrix.from_scipy(data.features * np.float32(self.scale))
+        places = np.full(data.nodes + 1, -1)
+        seen = self.context_nodes(data, task.splits[replicas[0]])
+        places[seen] = np.arange(seen.size)
+        degrees = np.bincount(data.edges.ravel(), minlength=data.nodes)
+        lonely = torch.from_numpy(np.flatnonzero(degrees == 0)).to(task.device)
+        sources = [np.random.default_rng(task.seeds[r]) for r in replicas]
+        return Start(
+            features.to(task.device), data.classes, places, lonely, sources, task.device,
+            task.backend,
         )  # fmt: skip
-        by_label = label_pairs(labels[train], train, self.label_pairs, source)
-        for pairs in islice(by_label, self.label_batches):
-            state.learn_contexts(pairs, self.context_rate)
-        for pairs in islice(by_walk, self.walk_batches):
-            state.learn_contexts(pairs, self.context_rate)
-        x, y = features[train], np.eye(data.classes, dtype=np.float32)[labels[train]]
-        watched = features[split.validation]
-        best, kept = -1.0, state
+
+    def _classify(
+        self, task: Task, replicas: list[int], before: int, state: State, schedule: Schedule,
+        features: FeatureMatrix,
+    ) -> None:  # fmt: skip
+        """Steps of the classifier; leaves the weights of each replica's best step in `state`."""
+        parts = task.splits[replicas[0]]
+        train, watched = (
+            torch.from_numpy(np.array(nodes)).to(task.device)
+            for nodes in (parts.train, parts.validation)
+        )
+        labels = torch.from_numpy(np.array(task.data.labels)).to(task.device)
+        x, x_watched = features.select(train), features.select(watched)
+        best = torch.full((len(replicas),), -1, device=task.device)
+        kept = [each.detach().clone() for each in state.answering]
+        beside = iter(enumerate(schedule.epochs.tolist()))
+        batch, due = next(beside, (0, -1))
         for epoch in range(self.epochs):
-            if source.random() < self.walk_share:
-                for pairs in islice(by_walk, 1):
-                    state.learn_contexts(pairs, self.context_rate)
-            gradient = state.head.step(x, state.embeddings(train), y, self.learning_rate)
-            state.move(train, gradient, self.learning_rate)
-            out = state.head.outputs(watched, state.embeddings(split.validation))[2]
-            accuracy = float(np.mean(out.argmax(axis=1) == labels[split.validation]))
-            if accuracy > best:
-                best, kept = accuracy, copy.deepcopy(state)
+            if epoch == due:
+                state.learn_contexts(schedule.beside[batch], self.context_rate)
+                batch, due = next(beside, (0, -1))
+            state.learn_labels(train, x, labels[train], self.learning_rate)
+            right = (state.scores(watched, x_watched).argmax(2) == labels[watched]).sum(1)
+            for live, held in zip(state.answering, kept, strict=True):
+                is_better = (right > best).view(-1, *[1] * (live.dim() - 1))
+                torch.where(is_better, live.detach(), held, out=held)
+            best = torch.maximum(best, right)
             if task.progress is not None:
-                task.progress(r * self.epochs + epoch + 1, len(task.seeds) * self.epochs)
-        everyone = np.arange(data.nodes)
-        return torch.from_numpy(kept.head.outputs(features, kept.embeddings(everyone))[2])
+                done = before * self.epochs + len(replicas) * (epoch + 1)
+                task.progress(done, len(task.seeds) * self.epochs)
+        for live, held in zip(state.answering, kept, strict=True):
+            live.detach().copy_(held)

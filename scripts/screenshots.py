@@ -1,0 +1,113 @@
+"""Writes docs/screenshots: the explorer on Cora, as a visitor sees it. Trains two runs first.
+
+`make screenshots` runs it with what it needs; runs that are there already can be named instead:
+python scripts/screenshots.py RUN_OF_AGNN RUN_OF_GCN
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+PROGRAM = [
+    sys.executable,
+    "-c",
+    "import sys; from agnn.cli import main; sys.exit(main(sys.argv[1:]))",
+]
+FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
+WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
+
+
+def trained(folder: Path, method: str) -> str:
+    """The folder of a new run of five replicas on Cora."""
+    words = ["train", "cora", "--method", method, "--replicas", "5", "--out", str(folder / method)]
+    subprocess.run([*PROGRAM, *words, "--quiet"], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    return str(folder / method)
+
+
+def answer(page: Any, question: str) -> Any:
+    """What the server says to the page."""
+    return page.evaluate(f"fetch('/api/{question}').then((found) => found.json())")
+
+
+def telling_node(page: Any) -> str:
+    """A node that only AGNN gets right, near nodes of three classes and a training node."""
+    found = answer(page, "differences")
+    right = [name for name, who in zip(found["ids"], found["right"], strict=True) if who == 0]
+    for name in right:
+        nodes = answer(page, f"around?node={name}")["sides"][0]["nodes"]
+        classes = {node["label"] for node in nodes}
+        is_seen = any(node["is_train"] for node in nodes)
+        if 12 <= len(nodes) <= 40 and len(classes) >= 3 and is_seen:
+            return str(name)
+    return str(right[0])
+
+
+def shot(browser: Any, address: str, name: str, link: str, **context: Any) -> None:
+    """One picture of the page at a link, once it is drawn and all its fetches are answered."""
+    opened = browser.new_context(**context)
+    page = opened.new_page()
+    page.goto(f"{address}/#{link}", wait_until="networkidle")
+    time.sleep(0.5)
+    page.screenshot(path=FOLDER / f"{name}.png")
+    if name == "classes":
+        page.locator("#classes").screenshot(path=FOLDER / f"{name}.png")
+    opened.close()
+
+
+def all_shots(browser: Any, one: str, two: str) -> None:
+    """Every picture of the documentation."""
+    page = browser.new_page()
+    page.goto(two)
+    node = telling_node(page)
+    near = answer(page, f"around?node={node}&hops=1")["sides"][0]["nodes"]
+    page.close()
+    edge = f"{near[0]['index']}-{near[1]['index']}"
+    shot(browser, one, "light", f"node={node}", viewport=WIDE)
+    shot(
+        browser,
+        one,
+        "dark",
+        f"node={node}&layer=2&without={edge}",
+        viewport=WIDE,
+        color_scheme="dark",
+    )
+    shot(browser, two, "compare", f"node={node}", viewport=WIDE)
+    shot(browser, one, "phone", f"node={node}", viewport=PHONE)
+    shot(browser, one, "classes", f"node={node}&cell=0-2-3-4", viewport=WIDE)
+
+
+def main() -> None:
+    """Train, serve, and take the pictures."""
+    from playwright.sync_api import sync_playwright
+
+    FOLDER.mkdir(exist_ok=True)
+    program = os.environ.get("AGNN_CHROMIUM") or shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as made:
+        runs = sys.argv[1:] or [trained(Path(made), method) for method in ("agnn", "gcn")]
+        options = ["--no-browser", "--json"]
+        servers = [
+            subprocess.Popen([*PROGRAM, "explore", *words, *options], stdout=subprocess.PIPE)  # noqa: S603
+            for words in ([runs[0]], [runs[0], "--compare", runs[1]])
+        ]
+        try:
+            addresses = [json.loads(each.stdout.readline())["address"] for each in servers]
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+                all_shots(browser, *addresses)
+                browser.close()
+        finally:
+            for each in servers:
+                each.terminate()
+    sys.stdout.write(f"written to {FOLDER}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""`agnn explore`: a run as a page in the browser, served to this machine alone."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agnn.cli.console import screen, write_json
+from agnn.cli.options import Json, Threads
+from agnn.cli.threads import use_threads
+
+
+def explore(
+    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    compare: Annotated[
+        Path | None, typer.Option(help="A second run on the same data, shown beside the first.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="The port to listen at; 0 takes a free one.")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address and open no browser.")
+    ] = False,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Walk through a run in the browser: whom a node listens to, layer by layer, and why.
+
+    Reads runs of agnn, gcn and gln. The page needs no network and is served at 127.0.0.1 only,
+    until Ctrl-C.
+    """
+    from agnn.web.packages import check_packages
+
+    check_packages()
+    from agnn.explanation import open_run
+    from agnn.web.explore import Explorer, explore_app
+    from agnn.web.server import bound_socket, run_server
+
+    use_threads(threads)
+    bound_socket("127.0.0.1", port).close()  # a port that is taken is said before the work
+    explorer = Explorer([open_run(each) for each in (run, compare) if each is not None])
+    explorer.prepare()
+
+    def told(address: str) -> None:
+        if json:
+            write_json({"address": address})
+        else:
+            screen().print(f"{address}  (Ctrl-C ends it)", soft_wrap=True)
+        if not no_browser:
+            _open_page(address)
+
+    run_server(explore_app(explorer), port=port, told=told)
+
+
+def _open_page(address: str) -> None:
+    """Open the address in the user's browser, which may take its time or not be there."""
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

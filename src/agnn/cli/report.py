@@ -1,0 +1,45 @@
+"""`agnn report`: a saved run as one HTML file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agnn.cli.console import screen, write_json
+from agnn.cli.options import Json, Threads
+from agnn.cli.threads import use_threads
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A new file for the page.", show_default="RUN-report.html, here"),
+    ] = None,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Write one HTML page on a run: data, training, accuracy, confidence, attention, nodes.
+
+    The page needs no other file and no network. With --json its facts are printed, and a page is
+    written only where --out says so.
+    """
+    from agnn.evaluation import check_output_file, stored_history, write_new_file
+    from agnn.explanation import open_run
+    from agnn.report import rendered, run_facts, run_figures, run_page
+
+    use_threads(threads)
+    if out is None and not json:
+        out = Path(f"{run.absolute().name}-report.html")
+    if out is not None:
+        check_output_file(out)
+    opened = open_run(run)
+    facts = run_facts(opened, opened.saved.config, stored_history(opened.saved))
+    if out is not None:
+        page = run_page(facts, rendered(run_figures(facts)))
+        write_new_file(out, page.encode())
+    if json:
+        write_json(facts.to_dict() | ({} if out is None else {"out": str(out)}))
+        return
+    size = out.stat().st_size / 1e6 if out is not None else 0.0
+    screen().print(f"{facts.title} on {facts.name}, {size:.1f} MB: {out}", soft_wrap=True)

@@ -1,0 +1,124 @@
+"""The neighbours without whom a node would be answered otherwise, found by trial."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agnn.explanation.reaching_node import plain_id
+from agnn.explanation.removed_edges import Removal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.explanation.opened_run import OpenedRun
+
+_MOST_PAIRS: Final = 200  # tried; with more neighbours than 20 the smallest pair is not looked for
+
+
+@dataclass(frozen=True, eq=False)
+class Counterfactual:
+    """A set of neighbours without whose edges to the node its answer is another class."""
+
+    nodes: tuple[int, ...]  # indices in the data
+    ids: tuple[Hashable, ...]
+    answer: int  # the class that is answered then
+    probabilities: NDArray[np.float64]  # [c] then
+    is_smallest: bool  # no smaller set does it; else only: none of them can be left out
+    trials: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "ids": [plain_id(each) for each in self.ids],
+            "nodes": list(self.nodes),
+            "answer": self.answer,
+            "probabilities": self.probabilities.tolist(),
+            "is_smallest": self.is_smallest,
+            "trials": self.trials,
+        }
+
+
+def counterfactual(opened: OpenedRun, node: int) -> Counterfactual | None:
+    """The fewest neighbours whose removal changes the answer at a node; None if none do.
+
+    Every neighbour is tried alone, and every pair where there are at most 20 neighbours. Then
+    neighbours go one after the other, those first whose removal alone helps the second class
+    most, until the answer changes; who can come back without changing it again does. What is
+    left is minimal, none of it can be spared, but a smaller set of others may exist.
+    """
+    search = _Search(opened, node)
+    singles = [(k,) for k in range(len(search.beside))]
+    if (found := search.first_change(singles)) is not None:
+        return search.result(found, is_smallest=True)
+    pairs = list(combinations(range(len(search.beside)), 2))
+    is_exhaustive = len(pairs) <= _MOST_PAIRS
+    if is_exhaustive and (found := search.first_change(pairs)) is not None:
+        return search.result(found, is_smallest=True)
+    grown = search.grown()
+    if grown is None:
+        return None
+    least = search.pruned(grown)
+    return search.result(least, is_smallest=is_exhaustive and len(least) == 3)
+
+
+class _Search:
+    """Trials on one node; sets of neighbours are tuples of their places in `beside`."""
+
+    def __init__(self, opened: OpenedRun, node: int) -> None:
+        self._opened, self._node = opened, node
+        self._removal = Removal(opened, node)
+        graph = opened.trained.graph
+        row = slice(int(graph.offsets[node]), int(graph.offsets[node + 1]))
+        self.beside: list[int] = graph.columns[row].tolist()
+        self._answer = int(self._removal.probabilities(()).argmax())
+        self._tried: dict[tuple[int, ...], NDArray[np.float64]] = {}
+
+    def first_change(self, sets: Iterable[tuple[int, ...]]) -> tuple[int, ...] | None:
+        """Of the sets that change the answer, the one that leaves it the least probable."""
+        changing = [each for each in sets if self._changes(each)]
+        return min(changing, key=lambda each: self._after(each)[self._answer], default=None)
+
+    def grown(self) -> tuple[int, ...] | None:
+        """Neighbours in the order of their effect alone, until the answer changes."""
+        alone = [float(self._after((k,))[self._answer]) for k in range(len(self.beside))]
+        order = np.argsort(alone, kind="stable").tolist()
+        for size in range(1, len(order) + 1):
+            found = tuple(sorted(order[:size]))
+            if self._changes(found):
+                return found
+        return None
+
+    def pruned(self, found: tuple[int, ...]) -> tuple[int, ...]:
+        """The set without those, tried in turn, whose return leaves the answer changed."""
+        for each in found:
+            fewer = tuple(k for k in found if k != each)
+            if fewer and self._changes(fewer):
+                found = fewer
+        return found
+
+    def result(self, found: tuple[int, ...], *, is_smallest: bool) -> Counterfactual:
+        """The set as data."""
+        nodes = tuple(self.beside[k] for k in found)
+        after = self._after(found)
+        return Counterfactual(
+            nodes=nodes,
+            ids=tuple(self._opened.data.node_ids[k] for k in nodes),
+            answer=int(after.argmax()),
+            probabilities=after,
+            is_smallest=is_smallest,
+            trials=len(self._tried),
+        )
+
+    def _changes(self, places: tuple[int, ...]) -> bool:
+        return int(self._after(places).argmax()) != self._answer
+
+    def _after(self, places: tuple[int, ...]) -> NDArray[np.float64]:
+        if places not in self._tried:
+            pairs = [(self._node, self.beside[k]) for k in places]
+            self._tried[places] = self._removal.probabilities(pairs)
+        return self._tried[places]

@@ -1,0 +1,144 @@
+"""What a run attends to: classes, and single edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+
+from agnn.explanation import class_relevance, edge_relevance, layer_weights
+from agnn.explanation.edge_ranking import LayerRanking, labelled_edges, rankings_of
+from agnn.nn import AGNN
+from agnn.report.facts.absent import Absent
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.explanation import TrainedModel
+    from agnn.kernels import Attention
+
+_RANKED: Final = 100  # edges at either end, as in the paper's Table 6
+
+
+@dataclass(frozen=True)
+class EdgeFact:
+    """A directed edge: how much the receiver listens to the sender."""
+
+    receiver: Hashable
+    sender: Hashable
+    receiver_class: str
+    sender_class: str
+    attention: float  # P[i, j], averaged over the replicas
+    relevance: float  # R(j -> i), likewise
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class LayerFacts:
+    """One attention layer."""
+
+    layer: int  # from 1
+    relevance: NDArray[np.float64]  # [c, c] row receives, column sends; NaN where no edge joins
+    ranking: LayerRanking | None  # None where too few edges join labelled nodes
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all neighbours count alike, as far as that can be told."""
+        return self.ranking is not None and self.ranking.top is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        ranked = self.ranking
+        shares = None if ranked is None else {
+            "edges_at_either_end": ranked.count,
+            "top": None if ranked.top is None else ranked.top.to_dict(),
+            "bottom": None if ranked.bottom is None else ranked.bottom.to_dict(),
+            "all": ranked.everywhere,
+            "ranked": ranked.ranked,
+            "left_out": ranked.left_out,
+        }  # fmt: skip
+        return {
+            "layer": self.layer,
+            "class_relevance": self.relevance.tolist(),
+            "within_class": shares,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionFacts:
+    """All layers, and the edges at either end of the last one's ranking."""
+
+    layers: tuple[LayerFacts, ...]
+    listed_layer: int | None  # the last layer that does not attend evenly; None where all do
+    most: tuple[EdgeFact, ...]  # the most relevant first
+    least: tuple[EdgeFact, ...]  # the least relevant first
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "layers": [layer.to_dict() for layer in self.layers],
+            "edges": {
+                "layer": self.listed_layer,
+                "most_relevant": [edge.to_dict() for edge in self.most],
+                "least_relevant": [edge.to_dict() for edge in self.least],
+            },
+        }
+
+
+def attention_facts(trained: TrainedModel, title: str, listed: int) -> AttentionFacts | Absent:
+    """The attention of a model with `listed` edges at either end, or why there is none."""
+    if not isinstance(trained.model, AGNN):
+        return Absent(f"{title} has no attention of this kind: its weights are not beta times a "
+                      f"cosine, and no relevance is defined for them.")  # fmt: skip
+    if not trained.model.hops:
+        return Absent(f"This {title} has no attention layer.")
+    data, graph = trained.data, trained.graph
+    weights = layer_weights(trained.model, trained.whole_view())
+    known = labelled_edges(graph, data.labels)
+    count = min(_RANKED, known.numel() // 2)
+    rankings = rankings_of(graph, data.labels, weights, count) if count else [None] * len(weights)
+    layers = tuple(
+        LayerFacts(t, class_relevance(graph, each, data.labels, data.classes).numpy(), ranking)
+        for t, (each, ranking) in enumerate(zip(weights, rankings, strict=True), 1)
+    )
+    uneven = [each.layer for each in layers if each.ranking and each.ranking.top is not None]
+    if not uneven:
+        return AttentionFacts(layers, None, (), ())
+    most, least = _ends(trained, weights[uneven[-1] - 1], known, min(listed, count))
+    return AttentionFacts(layers, uneven[-1], most, least)
+
+
+def _ends(
+    trained: TrainedModel, attention: Attention, known: Tensor, count: int
+) -> tuple[tuple[EdgeFact, ...], tuple[EdgeFact, ...]]:
+    """The edges among `known` [k] with the highest and lowest mean relevance."""
+    relevance = edge_relevance(trained.graph, attention).edges.mean(0, dtype=torch.float64)
+    share = attention.edges.mean(0, dtype=torch.float64)
+    order = known[torch.argsort(relevance[known], descending=True, stable=True)]
+
+    def listed(places: Tensor) -> tuple[EdgeFact, ...]:
+        return tuple(
+            _edge(trained, place, float(share[place]), float(relevance[place]))
+            for place in places.tolist()
+        )
+
+    return listed(order[:count]), listed(order.flip(0)[:count])
+
+
+def _edge(trained: TrainedModel, place: int, share: float, relevance: float) -> EdgeFact:
+    data, graph = trained.data, trained.graph
+    i, j = int(graph.receivers[place]), int(graph.senders[place])
+    names = data.class_names
+    return EdgeFact(
+        receiver=data.node_ids[i], sender=data.node_ids[j],
+        receiver_class=names[data.labels[i]], sender_class=names[data.labels[j]],
+        attention=share, relevance=relevance,
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""Everything that a report says about a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agnn.evaluation import Calibration, Summary, calibrated
+from agnn.evaluation.caveat import caveat
+from agnn.evaluation.class_accuracy import ClassAccuracy, class_accuracies
+from agnn.evaluation.wilson import Interval, percent_interval
+from agnn.report.facts.absent import Absent
+from agnn.report.facts.answers import Answers, answers_on_test, answers_without_label
+from agnn.report.facts.attention import AttentionFacts, attention_facts
+from agnn.report.facts.certainty import Certainty, certainty
+from agnn.report.facts.data_facts import DataFacts, data_facts
+from agnn.report.facts.surroundings import Surroundings, surroundings
+from agnn.report.facts.training import Training, training_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agnn.explanation import OpenedRun
+    from agnn.training import History
+
+_LISTED: Final = 10  # nodes and edges at either end
+_NO_TEST: Final = "The run has no test nodes, so no answer can be checked."
+_NO_BLANK: Final = "Every node has a label."
+
+
+@dataclass(frozen=True, eq=False)
+class RunFacts:
+    """A run as its report tells it; a part that it does not have says why."""
+
+    title: str  # the method's
+    name: str  # the data's
+    class_names: tuple[str, ...]
+    config: Mapping[str, Any]  # the run's own account of how it was made
+    caveat: str | None
+    data: DataFacts
+    training: Training | Absent
+    accuracy: Summary  # percent of test nodes, one value a replica; with folds, one a trial
+    interval: Interval | None  # Wilson's, of the ensemble, in percent; None without test nodes
+    by_class: tuple[ClassAccuracy, ...]
+    test: Answers
+    calibration: Calibration
+    attention: AttentionFacts | Absent
+    certainty: Certainty | Absent  # of test nodes
+    unlabelled: Certainty | Absent
+    surroundings: tuple[Surroundings, ...] | Absent
+
+    @property
+    def folds(self) -> int:
+        """Replicas in a trial."""
+        return len(self.config["seeds"]) // self.accuracy.n
+
+    @property
+    def betas(self) -> tuple[Summary, ...]:
+        """Each layer's beta over the replicas; none where the method has none."""
+        rows = self.config.get("betas") or []
+        return tuple(Summary(column) for column in zip(*rows, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for machines, in what JSON has; what is not there says why."""
+        around = self.surroundings
+        return {
+            "title": self.title,
+            "run": {key: each for key, each in self.config.items() if key != "sha256"},
+            "caveat": self.caveat,
+            "data": self.data.to_dict(),
+            "training": self.training.to_dict(),
+            "accuracy": {
+                "replicas": self.accuracy.to_dict(),
+                "ensemble": self.calibration.accuracy,
+                "wilson_interval": None if self.interval is None else list(self.interval),
+                "classes": [each.to_dict() for each in self.by_class],
+            },
+            "confusion": {
+                "class_names": list(self.class_names),
+                "counts": self.test.confusion().tolist(),
+            },
+            "confidence": self.calibration.to_dict(),
+            "attention": self.attention.to_dict(),
+            "test_nodes": self.certainty.to_dict(),
+            "unlabelled_nodes": self.unlabelled.to_dict(),
+            "neighbourhoods": around.to_dict()
+            if isinstance(around, Absent)
+            else [one.to_dict() for one in around],
+        }
+
+
+def run_facts(opened: OpenedRun, config: Mapping[str, Any], history: History | None) -> RunFacts:
+    """The facts of a run, its folder's `config` and the epochs of its training."""
+    data, splits, scores, title = opened.data, opened.splits, opened.scores, opened.method.title
+    accuracy = Summary(config["accuracy"]["values"])
+    test = answers_on_test(scores, data, splits, opened.temperature)
+    blank = answers_without_label(opened.ensemble, data)
+    known = certainty(test, data, _LISTED) if test.nodes.size else Absent(_NO_TEST)
+    unlabelled = certainty(blank, data, _LISTED) if blank.nodes.size else Absent(_NO_BLANK)
+    no_network = Absent(f"{title} has no trained network to look into.")
+    has_network = opened.model is not None
+    return RunFacts(
+        title=title,
+        name=data.name,
+        class_names=data.class_names,
+        config=config,
+        caveat=caveat(opened.method),
+        data=data_facts(data, splits),
+        training=training_facts(history, opened.method, config),
+        accuracy=accuracy,
+        interval=_interval(test),
+        by_class=tuple(class_accuracies(scores, data, splits, len(splits) // accuracy.n)),
+        test=test,
+        calibration=calibrated(scores, data, splits),
+        attention=attention_facts(opened.trained, title, _LISTED) if has_network else no_network,
+        certainty=known,
+        unlabelled=unlabelled,
+        surroundings=surroundings(opened.trained, opened.split, known, unlabelled, title)
+        if has_network
+        else no_network,
+    )
+
+
+def _interval(test: Answers) -> Interval | None:
+    count = test.nodes.size
+    return percent_interval(int(test.is_right.sum()), count) if count else None

@@ -1,0 +1,90 @@
+"""A few nodes worth looking at, with their surroundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agnn.explanation import DRAWABLE, neighbourhood
+from agnn.nn import AGNN, GCN
+from agnn.report.facts.absent import Absent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agnn.data import Split
+    from agnn.explanation import Neighbourhood, TrainedModel
+    from agnn.report.facts.certainty import Certainty, NodeAnswer
+
+_MOST_NODES: Final = 60  # in a picture; more cannot be told apart
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """One node, why it was chosen, and who is around it."""
+
+    why: str
+    answer: NodeAnswer
+    around: Neighbourhood
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it: the nodes shown, the most attended first."""
+        shown = self.around
+        order = (-shown.shares).argsort(kind="stable").tolist()
+        nodes = [
+            {"id": shown.ids[k], "hops": int(shown.hops[k]), "share": float(shown.shares[k])}
+            for k in order
+        ]
+        return {
+            "why": self.why, **self.answer.to_dict(), "nodes": nodes, "left_out": shown.left_out,
+        }  # fmt: skip
+
+
+def surroundings(
+    trained: TrainedModel,
+    split: Split,
+    tested: Certainty | Absent,
+    unlabelled: Certainty | Absent,
+    title: str,
+    each: int = 2,
+) -> tuple[Surroundings, ...] | Absent:
+    """For each kind of node, `each` of them: sure and right, sure and wrong, unsure.
+
+    They are test nodes, or where there are none nodes without a label.
+    """
+    found = unlabelled if isinstance(tested, Absent) else tested
+    if isinstance(found, Absent):
+        return Absent("There is neither a test node nor one without a label to look at.")
+    if not isinstance(trained.model, AGNN | GCN):
+        return Absent(f"What reaches a node can be read off AGNN, GCN and GLN; {title} has no "
+                      f"such matrix.")  # fmt: skip
+    kinds: dict[str, Sequence[NodeAnswer]] = {
+        "sure": [row for row in found.most if row.is_right is None],
+        "sure and right": [row for row in found.most if row.is_right],
+        "sure and wrong": found.mistakes,
+        "unsure": found.least,
+    }
+    chosen: list[Surroundings] = []
+    for why, rows in kinds.items():
+        taken = {one.answer.node for one in chosen}
+        new = [row for row in rows if row.node not in taken]
+        chosen += [Surroundings(why, *pair) for pair in _drawable(trained, split, new, each)]
+    return tuple(chosen) or Absent("There is no node to look at.")
+
+
+def _drawable(
+    trained: TrainedModel, split: Split, rows: Sequence[NodeAnswer], count: int
+) -> list[tuple[NodeAnswer, Neighbourhood]]:
+    """The first `count` rows that can be drawn, filled up with the first that cannot.
+
+    A node with nobody around shows nothing, and a crowd cannot be told apart.
+    """
+    good: list[tuple[NodeAnswer, Neighbourhood]] = []
+    rest: list[tuple[NodeAnswer, Neighbourhood]] = []
+    for row in rows:
+        around = neighbourhood(trained, row.node, split, limit=_MOST_NODES)
+        fits = around.nodes.size + around.left_out in DRAWABLE
+        (good if fits else rest).append((row, around))
+        if len(good) == count:
+            break
+    return [*good, *rest][:count]

@@ -1,0 +1,81 @@
+"""A figure as part of a page: it takes the page's font and colours, and shares no name with others.
+
+A picture in an `<img>` keeps its own colours. Inside the page it can be dark where the page is, and
+its words are found by the page's search.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from typing import Final
+
+from markupsafe import Markup
+
+from agnn.report.palette import FAINT, GRID, INK, PAPER, WORDS
+
+_SVG: Final = "http://www.w3.org/2000/svg"
+_XLINK: Final = "http://www.w3.org/1999/xlink"
+_LINK: Final = f"{{{_XLINK}}}href"
+_POINT: Final = 4 / 3  # pixels
+_COLOURS: Final = {
+    INK: "var(--figure-ink)",
+    FAINT: "var(--figure-faint)",
+    GRID: "var(--figure-grid)",
+    PAPER: "none",
+    WORDS: "currentColor",
+}
+_LONG_NUMBER: Final = re.compile(r"(\d+\.\d\d)\d+")
+# matplotlib writes all of a font in one property, or its family in one of its own.
+_FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
+_FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
+
+
+def inline_svg(drawing: str, name: str, words: str) -> Markup:
+    """A drawing as an `<svg>` element; `name` is its own on the page, `words` say what it shows.
+
+    Built from the parsed drawing and written out again, so that what is text in it stays text.
+    """
+    root = ET.fromstring(drawing)  # noqa: S314 (our own, of this moment)
+    _drop(root, "metadata")
+    for element in root.findall(f"{{{_SVG}}}defs"):
+        _drop(element, "style")  # it would hold for the whole page
+    for element in root.iter():
+        _rename(element, name)
+        _restyle(element)
+    width = float(root.attrib.pop("width").removesuffix("pt")) * _POINT
+    root.attrib.pop("height")
+    root.attrib.update({"role": "img", "aria-label": words, "style": f"--width: {width:.0f}px"})
+    ET.register_namespace("", _SVG)
+    ET.register_namespace("xlink", _XLINK)
+    return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704 (serialised, so escaped)
+
+
+def _drop(parent: ET.Element, tag: str) -> None:
+    for element in parent.findall(f"{{{_SVG}}}{tag}"):
+        parent.remove(element)
+
+
+def _rename(element: ET.Element, name: str) -> None:
+    """Put the figure's name before every name in it, and before what refers to one."""
+    attributes = element.attrib
+    if "id" in attributes:
+        attributes["id"] = f"{name}-{attributes['id']}"
+    if attributes.get(_LINK, "").startswith("#"):
+        attributes[_LINK] = f"#{name}-{attributes[_LINK][1:]}"
+    for key in ("clip-path", "style"):
+        if "url(#" in attributes.get(key, ""):
+            attributes[key] = attributes[key].replace("url(#", f"url(#{name}-")
+
+
+def _restyle(element: ET.Element) -> None:
+    """The page's font and colours; numbers no finer than a hundredth of a point."""
+    attributes = element.attrib
+    if "style" in attributes:
+        style = _FAMILY.sub("", _FONT.sub(r"font-size: \g<size>", attributes["style"]))
+        for colour, variable in _COLOURS.items():
+            style = style.replace(colour, variable)
+        attributes["style"] = style
+    for key in ("d", "transform", "x", "y", "points"):
+        if key in attributes:
+            attributes[key] = _LONG_NUMBER.sub(r"\1", " ".join(attributes[key].split()))

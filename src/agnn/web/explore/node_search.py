@@ -1,0 +1,95 @@
+"""Nodes by what somebody types: an id, a part of one, or a class."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from agnn.data import NodeData
+    from agnn.graph import Graph
+
+
+class Found(NamedTuple):
+    """The nodes that a query leads to."""
+
+    nodes: list[int]  # indices, the best match first
+    is_all: bool  # whether no others match
+
+
+class NodeSearch:
+    """Search over n ids: what is prepared once is n long, a query is not.
+
+    All ids stand in one long text with line ends between them, in which `str.find` runs through
+    millions of letters in milliseconds.
+    """
+
+    def __init__(self, data: NodeData, graph: Graph) -> None:
+        self._data, self._graph = data, graph
+
+    def find(self, query: str, limit: int) -> Found:
+        """Up to `limit` nodes: that id, ids that begin so, ids and then classes that hold it.
+
+        Without a query, and inside a class, the nodes with the most neighbours come first.
+        """
+        wanted = _plain(query.strip())
+        found: dict[int, None] = {}  # in the order in which they were found
+        for node in self._matches(wanted):
+            if len(found) == limit:
+                if node not in found:
+                    return Found(list(found), is_all=False)
+            else:
+                found[node] = None
+        return Found(list(found), is_all=True)
+
+    def _matches(self, wanted: str) -> Iterator[int]:
+        """Every node that matches, the best first; some more than once."""
+        if not wanted:
+            yield from self._by_degree.tolist()
+            return
+        for needle in (f"\n{wanted}\n", f"\n{wanted}", wanted):
+            yield from self._lines_with(needle)
+        for label, name in enumerate(self._data.class_names):
+            if wanted in _plain(name):
+                yield from self._of_class(label)
+
+    def _lines_with(self, needle: str) -> Iterator[int]:
+        """The nodes in whose line the needle begins, or before whose line, ascending."""
+        text, starts = self._lines
+        place = text.find(needle)
+        while place >= 0:
+            # A needle that begins with a line end belongs to the line after it.
+            inside = place + needle.startswith("\n")
+            node = int(np.searchsorted(starts, inside, side="right")) - 1
+            yield node
+            end = starts[node + 1] - 1 if node + 1 < starts.size else len(text)
+            place = text.find(needle, int(end))
+
+    def _of_class(self, label: int) -> Iterator[int]:
+        for node in self._by_degree:
+            if self._data.labels[node] == label:
+                yield int(node)
+
+    @cached_property
+    def _lines(self) -> tuple[str, NDArray[np.int64]]:
+        """Every id as a line of one text, and where each begins; [n]."""
+        lines = [_plain(str(each)) for each in self._data.node_ids]
+        lengths = np.fromiter(map(len, lines), dtype=np.int64, count=len(lines))
+        starts = 1 + np.cumsum(lengths + 1) - (lengths + 1)
+        return "\n" + "\n".join(lines) + "\n", starts
+
+    @cached_property
+    def _by_degree(self) -> NDArray[np.int64]:
+        """All nodes, those with the most neighbours first; [n]."""
+        return np.argsort(-self._graph.degrees.numpy(), kind="stable")
+
+
+def _plain(text: str) -> str:
+    """The text as it is compared: on one line, in no case."""
+    return " ".join(text.casefold().split())

@@ -1,0 +1,32 @@
+"""Arrays in what JSON has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_DIGITS: Final = 6  # after the point: a page shows fewer
+
+
+def plain_numbers(values: NDArray[np.float64]) -> Any:
+    """The array as lists of lists, rounded; None where there is no number."""
+    numbers = np.round(values, _DIGITS).astype(object)
+    numbers[np.isnan(values)] = None
+    return numbers.tolist()
+
+
+def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Columns of one length as a list of rows."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def chosen(values: NDArray[np.float64], replica: int | None) -> NDArray[np.float64]:
+    """One replica's of values [R, ...], or the mean over all where none is named."""
+    one: NDArray[np.float64] = values.mean(0) if replica is None else values[replica]
+    return one

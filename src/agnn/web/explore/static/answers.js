@@ -1,0 +1,95 @@
+/** What the runs say about the target, and what they would say without some edges. */
+
+import { at, button, html } from "./dom.js";
+import { counted, precise } from "./words.js";
+
+/**
+ * Fill the card.
+ * @param {{about: any, marks: import("./questions.js").Mark[]}} page
+ * @param {{node: any, sides: import("./questions.js").Side[]}} around
+ * @param {{before: number[][], after: number[][]} | null} change
+ * @param {number} removed how many edges are gone
+ */
+export function showAnswers(page, around, change, removed) {
+  const label = around.node.label;
+  const sides = around.sides.map((side, k) => ({
+    title: page.about.runs[k].title,
+    before: change ? change.before[k] : side.probabilities,
+    after: change ? change.after[k] : null,
+  }));
+  at("answer-title").textContent = around.node.id;
+  at("spoken").textContent = [
+    ...sides.map((side) => sentence(side, page.marks, removed)),
+    label < 0 ? "Its label is not known." : `The true class is ${page.marks[label].name}.`,
+  ].join(" ");
+  at("answers").replaceChildren(...sides.map((side) => bars(side, page.marks, label, sides.length > 1)));
+}
+
+function sentence({ title, before, after }, marks, removed) {
+  const said = (values) => `${marks[best(values)].name} (${precise(Math.max(...values))})`;
+  const whole = `${title} says ${said(before)}.`;
+  if (!after) return whole;
+  const verb = best(before) === best(after) ? "still" : "instead";
+  return `${whole} Without ${counted(removed, "edge")} it ${verb} says ${said(after)}.`;
+}
+
+function bars({ title, before, after }, marks, label, isTitled) {
+  const order = before.map((_, k) => k).sort((a, b) => before[b] - before[a] || a - b);
+  const rows = order.map((k) => {
+    const now = after ? after[k] : before[k];
+    const name = html("th", { scope: "row", title: marks[k].name }, dotOf(marks[k]), marks[k].name);
+    if (k === label) name.append(html("span", { class: "true" }, "true"));
+    return html("tr", {}, name,
+      html("td", { class: "bar", "aria-hidden": "true" }, ...lengths(before[k], after ? now : null, marks[k].colour)),
+      html("td", { class: "number" }, precise(now)),
+      html("td", { class: "number change" }, after ? points(now - before[k]) : ""));
+  });
+  const caption = html("caption", { class: isTitled ? null : "hidden" }, title);
+  return html("table", { class: "bars" }, caption, html("tbody", {}, ...rows));
+}
+
+function lengths(before, after, colour) {
+  const bar = (value, name) => {
+    const made = html("i", { class: name });
+    made.style.width = `${100 * value}%`;
+    made.style.background = colour;
+    return made;
+  };
+  return after === null ? [bar(before, "")] : [bar(before, "before"), bar(after, "")];
+}
+
+function points(change) {
+  const size = Math.abs(100 * change).toFixed(1);
+  return size === "0.0" ? "±0.0" : `${change < 0 ? "−" : "+"}${size}`;
+}
+
+function best(values) {
+  return values.indexOf(Math.max(...values));
+}
+
+/** A small mark of a class, to stand before its name. */
+export function dotOf(mark) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  made.setAttribute("viewBox", "-1.6 -1.6 3.2 3.2");
+  made.setAttribute("class", "mark");
+  made.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", mark.shape);
+  path.setAttribute("fill", mark.colour);
+  made.append(path);
+  return made;
+}
+
+/**
+ * List the edges that are gone, each with a way back.
+ * @param {{pair: [number, number], words: string}[]} gone
+ * @param {(pair: [number, number]) => void} toggle
+ */
+export function showRemoved(gone, toggle) {
+  at("removed").hidden = gone.length === 0;
+  at("removed-list").replaceChildren(
+    ...gone.map(({ pair, words }) =>
+      html("li", {}, html("span", {}, words),
+        button("Put back", () => toggle(pair), { "aria-label": `Put back the edge ${words}` }))),
+  );
+}

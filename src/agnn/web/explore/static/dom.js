@@ -1,0 +1,53 @@
+/** Elements made from data: text goes in as text, never as markup. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * The element of the page with this id.
+ * @param {string} id
+ * @returns {any}
+ */
+export const at = (id) => document.getElementById(id);
+
+/**
+ * A new HTML element.
+ * @param {string} name
+ * @param {Record<string, any>} [attributes] undefined, null and false are left out
+ * @param {...(Node | string)} children
+ * @returns {any}
+ */
+export function html(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+/**
+ * A new SVG element.
+ * @param {string} name
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node | string)} children
+ * @returns {any}
+ */
+export function svg(name, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, name), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/**
+ * A button that does something.
+ * @param {string | Node} label
+ * @param {() => void} action
+ * @param {Record<string, any>} [attributes]
+ */
+export function button(label, action, attributes = {}) {
+  const made = html("button", { type: "button", ...attributes }, label);
+  made.addEventListener("click", action);
+  return made;
+}

@@ -1,0 +1,60 @@
+/** The whole state of the page in the part of its address behind the #. */
+
+/**
+ * @typedef {{node: string, hops: number, limit: number, layer: number, replica: number|null,
+ *   without: [number, number][], cell: [number, number, number, number]|null}} State
+ * `layer` 0 is all layers together; `without` are index pairs; `cell` is run, layer, receiving
+ * class, sending class of the heat map.
+ */
+
+/** @type {State} */
+export const START = { node: "", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null };
+
+const MOST_NODES = 600;
+
+/**
+ * The state that a link carries; what it does not say, or says wrongly, is as at the start.
+ * @param {string} hash
+ * @returns {State}
+ */
+export function readLink(hash) {
+  const said = new URLSearchParams(hash.replace(/^#/, ""));
+  const number = (key, low, high, other) => {
+    const text = said.get(key) ?? "";
+    const value = Number(text);
+    return /^\d+$/.test(text) && value >= low && value <= high ? value : other;
+  };
+  return {
+    node: said.get("node") ?? START.node,
+    hops: number("hops", 1, 3, START.hops),
+    limit: number("limit", 1, MOST_NODES, START.limit),
+    layer: number("layer", 0, 99, START.layer),
+    replica: number("replica", 0, 9999, null),
+    without: numbers(said.get("without"), 2),
+    cell: numbers(said.get("cell"), 4)[0] ?? null,
+  };
+}
+
+/**
+ * The link of a state.
+ * @param {State} state
+ * @returns {string}
+ */
+export function writeLink(state) {
+  const said = new URLSearchParams({ node: state.node });
+  for (const key of ["hops", "limit", "layer", "replica"]) {
+    if (state[key] !== START[key]) said.set(key, String(state[key]));
+  }
+  if (state.without.length) said.set("without", state.without.map((pair) => pair.join("-")).join(","));
+  if (state.cell) said.set("cell", state.cell.join("-"));
+  return `#${said}`;
+}
+
+/** Lists such as 12-40,12-77: groups of `size` numbers; other groups are left out. */
+function numbers(text, size) {
+  return (text ?? "")
+    .split(",")
+    .filter((group) => /^\d+(-\d+)*$/.test(group))
+    .map((group) => /** @type {any} */ (group.split("-").map(Number)))
+    .filter((group) => group.length === size);
+}

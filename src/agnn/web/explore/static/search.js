@@ -1,0 +1,89 @@
+/** The search field with its list, as a combobox. */
+
+import { at, html } from "./dom.js";
+import { ask } from "./questions.js";
+
+const PAUSE = 120; // milliseconds without a key before the server is asked
+
+/**
+ * Make the field work.
+ * @param {{marks: import("./questions.js").Mark[], walk: (id: string) => void,
+ *   fail: (error: Error) => void}} page
+ */
+export function searchable(page) {
+  const field = at("search"), list = at("found");
+  let timer = 0, running = new AbortController(), active = -1;
+
+  const close = () => {
+    list.hidden = true;
+    active = -1;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  };
+  const choose = (id) => {
+    close();
+    field.value = "";
+    page.walk(id);
+  };
+  const look = async () => {
+    running.abort();
+    running = new AbortController();
+    try {
+      const asked = field.value;
+      const answer = await ask("search", { q: asked }, running.signal);
+      list.replaceChildren(...options(answer, page.marks, choose));
+      list.dataset.query = asked;
+      list.hidden = false;
+      active = -1;
+      field.setAttribute("aria-expanded", "true");
+    } catch (error) {
+      if (error.name !== "AbortError") page.fail(error);
+    }
+  };
+  const move = (step) => {
+    const all = [...list.querySelectorAll("[role=option][data-id]")];
+    if (!all.length) return;
+    active = (active + step + all.length) % all.length;
+    all.forEach((each, k) => each.setAttribute("aria-selected", String(k === active)));
+    all[active].scrollIntoView({ block: "nearest" });
+    field.setAttribute("aria-activedescendant", all[active].id);
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(look, PAUSE);
+  });
+  field.addEventListener("focus", look);
+  field.addEventListener("blur", () => setTimeout(close, 150));
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      move(event.key === "ArrowDown" ? 1 : -1);
+    } else if (event.key === "Enter") {
+      // Without a choice the best match; what matches nothing the server refuses in a sentence.
+      const best = field.value && list.dataset.query === field.value ? list.querySelector("[data-id]") : null;
+      const chosen = list.querySelector("[aria-selected=true]") ?? best;
+      const id = chosen ? chosen.dataset.id : field.value.trim();
+      clearTimeout(timer);
+      running.abort();
+      if (id) choose(id);
+    } else if (event.key === "Escape") {
+      close();
+    }
+  });
+}
+
+function options(answer, marks, choose) {
+  const made = answer.nodes.map((node, k) => {
+    const option = html("li", { id: `found-${k}`, role: "option", "data-id": node.id, "aria-selected": "false" },
+      html("b", {}, node.id), html("span", {}, marks.at(node.label).name),
+      html("small", {}, `${node.degree} neighbours`));
+    option.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      choose(node.id);
+    });
+    return option;
+  });
+  const note = !made.length ? "Nothing is called so." : answer.is_all ? "" : "… and more; type on.";
+  if (note) made.push(html("li", { role: "option", "aria-disabled": "true", class: "note" }, note));
+  return made;
+}

@@ -1,0 +1,158 @@
+/** The pictures on the page: drawn to fit, zoomed and moved, pointed at and walked through by key. */
+
+import { at, html, svg } from "./dom.js";
+import { drawn, inks } from "./drawing.js";
+import { Frame } from "./frame.js";
+import { standalone } from "./save.js";
+import { aboutDot, aboutLink, hideTip, showTip } from "./tip.js";
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+export class Stage {
+  /**
+   * @param {{about: any, marks: import("./questions.js").Mark[], walk: (id: string) => void,
+   *   toggle: (pair: [number, number]) => void, pick: (side: any, link: any) => void}} page
+   */
+  constructor(page) {
+    this.page = page;
+    this.what = null;
+    this.fit();
+    this.canvases = page.about.runs.map((run, k) => this.#figure(run, k));
+    at("pictures").classList.toggle("two", this.canvases.length > 1);
+    new ResizeObserver(() => this.draw()).observe(at("pictures"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  /** @param {{sides: any[], views: number[], gone: Set<string>, heading: string, titles: string[]}} what */
+  show(what) {
+    this.what = { ...what, marks: this.page.marks };
+    this.draw();
+  }
+
+  draw() {
+    if (!this.what) return;
+    const focused = document.activeElement?.closest?.(".dot")?.dataset;
+    const owner = document.activeElement?.closest?.("svg");
+    const colours = inks();
+    this.canvases.forEach((canvas, k) => {
+      const { width, height } = canvas.getBoundingClientRect();
+      const frame = new Frame(this.what.sides, width, height).look(this.zoom, this.shift);
+      canvas.replaceChildren(drawn(this.what.sides[k], { ...this.what, view: this.what.views[k], frame, colours }));
+      canvas.setAttribute("aria-label", `${this.what.titles[k]}: ${this.what.heading}`);
+      // After a walk the node that had the focus is the target, or gone.
+      if (owner === canvas) (canvas.querySelector(`[data-node="${focused?.node}"]`) ?? canvas.querySelector("[data-dot='0']")).focus();
+    });
+  }
+
+  fit() {
+    this.zoom = 1;
+    this.shift = [0, 0];
+    this.draw?.call(this);
+  }
+
+  /** @param {number} factor */
+  magnify(factor) {
+    this.zoom = Math.min(12, Math.max(0.4, this.zoom * factor));
+    this.draw();
+  }
+
+  /** The view as a picture of its own. */
+  copy() {
+    const { width, height } = this.canvases[0].getBoundingClientRect();
+    return standalone(this.what, { width: Math.round(width), height: Math.round(height), zoom: this.zoom, shift: this.shift });
+  }
+
+  #figure(run, k) {
+    // Chromium would stop at an SVG that listens for the focus, as this does for its nodes.
+    const canvas = svg("svg", { class: "canvas", role: "group", "data-side": k, tabindex: -1 });
+    const caption = html("figcaption", { class: this.page.about.runs.length < 2 ? "hidden" : null }, run.title);
+    at("pictures").append(html("figure", {}, caption, canvas));
+    canvas.addEventListener("pointermove", (event) => this.#point(event, k));
+    canvas.addEventListener("pointerleave", hideTip);
+    canvas.addEventListener("focusin", (event) => this.#focus(event, k));
+    canvas.addEventListener("focusout", hideTip);
+    canvas.addEventListener("click", (event) => this.#click(event, k));
+    canvas.addEventListener("keydown", (event) => this.#key(event, k));
+    canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    this.#draggable(canvas);
+    return canvas;
+  }
+
+  #point(event, k) {
+    const dot = event.target.closest("[data-dot]"), link = event.target.closest("[data-link]");
+    const side = this.what.sides[k];
+    if (dot) showTip(aboutDot(this.page, side, Number(dot.dataset.dot), this.what.views[k]), event.clientX, event.clientY);
+    else if (link) showTip(aboutLink(side, Number(link.dataset.link), this.what.views[k]), event.clientX, event.clientY);
+    else hideTip();
+  }
+
+  #focus(event, k) {
+    const dot = event.target.closest("[data-dot]");
+    if (!dot || !dot.matches(":focus-visible")) return;
+    const box = dot.getBoundingClientRect();
+    showTip(aboutDot(this.page, this.what.sides[k], Number(dot.dataset.dot), this.what.views[k]), box.right, box.bottom);
+  }
+
+  #click(event, k) {
+    if (this.dragged) return;
+    const dot = event.target.closest("[data-dot]"), link = event.target.closest("[data-link]");
+    const side = this.what.sides[k];
+    if (dot && dot.dataset.dot !== "0") {
+      hideTip();
+      this.page.walk(side.nodes[Number(dot.dataset.dot)].id);
+    } else if (link) this.page.pick(side, side.links[Number(link.dataset.link)]);
+  }
+
+  #key(event, k) {
+    const here = event.target.closest("[data-dot]");
+    if (!here || event.altKey || event.ctrlKey || event.metaKey) return;
+    const side = this.what.sides[k], place = Number(here.dataset.dot), dot = side.nodes[place];
+    if (ARROWS[event.key]) this.#step(event.currentTarget, side, place, ARROWS[event.key]);
+    else if (event.key === "Enter" || event.key === " ") place && this.page.walk(dot.id);
+    else if (event.key === "Delete") place && this.page.toggle([dot.index, side.nodes[dot.parent].index]);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Move the focus to the nearest node in a direction: what lies askew counts as farther away. */
+  #step(canvas, side, from, [dx, dy]) {
+    const [x, y] = side.nodes[from].place;
+    let best = -1, least = Infinity;
+    side.nodes.forEach((dot, k) => {
+      const along = (dot.place[0] - x) * dx + (dot.place[1] - y) * dy;
+      const askew = Math.abs((dot.place[0] - x) * dy) + Math.abs((dot.place[1] - y) * dx);
+      if (along > 1e-6 && along + 2.5 * askew < least) [best, least] = [k, along + 2.5 * askew];
+    });
+    if (best < 0) return;
+    canvas.querySelectorAll("[data-dot]").forEach((each) => each.setAttribute("tabindex", "-1"));
+    const next = canvas.querySelector(`[data-dot="${best}"]`);
+    next.setAttribute("tabindex", "0");
+    next.focus();
+  }
+
+  #wheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
+    event.preventDefault();
+    this.magnify(Math.exp(-event.deltaY / 300));
+  }
+
+  #draggable(canvas) {
+    let last = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch" || event.button) return; // a finger scrolls the page
+      last = [event.clientX, event.clientY];
+      this.dragged = false;
+    });
+    addEventListener("pointermove", (event) => {
+      if (!last) return;
+      const step = [event.clientX - last[0], event.clientY - last[1]];
+      if (!this.dragged && Math.hypot(...step) < 4) return;
+      this.dragged = true;
+      this.shift = this.shift.map((each, k) => each + step[k] / this.zoom);
+      last = [event.clientX, event.clientY];
+      this.draw();
+    });
+    addEventListener("pointerup", () => (last = null));
+  }
+}

@@ -1,0 +1,210 @@
+"""Removing edges and watching the answer: against answers rebuilt edge by edge, and brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from opened_toys import saved_toy, zoo_run
+from scipy.stats import spearmanr
+
+from agnn.data import NodeData
+from agnn.errors import InputError
+from agnn.explanation import (
+    OpenedRun,
+    Removal,
+    attention_agreement,
+    counterfactual,
+    counterfactuals,
+    explain,
+    path_attention,
+    without_edges,
+)
+from agnn.explanation.faithfulness import (
+    attended_edges,
+    chance_falls,
+    contributing_edges,
+    falls,
+    order_by_trial,
+    sampled_test_nodes,
+    summaries,
+)
+
+
+@pytest.fixture(scope="module")
+def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> OpenedRun:
+    return saved_toy(toy, tmp_path_factory.mktemp("faith") / "run", epochs=60, layers=2)
+
+
+def neighbours(opened: OpenedRun, node: int) -> list[int]:
+    graph = opened.trained.graph
+    return graph.senders[graph.receivers == node].tolist()
+
+
+def busy_node(opened: OpenedRun, fewest: int, most: int = 20) -> int:
+    degrees = opened.trained.graph.degrees
+    return int(((degrees >= fewest) & (degrees <= most)).nonzero()[0])
+
+
+def test_a_fall_is_the_answers_probability_before_less_after(opened: OpenedRun) -> None:
+    node = busy_node(opened, 4)
+    order = [(node, j) for j in neighbours(opened, node)]
+    found = falls(Removal(opened, node), order, counts=(1, 3))
+    answer = opened.probabilities[node].argmax()
+    for k, fall, is_changed in zip((1, 3), found.fall, found.is_changed, strict=True):
+        after = without_edges(opened, node, order[:k])
+        assert fall == pytest.approx(opened.probabilities[node, answer] - after[answer], abs=1e-6)
+        assert is_changed == (after.argmax() != answer)
+
+
+def test_where_no_edge_would_be_left_there_is_no_figure(opened: OpenedRun) -> None:
+    node = busy_node(opened, 3)
+    order = [(node, j) for j in neighbours(opened, node)][:3]
+    found = falls(Removal(opened, node), order, counts=(2, 3, 5))
+    assert np.isnan(found.fall).tolist() == [False, True, True]
+    assert np.isnan(found.is_changed).tolist() == [False, True, True]
+
+
+def test_chance_is_the_mean_over_all_edges_where_all_are_alike() -> None:
+    """A complete graph of equal nodes: whichever edge goes, the same is left."""
+    base = zoo_run("agnn", "complete")
+    data = base.data
+    same = NodeData.build(
+        name="same", features=np.ones((20, 9)), labels=data.labels, edges=data.edges,
+        class_names=data.class_names,
+    )  # fmt: skip
+    opened = zoo_run("agnn", "complete", same)
+    removal, pool = Removal(opened, 0), attended_edges(opened, 0, is_own=True)
+    chance = chance_falls(removal, pool, np.random.default_rng(0))
+    assert chance.fall == pytest.approx(falls(removal, pool).fall, abs=1e-6)
+
+
+def test_chance_draws_from_the_pool_alone(opened: OpenedRun) -> None:
+    node = busy_node(opened, 4)
+    order = [(node, j) for j in neighbours(opened, node)]
+    one_by_one = [falls(Removal(opened, node), [each, each], (1,)).fall[0] for each in order]
+    drawn = [
+        chance_falls(Removal(opened, node), order, np.random.default_rng(seed), (1,)).fall[0]
+        for seed in range(20)
+    ]
+    assert np.mean(drawn) == pytest.approx(np.mean(one_by_one), abs=0.5 * np.std(one_by_one))
+    assert min(one_by_one) - 1e-9 <= min(drawn)
+    assert max(drawn) <= max(one_by_one) + 1e-9
+
+
+def test_by_trial_the_edge_that_costs_the_answer_most_comes_first(opened: OpenedRun) -> None:
+    node = busy_node(opened, 4)
+    pool = [(node, j) for j in neighbours(opened, node)]
+    answer = opened.probabilities[node].argmax()
+    left = {pair: without_edges(opened, node, [pair])[answer] for pair in pool}
+    assert order_by_trial(Removal(opened, node), pool) == sorted(pool, key=left.__getitem__)
+
+
+def test_own_edges_by_contribution_stand_as_in_the_explanation(opened: OpenedRun) -> None:
+    node = busy_node(opened, 4)
+    listed = explain(opened, node, limit=1000).neighbours
+    added = {each.node: each.toward_answer for each in listed if each.hops == 1}
+    order = [j for _, j in contributing_edges(opened, node)]
+    assert order == sorted(added, key=lambda j: -added[j])
+
+
+def test_sampled_nodes_are_test_nodes_with_two_neighbours(opened: OpenedRun) -> None:
+    sample = sampled_test_nodes(opened, 1000)
+    degrees = opened.trained.graph.degrees
+    expected = [n for n in opened.split.test.tolist() if degrees[n] >= 2]
+    assert sorted(sample) == sorted(expected)
+    assert sampled_test_nodes(opened, 5) == sample[:5]
+    assert sampled_test_nodes(opened, 5, seed=1) != sample[:5]
+    with pytest.raises(InputError, match=r"no test node has two neighbours or more"):
+        sampled_test_nodes(zoo_run("agnn", "no edges"), 5)
+
+
+def test_a_summary_counts_the_nodes_that_have_a_figure() -> None:
+    nan = np.nan
+    rows = [np.array([0.1, nan, nan]), np.array([0.3, 0.5, nan])]
+    first, second, third = summaries(rows)
+    assert (first.n, first.mean) == (2, pytest.approx(0.2))
+    assert (second.n, second.mean) == (1, 0.5)
+    assert third is None
+
+
+def test_agreement_is_spearmans_between_all_pairs_of_replicas(opened: OpenedRun) -> None:
+    nodes = [n for n in range(30) if len(neighbours(opened, n)) >= 3]
+    expected = []
+    for node in nodes:
+        reached, weights = path_attention(opened.trained, node)
+        own = weights[:, torch.isin(reached, torch.tensor(neighbours(opened, node)))].numpy()
+        expected.append(np.mean([spearmanr(a, b).statistic for a, b in combinations(own, 2)]))
+    assert nodes
+    found = attention_agreement(opened, range(30))
+    assert found.values == pytest.approx(expected)
+
+
+def test_agreement_needs_replicas_and_neighbours(opened: OpenedRun) -> None:
+    with pytest.raises(InputError, match=r"none of the nodes has 3 neighbours or more"):
+        attention_agreement(opened, [0, 1])
+    single = zoo_run("agnn", "random")
+    single = type(single)(single.data, single.method, single.splits[:1], single.model, 1.0)
+    with pytest.raises(InputError, match=r"needs 2 replicas or more; the run has 1\."):
+        attention_agreement(single, [0])
+
+
+def changing_sets(opened: OpenedRun, node: int) -> list[tuple[int, ...]]:
+    """Every set of neighbours whose removal changes the answer, by brute force."""
+    beside, answer = neighbours(opened, node), opened.probabilities[node].argmax()
+    found = []
+    for size in range(1, len(beside) + 1):
+        for some in combinations(beside, size):
+            after = without_edges(opened, node, [(node, j) for j in some])
+            if after.argmax() != answer:
+                found.append(some)
+    return found
+
+
+def test_a_counterfactual_is_minimal_and_small_ones_are_smallest(opened: OpenedRun) -> None:
+    degrees, sizes = opened.trained.graph.degrees, set()
+    for node in range(5, 70):
+        if not 2 <= degrees[node] <= 4:
+            continue
+        every = changing_sets(opened, node)
+        found = counterfactual(opened, node)
+        assert (found is None) == (not every)
+        if found is None:
+            continue
+        sizes.add(len(found.nodes))
+        assert found.nodes in every
+        assert not any(set(other) < set(found.nodes) for other in every)
+        fewest = min(len(other) for other in every)
+        assert found.is_smallest == (len(found.nodes) <= 3)
+        assert len(found.nodes) == fewest or not found.is_smallest
+        after = without_edges(opened, node, [(node, j) for j in found.nodes])
+        assert found.probabilities == pytest.approx(after)
+        assert found.answer == after.argmax() != opened.probabilities[node].argmax()
+        assert found.ids == tuple(opened.data.node_ids[j] for j in found.nodes)
+    assert {1, 2} <= sizes, "or the search was hardly tried"
+
+
+def test_with_many_neighbours_pairs_are_not_all_tried_and_the_set_is_minimal(
+    opened: OpenedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counterfactuals, "_MOST_PAIRS", 0)
+    seen = 0
+    for node in range(5, 120):
+        degree = int(opened.trained.graph.degrees[node])
+        found = counterfactual(opened, node) if 3 <= degree <= 5 else None
+        if found is None or len(found.nodes) == 1:
+            continue
+        seen += 1
+        assert not found.is_smallest
+        assert found.trials < 2**degree
+        for j in found.nodes:
+            fewer = [(node, k) for k in found.nodes if k != j]
+            after = without_edges(opened, node, fewer)
+            assert after.argmax() == opened.probabilities[node].argmax()
+    assert seen
+
+
+def test_a_node_without_neighbours_has_no_counterfactual(opened: OpenedRun) -> None:
+    assert counterfactual(opened, 0) is None

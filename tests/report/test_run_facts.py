@@ -1,0 +1,256 @@
+"""What a report says about a run, against what can be counted by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from agnn.data import NodeData, Split
+from agnn.evaluation import evaluate, load_run, save_run, stored_history
+from agnn.evaluation.ensemble import ensemble_of, tempered
+from agnn.explanation import (
+    TrainedModel,
+    as_opened,
+    edge_ranking,
+    layer_relevances,
+    layer_weights,
+    open_run,
+)
+from agnn.methods import get_method
+from agnn.report.facts.absent import Absent
+from agnn.report.facts.answers import answers_on_test, answers_without_label
+from agnn.report.facts.certainty import certainty
+from agnn.report.facts.data_facts import data_facts
+from agnn.report.facts.run_facts import run_facts
+from agnn.report.facts.training import training_facts
+
+P = [  # the ensemble's probabilities at five nodes
+    [0.9, 0.05, 0.05],
+    [0.4, 0.35, 0.25],
+    [0.1, 0.8, 0.1],
+    [0.2, 0.2, 0.6],
+    [0.3, 0.3, 0.4],
+]
+
+
+@pytest.fixture
+def five() -> NodeData:
+    return NodeData.build(
+        name="five", features=np.eye(5), labels=[0, 1, 2, 2, -1], edges=[[0], [1]],
+        class_names=("a", "b", "c"), node_ids=("v", "w", "x", "y", "z"),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def all_tested() -> Split:
+    """No toy has test nodes only; one more node to learn from is not needed for looking back."""
+    return Split("s", [0], [], [1, 2, 3])
+
+
+def test_the_confusion_matrix_counts_truth_by_answer(five, all_tested):
+    found = answers_on_test(torch.tensor([P]), five, (all_tested,), 1.0)
+    assert found.nodes.tolist() == [1, 2, 3]
+    # b is taken for a, the first c for b, the second c is right.
+    assert found.confusion().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 1]]
+    assert found.is_right.tolist() == [False, False, True]
+
+
+def test_disagreement_is_among_the_replicas_that_test_the_node(five):
+    one = torch.tensor(P)
+    other = one.roll(1, dims=1)  # answers b, b, c, a, a
+    splits = (Split("1", [0], [], [1, 2]), Split("2", [1], [], [2, 3]))
+    found = answers_on_test(torch.stack([one, other]), five, splits, 1.0)
+    # Node 1 only the first replica tests, node 3 only the second; they differ on node 2.
+    assert found.disagreement.tolist() == [0.0, 0.5, 0.0]
+    np.testing.assert_allclose(found.probabilities[0], P[1], rtol=1e-6)
+    np.testing.assert_allclose(found.probabilities[2], other[3], rtol=1e-6)
+
+
+def test_the_temperature_changes_probabilities_and_no_answer(five, all_tested):
+    scores = torch.tensor([P], dtype=torch.float64)
+    plain = answers_on_test(scores, five, (all_tested,), 1.0)
+    sharp = answers_on_test(scores, five, (all_tested,), 0.5)
+    np.testing.assert_allclose(sharp.probabilities, tempered(np.array(P)[1:4], 0.5))
+    assert (sharp.classes == plain.classes).all()
+    assert (sharp.confidence > plain.confidence).all()
+
+
+def test_nodes_without_a_label_are_answered_by_all(five):
+    found = answers_without_label(ensemble_of(torch.tensor([P])), five)
+    assert found.nodes.tolist() == [4]
+    assert found.truth.tolist() == [-1]
+    assert found.confusion().sum() == 0
+
+
+def test_the_surest_come_first_and_mistakes_by_their_probability(five, all_tested):
+    found = certainty(answers_on_test(torch.tensor([P]), five, (all_tested,), 1.0), five, 2)
+    assert found.nodes == 3
+    assert [row.id for row in found.most] == ["x", "y"]
+    assert [row.id for row in found.least] == ["w", "y"]
+    assert [(row.id, row.answer, row.truth) for row in found.mistakes] == [
+        ("x", "b", "c"),
+        ("w", "a", "b"),
+    ]
+    assert found.most[0].probability == pytest.approx(0.8)
+    assert found.least[0].second == "b"
+    assert [row.is_right for row in found.most] == [False, True]
+
+
+def test_a_node_without_a_label_is_neither_right_nor_wrong(five):
+    found = certainty(answers_without_label(ensemble_of(torch.tensor([P])), five), five, 2)
+    assert found.mistakes == ()
+    assert (found.most[0].truth, found.most[0].is_right) == (None, None)
+
+
+def test_classes_are_counted_by_part(five):
+    found = data_facts(five, (Split("s", [0], [1], [2, 3]),) * 2)
+    rows = [(row.name, row.labelled, row.train, row.validation, row.test) for row in found.classes]
+    assert rows == [("a", 1, 1, 0, 0), ("b", 1, 0, 1, 0), ("c", 2, 0, 0, 2)]
+    assert found.splits == 1
+    assert data_facts(five, (Split("s", [0], [], []), Split("s", [1], [], []))).splits == 2
+
+
+@pytest.fixture(scope="module")
+def run(named_toy):
+    return evaluate(get_method("agnn")(epochs=8, layers=3, first_beta=0.0), named_toy, seeds=(0, 1))
+
+
+@pytest.fixture(scope="module")
+def facts(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("facts") / "run"
+    save_run(run, folder)
+    opened = open_run(folder)
+    return run_facts(opened, opened.saved.config, stored_history(opened.saved))
+
+
+def test_curves_are_means_with_the_lowest_and_highest_replica(run, facts):
+    accuracy = 100 * run.outcome.history.watched_accuracy.double().numpy()
+    np.testing.assert_allclose(facts.training.accuracy.mean, accuracy.mean(1))
+    np.testing.assert_allclose(facts.training.accuracy.low, accuracy.min(1))
+    np.testing.assert_allclose(facts.training.accuracy.high, accuracy.max(1))
+    assert facts.training.part == "validation"
+    assert facts.training.kept.values == tuple(run.selected_epochs)
+    for r, epoch in enumerate(run.selected_epochs):
+        assert facts.training.kept_accuracy[r] == pytest.approx(accuracy[epoch - 1, r])
+    assert len(facts.training.betas) == 3
+    np.testing.assert_allclose(
+        facts.training.betas[2].mean, run.outcome.history.betas[:, :, 2].mean(1), rtol=1e-6
+    )
+    assert [beta.values for beta in facts.betas] == list(zip(*run.betas, strict=True))
+
+
+def test_layers_have_the_relevance_and_the_ranking_of_their_definitions(run, facts):
+    ranked = edge_ranking(run.outcome.model, run.data, 100)
+    tables = layer_relevances(run.outcome.model, run.data)
+    for layer, ranking, table in zip(facts.attention.layers, ranked, tables, strict=True):
+        np.testing.assert_array_equal(layer.relevance, table.numpy())
+        assert (layer.ranking.top, layer.ranking.bottom) == (ranking.top, ranking.bottom)
+    assert [layer.is_even for layer in facts.attention.layers] == [True, False, False]
+    assert facts.attention.listed_layer == 3
+
+
+def test_listed_edges_are_the_extremes_of_the_mean_relevance(run, facts):
+    """Against P of the last layer, node by node: R = P (degree + 1) - 1."""
+    trained = TrainedModel(run.outcome.model, run.data)
+    mean = layer_weights(trained.model, trained.whole_view())[-1].edges.mean(0).tolist()
+    degree = np.bincount(run.data.edges.ravel(), minlength=run.data.nodes)
+    pairs = zip(trained.graph.receivers.tolist(), trained.graph.senders.tolist(), strict=True)
+    found = {
+        (run.data.node_ids[i], run.data.node_ids[j]): (p, p * (degree[i] + 1) - 1)
+        for (i, j), p in zip(pairs, mean, strict=True)
+    }
+    values = sorted(relevance for _, relevance in found.values())
+    most, least = facts.attention.most, facts.attention.least
+    assert [edge.relevance for edge in most] == pytest.approx(values[:-11:-1], abs=1e-5)
+    assert [edge.relevance for edge in least] == pytest.approx(values[:10], abs=1e-5)
+    for edge in (*most, *least):
+        p, relevance = found[edge.receiver, edge.sender]
+        assert (edge.attention, edge.relevance) == pytest.approx((p, relevance), abs=1e-5)
+        place = run.data.node_ids.index(edge.sender)
+        assert edge.sender_class == run.data.class_names[run.data.labels[place]]
+
+
+def test_probabilities_of_test_nodes_are_the_runs_own_confidence(run, facts):
+    """With one split for all replicas every one of them may be asked."""
+    whole = as_opened(run).probabilities
+    for row in (*facts.certainty.most, *facts.certainty.least):
+        assert row.probability == pytest.approx(whole[row.node].max())
+
+
+def test_neighbourhoods_are_of_the_listed_nodes_and_none_twice(facts):
+    nodes = [one.answer.node for one in facts.surroundings]
+    assert len(set(nodes)) == len(nodes) > 2
+    listed = {row.node for row in (*facts.certainty.most, *facts.certainty.least)}
+    listed |= {row.node for row in facts.certainty.mistakes}
+    assert set(nodes) <= listed
+    assert all(one.around.target == one.answer.node for one in facts.surroundings)
+
+
+def test_the_facts_are_json_with_nothing_lost(facts):
+    values = facts.to_dict()
+    text = json.dumps(values)
+    assert json.loads(text)["accuracy"]["classes"][0]["class"] == "<script>alert(1)</script>"
+    assert sum(map(sum, values["confusion"]["counts"])) == values["confidence"]["test_nodes"] == 50
+    assert "sha256" not in values["run"]
+
+
+def absent(part: object) -> str:
+    assert isinstance(part, Absent)
+    assert part.to_dict() == {"absent": part.reason}
+    assert part.reason.endswith(".")
+    return part.reason
+
+
+@pytest.mark.parametrize("name", ["gcn", "label_propagation", "gat", "multilayer_perceptron"])
+def test_a_method_without_attention_says_so(name, named_toy, tmp_path):
+    method = get_method(name)()
+    short = method.with_fields(epochs=3) if hasattr(method, "epochs") else method
+    save_run(evaluate(short, named_toy, seeds=(0, 1)), tmp_path / "run")
+    opened = open_run(tmp_path / "run")
+    found = run_facts(opened, opened.saved.config, stored_history(opened.saved))
+    assert method.title in absent(found.attention)
+    assert isinstance(found.surroundings, Absent) == (name != "gcn")
+    if name == "label_propagation":
+        assert "not trained epoch by epoch" in absent(found.training)
+    json.dumps(found.to_dict())
+
+
+def test_an_older_folder_without_epochs_says_so(run, tmp_path):
+    save_run(run, tmp_path / "run")
+    (tmp_path / "run" / "history.safetensors").unlink()
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    del config["sha256"]
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    saved = load_run(tmp_path / "run")
+    found = training_facts(stored_history(saved), saved.method, saved.config)
+    assert "did not keep its epochs" in absent(found)
+
+
+def test_a_run_without_test_nodes_shows_what_it_can(run):
+    """No verb makes one; a folder from elsewhere may hold one."""
+    blank = tuple(Split("s", split.train, split.validation, []) for split in run.splits)
+    opened = replace(as_opened(run), splits=blank)
+    config = {"accuracy": run.accuracy.to_dict(), "seeds": list(run.seeds), "betas": run.betas}
+    found = run_facts(opened, config, run.outcome.history)
+    assert "no test nodes" in absent(found.certainty)
+    assert absent(found.unlabelled) == "Every node has a label."
+    assert "neither a test node nor" in absent(found.surroundings)
+    assert found.interval is None
+
+
+def test_a_graph_whose_labelled_nodes_share_no_edge_has_no_ranking():
+    data = NodeData.build(
+        name="star", features=np.eye(9), labels=[-1, 0, 1, 0, 1, 0, 1, 0, 1],
+        edges=[[0] * 8, range(1, 9)], class_names=("a", "b"),
+        splits={"fixed": Split("fixed", [1, 2], [3, 4], [5, 6, 7, 8])},
+    )  # fmt: skip
+    run = evaluate(get_method("agnn")(epochs=2, layers=1), data)
+    config = {"accuracy": run.accuracy.to_dict(), "seeds": list(run.seeds), "betas": run.betas}
+    found = run_facts(as_opened(run), config, None)
+    assert found.attention.layers[0].ranking is None
+    assert found.attention.most == found.attention.least == ()
+    assert found.unlabelled.nodes == 1

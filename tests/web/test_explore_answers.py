@@ -1,0 +1,348 @@
+"""What the explorer answers: every number against the definition, every refusal a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agnn.data import NodeData
+from agnn.errors import InputError
+from agnn.evaluation import evaluate
+from agnn.explanation import OpenedRun, as_opened, layer_weights, open_run, without_edges
+from agnn.explanation.relevance import class_relevance, edge_relevance
+from agnn.methods import get_method
+from agnn.web.asgi import Application
+from agnn.web.explore import Explorer, explore_app
+from explore_runs import ALONE, CLASSES, HUB, NODES, SCRIPT_ID, explored_data, write_run
+from properties import as_matrix
+
+TARGET = 100
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[OpenedRun]:
+    folder = tmp_path_factory.mktemp("runs")
+    return [open_run(write_run(folder / name, name)) for name in ("agnn", "gcn")]
+
+
+@pytest.fixture(scope="module")
+def app(runs: list[OpenedRun]) -> Application:
+    return explore_app(Explorer(runs))
+
+
+@pytest.fixture
+def get(app: Application, ask: Any) -> Any:
+    """Asks the explorer, with both runs, for what is under /api."""
+
+    def got(name: str, status: int = 200, **parameters: Any) -> Any:
+        response = ask(app, "GET", f"/api/{name}", params=parameters)
+        assert response.status_code == status, response.text
+        # JSON itself has no NaN, though Python's reader takes it.
+        return json.loads(response.text, parse_constant=lambda word: pytest.fail(word))
+
+    return got
+
+
+def dense(run: OpenedRun, layer: int, replica: int | None) -> np.ndarray:
+    """P of a layer as a matrix, of a replica or the mean; [n, n]."""
+    weights = layer_weights(run.trained.model, run.trained.whole_view())[layer]
+    matrices = as_matrix(run.trained.graph, weights).double().numpy()
+    return matrices.mean(0) if replica is None else matrices[replica]
+
+
+def product(run: OpenedRun, replica: int) -> np.ndarray:
+    """P(3) P(2) P(1) of a replica; [n, n]."""
+    first, second, third = (dense(run, layer, replica) for layer in range(3))
+    return third @ second @ first
+
+
+def test_the_page_says_what_is_in_the_runs(get: Any, runs: list[OpenedRun]) -> None:
+    about = get("about")
+    assert about["data"] == "papers"
+    assert about["nodes"] == NODES
+    assert about["edges"] == runs[0].data.edges.shape[1]
+    assert [each["name"] for each in about["classes"]] == [*CLASSES, "no label"]
+    assert [each["title"] for each in about["runs"]] == ["AGNN", "GCN"]
+    assert [each["layers"] for each in about["runs"]] == [3, 2]
+    assert [each["replicas"] for each in about["runs"]] == [3, 3]
+    assert about["runs"][0]["accuracy"]["mean"] == runs[0].saved.config["accuracy"]["mean"]
+    assert runs[0].node(about["start"]) in runs[0].split.test
+
+
+@pytest.mark.parametrize("replica", [None, 0, 2])
+def test_the_shares_are_rows_of_the_attention_matrices(
+    get: Any, runs: list[OpenedRun], replica: int | None
+) -> None:
+    parameters = {"node": f"paper {TARGET}", "hops": 3, "limit": 600}
+    around = get("around", **parameters, **({} if replica is None else {"replica": replica}))
+    side = around["sides"][0]
+    nodes = [each["index"] for each in side["nodes"]]
+    each_layer = [dense(runs[0], layer, replica)[TARGET] for layer in range(3)]
+    of_replica = [product(runs[0], r)[TARGET] for r in range(3)]
+    # All layers: the mean of the replicas' products, which is no product of means.
+    row = np.mean(of_replica, axis=0) if replica is None else of_replica[replica]
+    expected = np.stack([row, *each_layer])[:, nodes]
+    found = np.array([each["share"] for each in side["nodes"]]).T
+    assert found == pytest.approx(expected, abs=2e-6)
+    assert side["elsewhere"] == pytest.approx(1 - row[nodes].sum(), abs=2e-6)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_links_hold_attention_and_relevance_both_ways(
+    get: Any, runs: list[OpenedRun], side: int
+) -> None:
+    found = get("around", node=f"paper {TARGET}", hops=2, limit=600)["sides"][side]
+    index = [each["index"] for each in found["nodes"]]
+    hop = [each["hop"] for each in found["nodes"]]
+    graph = runs[side].trained.graph
+    size = graph.degrees.numpy() + 1
+    matrices = [dense(runs[side], layer, None) for layer in range(runs[side].trained.model.hops)]
+    assert found["links"]
+    for link in found["links"]:
+        a, b = link["ends"]
+        for way, (receiver, sender) in enumerate([(a, b), (b, a)]):
+            for layer, matrix in enumerate(matrices):
+                attention = link["attention"][way][layer]
+                if hop[receiver] > len(matrices) - 1 - layer:  # no row there bears on it
+                    assert attention is None
+                    continue
+                i, j = index[receiver], index[sender]
+                expected = matrix[i, j]
+                assert attention == pytest.approx(expected, abs=2e-6)
+                relevance = link["relevance"][way][layer]
+                assert relevance == pytest.approx(expected * size[i] - 1, abs=1e-4)
+
+
+def test_what_crosses_an_edge_is_the_used_part_of_the_receiver_times_its_attention(
+    get: Any, runs: list[OpenedRun]
+) -> None:
+    side = get("around", node=f"paper {TARGET}", hops=3, limit=600, replica=1)["sides"][0]
+    index = [each["index"] for each in side["nodes"]]
+    matrices = [dense(runs[0], layer, 1) for layer in range(3)]
+    used = [np.eye(NODES)[TARGET] @ matrices[2] @ matrices[1], matrices[2][TARGET]]
+    used.append(np.eye(NODES)[TARGET])  # of the states after layers 1, 2 and 3
+    for link in side["links"]:
+        a, b = (index[end] for end in link["ends"])
+        each = [u[a] * P[a, b] + u[b] * P[b, a] for u, P in zip(used, matrices, strict=True)]
+        assert link["crossing"] == pytest.approx([sum(each), *each], abs=3e-6)
+
+
+def test_nodes_carry_the_answers_of_the_run_or_of_one_replica(
+    get: Any, runs: list[OpenedRun]
+) -> None:
+    mean = get("around", node=f"paper {TARGET}")["sides"]
+    single = get("around", node=f"paper {TARGET}", replica=2)["sides"]
+    for run, of_mean, of_one in zip(runs, mean, single, strict=True):
+        for side, values in ((of_mean, run.probabilities), (of_one, run.scores[2].numpy())):
+            assert side["probabilities"] == pytest.approx(values[TARGET].tolist(), abs=1e-6)
+            for node in side["nodes"]:
+                own = values[node["index"]]
+                assert node["answer"] == own.argmax()
+                assert node["confidence"] == pytest.approx(own.max(), abs=1e-6)
+                assert node["id"] == run.data.node_ids[node["index"]]
+                assert node["label"] == run.data.labels[node["index"]]
+                assert node["is_train"] == (node["index"] in run.split.train)
+
+
+def test_a_node_stands_in_the_same_place_in_both_pictures(get: Any) -> None:
+    first, second = get("around", node=f"paper {HUB}", limit=40)["sides"]
+    place = {each["index"]: each["place"] for each in first["nodes"]}
+    shared = [each for each in second["nodes"] if each["index"] in place]
+    assert len(shared) > 5
+    assert all(each["place"] == place[each["index"]] for each in shared)
+    assert first["nodes"][0]["place"] == [0, 0]
+
+
+def test_a_hub_shows_some_and_counts_the_rest(get: Any, runs: list[OpenedRun]) -> None:
+    few = get("around", node=f"paper {HUB}", hops=1, limit=20)["sides"][0]
+    everyone = get("around", node=f"paper {HUB}", hops=1, limit=600)["sides"][0]
+    degree = int(runs[0].trained.graph.degrees[HUB])
+    assert degree > 80
+    assert len(few["nodes"]) == 20
+    assert few["left_out"] == degree + 1 - 20
+    assert len(everyone["nodes"]) == degree + 1
+    shares = sorted((each["share"][0] for each in everyone["nodes"][1:]), reverse=True)
+    assert [each["share"][0] for each in few["nodes"][1:]] == pytest.approx(shares[:19])
+
+
+def test_a_node_alone_is_all_there_is(get: Any) -> None:
+    side = get("around", node=f"paper {ALONE}")["sides"][0]
+    assert [each["share"] for each in side["nodes"]] == [[1, 1, 1, 1]]
+    assert side["links"] == []
+
+
+def test_without_edges_is_asked_of_both_runs(get: Any, runs: list[OpenedRun]) -> None:
+    graph = runs[0].trained.graph
+    neighbours = graph.senders[graph.offsets[TARGET] : graph.offsets[TARGET + 1]].tolist()
+    pairs = [(TARGET, neighbours[0]), (neighbours[1], TARGET)]
+    written = ",".join(f"{i}-{j}" for i, j in pairs)
+    found = get("without", node=f"paper {TARGET}", edges=written)
+    for k, run in enumerate(runs):
+        assert found["before"][k] == pytest.approx(run.probabilities[TARGET].tolist(), abs=1e-6)
+        expected = without_edges(run, TARGET, pairs)
+        assert found["after"][k] == pytest.approx(expected.tolist(), abs=1e-6)
+        assert np.abs(expected - run.probabilities[TARGET]).max() > 1e-4
+
+
+def test_the_differences_are_all_nodes_with_two_answers(get: Any, runs: list[OpenedRun]) -> None:
+    found = get("differences")
+    one, two = (run.probabilities for run in runs)
+    differ = [k for k in range(NODES) if one[k].argmax() != two[k].argmax()]
+    assert len(differ) > 3, "the test needs runs that differ"
+    nodes = [runs[0].node(name) for name in found["ids"]]
+    assert sorted(nodes) == differ
+    assert found["count"] == len(differ)
+    gaps = [np.abs(one[k] - two[k]).sum() for k in nodes]
+    assert gaps == sorted(gaps, reverse=True)
+    labels = runs[0].data.labels
+    for node, right in zip(nodes, found["right"], strict=True):
+        answers = [int(one[node].argmax()), int(two[node].argmax())]
+        expected = answers.index(labels[node]) if labels[node] in answers else -1
+        assert right == expected
+
+
+def test_the_cells_are_equation_8(get: Any, runs: list[OpenedRun]) -> None:
+    run = runs[0]
+    weights = layer_weights(run.trained.model, run.trained.whole_view())
+    found = get("relevance", run=0)["layers"]
+    for cells, weight in zip(found, weights, strict=True):
+        expected = class_relevance(run.trained.graph, weight, run.data.labels, 3).numpy()
+        assert np.array(cells, dtype=float) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("receiver", "sender"), [(0, 1), (2, 2)])
+def test_a_cell_lists_its_most_relevant_edges(
+    get: Any, runs: list[OpenedRun], receiver: int, sender: int
+) -> None:
+    run = runs[0]
+    graph, labels = run.trained.graph, run.data.labels
+    weights = layer_weights(run.trained.model, run.trained.whole_view())[1]
+    relevance = edge_relevance(graph, weights).edges.mean(0).numpy()
+    ends = zip(graph.receivers.tolist(), graph.senders.tolist(), relevance, strict=True)
+    inside = [(r, i, j) for i, j, r in ends if (labels[i], labels[j]) == (receiver, sender)]
+    found = get("cell", run=0, layer=2, receiver=receiver, sender=sender)
+    assert found["count"] == len(inside)
+    best = sorted(inside, reverse=True)[:50]
+    assert found["relevance"] == pytest.approx([r for r, _, _ in best], abs=1e-6)
+    listed = zip(found["receivers"], found["senders"], found["relevance"], strict=True)
+    known = {(i, j): r for r, i, j in inside}
+    for to, by, value in listed:
+        assert known[run.node(to), run.node(by)] == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "status", "sentence"),
+    [
+        ("around", {"node": "paper x"}, 404, "'papers' has no node 'paper x'; near it: 'paper "),
+        ("without", {"node": "nobody"}, 404, "'papers' has no node 'nobody'"),
+        ("around", {"node": "paper 1", "hops": 4}, 400, "`hops`: Input should be less than"),
+        ("around", {"node": "paper 1", "limit": 0}, 400, "`limit`: Input should be greater"),
+        ("around", {"node": "paper 1", "limit": 601}, 400, "`limit`: Input should be less"),
+        ("around", {}, 400, "`node`: Field required."),
+        ("around", {"node": "paper 1", "hops": "two"}, 400, "`hops`: Input should be a valid"),
+        ("without", {"node": "paper 1", "edges": "1-x"}, 400, "must look like 12-40,12-77; got"),
+        ("without", {"node": "paper 1", "edges": "0-1"}, 400, "edge 0 - 1, which the graph does"),
+        ("relevance", {"run": 2}, 400, "`run` must be from 0 to 1; got 2."),
+        ("cell", {"receiver": 0, "sender": 3, "layer": 1}, 400, "`sender` must be from 0 to 2"),
+        ("cell", {"receiver": 0, "sender": 0, "layer": 4}, 400, "`layer` must be from 1 to 3"),
+        ("search", {"q": "x" * 501}, 400, "`q`: String should have at most 500 characters"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_a_sentence(
+    get: Any, name: str, parameters: dict[str, Any], status: int, sentence: str
+) -> None:
+    refusal = get(name, status, **parameters)
+    assert list(refusal) == ["error"]
+    assert sentence in refusal["error"]
+
+
+def test_a_search_finds_ids_and_classes(get: Any) -> None:
+    found = get("search", q="SCRIPT")
+    assert [each["id"] for each in found["nodes"]] == [SCRIPT_ID]
+    assert found["is_all"]
+    green = get("search", q="green")
+    assert {each["label"] for each in green["nodes"]} == {1}
+    assert len(green["nodes"]) == 20
+    assert not green["is_all"]
+
+
+def test_one_run_has_no_differences(runs: list[OpenedRun], ask: Any) -> None:
+    response = ask(explore_app(Explorer(runs[:1])), path="/api/differences")
+    assert response.status_code == 400
+    assert "start with --compare" in response.json()["error"]
+
+
+def test_runs_on_other_data_are_not_compared(runs: list[OpenedRun], toy: NodeData) -> None:
+    other = as_opened(evaluate(get_method("gcn")(epochs=2), toy, "fixed", seeds=[0]))
+    with pytest.raises(InputError, match="both runs must have the same data; got 'papers' and"):
+        Explorer([runs[0], other])
+
+
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [("label_propagation", "has no network"), ("gat", "must propagate by matrices")],
+)
+def test_a_run_without_readable_matrices_is_refused_at_the_start(
+    method: str, sentence: str
+) -> None:
+    made = get_method(method)
+    fields = {"epochs": 2} if method == "gat" else {}
+    run = as_opened(evaluate(made(**fields), explored_data(), "fixed", seeds=[0]))
+    with pytest.raises(InputError, match=sentence):
+        Explorer([run]).prepare()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html"),
+        ("/static/explore.js", "text/javascript"),
+        ("/static/explore.css", "text/css"),
+        ("/static/icon.svg", "image/svg+xml"),
+    ],
+)
+def test_the_files_of_the_page_are_served_under_a_strict_policy(
+    app: Application, ask: Any, path: str, kind: str
+) -> None:
+    response = ask(app, path=path)
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith(kind)
+    policy = response.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_no_file_of_the_page_names_another_site() -> None:
+    static = Path(explore_app.__code__.co_filename).parent / "static"
+    namespaces = ("http://www.w3.org/2000/svg",)
+    for path in static.iterdir():
+        text = path.read_text(encoding="utf-8")
+        for name in namespaces:
+            text = text.replace(name, "")
+        assert "://" not in text, path.name
+        assert "innerHTML" not in text, path.name
+
+
+@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/app.py"])
+def test_nothing_outside_the_page_s_folder_is_served(app: Application, ask: Any, path: str) -> None:
+    assert ask(app, path=path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 400),
+        ({"origin": "https://evil.example"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"host": "localhost:8000", "origin": "http://localhost:8000"}, 200),
+    ],
+)
+def test_other_hosts_and_other_sites_are_refused(
+    app: Application, ask: Any, headers: dict[str, str], status: int
+) -> None:
+    assert ask(app, path="/api/about", headers=headers).status_code == status
