@@ -113,11 +113,24 @@ def _choice(
     limit: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which positions of `near` are shown, in which order, and their parents by place in it."""
-    edges, _ = _edges_among(graph, near)
-    way_home = parents(distance, weight, edges)
+    way_home = parents(distance, weight, _inward_edges(graph, near, distance))
     shown = most_attended(weight, way_home, limit)
     shown = shown[np.lexsort((-weight[shown], distance[shown]))]  # stable: then by index
     return shown, _positions(way_home[shown], shown)
+
+
+def _inward_edges(graph: Graph, near: Tensor, distance: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Every edge [2, e] from a node to one nearer the target, by position, and some others.
+
+    They stand in the rows of the nearer ends too, so the outermost nodes' rows, which are most of
+    all and may be long, are not read.
+    """
+    inner = near[: int((distance < distance[-1]).sum())]  # they stand by ring
+    senders = graph.columns[row_edges(graph, inner)].to(torch.int64)  # all of them near
+    order = torch.argsort(near)
+    far = order[torch.searchsorted(near[order], senders)]
+    nearer = torch.repeat_interleave(torch.arange(inner.numel()), graph.degrees[inner])
+    return torch.stack([far, nearer]).numpy()
 
 
 def _ring_numbers(rings: list[Tensor]) -> NDArray[np.int64]:
