@@ -17,6 +17,13 @@ def run(toy, here):
     return here / "run"
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """The page without its figures, where only files are looked at."""
+    monkeypatch.setattr("agnn.report.run_figures", lambda _: {})
+    monkeypatch.setattr("agnn.report.run_page", lambda *_: "page")
+
+
 @pytest.mark.usefixtures("run")
 def test_a_page_is_written_beside_and_its_place_told(agnn, here):
     answer = agnn("report run")
@@ -29,6 +36,7 @@ def test_a_page_is_written_beside_and_its_place_told(agnn, here):
     assert {path.name for path in here.iterdir()} == {"run", "run-report.html"}
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_default_name_is_the_runs_also_from_inside_it(agnn, run, monkeypatch):
     monkeypatch.chdir(run)
     assert agnn("report .").code == 0
@@ -47,7 +55,7 @@ def test_json_prints_the_facts_and_writes_nothing(agnn, here):
     assert [path.name for path in here.iterdir()] == ["run"]
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("run", "quick")
 def test_json_with_a_file_does_both(agnn, here):
     found = json.loads(agnn("report run --json --out page.html").out)
     assert found["out"] == "page.html"
@@ -74,7 +82,7 @@ def refused(answer) -> str:
     return answer.err
 
 
-@pytest.mark.usefixtures("run")
+@pytest.mark.usefixtures("run", "quick")
 def test_a_file_that_exists_is_left_alone(agnn, here):
     (here / "mine.html").write_text("mine")
     assert "exists already; choose another --out" in refused(agnn("report run --out mine.html"))
@@ -102,7 +110,7 @@ def test_what_is_no_run_is_named(agnn, run, here, damage):
 
 @pytest.mark.usefixtures("run")
 def test_a_failure_while_drawing_leaves_no_file(agnn, here, monkeypatch):
-    monkeypatch.setattr("agnn.report.run_page", lambda *_: 1 / 0)
+    monkeypatch.setattr("agnn.report.run_figures", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError, match="division"):
         agnn("report run")
     assert [path.name for path in here.iterdir()] == ["run"]

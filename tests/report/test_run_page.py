@@ -52,8 +52,13 @@ def facts(hostile):
 
 
 @pytest.fixture(scope="module")
-def page(facts) -> str:
-    return page_of(facts)
+def figures(facts):
+    return rendered(run_figures(facts))
+
+
+@pytest.fixture(scope="module")
+def page(facts, figures) -> str:
+    return run_page(facts, figures)
 
 
 def test_names_are_text_and_never_markup(page):
@@ -152,21 +157,23 @@ def test_what_a_method_does_not_have_is_one_sentence(name, hostile):
 
 def test_folds_are_told_as_trials_and_their_optimism_too(hostile):
     method = get_method("agnn")(epochs=3, layers=1, watched="test", window=1)
-    text = PageReader(page_of(facts_of(method, hostile, "3-fold", (0, 1)))).text
+    found = facts_of(method, hostile, "3-fold", (0, 1))
+    text = PageReader(page_of(replace(found, surroundings=Absent("Not here.")))).text
     assert "over n = 2 trials of 3 folds" in text
     assert "chosen on the evaluated fold" in text
     assert "no validation nodes, so no temperature" in text
     assert "of the first of 6 different splits" in text
 
 
-def test_a_run_without_test_nodes_has_a_page(facts):
-    text = PageReader(page_of(replace(facts, interval=None, certainty=Absent("No test.")))).text
+def test_a_run_without_test_nodes_has_a_page(facts, figures):
+    blank = replace(facts, interval=None, certainty=Absent("No test."))
+    text = PageReader(run_page(blank, figures)).text
     assert text.count("The run has no test nodes") == 3
     assert "No test." in text
 
 
-def test_an_older_folder_without_epochs_has_a_page_with_its_betas(facts):
-    page = page_of(replace(facts, training=Absent("No epochs were kept.")))
+def test_an_older_folder_without_epochs_has_a_page_with_its_betas(facts, figures):
+    page = run_page(replace(facts, training=Absent("No epochs were kept.")), figures)
     assert "No epochs were kept." in page
     assert "β of the kept weights" in page
 
@@ -178,7 +185,8 @@ def test_many_classes_leave_out_what_would_not_fit(toy):
         class_names=names, splits={"fixed": Split("fixed", np.arange(70), [], np.arange(70, 120))},
     )  # fmt: skip
     method = get_method("agnn")(epochs=2, layers=1, watched="test", window=1)
-    page = page_of(facts_of(method, data, seeds=(0,)))
+    found = facts_of(method, data, seeds=(0,))
+    page = page_of(replace(found, surroundings=Absent("Not here.")))
     assert "With 70 classes the whole table does not fit" in page
     assert len(page) < 1_000_000
 

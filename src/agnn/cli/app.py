@@ -11,6 +11,7 @@ from agnn import __version__
 from agnn.cli.datasets import datasets
 from agnn.cli.demo import demo
 from agnn.cli.doctor import doctor
+from agnn.cli.explain import explain
 from agnn.cli.explore import explore
 from agnn.cli.export import export
 from agnn.cli.failures import INTERRUPTED, one_line
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 VERBS = (
-    demo, train, predict, report, explore, serve, export, inspect, reproduce, datasets, methods,
-    doctor,
+    demo, train, predict, explain, report, explore, serve, export, inspect, reproduce, datasets,
+    methods, doctor,
 )  # fmt: skip
 for verb in VERBS:
     app.command()(verb)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,11 +26,13 @@ from agnn.evaluation import (
     replica_seeds,
     save_run,
 )
-from agnn.explanation.trained_model import TrainedModel
+from agnn.explanation import OpenedRun, TrainedModel, as_opened
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from torch import Tensor
+
+    from agnn.report import ShownExplanation
 
 _FIELDS = ("epochs", "layers", "hidden", "learning_rate", "weight_decay", "dropout")
 
@@ -142,6 +144,18 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities, answers and disagreement at once."""
         check_is_fitted(self)
         return ensemble_of(self._scores(X, edges), self.calibration_.temperature)
+
+    def explain(self, node: Hashable, *, limit: int = 10) -> ShownExplanation:
+        """Why a node of the training data, named by its id, is answered as it is.
+
+        In a notebook the result shows itself: a paragraph, a picture of the neighbourhood and a
+        table. At most `limit` neighbours and features are listed. For AGNN, GCN and GLN.
+        """
+        from agnn.report import shown_explanation
+
+        check_is_fitted(self)
+        opened = self._opened()
+        return shown_explanation(opened, opened.node(node), limit=limit)
 
     def score(
         self,
@@ -266,6 +280,19 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.run_.data.feature_count}."
             )
         return TrainedModel(self.run_.outcome.model, data, self.run_.method).scores
+
+    def _opened(self) -> OpenedRun:
+        """The run, ready to be asked; made once, so that a second question costs its answer."""
+        run, opened = getattr(self, "_opened_run", (None, None))
+        if opened is None or run is not self.run_:
+            opened = as_opened(self.run_)
+            self._opened_run: tuple[Run, OpenedRun] = (self.run_, opened)
+        return opened
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: not what can be made again."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_opened_run"}
 
     def _is_training_data(self, data: NodeData) -> bool:
         own = self.run_.data

@@ -47,9 +47,9 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     )
     reach = Reach(opened, view.field, weights, rows[0].numpy(), taken_apart.nodes)
     neighbours = reach.heaviest(limit)
-    rivals = reach.for_second(limit)
+    allies, rivals = reach.for_answer(limit), reach.for_second(limit)
     training = reach.training(limit)
-    listed = reach.listed([0, *neighbours, *rivals, *training])
+    listed = reach.listed([0, *neighbours, *allies, *rivals, *training])
     label = int(opened.data.labels[node])
     features = _features(opened, taken_apart)
     return Explanation(
@@ -73,6 +73,7 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
         itself=listed[0],
         neighbours=tuple(listed[k] for k in neighbours),
         rest=_rest(reach, neighbours),
+        for_answer=tuple(listed[k] for k in allies),
         for_second=tuple(listed[k] for k in rivals),
         training=_by_class(reach),
         training_nodes=tuple(listed[k] for k in training),

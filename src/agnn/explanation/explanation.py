@@ -51,6 +51,7 @@ class Explanation:
     itself: ReachingNode
     neighbours: tuple[ReachingNode, ...]  # the most attended first
     rest: Rest  # nodes that reach it and are not in `neighbours`
+    for_answer: tuple[ReachingNode, ...]  # those that speak most for the answer, itself among them
     for_second: tuple[ReachingNode, ...]  # those that speak most for the second class
     training: tuple[TrainingClass, ...]  # the heaviest first
     training_nodes: tuple[ReachingNode, ...]  # the most attended training nodes
@@ -110,6 +111,7 @@ class Explanation:
             "itself": self.itself.to_dict(),
             "neighbours": [each.to_dict() for each in self.neighbours],
             "rest": self.rest._asdict(),
+            "for_answer": [each.to_dict() for each in self.for_answer],
             "for_second": [each.to_dict() for each in self.for_second],
             "training": [each._asdict() for each in self.training],
             "training_nodes": [each.to_dict() for each in self.training_nodes],

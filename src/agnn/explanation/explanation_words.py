@@ -12,15 +12,17 @@ _NAMED: Final = 3  # neighbours, and words, that are named in a sentence
 
 
 def in_words(found: Explanation) -> str:
-    """Answer, neighbours, training nodes, features and the second class, a sentence each."""
+    """Answer, neighbours, training nodes, reasons and the second class, a sentence each."""
     sentences = (_answer(found), _truth(found), _neighbours(found), _training(found),
-                 _features(found), _second(found))  # fmt: skip
+                 _reasons(found), _second(found))  # fmt: skip
     return " ".join(each for each in sentences if each)
 
 
 def percent(share: float) -> str:
-    """A share of 1 in whole percent, small ones told from none."""
-    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    """A share of 1 in whole percent; what is nearly none or all is told from none and all."""
+    if 0 < share < 0.005:
+        return "under 1 %"
+    return "over 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def _answer(found: Explanation) -> str:
@@ -66,9 +68,11 @@ def _training(found: Explanation) -> str:
     return f"Training nodes make this much of it: {', '.join(told)}."
 
 
-def _features(found: Explanation) -> str:
-    told = [each.name for each in found.features[:_NAMED] if each.toward_answer > 0]
-    return f"{found.prediction} is spoken for most by {_list(told)}." if told else ""
+def _reasons(found: Explanation) -> str:
+    nodes = [_named(each) for each in found.for_answer[:_NAMED]]
+    names = [each.name for each in found.features[:_NAMED] if each.toward_answer > 0]
+    told = [_list(each) for each in (nodes, names) if each]
+    return f"What speaks for {found.prediction} most: {'; '.join(told)}." if told else ""
 
 
 def _second(found: Explanation) -> str:

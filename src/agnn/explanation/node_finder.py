@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Hashable, Sequence
 from typing import Final
 
+import numpy as np
+
 from agnn.errors import InputError
 
 _NEAR: Final = 3
@@ -26,13 +28,15 @@ class NodeFinder:
         }
 
     def find(self, wanted: Hashable) -> int:
-        """The index of the node with this id, or with an id that looks like this text."""
-        is_text = isinstance(wanted, str)
-        # True equals 1 and 1.0 equals 1, and neither is what somebody means by a node's id.
-        if not isinstance(wanted, bool) and wanted in self._by_id:
-            return self._by_id[wanted]
-        if is_text and wanted in self._by_text:
-            return self._by_text[str(wanted)]
+        """The index of the node with this id, or with an id that looks like this text or number."""
+        # True equals 1, and is not what somebody means by a node's id.
+        if not isinstance(wanted, bool):
+            if wanted in self._by_id:
+                return self._by_id[wanted]
+            text = str(wanted) if isinstance(wanted, str | int | np.integer) else ""
+            place = self._by_id.get(text, self._by_text.get(text))
+            if text and place is not None:
+                return place
         raise InputError(f"'{self._name}' has no node '{wanted}'; {self._hint(str(wanted))}")
 
     def _hint(self, wanted: str) -> str:

@@ -55,6 +55,10 @@ class Reach:
         """Where the most attended nodes stand, the target left out."""
         return self._first(np.arange(1, self.nodes.size), -self.weights, limit)
 
+    def for_answer(self, limit: int) -> list[int]:
+        """Where those stand that add most to the answer's logit, less the mean of all."""
+        return self._first(np.flatnonzero(self.added[0] > 0), -self.added[0], limit)
+
     def for_second(self, limit: int) -> list[int]:
         """Where those stand that add most to the second class's logit, less the answer's."""
         return self._first(np.flatnonzero(self.added[1] < 0), self.added[1], limit)

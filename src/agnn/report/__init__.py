@@ -13,6 +13,12 @@ from agnn.report.experiment_files import (
     write_report,
     write_whole,
 )
+from agnn.report.explanation_page import (
+    explanation_figure,
+    explanation_fragment,
+    explanation_page,
+    surroundings_of,
+)
 from agnn.report.facts.run_facts import RunFacts, run_facts
 from agnn.report.heat_map import relevance_heat_map
 from agnn.report.neighbourhood_figure import neighbourhood_figure
@@ -25,6 +31,7 @@ from agnn.report.rendering import png, svg
 from agnn.report.replicas import replica_figure
 from agnn.report.run_figures import rendered, run_figures
 from agnn.report.run_page import run_page
+from agnn.report.shown_explanation import ShownExplanation, shown_explanation
 
 __all__ = [
     "FIGURES",
@@ -33,6 +40,7 @@ __all__ = [
     "Panel",
     "Relation",
     "RunFacts",
+    "ShownExplanation",
     "TableSection",
     "adopt_figures",
     "check_demo_folder",
@@ -43,6 +51,9 @@ __all__ = [
     "demo_folder",
     "drawing_markdown",
     "drawn_figures",
+    "explanation_figure",
+    "explanation_fragment",
+    "explanation_page",
     "markdown_page",
     "neighbourhood_figure",
     "panel_figure",
@@ -56,6 +67,8 @@ __all__ = [
     "run_facts",
     "run_figures",
     "run_page",
+    "shown_explanation",
+    "surroundings_of",
     "svg",
     "write_figures",
     "write_report",

@@ -101,8 +101,8 @@ def _relevance(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
                 f"relevance_{layer.layer}",
                 (
                     figure,
-                    f"Layer {layer.layer}: the brighter a cell, the more attention the row's class "
-                    f"pays to neighbours of the column's class.",
+                    f"Layer {layer.layer}: the relevance of neighbours of the column's class for "
+                    f"nodes of the row's class.",
                 ),
             )
 
