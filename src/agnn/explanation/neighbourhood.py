@@ -10,8 +10,7 @@ import torch
 
 from agnn.errors import InputError
 from agnn.explanation.layer_inside import LayerInside, layers_inside
-from agnn.explanation.layer_weights import layer_weights
-from agnn.explanation.lookup import values_at
+from agnn.explanation.lookup import Lookup
 from agnn.explanation.neighbour_choice import most_attended, parents
 from agnn.explanation.path_attention import path_rows
 from agnn.graph import hop_rings, row_edges
@@ -80,12 +79,12 @@ def neighbourhood(
         raise InputError(f"`hops` must not be negative; got {hops}.")
     if limit is not None and limit < 1:
         raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
-    view, graph, data = trained.view_of(node), trained.graph, trained.data
-    weights = layer_weights(trained.model, view)
-    rows = path_rows(view.field, weights)
+    graph, data = trained.graph, trained.data
+    field, weights = trained.weights_around(node)
+    rows = path_rows(field, weights)
     rings = hop_rings(graph, torch.tensor([node]), hops)
     near, distance = torch.cat(rings), _ring_numbers(rings)
-    own = values_at(rows[0], view.field.nodes.cpu(), near, 0.0).numpy()
+    own = Lookup(field.nodes.cpu()).values(rows[0], near, 0.0).numpy()
     shown, way_home = _choice(graph, near, distance, own.mean(0), limit or near.numel())
     nodes = near[torch.from_numpy(shown)]
     edges, edge_ids = _edges_among(graph, nodes)
@@ -101,7 +100,7 @@ def neighbourhood(
         elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
         left_out=near.numel() - nodes.numel(),
         edges=edges,
-        layers=layers_inside(view.field, weights, rows, nodes, edge_ids),
+        layers=layers_inside(field, weights, rows, nodes, edge_ids),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agnn.explanation import OpenedRun
+
+_KEPT: Final = 40_000_000  # weights of all layers and replicas that are kept in memory: 160 MB
 
 
 class Explorer:
@@ -49,6 +51,9 @@ class Explorer:
         """Compute what the first question would wait for."""
         for run in self.runs:
             run.probabilities  # noqa: B018 kept on first use
+            graph, model = run.trained.graph, run.trained.model
+            if run.replicas * model.hops * (graph.edges + graph.nodes) <= _KEPT:
+                run.trained.kept_weights  # noqa: B018 likewise
         self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
 
