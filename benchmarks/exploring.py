@@ -2,6 +2,8 @@
 
 The run is served by the program itself. Every figure is measured in the page, from the question
 (or, for the first, from the start of the navigation) until the browser has painted the answer.
+For a walk there is also the processor time of server and page, which other programs on the machine
+do not stretch.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 _PROGRAM = "import sys; from agnn.cli import main; sys.exit(main(sys.argv[1:]))"
 _LOADS = "performance.getEntriesByName('agnn-load')"
@@ -25,15 +28,15 @@ _PATIENCE = 120.0  # seconds
 
 
 @contextmanager
-def served(run: str) -> Iterator[tuple[str, float]]:
-    """The address of the run's page, and the seconds until it was there."""
+def served(run: str) -> Iterator[tuple[str, int, float]]:
+    """The address of the run's page, the server's process, and the seconds until it was there."""
     began = time.perf_counter()
     command = [sys.executable, "-c", _PROGRAM, "explore", run, "--no-browser", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
         try:
             line = server.stdout.readline() if server.stdout else ""
             address = json.loads(line)["address"]
-            yield address, time.perf_counter() - began
+            yield address, server.pid, time.perf_counter() - began
         finally:
             server.terminate()
 
@@ -62,19 +65,42 @@ def first_paints(browser: Any, address: str, times: int) -> list[float]:
     return found
 
 
-def walks(browser: Any, address: str, steps: int) -> list[float]:
-    """Milliseconds of every step of a walk to random neighbours in the picture."""
+class Walk(NamedTuple):
+    """A walk to random neighbours in the picture."""
+
+    milliseconds: list[float]  # of every step
+    server_cpu: float  # milliseconds a step
+    page_cpu: float
+
+
+def walked(browser: Any, address: str, server: int, steps: int) -> Walk:
+    """A walk of some steps from the first page."""
     source = random.Random(0)  # noqa: S311
     page = browser.new_page()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(address)
     drawn(page, 0)
-    found = []
+    before, found = (server_seconds(server), page_seconds(session)), []
     for step in range(steps):
-        dots = page.locator(".dot").all()
-        source.choice(dots[1:] or dots).press("Enter")
+        source.choice(page.locator(".dot:not([data-dot='0'])").all()).press("Enter")
         found.append(drawn(page, 1 + step)["duration"])
+    after = server_seconds(server), page_seconds(session)
     page.close()
-    return found
+    used = [1e3 * (late - early) / steps for early, late in zip(before, after, strict=True)]
+    return Walk(found, *used)
+
+
+def server_seconds(process: int) -> float:
+    """Processor time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def page_seconds(session: Any) -> float:
+    """Processor time of the page's main thread so far."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
 
 
 def picture(browser: Any, address: str, link: str, times: int) -> list[float]:
@@ -105,18 +131,20 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     program = os.environ.get("AGNN_CHROMIUM") or shutil.which("chromium")
-    with served(options.run) as (address, seconds), sync_playwright() as playwright:
+    with served(options.run) as (address, server, seconds), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(address)
         found = page.evaluate("fetch('/api/search?q=').then((answer) => answer.json())")
         hub = found["nodes"][0]
+        walk = walked(browser, address, server, options.steps)
         record = {
             "run": options.run,
             "load_average": os.getloadavg()[0],
             "seconds_until_served": round(seconds, 1),
             "first_paint_ms": summary(first_paints(browser, address, options.times)),
-            "walk_ms": summary(walks(browser, address, options.steps)),
+            "walk_ms": summary(walk.milliseconds),
+            "walk_cpu_ms": {"server": round(walk.server_cpu), "page": round(walk.page_cpu)},
             "hub": {"id": hub["id"], "neighbours": hub["degree"]},
         }
         for limit in (60, 300):

@@ -96,6 +96,38 @@ def test_the_margin_is_of_the_mean_logits(opened: OpenedRun, found: Explanation)
     assert found.margin == pytest.approx(expected, abs=1e-5)
 
 
+def test_what_is_added_toward_the_answer_is_less_the_mean_of_all_classes(
+    opened: OpenedRun, found: Explanation
+) -> None:
+    model = opened.trained.model
+    with torch.no_grad():
+        logits = model(opened.trained.whole_view())[:, TARGET].mean(0)
+        bias = model.last.bias.mean(0)
+    centred = (logits - logits.mean()) - (bias - bias.mean())
+    added = sum(part.toward_answer for part in (found.itself, *found.neighbours, found.rest))
+    assert added == pytest.approx(float(centred[found.answer]), abs=1e-5)
+    assert sum(each.own for each in explain(opened, TARGET, limit=1000).features) == pytest.approx(
+        _own_by_hand(opened, found.answer), abs=1e-5
+    )
+
+
+def _own_by_hand(opened: OpenedRun, answer: int) -> float:
+    """What the node's own features add, without the first layer's bias."""
+    model = opened.trained.model
+    x = opened.data.normalised_features().toarray()[TARGET].astype(float)
+    nodes, weights = path_attention(opened.trained, TARGET)
+    total = 0.0
+    for r in range(2):
+        W0, b0, W1 = (
+            part[r].detach().double().numpy()
+            for part in (model.first.weight, model.first.bias, model.last.weight)
+        )
+        states = (x @ W0) * (x @ W0 + b0 > 0)
+        logits = float(weights[r, (nodes == TARGET).nonzero()[0, 0]]) * states @ W1
+        total += (logits[answer] - logits.mean()) / 2
+    return total
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_attention_and_relevance_are_the_nodes_own_row_of_every_layer(kind: str) -> None:
     opened = zoo_run(kind, "random")

@@ -208,3 +208,26 @@ def test_with_many_neighbours_pairs_are_not_all_tried_and_the_set_is_minimal(
 
 def test_a_node_without_neighbours_has_no_counterfactual(opened: OpenedRun) -> None:
     assert counterfactual(opened, 0) is None
+
+
+def test_neighbours_that_need_not_go_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone, 1 harms most; the answer changes where 2, 3 and 4 are gone, with 1 or without."""
+
+    class Imagined:
+        def __init__(self, opened: OpenedRun, node: int) -> None:
+            assert node == 0
+
+        def probabilities(self, pairs: object) -> np.ndarray:
+            gone = {j for _, j in pairs}
+            harm = 0.1 * (1 in gone) + 0.05 * len(gone & {2, 3, 4}) + 0.001 * len(gone)
+            first = 0.2 if gone >= {2, 3, 4} else 0.9 - harm
+            return np.array([first, 0.5 * (1 - first), 0.5 * (1 - first)])
+
+    monkeypatch.setattr(counterfactuals, "Removal", Imagined)
+    found = counterfactual(zoo_run("agnn", "complete"), 0)
+    assert found.nodes == (2, 3, 4)
+    assert found.is_smallest, "no single neighbour and no pair does it"
+    monkeypatch.setattr(counterfactuals, "_MOST_PAIRS", 10)
+    again = counterfactual(zoo_run("agnn", "complete"), 0)
+    assert again.nodes == (2, 3, 4)
+    assert not again.is_smallest, "the pairs were not all tried"

@@ -185,6 +185,7 @@ def test_batches_keep_every_replicas_pairs_and_drop_those_of_nodes_that_are_no_c
     batches = Batches(paths, places, np.array([[0], [1]]), "cpu")
     found = [[pairs_of(batches, batch, r) for r in range(2)] for batch in range(2)]
     assert found == [[[(5, 1), (5, 2)], [(0, 2)]], [[(2, 0)], [(0, 2)]]]
+    assert set(batches.nodes.flatten().tolist()) == {0, 2, 5, 6}
 
 
 def test_every_node_with_neighbours_begins_a_walk_before_any_begins_two(toy):

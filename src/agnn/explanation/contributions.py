@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from agnn.explanation.path_attention import path_rows
 from agnn.graph import DenseFeatures
 from agnn.nn import AGNN, GCN, GLN
 
@@ -52,56 +53,53 @@ def contributions(
 
     It is exact for these inputs and no forecast: were an edge gone, weights and units would change.
     """
+    X, W0, W1 = _rows(view), _numbers(model.first.weight), _numbers(model.last.weight)
+    with torch.no_grad():
+        Z = _numbers(model.first(view.features, None, model.backend))  # [R, k, d]
+    b0, b1 = _bias(model.first.bias, Z.shape[::2]), _bias(model.last.bias, W1.shape[::2])
+    gates = _gates(model, view, weights, Z)
     found = [
-        _of_replica(model, view, weights, combinations, r)
-        for r in range(model.first.weight.shape[0])
+        _of_replica(X, W0[r], b0[r], Z[r], gates[r], W1[r] @ combinations, b1[r] @ combinations)
+        for r in range(len(Z))
     ]
     return Contributions(*(np.mean(part, axis=0) for part in zip(*found, strict=True)))
 
 
 def _of_replica(
-    model: AGNN | GCN,
-    view: View,
-    weights: Sequence[Attention],
-    combinations: NDArray[np.float64],
-    r: int,
+    X: Any,
+    W0: NDArray[np.float64],
+    b0: NDArray[np.float64],
+    Z: NDArray[np.float64],
+    gates: NDArray[np.float64],
+    W1: NDArray[np.float64],
+    constant: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], ...]:
-    """The five parts for replica r, in the order of the fields."""
-    W0, b0 = _numbers(model.first.weight[r]), model.first.bias
-    W1, b1 = _numbers(model.last.weight[r]) @ combinations, model.last.bias  # [d, q]
-    bias = np.zeros(W0.shape[1]) if b0 is None else _numbers(b0[r])
-    X = _rows(view)
-    Z = X @ W0 + bias  # [k, d]
-    gates = _gates(model, _matrices(view, weights, r), Z)  # [k, d]
+    """The five parts for one replica, in the order of the fields; W1 [d, q] and `constant` [q]."""
     at_features = np.asarray(X.T @ gates) * W0  # [d_x, d]
     own = np.asarray(X[:1].T @ gates[:1]) * W0
-    constant = np.zeros(W1.shape[1]) if b1 is None else _numbers(b1[r]) @ combinations
     return (
         ((Z * gates) @ W1).T,
         (at_features @ W1).T,
         (own @ W1).T,
-        (bias * gates.sum(0)) @ W1,
+        (b0 * gates.sum(0)) @ W1,
         constant,
     )
 
 
 def _gates(
-    model: AGNN | GCN, inwards: Sequence[Any], Z: NDArray[np.float64]
+    model: AGNN | GCN, view: View, weights: Sequence[Attention], Z: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """How much of each unit of each node arrives at the target; [k, d].
-
-    `inwards` are the layers' matrices from the last to the first.
-    """
-    row = np.ones((1, 1))
+    """How much of each unit of each node arrives at the target; [R, k, d]."""
     if isinstance(model, AGNN):
-        for P in inwards:
-            row = P.T @ row
-        return row * (Z > 0)
-    last, first = inwards
-    middle = np.repeat(last.T @ row, Z.shape[1], axis=1)
-    if not isinstance(model, GLN):
-        middle = middle * (first @ Z > 0)
-    return np.asarray(first.T @ middle)
+        return path_rows(view.field, weights)[0].numpy()[:, :, None] * (Z > 0)
+    found = []
+    for r, states in enumerate(Z):
+        last, first = _matrices(view, weights, r)
+        middle = np.repeat(last.T @ np.ones((1, 1)), Z.shape[2], axis=1)
+        if not isinstance(model, GLN):
+            middle = middle * (first @ states > 0)
+        found.append(first.T @ middle)
+    return np.stack(found)
 
 
 def _matrices(view: View, weights: Sequence[Attention], r: int) -> list[Any]:
@@ -131,3 +129,8 @@ def _rows(view: View) -> Any:
 
 def _numbers(values: Tensor) -> NDArray[np.float64]:
     return values.detach().cpu().to(torch.float64).numpy()
+
+
+def _bias(values: Tensor | None, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A layer's bias, or zeros where it has none; [R, width]."""
+    return np.zeros(shape) if values is None else _numbers(values)

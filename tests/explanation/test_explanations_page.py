@@ -1,0 +1,42 @@
+"""What docs/explanations.md tells a reader to type works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from agnn.cli import main
+from agnn.data import NodeData
+from agnn.evaluation import evaluate, save_run
+from agnn.methods import get_method
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanations.md"
+
+
+@pytest.fixture(scope="module")
+def place(cora: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with runs/cora in it, less trained than the page's."""
+    folder = tmp_path_factory.mktemp("page")
+    method = get_method("agnn")(epochs=10, layers=2, first_beta=0.0)
+    save_run(evaluate(method, cora, "fixed", seeds=(0, 1)), folder / "runs" / "cora")
+    return folder
+
+
+def test_the_commands_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    lines = re.findall(r"^    agnn (explain .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) == 4
+    for line in lines:
+        assert main(shlex.split(line, comments=True)) == 0
+    assert (place / "why.html").is_file()
+
+
+def test_the_program_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(program, names)  # noqa: S102 (our own page)
+    assert names["found"].id == "1103960"
