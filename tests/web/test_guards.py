@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -172,12 +173,27 @@ def test_an_endless_body_is_not_read_to_its_end(echo: Application, ask: Any) -> 
     assert read <= 14
 
 
+def test_a_body_announced_too_large_is_refused_before_it_comes(
+    echo: Application, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing() -> AsyncIterator[bytes]:
+        await asyncio.sleep(60)
+        yield b""
+
+    monkeypatch.setattr("agnn.web.body_limit._LINGER", 0.05)
+    headers = {"content-length": "11"}
+    app = BodyLimit(echo, 10, seconds=1)
+    assert ask(app, "POST", content=nothing(), headers=headers).status_code == 413
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(echo: Application, ask: Any) -> None:
     async def slow() -> AsyncIterator[bytes]:
         yield b"x"
         await asyncio.sleep(60)
 
+    start = time.perf_counter()
     answer = ask(BodyLimit(echo, 10, seconds=0.05), "POST", content=slow())
+    assert time.perf_counter() - start < 5
     assert answer.status_code == 408
     assert answer.json() == {"error": "the body did not arrive within 0.05 seconds."}
 

@@ -1,0 +1,26 @@
+"""Parquet in many small groups of rows is the same table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from agnn import read_tables
+from own_tables import write_tables
+
+
+def test_the_groups_of_rows_in_a_file_change_nothing(tmp_path: Path) -> None:
+    nodes, edges = write_tables(tmp_path)
+    expected = read_tables(nodes, edges, label="topic")
+    for size in (1000, 7):
+        for table in (nodes, edges):
+            target = table.with_suffix(".parquet")
+            pd.read_csv(table).to_parquet(target, row_group_size=size)
+        found = read_tables(
+            nodes.with_suffix(".parquet"), edges.with_suffix(".parquet"), label="topic"
+        )
+        assert found.node_ids == expected.node_ids
+        np.testing.assert_array_equal(found.edges, expected.edges)
+        np.testing.assert_array_equal(found.labels, expected.labels)
