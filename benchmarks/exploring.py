@@ -2,6 +2,8 @@
 
 The run is served by the program itself. Every figure is measured in the page, from the question
 (or, for the first, from the start of the navigation) until the browser has painted the answer.
+For a walk there is also the processor time of server and page, which other programs on the machine
+do not stretch.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import shutil
 import statistics
 import subprocess
@@ -17,23 +18,38 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 _PROGRAM = "import sys; from agnn.cli import main; sys.exit(main(sys.argv[1:]))"
 _LOADS = "performance.getEntriesByName('agnn-load')"
 _PATIENCE = 120.0  # seconds
+# Walks inside the page, so that nothing but the page itself takes its time.
+_WALK = """async ([steps, seed]) => {
+  for (let step = 0; step < steps; step++) {
+    const dots = [...document.querySelectorAll(".dot:not([data-dot='0'])")];
+    seed = (seed * 48271) % 2147483647;
+    const dot = dots[seed % dots.length], before = performance.getEntriesByName("agnn-load").length;
+    dot.focus();
+    dot.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    while (performance.getEntriesByName("agnn-load").length <= before) {
+      await new Promise((done) => setTimeout(done, 10));
+    }
+  }
+  return performance.getEntriesByName("agnn-load").slice(1).map((each) => each.duration);
+}"""
 
 
 @contextmanager
-def served(run: str) -> Iterator[tuple[str, float]]:
-    """The address of the run's page, and the seconds until it was there."""
+def served(run: str) -> Iterator[tuple[str, int, float]]:
+    """The address of the run's page, the server's process, and the seconds until it was there."""
     began = time.perf_counter()
     command = [sys.executable, "-c", _PROGRAM, "explore", run, "--no-browser", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
         try:
             line = server.stdout.readline() if server.stdout else ""
             address = json.loads(line)["address"]
-            yield address, time.perf_counter() - began
+            yield address, server.pid, time.perf_counter() - began
         finally:
             server.terminate()
 
@@ -62,19 +78,39 @@ def first_paints(browser: Any, address: str, times: int) -> list[float]:
     return found
 
 
-def walks(browser: Any, address: str, steps: int) -> list[float]:
-    """Milliseconds of every step of a walk to random neighbours in the picture."""
-    source = random.Random(0)  # noqa: S311
+class Walk(NamedTuple):
+    """A walk to random neighbours in the picture."""
+
+    milliseconds: list[float]  # of every step
+    server_cpu: float  # milliseconds a step
+    page_cpu: float
+
+
+def walked(browser: Any, address: str, server: int, steps: int) -> Walk:
+    """A walk of some steps from the first page."""
     page = browser.new_page()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(address)
     drawn(page, 0)
-    found = []
-    for step in range(steps):
-        dots = page.locator(".dot").all()
-        source.choice(dots[1:] or dots).press("Enter")
-        found.append(drawn(page, 1 + step)["duration"])
+    before = server_seconds(server), page_seconds(session)
+    found = page.evaluate(_WALK, [steps, 1])
+    after = server_seconds(server), page_seconds(session)
     page.close()
-    return found
+    used = [1e3 * (late - early) / steps for early, late in zip(before, after, strict=True)]
+    return Walk(found, *used)
+
+
+def server_seconds(process: int) -> float:
+    """Processor time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def page_seconds(session: Any) -> float:
+    """Processor time of the page's main thread so far."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
 
 
 def picture(browser: Any, address: str, link: str, times: int) -> list[float]:
@@ -105,18 +141,20 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     program = os.environ.get("AGNN_CHROMIUM") or shutil.which("chromium")
-    with served(options.run) as (address, seconds), sync_playwright() as playwright:
+    with served(options.run) as (address, server, seconds), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(address)
         found = page.evaluate("fetch('/api/search?q=').then((answer) => answer.json())")
         hub = found["nodes"][0]
+        walk = walked(browser, address, server, options.steps)
         record = {
             "run": options.run,
             "load_average": os.getloadavg()[0],
             "seconds_until_served": round(seconds, 1),
             "first_paint_ms": summary(first_paints(browser, address, options.times)),
-            "walk_ms": summary(walks(browser, address, options.steps)),
+            "walk_ms": summary(walk.milliseconds),
+            "walk_cpu_ms": {"server": round(walk.server_cpu), "page": round(walk.page_cpu)},
             "hub": {"id": hub["id"], "neighbours": hub["degree"]},
         }
         for limit in (60, 300):

@@ -41,11 +41,13 @@ def test_a_search_is_told_kept_and_gone_on_with(agnn: Any, here: Path) -> None:
         ("--search 0", "`trials` of a search must be at least 1; got 0"),
         ("--search 2 --search-file no/s.sqlite", "there is no folder 'no'"),
         ("--search 2 --search-file nodes.csv", "'nodes.csv' is no file of a search"),
+        ("--dropout 2", "`dropout` must be at least 0 and below 1; got 2.0."),
         ("--search 2 --tuned", "--search and --tuned both choose"),
     ],
 )
 def test_mistakes_are_one_line(agnn: Any, here: Path, options: str, words: str) -> None:
     before = {path: path.read_bytes() for path in here.iterdir()}
+    assert agnn(f"{LINE} {options}").out == "", "the report would hide it"
     answer = agnn(f"{LINE} --json {options}")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("error: ")

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as arrays
 from agnn.data import Split
 from agnn.errors import InputError
 from agnn.evaluation import calibrated, ensemble_of, fitted_temperature, held_out, reliability
+from agnn.evaluation.ensemble import tempered
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(2, 4)),
@@ -45,11 +46,14 @@ def test_the_temperature_is_one_where_probabilities_are_true_and_finds_what_was_
     assert fitted_temperature(stated, labels) == pytest.approx(1 / sharpness, rel=0.05)
 
 
-def test_an_almost_even_answer_that_is_always_right_is_made_sure():
-    """Weights that have hardly moved from their start: the right class leads by a hair."""
-    even = np.full((50, 4), 0.2499) + 0.0004 * np.eye(4)[np.arange(50) % 4]
-    temperature = fitted_temperature(even, np.arange(50) % 4)
-    assert temperature < 0.003
+@pytest.mark.parametrize("nodes", [5, 50])
+def test_an_answer_that_is_always_right_is_made_as_sure_as_so_many_nodes_can_prove(nodes):
+    """Weights that have hardly moved from their start: the right class leads by little."""
+    labels = np.arange(nodes) % 4
+    even = np.full((nodes, 4), 0.24) + 0.04 * np.eye(4)[labels]
+    sure = tempered(even, fitted_temperature(even, labels))
+    # Laplace's rule of succession: k right of k.
+    assert sure[np.arange(nodes), labels] == pytest.approx((nodes + 1) / (nodes + 2), rel=1e-3)
 
 
 def test_nothing_to_fit_gives_temperature_one():

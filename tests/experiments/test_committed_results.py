@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from agnn.cli.app import main
-from agnn.experiments import Choice, Store, bundled, compare, import_rows, narrowed
+from agnn.experiments import Choice, Store, bundled, compare, import_rows, narrowed, works_of
+from agnn.experiments.catalogue import NAMES
+from agnn.experiments.spec import Table
+from agnn.experiments.stored_run import Key
 
 ROOT = Path(__file__).parents[2]
 OURS = Choice(methods=frozenset({"agnn", "gcn", "gln"}))
@@ -30,6 +33,17 @@ def test_the_fixed_splits_of_the_papers_methods_are_reproduced(committed):
     assert {cell.verdict for row in found.rows for cell in row.cells} == {"reproduced"}
     (agnn,) = [row for row in found.rows if row.row.method == "agnn"]
     assert all(abs(cell.difference) < 0.2 for cell in agnn.cells)
+
+
+def test_every_committed_run_stands_in_a_table(committed):
+    tables = [each for each in map(bundled, NAMES) if isinstance(each, Table)]
+    keys = {work.key for table in tables for work in works_of(table)}
+    assert {Key(run.spec, run.data) for run in committed.runs()} <= keys
+
+
+def test_no_row_of_table_2_is_missing(committed):
+    found = compare(bundled("table2"), committed)
+    assert "missing" not in {cell.verdict for row in found.rows for cell in row.cells}
 
 
 def test_the_page_is_what_the_committed_runs_give(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from agnn.evaluation import evaluate
 from agnn.experiments import Choice, Store, execute, narrowed, works_of
 from agnn.experiments.claims import claim, release
 from agnn.experiments.executor import rounded
+from agnn.methods import get_method
 
 ONLY_CORA = Choice(datasets=frozenset({"cora"}))
 FOLDS = SMALL.replace('dataset = "cora"', 'dataset = "cora"\nsplit = "3-fold"', 1)
@@ -81,6 +82,15 @@ def test_batches_change_no_result(small, monkeypatch):
         execute(works_of(narrowed(small, ONLY_CORA)), store)
         found.append([(run.seed, run.accuracy, run.betas) for run in store.runs()])
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("method", "device", "size"),
+    [("agnn", "cuda", 3), ("planetoid", "cuda", 3), ("planetoid", "cpu", 1), ("ica", "cuda", 1)],
+)
+def test_a_gpu_has_all_seeds_at_once_of_a_method_that_fills_it(small, method, device, size):
+    (work,) = works_of(narrowed(small, ONLY_CORA))
+    assert executor._batch_size(work, get_method(method)(), device) == size
 
 
 def test_an_edited_table_does_not_reuse_old_runs(small, store, calls):

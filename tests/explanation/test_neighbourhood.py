@@ -224,6 +224,24 @@ def test_unlabelled_nodes_are_part_of_a_neighbourhood() -> None:
     assert around.labels[0] == -1
 
 
+@pytest.mark.parametrize("kind", ["agnn", "gcn"])
+@pytest.mark.parametrize("name", ["random", "hub", "path", "one node", "isolated nodes"])
+def test_weights_that_are_kept_change_no_number(kind: str, name: str) -> None:
+    split = even_split(ZOO[name].nodes)
+    fresh, kept = zoo_model(kind, name), zoo_model(kind, name)
+    assert len(kept.kept_weights) == kept.model.hops
+    for target in {0, ZOO[name].nodes // 2, ZOO[name].nodes - 1}:
+        one = neighbourhood(fresh, target, split, hops=2, limit=30)
+        two = neighbourhood(kept, target, split, hops=2, limit=30)
+        assert two.nodes.tolist() == one.nodes.tolist()
+        assert two.weights == pytest.approx(one.weights, abs=1e-6)
+        assert two.elsewhere == pytest.approx(one.elsewhere, abs=1e-6)
+        for first, second in zip(one.layers, two.layers, strict=True):
+            for field in ("reach", "attention", "loops", "relevance", "loop_relevance"):
+                expected = pytest.approx(getattr(first, field), abs=1e-5, nan_ok=True)
+                assert getattr(second, field) == expected
+
+
 def test_a_limit_or_a_distance_that_makes_no_sense_is_refused() -> None:
     trained, split = zoo_model("agnn", "path"), even_split(6)
     with pytest.raises(InputError, match=r"`limit` must be at least 1, or None.*got 0\."):

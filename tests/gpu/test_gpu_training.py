@@ -62,6 +62,7 @@ def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch
     assert_same_bits(
         replayed.outcome.history.training_loss, plain.outcome.history.training_loss
     )  # fmt: skip
+    assert_same_bits(replayed.outcome.history.betas, plain.outcome.history.betas)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from agnn.errors import InputError
-from agnn.methods import APPNP, DCNN, GAT, GCNII, SGC, DynamicFilter, GraphCNN, MoNet, get_method
+from agnn.methods import (
+    APPNP,
+    DCNN,
+    GAT,
+    GCNII,
+    SGC,
+    DynamicFilter,
+    GraphCNN,
+    MoNet,
+    Task,
+    get_method,
+)
 from agnn.training import BestThenLowest, BothBest, HighestAccuracy, LastEpoch, LowestLoss
 
 DATASETS = ("citeseer", "cora", "pubmed")
@@ -112,6 +123,21 @@ def test_dcnn_never_holds_a_matrix_of_nodes_by_nodes():
     tracemalloc.stop()
     assert found.shape == (n, 12)
     assert peak < n * n // 10  # a tenth of one byte for each pair
+
+
+@pytest.mark.parametrize(
+    ("method", "times"),
+    [(GAT(heads=4), 4), (MoNet(kernels=3), 3), (DynamicFilter(filters=8), 8), (GraphCNN(), 2)],
+    ids=lambda each: getattr(each, "name", None),
+)
+def test_the_memory_estimate_counts_every_head(method, times, toy):
+    from agnn.training import memory_estimate
+
+    def states(hidden: int) -> int:
+        return memory_estimate(toy.nodes, 1, features=1, classes=1, layers=2, hidden=hidden).states
+
+    found = method.memory_estimate(Task(toy, (toy.split("fixed"),), (0,))).states
+    assert found == states(times * method.hidden)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from agnn.report.figure_style import figure_style
 from agnn.report.inline_svg import inline_svg
 from agnn.report.palette import INK, WORDS
-from agnn.report.rendering import svg
 
 HOSTILE = '</svg><script>alert("x")</script> id="y" url(#z) &amp; $x$'
 
@@ -29,7 +28,7 @@ def drawn(title: str = "title") -> Figure:
 @pytest.fixture
 def text() -> str:
     with figure_style():
-        return str(inline_svg(svg(drawn(HOSTILE)), "one", 'what "it" shows <here>'))
+        return str(inline_svg(drawn(HOSTILE), "one", 'what "it" shows <here>'))
 
 
 def test_text_is_escaped_and_left_as_it_is(text):
@@ -51,7 +50,7 @@ def test_every_name_begins_with_the_figures_and_every_reference_is_to_one(text):
 
 def test_two_figures_share_no_name():
     with figure_style():
-        parts = [str(inline_svg(svg(drawn()), name, "words")) for name in ("one", "other")]
+        parts = [str(inline_svg(drawn(), name, "words")) for name in ("one", "other")]
     first, second = (set(re.findall(r' id="([^"]*)"', part)) for part in parts)
     assert not first & second
 
@@ -77,7 +76,7 @@ def test_a_screen_reader_is_told_what_it_shows(text):
 def test_no_global_state_is_left_and_foreign_scripts_raise_no_warning():
     before = dict(matplotlib.rcParams)
     with figure_style():
-        text = str(inline_svg(svg(drawn("日本語 עברית")), "one", "words"))
+        text = str(inline_svg(drawn("日本語 עברית"), "one", "words"))
     assert "日本語 עברית" in text
     assert dict(matplotlib.rcParams) == before
 
@@ -86,5 +85,5 @@ def test_numbers_are_cut_to_a_hundredth():
     with figure_style():
         figure = Figure()
         figure.add_subplot().plot(np.pi * np.arange(5))
-        text = str(inline_svg(svg(figure), "one", "words"))
+        text = str(inline_svg(figure, "one", "words"))
     assert not re.search(r' (d|transform|x|y)="[^"]*\d\.\d{3}', text)

@@ -27,6 +27,7 @@ from agnn.report.facts.certainty import certainty
 from agnn.report.facts.data_facts import data_facts
 from agnn.report.facts.run_facts import run_facts
 from agnn.report.facts.training import training_facts
+from agnn.training import History
 
 P = [  # the ensemble's probabilities at five nodes
     [0.9, 0.05, 0.05],
@@ -62,9 +63,13 @@ def test_the_confusion_matrix_counts_truth_by_answer(five, all_tested):
 def test_disagreement_is_among_the_replicas_that_test_the_node(five):
     one = torch.tensor(P)
     other = one.roll(1, dims=1)  # answers b, b, c, a, a
-    splits = (Split("1", [0], [], [1, 2]), Split("2", [1], [], [2, 3]))
-    found = answers_on_test(torch.stack([one, other]), five, splits, 1.0)
-    # Node 1 only the first replica tests, node 3 only the second; they differ on node 2.
+    splits = (
+        Split("1", [0], [], [1, 2]),
+        Split("2", [1], [], [2, 3]),
+        Split("3", [2], [], [1]),
+    )
+    found = answers_on_test(torch.stack([one, other, one]), five, splits, 1.0)
+    # On node 2 the two that test it differ; node 1 the second and node 3 the first do not test.
     assert found.disagreement.tolist() == [0.0, 0.5, 0.0]
     np.testing.assert_allclose(found.probabilities[0], P[1], rtol=1e-6)
     np.testing.assert_allclose(found.probabilities[2], other[3], rtol=1e-6)
@@ -141,6 +146,14 @@ def test_curves_are_means_with_the_lowest_and_highest_replica(run, facts):
         facts.training.betas[2].mean, run.outcome.history.betas[:, :, 2].mean(1), rtol=1e-6
     )
     assert [beta.values for beta in facts.betas] == list(zip(*run.betas, strict=True))
+
+
+def test_the_kept_accuracy_is_that_of_the_kept_epoch():
+    watched = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+    history = History(watched, watched, watched, torch.tensor([2, 3]))
+    found = training_facts(history, get_method("gcn")(), {})
+    assert found.kept_accuracy == pytest.approx((30.0, 60.0))
+    assert found.betas == ()
 
 
 def test_layers_have_the_relevance_and_the_ranking_of_their_definitions(run, facts):

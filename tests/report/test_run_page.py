@@ -203,3 +203,14 @@ def test_the_strongest_and_weakest_relations_between_classes_are_named(page, fac
     assert f"most: {NAMES[j]} → {NAMES[i]} ({high:+.2f})".replace("-", "\N{MINUS SIGN}") in text
     low, i, j = min(pairs)
     assert f"Least: {NAMES[j]} → {NAMES[i]} ({low:+.2f})".replace("-", "\N{MINUS SIGN}") in text
+
+
+@pytest.mark.parametrize("edges", [np.zeros((2, 0), dtype=int), [[0] * 8, range(1, 9)]])
+def test_a_graph_without_edges_between_labelled_nodes_has_a_page(edges):
+    data = NodeData.build(
+        name="sparse", features=np.eye(9), labels=[-1, 0, 1, 0, 1, 0, 1, 0, 1], edges=edges,
+        class_names=("a", "b"), splits={"fixed": Split("fixed", [1, 2], [3, 4], [5, 6, 7, 8])},
+    )  # fmt: skip
+    page = page_of(facts_of(get_method("agnn")(epochs=2, layers=1), data, seeds=(0,)))
+    assert "Too few edges join two labelled nodes" in page
+    assert_asks_for_nothing(page)

@@ -15,6 +15,7 @@ from agnn.training import HighestAccuracy, Recipe
         ({"learning_rate": -0.1}, "`learning_rate` must be a number from 0 up; got -0.1"),
         ({"weight_decay": -1.0}, "`weight_decay` must be a number from 0 up"),
         ({"dropout": (0.5, -0.5)}, "`dropout` must be a number from 0 up; got -0.5"),
+        ({"dropout": 1.0}, "`dropout` must be at least 0 and below 1; got 1.0"),
         ({"weight_decay": float("inf")}, "`weight_decay` must be a number from 0 up; got inf"),
         ({"learning_rate": float("nan")}, "`learning_rate` must be a number from 0 up; got nan"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ NEW = {
         {"id": "q2", "columns": {"age": 51.5, "colour": "blue", "motto": "run and jump"}},
         {"id": 7, "columns": {"age": None, "colour": None, "motto": None}},
     ],
-    "edges": [["q1", "p0"], ["q2", "q1"], ["p3", "q2"], [7, "p1"], [7, 7], ["q1", "p0"]],
+    "edges": [["q1", "p0"], ["q2", "q1"], ["p3", "q2"], [7, "p1"], [7, "7"], ["q1", "p0"]],
 }
 
 
@@ -70,7 +71,8 @@ def test_new_nodes_get_what_predict_says_in_the_larger_graph(
     assert answer.status_code == 200, answer.text
     ids = [node["id"] for node in NEW["nodes"]]
     table = pd.DataFrame([{"id": node["id"], **node["columns"]} for node in NEW["nodes"]])
-    links = pd.DataFrame(NEW["edges"], columns=["source", "target"])
+    edges = [[7 if end == "7" else end for end in edge] for edge in NEW["edges"]]
+    links = pd.DataFrame(edges, columns=["source", "target"])
     data = with_new_nodes(model.run_.data, table, links)
     check(answer.json()["predictions"], ids, model, data)
 
@@ -235,3 +237,14 @@ def test_names_are_text_on_the_page(tmp_path: Any, ask: Any) -> None:
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert ask(app, path="/metrics").status_code == 200
+
+
+def test_many_new_nodes_and_edges_take_no_longer_than_they_must(app: Application, ask: Any) -> None:
+    columns = {"age": 50, "colour": "red", "motto": "paint"}
+    nodes = [{"id": f"new {k}", "columns": columns} for k in range(1000)]
+    edges = [[f"new {k % 1000}", f"p{k % 60}"] for k in range(100_000)]
+    start = time.process_time()
+    answer = ask(app, "POST", "/predict/new", json={"nodes": nodes, "edges": edges})
+    assert answer.status_code == 200
+    assert len(answer.json()["predictions"]) == 1000
+    assert time.process_time() - start < 10  # some tenths; minutes, were each id looked for in vain

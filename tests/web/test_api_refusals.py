@@ -237,7 +237,7 @@ def test_a_missing_package_is_said_and_known_nodes_are_still_answered(
     def missing(name: str) -> Any:
         raise UnavailableError(f"{name} is not installed: pip install 'agnn[tables]'.")
 
-    monkeypatch.setattr("agnn.web.api.served_model.tables_package", missing)
+    monkeypatch.setattr("agnn.web.api.larger_graph.tables_package", missing)
     assert "agnn[tables]" in refused(
         ask(app, "POST", "/predict/new", json={"nodes": [node()]}), 501
     )

@@ -156,14 +156,17 @@ def train(
     splits = make_splits(data, spec, seeds[:1])
     class_weights(weight, trained, data, splits)
     choose(backend, find_device(device).split(":")[0])
+    looked_for = None
+    if search is not None:
+        fixed = frozenset(field for field, value in changes.items() if value is not None)
+        looked_for = Search(search, search_file, fixed)
     if data.reading is not None and not json:
         _tell(data, spec)
         _tell_memory(trained, data, splits * len(seeds))
-    if search is not None:
-        fixed = frozenset(field for field, value in changes.items() if value is not None)
+    if looked_for is not None:
         trained = searched(
-            trained, data, spec, seeds, Search(search, search_file, fixed), device=device,
-            backend=backend, class_weight=weight, told=None if quiet else tell_trial,
+            trained, data, spec, seeds, looked_for, device=device, backend=backend,
+            class_weight=weight, told=None if quiet else tell_trial,
         )  # fmt: skip
     doing = f"Training {trained.title} on {data.name}"
     with training_progress(doing, is_quiet=quiet) as progress:

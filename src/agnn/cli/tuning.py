@@ -22,7 +22,7 @@ def tuned_method(
     If `is_tuned`, the rest of the method's grid is chosen on validation nodes.
     """
     from agnn.evaluation import preset_method
-    from agnn.methods import Tuned
+    from agnn.methods import NetworkMethod, Tuned
 
     method = preset_method(name, split, dataset.lower())
     wanted = {field: value for field, value in changes.items() if value is not None}
@@ -35,6 +35,8 @@ def tuned_method(
             raise InputError(f"{_option(field)} is among what --tuned chooses; leave one of them.")
         _check_number(_option(field), wanted[field])
     method = method.with_fields(**wanted)
+    if isinstance(method, NetworkMethod):
+        method.recipe()  # it has checks of its own
     return Tuned(method) if is_tuned else method
 
 

@@ -44,7 +44,7 @@ def class_line(report: DataReport) -> Line:
     classes = sorted(report.classes.items(), key=lambda each: -each[1])
     words = ", ".join(f"{name} {count:,}" for name, count in classes[:_CLASSES])
     more = f" and {len(classes) - _CLASSES} more" if len(classes) > _CLASSES else ""
-    return "classes", words + more
+    return "classes", words + more or "none"
 
 
 def column_lines(report: DataReport) -> Iterator[Line]:
@@ -64,7 +64,7 @@ def odd_lines(report: DataReport) -> Iterator[Line]:
     for oddity in report.oddities:
         examples = ", ".join(str(each) for each in oddity.examples)
         more = ", ..." if oddity.count > len(oddity.examples) else ""
-        yield "look at", f"{oddity.count:,} {oddity.what}: {examples}{more}"
+        yield "look at", f"{oddity.what}: {oddity.count:,} ({examples}{more})"
     for note in report.reading.notes if report.reading else ():
         yield "note", note
     if report.obstacle is not None:

@@ -78,16 +78,23 @@ def reliability(
 def fitted_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     """The temperature with the least log-loss of probabilities [k, c] for labels [k].
 
-    1 where there is nothing to fit it to.
+    A label counts as 1 - e, with e = 1 / (k + 2) left to the other classes alike: where all k
+    answers are right, the least loss would else be at certainty, which k nodes cannot prove (Platt
+    1999). 1 where there is nothing to fit it to.
     """
     from scipy.optimize import minimize_scalar
 
     if not labels.size:
         return 1.0
 
+    k, c = probabilities.shape
+    doubt = 1.0 / (k + 2)
+    target = np.full((k, c), doubt / max(c - 1, 1))
+    target[np.arange(k), labels] = 1.0 - doubt
+
     def loss(log_temperature: float) -> float:
         own = tempered(probabilities, float(np.exp(log_temperature)))
-        return float(-np.log(np.maximum(own[np.arange(labels.size), labels], _TINY)).mean())
+        return float(-(target * np.log(np.maximum(own, _TINY))).sum())
 
     found = minimize_scalar(loss, bounds=_RANGE, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(found.x))

@@ -46,6 +46,18 @@ class Search:
     def __post_init__(self) -> None:
         if self.trials < 1:
             raise InputError(f"`trials` of a search must be at least 1; got {self.trials}.")
+        if not self.file.absolute().parent.is_dir():
+            raise InputError(
+                f"'{self.file}' cannot be made: there is no folder '{self.file.parent}'."
+            )
+        if self.file.exists() and not _may_be_sqlite(self.file):
+            raise DataError(f"'{self.file}' is no file of a search; choose another --search-file.")
+
+
+def _may_be_sqlite(file: Path) -> bool:
+    """Whether a file is empty or begins as SQLite's do."""
+    with file.open("rb") as stream:
+        return stream.read(16) in (b"", b"SQLite format 3\0")
 
 
 def searched(
@@ -139,8 +151,6 @@ def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
-    if not file.absolute().parent.is_dir():
-        raise InputError(f"'{file}' cannot be made: there is no folder '{file.parent}'.")
     try:
         return optuna.create_study(
             storage=f"sqlite:///{file.absolute()}",
@@ -150,5 +160,4 @@ def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
             sampler=optuna.samplers.TPESampler(seed=0),
         )
     except (problems.SQLAlchemyError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise DataError(f"'{file}' is no file of a search, or is damaged: {reason}") from error
+        raise DataError(f"'{file}' is no file of a search, or is damaged.") from error

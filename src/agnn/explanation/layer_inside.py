@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agnn.explanation.lookup import values_at
+from agnn.explanation.lookup import Lookup
 from agnn.explanation.relevance import edge_relevance
 from agnn.kernels import Attention
 
@@ -46,15 +46,14 @@ def layers_inside(
 
     `weights` and `rows` are the layers' matrices and path rows in the field, first to last.
     """
-    field_nodes, field_edges, graph = field.nodes.cpu(), field.edge_ids.cpu(), field.graph.to("cpu")
+    graph = field.graph.to("cpu")
+    by_node, by_edge = Lookup(field.nodes.cpu()), Lookup(field.edge_ids.cpu())
 
     def at_nodes(values: Tensor, missing: float) -> NDArray[np.float64]:
-        keys = field_nodes[: values.shape[1]]
-        return values_at(values.double(), keys, nodes, missing).numpy()
+        return by_node.values(values, nodes, missing).numpy()
 
     def at_edges(values: Tensor) -> NDArray[np.float64]:
-        keys = field_edges[: values.shape[1]]
-        return values_at(values.double(), keys, edge_ids, np.nan).numpy()
+        return by_edge.values(values, edge_ids, np.nan).numpy()
 
     found = []
     for weight, row in zip(weights, rows, strict=True):

@@ -6,14 +6,22 @@ import torch
 from torch import Tensor
 
 
-def values_at(values: Tensor, keys: Tensor, wanted: Tensor, missing: float) -> Tensor:
-    """The values of the `wanted` keys [k], `missing` for those that are not there; [R, k].
+class Lookup:
+    """Where distinct keys [f], in any order, stand; sorted once for all questions."""
 
-    `values` [R, f] belong to the distinct `keys` [f], in any order.
-    """
-    if not keys.numel():
-        return values.new_full((values.shape[0], wanted.numel()), missing)
-    ascending, order = torch.sort(keys)
-    place = torch.searchsorted(ascending, wanted).clamp(max=keys.numel() - 1)
-    is_there = ascending[place] == wanted
-    return torch.where(is_there, values[:, order[place]], missing)
+    def __init__(self, keys: Tensor) -> None:
+        self._ascending, self._order = torch.sort(keys)
+
+    def values(self, values: Tensor, wanted: Tensor, missing: float) -> Tensor:
+        """The values of the `wanted` keys [k], `missing` where there is none; [R, k] float64.
+
+        `values` [R, g] belong to the first g keys; those behind them have none.
+        """
+        if not values.shape[1]:
+            return torch.full((values.shape[0], wanted.numel()), missing, dtype=torch.float64)
+        last = self._ascending.numel() - 1
+        near = torch.searchsorted(self._ascending, wanted).clamp(max=last)
+        place = self._order[near]
+        is_there = (self._ascending[near] == wanted) & (place < values.shape[1])
+        found = values[:, torch.where(is_there, place, 0)].double()
+        return torch.where(is_there, found, missing)

@@ -10,8 +10,7 @@ import torch
 
 from agnn.errors import InputError
 from agnn.explanation.layer_inside import LayerInside, layers_inside
-from agnn.explanation.layer_weights import layer_weights
-from agnn.explanation.lookup import values_at
+from agnn.explanation.lookup import Lookup
 from agnn.explanation.neighbour_choice import most_attended, parents
 from agnn.explanation.path_attention import path_rows
 from agnn.graph import hop_rings, row_edges
@@ -80,12 +79,12 @@ def neighbourhood(
         raise InputError(f"`hops` must not be negative; got {hops}.")
     if limit is not None and limit < 1:
         raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
-    view, graph, data = trained.view_of(node), trained.graph, trained.data
-    weights = layer_weights(trained.model, view)
-    rows = path_rows(view.field, weights)
+    graph, data = trained.graph, trained.data
+    field, weights = trained.weights_around(node)
+    rows = path_rows(field, weights)
     rings = hop_rings(graph, torch.tensor([node]), hops)
     near, distance = torch.cat(rings), _ring_numbers(rings)
-    own = values_at(rows[0], view.field.nodes.cpu(), near, 0.0).numpy()
+    own = Lookup(field.nodes.cpu()).values(rows[0], near, 0.0).numpy()
     shown, way_home = _choice(graph, near, distance, own.mean(0), limit or near.numel())
     nodes = near[torch.from_numpy(shown)]
     edges, edge_ids = _edges_among(graph, nodes)
@@ -101,7 +100,7 @@ def neighbourhood(
         elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
         left_out=near.numel() - nodes.numel(),
         edges=edges,
-        layers=layers_inside(view.field, weights, rows, nodes, edge_ids),
+        layers=layers_inside(field, weights, rows, nodes, edge_ids),
     )
 
 
@@ -113,11 +112,24 @@ def _choice(
     limit: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which positions of `near` are shown, in which order, and their parents by place in it."""
-    edges, _ = _edges_among(graph, near)
-    way_home = parents(distance, weight, edges)
+    way_home = parents(distance, weight, _inward_edges(graph, near, distance))
     shown = most_attended(weight, way_home, limit)
     shown = shown[np.lexsort((-weight[shown], distance[shown]))]  # stable: then by index
     return shown, _positions(way_home[shown], shown)
+
+
+def _inward_edges(graph: Graph, near: Tensor, distance: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Every edge [2, e] from a node to one nearer the target, by position, and some others.
+
+    They stand in the rows of the nearer ends too, so the outermost nodes' rows, which are most of
+    all and may be long, are not read.
+    """
+    inner = near[: int((distance < distance[-1]).sum())]  # they stand by ring
+    senders = graph.columns[row_edges(graph, inner)].to(torch.int64)  # all of them near
+    order = torch.argsort(near)
+    far = order[torch.searchsorted(near[order], senders)]
+    nearer = torch.repeat_interleave(torch.arange(inner.numel()), graph.degrees[inner])
+    return torch.stack([far, nearer]).numpy()
 
 
 def _ring_numbers(rings: list[Tensor]) -> NDArray[np.int64]:

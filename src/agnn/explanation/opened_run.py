@@ -117,6 +117,10 @@ class OpenedRun:
         """The index of the node with this id: the id itself, or its text."""
         return self._finder.find(name)
 
+    def has_node(self, name: Hashable) -> bool:
+        """Whether `node` knows this id."""
+        return self._finder.knows(name)
+
     @cached_property
     def _finder(self) -> NodeFinder:
         return NodeFinder(self.data.node_ids, self.data.name)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation.layer_weights import layer_weights
 from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
+from agnn.kernels import Attention
 from agnn.methods import Method, NetworkMethod
 from agnn.nn import NodeModel
 from agnn.training import probabilities
@@ -84,6 +86,21 @@ class TrainedModel:
                 return False
         return True
 
+    @cached_property
+    def kept_weights(self) -> list[Attention]:
+        """P(1) to P(l) at every node: once asked for, they make `weights_around` a lookup."""
+        return layer_weights(self.model, self.whole_view())
+
+    def weights_around(self, node: int) -> tuple[ReceptiveField, list[Attention]]:
+        """What the model reads to compute one node, and P(1) to P(l) there, on the CPU."""
+        if "kept_weights" not in self.__dict__:
+            view = self.view_of(node)
+            return view.field, layer_weights(self.model, view)
+        self.check_node(node)
+        field = ReceptiveField.around(self.graph, torch.tensor([node]), self.model.hops)
+        layers = zip(self.kept_weights, field.sizes[-2::-1], strict=True)
+        return field, [_restricted(weights, field, rows) for weights, rows in layers]
+
     def view_of(self, node: int) -> View:
         """What the model reads to compute one node."""
         self.check_node(node)
@@ -111,3 +128,9 @@ class TrainedModel:
         read = method.features(data) if isinstance(method, NetworkMethod) else None
         features = features_of(data.normalised_features() if read is None else read)
         return features.to(device), self.graph.to(device)
+
+
+def _restricted(weights: Attention, field: ReceptiveField, rows: int) -> Attention:
+    """The whole graph's weights at the first `rows` rows of a field."""
+    edges = field.edge_ids[: field.graph.edges_of(rows)]
+    return Attention(weights.edges[:, edges], weights.loops[:, field.nodes[:rows]])

@@ -31,6 +31,11 @@ class DynamicFilter(HiddenNetwork):
     filters: int = 2
     window: int = 10
 
+    @property
+    def state_width(self) -> int:
+        """Every filter has its own states."""
+        return self.hidden * self.filters
+
     def build(
         self, features: int, classes: int, seeds: Sequence[int], backend: str
     ) -> nn.DynamicFilter:

@@ -35,6 +35,11 @@ class GraphCNN(HiddenNetwork):
     epochs: int = 300
     window: int = 4
 
+    @property
+    def state_width(self) -> int:
+        """Every slice has its own states."""
+        return 2 * self.hidden
+
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.GraphCNN:
         """The untrained model, one replica a seed."""
         return nn.GraphCNN(features, classes, seeds, hidden=self.hidden, backend=backend)

@@ -32,6 +32,11 @@ class MoNet(HiddenNetwork):
     dimensions: int = 2
     window: int = 10
 
+    @property
+    def state_width(self) -> int:
+        """Every kernel has its own states."""
+        return self.hidden * self.kernels
+
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> nn.MoNet:
         """The untrained model, one replica a seed."""
         return nn.MoNet(

@@ -47,13 +47,19 @@ class NetworkMethod(Method):
     def recipe(self) -> Recipe:
         """How the model is trained."""
 
+    @property
+    def state_width(self) -> int:
+        """How many numbers a node has between two layers, all heads counted."""
+        width: int = getattr(self, "hidden", 16)
+        return width
+
     def memory_estimate(self, task: Task) -> MemoryEstimate:
         """What a run on `task` needs, by the method's depth and width."""
         data = task.data
         return memory_estimate(
             data.nodes, 2 * data.edges.shape[1], features=data.feature_count,
             classes=data.classes, entries=data.features.nnz,
-            layers=getattr(self, "layers", 2), hidden=getattr(self, "hidden", 16),
+            layers=getattr(self, "layers", 2), hidden=self.state_width,
             replicas=len(task.seeds), scored=data.nodes,
         )  # fmt: skip
 

@@ -36,11 +36,11 @@ def explanation_page(
     With `changed` it also tells whose removal would change the answer.
     """
     with figure_style():
-        drawing = svg(explanation_figure(found, around))
+        picture = inline_svg(explanation_figure(found, around), "around", _caption(found))
     return environment().get_template("explanation.html").render(
         found=found,
         words=_words(found),
-        picture=inline_svg(drawing, "around", _caption(found)),
+        picture=picture,
         caption=_caption(found),
         changed=changed,
         version=__version__,

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
 from agnn.report.palette import FAINT, GRID, INK, PAPER, WORDS
+from agnn.report.rendering import svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK: Final = "http://www.w3.org/1999/xlink"
@@ -31,8 +35,13 @@ _FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
 _FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
 
 
-def inline_svg(drawing: str, name: str, words: str) -> Markup:
-    """A drawing as an `<svg>` element; `name` is its own on the page, `words` say what it shows.
+def inline_svg(figure: Figure, name: str, words: str) -> Markup:
+    """The figure as an `<svg>` element: `name` is its own on the page, `words` say what it is."""
+    return inlined(svg(figure), name, words)
+
+
+def inlined(drawing: str, name: str, words: str) -> Markup:
+    """The same from a figure that was rendered before.
 
     Built from the parsed drawing and written out again, so that what is text in it stays text.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from agnn import __version__
 from agnn.data.report_words import column_lines, count_lines, odd_lines
 from agnn.report.facts.absent import Absent
-from agnn.report.inline_svg import inline_svg
+from agnn.report.inline_svg import inlined
 from agnn.report.page_environment import environment
 from agnn.report.relations import Relation, relations
 
@@ -58,7 +58,7 @@ def run_page(
     `remark` is a sentence below the result, `command` what made the run, where that is known.
     """
     drawings = {
-        name: each._replace(svg=inline_svg(each.svg, name, each.caption))
+        name: each._replace(svg=inlined(each.svg, name, each.caption))
         for name, each in figures.items()
     }
     return environment().get_template("run.html").render(

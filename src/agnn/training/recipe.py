@@ -41,6 +41,8 @@ class Recipe:
             for value in values if isinstance(values, tuple) else (values,):
                 if not 0.0 <= value < math.inf:
                     raise InputError(f"`{name}` must be a number from 0 up; got {value}.")
+                if name == "dropout" and value >= 1.0:
+                    raise InputError(f"`dropout` must be at least 0 and below 1; got {value}.")
 
     def is_decayed(self, parameter: str) -> bool:
         """Whether the L2 term of the parameter of this name is `weight_decay`."""

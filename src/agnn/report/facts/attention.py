@@ -96,10 +96,7 @@ class AttentionFacts:
 def attention_facts(trained: TrainedModel, title: str, listed: int) -> AttentionFacts | Absent:
     """The attention of a model with `listed` edges at either end, or why there is none."""
     if not isinstance(trained.model, AGNN):
-        return Absent(f"{title} has no attention of this kind: its weights are not beta times a "
-                      f"cosine, and no relevance is defined for them.")  # fmt: skip
-    if not trained.model.hops:
-        return Absent(f"This {title} has no attention layer.")
+        return Absent(f"Relevance is defined for AGNN's attention, which {title} does not have.")
     data, graph = trained.data, trained.graph
     weights = layer_weights(trained.model, trained.whole_view())
     known = labelled_edges(graph, data.labels)

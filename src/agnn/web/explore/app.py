@@ -53,12 +53,12 @@ def explore_app(explorer: Explorer) -> Application:
 def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
     @app.get("/api/about")
     def about() -> JSONResponse:
-        with explorer.lock:
+        with explorer.node_lock:
             return JSONResponse(explorer.about())
 
     @app.get("/api/search")
     def search(q: Node = "") -> JSONResponse:
-        with explorer.lock:
+        with explorer.node_lock:
             found = explorer.search.find(q, MOST_FOUND)
             nodes = [explorer.node_record(node) for node in found.nodes]
         return JSONResponse({"nodes": nodes, "is_all": found.is_all})
@@ -70,18 +70,18 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
         limit: Annotated[int, Query(ge=1, le=MOST_NODES)] = 60,
         replica: Annotated[int | None, Query(ge=0)] = None,
     ) -> JSONResponse:
-        with explorer.lock:
+        with explorer.node_lock:
             index = _index(explorer, node)
             return JSONResponse(explorer.around(index, hops=hops, limit=limit, replica=replica))
 
     @app.get("/api/without")
     def without(node: Node, edges: Annotated[str, Query(max_length=2000)] = "") -> JSONResponse:
-        with explorer.lock:
+        with explorer.node_lock:
             return JSONResponse(explorer.without(_index(explorer, node), _pairs(edges)))
 
     @app.get("/api/differences")
     def differing() -> JSONResponse:
-        with explorer.lock:
+        with explorer.node_lock:
             found = explorer.differing
             ids = [str(explorer.data.node_ids[node]) for node in found.nodes]
         return JSONResponse({"ids": ids, "right": found.right.tolist(), "count": found.total})
@@ -90,13 +90,13 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
 def _add_classes(app: FastAPI, explorer: Explorer) -> None:
     @app.get("/api/relevance")
     def relevance(run: Count = 0) -> JSONResponse:
-        with explorer.lock:
+        with explorer.class_lock:
             return JSONResponse({"layers": plain_numbers(explorer.cells(run).relevance)})
 
     @app.get("/api/cell")
     def cell(receiver: Count, sender: Count, layer: Count, run: Count = 0) -> JSONResponse:
         """The most relevant edges of a cell; layers count from 1."""
-        with explorer.lock:
+        with explorer.class_lock:
             return JSONResponse(explorer.cell_edges(run, layer, receiver, sender, MOST_EDGES))
 
 

@@ -25,7 +25,6 @@ class ClassCells:
 
     def __init__(self, trained: TrainedModel) -> None:
         self._trained = trained
-        self._in_order: dict[int, NDArray[np.int64]] = {}
 
     @property
     def relevance(self) -> NDArray[np.float64]:
@@ -34,16 +33,18 @@ class ClassCells:
 
     def edges(self, layer: int, receiver: int, sender: int, limit: int) -> dict[str, Any]:
         """The cell's most relevant edges in a layer (from 0), and how many there are."""
-        classes = self._trained.data.classes
-        cell = receiver * classes + sender
-        order, graph = self._order(layer), self._trained.graph
-        start, end = np.searchsorted(self._cells[order], [cell, cell + 1])
-        top = order[start : min(end, start + limit)]
+        graph, cell = self._trained.graph, receiver * self._trained.data.classes + sender
+        inside = np.flatnonzero(self._cells == cell)
+        relevance = self._computed[1][layer, inside]
+        top = np.arange(inside.size)
+        if inside.size > limit:  # sorting them all would take long in a large graph
+            top = np.sort(np.argpartition(-relevance, limit)[:limit])
+        best = inside[top[np.argsort(-relevance[top], kind="stable")]]
         return {
-            "count": int(end - start),
-            "receivers": graph.receivers.numpy()[top].tolist(),
-            "senders": graph.senders.numpy()[top].tolist(),
-            "relevance": plain_numbers(self._computed[1][layer, top]),
+            "count": inside.size,
+            "receivers": graph.receivers.numpy()[best].tolist(),
+            "senders": graph.senders.numpy()[best].tolist(),
+            "relevance": plain_numbers(self._computed[1][layer, best]),
         }
 
     @cached_property
@@ -57,15 +58,10 @@ class ClassCells:
         return np.stack(cells), np.stack(edges)
 
     @cached_property
-    def _cells(self) -> NDArray[np.int64]:
+    def _cells(self) -> NDArray[np.int32]:
         """Receiver's class times c plus sender's class of every edge, -1 without a label; [m]."""
         graph, labels = self._trained.graph, self._trained.data.labels
         receiver, sender = labels[graph.receivers.numpy()], labels[graph.senders.numpy()]
         known = (receiver >= 0) & (sender >= 0)
-        return np.where(known, receiver * self._trained.data.classes + sender, -1)
-
-    def _order(self, layer: int) -> NDArray[np.int64]:
-        """All edges by cell and inside it the most relevant first; kept for the next question."""
-        if layer not in self._in_order:
-            self._in_order[layer] = np.lexsort((-self._computed[1][layer], self._cells))
-        return self._in_order[layer]
+        cells = np.where(known, receiver * self._trained.data.classes + sender, -1)
+        return cells.astype(np.int32)

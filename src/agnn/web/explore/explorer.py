@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
     from agnn.explanation import OpenedRun
 
+_KEPT: Final = 40_000_000  # weights of all layers and replicas that are kept in memory: 160 MB
+
 
 class Explorer:
     """One or two opened runs and what is kept between questions about them.
 
-    Every answer is in what JSON has. One question is answered at a time: they share what is
-    computed on first use, and the cores.
+    Every answer is in what JSON has. One question about nodes is answered at a time, and one about
+    classes, which may take long on a large graph: they share what is computed on first use.
     """
 
     def __init__(self, runs: Sequence[OpenedRun]) -> None:
@@ -42,13 +44,17 @@ class Explorer:
                 )
         self.data = first
         self.search = NodeSearch(first, self.runs[0].trained.graph)
-        self.lock = threading.Lock()
+        self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
         self._cells = [ClassCells(run.trained) for run in self.runs]
 
     def prepare(self) -> None:
         """Compute what the first question would wait for."""
         for run in self.runs:
             run.probabilities  # noqa: B018 kept on first use
+            graph, model = run.trained.graph, run.trained.model
+            if run.replicas * model.hops * (graph.edges + graph.nodes) <= _KEPT:
+                run.trained.kept_weights  # noqa: B018 likewise
+        self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
 
     @cached_property

@@ -105,7 +105,7 @@ class Page {
 
   #forget() {
     this.edge = null;
-    this.stage.fit();
+    this.stage.reset();
   }
 
   async #askWithout() {

@@ -16,7 +16,7 @@ export class Stage {
   constructor(page) {
     this.page = page;
     this.what = null;
-    this.fit();
+    this.reset();
     this.canvases = page.about.runs.map((run, k) => this.#figure(run, k));
     at("pictures").classList.toggle("two", this.canvases.length > 1);
     new ResizeObserver(() => this.draw()).observe(at("pictures"));
@@ -40,14 +40,19 @@ export class Stage {
       canvas.replaceChildren(drawn(this.what.sides[k], { ...this.what, view: this.what.views[k], frame, colours }));
       canvas.setAttribute("aria-label", `${this.what.titles[k]}: ${this.what.heading}`);
       // After a walk the node that had the focus is the target, or gone.
-      if (owner === canvas) (canvas.querySelector(`[data-node="${focused?.node}"]`) ?? canvas.querySelector("[data-dot='0']")).focus();
+      if (owner === canvas) (canvas.querySelector(`[data-node="${focused?.node}"]`) ?? canvas.querySelector("[data-dot='0']")).focus({ preventScroll: true });
     });
   }
 
-  fit() {
+  /** Zoom and move nothing; seen when the next picture is drawn. */
+  reset() {
     this.zoom = 1;
     this.shift = [0, 0];
-    this.draw?.call(this);
+  }
+
+  fit() {
+    this.reset();
+    this.draw();
   }
 
   /** @param {number} factor */
