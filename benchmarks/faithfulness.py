@@ -134,7 +134,7 @@ def counterfactuals(opened: OpenedRun, sample: Sequence[int]) -> dict[str, Any]:
     """How many neighbours must go before the answer changes."""
     sets = [counterfactual(opened, node) for node in progress(sample)]
     sizes = [len(each.nodes) for each in sets if each is not None]
-    degrees = opened.trained.graph.degrees[torch.tensor(list(sample))].tolist()
+    degrees = opened.trained.graph.degrees[torch.tensor(list(sample), dtype=torch.int64)].tolist()
     return {
         "n": len(sets),
         "never": sum(each is None for each in sets),
