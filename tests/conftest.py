@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 if find_spec("triton") and not torch.cuda.is_available():
     # Triton asks when it is imported, and again when a program is defined, whether to interpret:
@@ -20,6 +21,10 @@ if find_spec("triton") and not torch.cuda.is_available():
 
 from agnn.data import NodeData, Split, load_dataset, uniform_split
 from agnn.graph import FeatureMatrix, Graph
+
+# How long an example takes says how busy the machine is, not whether the claim holds.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

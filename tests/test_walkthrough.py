@@ -24,7 +24,7 @@ def test_the_commands_and_the_python_run_in_their_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     nx.write_graphml(nx.karate_club_graph(), "graph.graphml")
-    assert [shlex.split(line)[0] for line in COMMANDS] == ["python", *["agnn"] * 6]
+    assert [shlex.split(line)[0] for line in COMMANDS] == ["python", *["agnn"] * 7]
     for line in COMMANDS:
         program, verb, *words = shlex.split(line)
         if program == "python":
