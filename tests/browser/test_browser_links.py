@@ -76,7 +76,8 @@ def test_a_link_restores_the_whole_state(explorer: Opener, runs: list[Any]) -> N
 
 
 @pytest.mark.parametrize(
-    "link", ["#hops=9&layer=-1&limit=x&without=a-b&cell=9-9-9-9", "#%%%", "#replica=999999"]
+    "link",
+    ["#hops=9&layer=-1&limit=x&without=a-b&cell=9-9-9-9", "#%%%", "#replica=999999", "#replica=3"],
 )
 def test_a_link_that_says_nonsense_shows_the_first_page(explorer: Opener, link: str) -> None:
     page = explorer()
@@ -85,3 +86,4 @@ def test_a_link_that_says_nonsense_shows_the_first_page(explorer: Opener, link: 
     page.until(lambda: page.loads() > 0)
     assert page.page.locator("#hops-2").is_checked()
     assert page.text("#layer-name") == "all layers"
+    assert page.page.locator("#replica").input_value() == ""

@@ -16,7 +16,12 @@ export async function comparison(page) {
   const all = await ask("differences");
   const who = at("who");
   const count = (right) => all.right.filter((each) => each === right).length;
-  const offers = [["", `either (${all.ids.length})`], ["0", `${titles[0]} (${count(0)})`], ["1", `${titles[1]} (${count(1)})`], ["-1", `neither (${count(-1)})`]];
+  const offers = [
+    ["", `either (${all.ids.length})`],
+    ["0", `${titles[0]} (${count(0)})`],
+    ["1", `${titles[1]} (${count(1)})`],
+    ["-1", `neither (${count(-1)})`],
+  ];
   who.replaceChildren(...offers.map(([value, name]) => html("option", { value }, name)));
   at("differ").textContent = `Different answers for ${counted(all.count, "node")}`;
   at("compare").hidden = false;

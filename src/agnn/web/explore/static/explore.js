@@ -1,31 +1,29 @@
 /** The page: its state, what it shows of it, and what changes it. */
 
-import { showAnswers, showRemoved, dotOf } from "./answers.js";
+import { showAnswers, showRemoved } from "./answers.js";
+import { showLegend, showRest } from "./below.js";
 import { comparison } from "./compare.js";
-import { at, html } from "./dom.js";
+import { makeControls, showControls } from "./controls.js";
+import { at } from "./dom.js";
 import { pairKey } from "./drawing.js";
+import { showEdge } from "./edge.js";
 import { heatMap } from "./heat.js";
 import { keys } from "./keys.js";
-import { readLink, writeLink } from "./link.js";
+import { MORE, MOST, START, readLink, writeLink } from "./link.js";
 import { showNear } from "./near.js";
 import { ask } from "./questions.js";
-import { savePng, saveSvg } from "./save.js";
 import { searchable } from "./search.js";
 import { Stage } from "./stage.js";
-import { layers } from "./tip.js";
-import { counted, percent } from "./words.js";
-
-const MORE = 60; // nodes that one asks for at a time
-const MOST = 600; // that the server gives
+import { counted } from "./words.js";
 
 class Page {
   /** @param {any} about */
   constructor(about) {
     this.about = about;
     this.marks = about.classes;
-    this.state = readLink(location.hash);
-    this.state.node ||= about.start;
     this.layers = Math.max(...about.runs.map((run) => run.layers));
+    this.replicas = Math.max(...about.runs.map((run) => run.replicas));
+    this.state = this.#linked();
     this.around = null; // the server's last answer
     this.change = null; // probabilities without some edges
     this.edge = null; // that was clicked, as two indices
@@ -33,13 +31,15 @@ class Page {
     this.stage = new Stage(this);
     this.showHeat = heatMap(this, () => this.state.cell);
     searchable(this);
-    this.#controls();
+    makeControls(this);
+    keys(this);
+    addEventListener("popstate", () => this.follow());
   }
 
   // What changes the state. A walk is a step that the browser's back button undoes.
 
-  walk = (id) => this.#go({ node: id, limit: 60, without: [] }, true);
-  hops = (hops) => this.#go({ hops, limit: 60 }, true);
+  walk = (id) => this.#go({ node: id, limit: START.limit, without: [] }, true);
+  hops = (hops) => this.#go({ hops, limit: START.limit }, true);
   more = () => this.#go({ limit: Math.min(MOST, this.state.limit + MORE) }, true);
   replica = (replica) => this.#go({ replica }, false);
 
@@ -65,8 +65,15 @@ class Page {
 
   pick(side, link) {
     this.edge = link.ends.map((end) => side.nodes[end].index);
-    this.#showEdge(side, link);
+    showEdge(this, side, this.edge);
     at("edge-card").scrollIntoView({ block: "nearest" });
+  }
+
+  /** The state that the address carries, as far as there is such a thing here. */
+  #linked() {
+    const state = readLink(location.hash);
+    const isKnown = state.replica !== null && state.replica < this.replicas;
+    return { ...state, node: state.node || this.about.start, replica: isKnown ? state.replica : null };
   }
 
   #keepLink(isStep) {
@@ -137,10 +144,10 @@ class Page {
     showAnswers(this, this.around, this.change, gone.size);
     showRemoved(this.#removed(), this.toggle);
     showNear(this, sides, views, gone);
-    this.#showRest();
-    this.#showLegend();
-    this.#showControls(view);
-    this.#showPickedEdge();
+    showRest(this, sides);
+    showLegend(this.marks, sides);
+    showControls(this.state, view);
+    showEdge(this, sides[0], this.edge);
     this.walkers?.show();
   }
 
@@ -156,111 +163,18 @@ class Page {
   }
 
   #removed() {
-    const names = new Map(this.around.sides.flatMap((side) => side.nodes.map((dot) => [dot.index, dot.id])));
-    return this.state.without.map((pair) => ({ pair, words: pair.map((end) => names.get(end) ?? `#${end}`).join(" – ") }));
-  }
-
-  #showRest() {
-    const words = this.around.sides.map((side, k) => {
-      const title = this.about.runs.length > 1 ? `${this.about.runs[k].title}: ` : "";
-      const shown = `${counted(side.nodes.length, "node")} shown`;
-      const rest = side.left_out ? `, ${counted(side.left_out, "less attended")}`.replace(/s$/, "") + " not" : "";
-      const far = side.elsewhere >= 0.005 ? `; ${percent(side.elsewhere)} comes from nodes that are not shown` : "";
-      return `${title}${shown}${rest}${far}.`;
-    });
-    at("rest").textContent = words.join(" ");
-    const rest = Math.max(...this.around.sides.map((side) => side.left_out));
-    if (rest && this.state.limit < MOST) {
-      const more = html("button", { id: "more", type: "button" }, `Show ${Math.min(MORE, rest)} more`);
-      more.addEventListener("click", this.more);
-      at("rest").append(" ", more);
-    }
-  }
-
-  #showLegend() {
     const dots = this.around.sides.flatMap((side) => side.nodes);
-    const present = [...new Set(dots.map((dot) => (dot.label < 0 ? dot.answer : dot.label)))].sort((a, b) => a - b);
-    const items = present.map((label) => html("li", {}, dotOf(this.marks[label]), this.marks[label].name));
-    items.push(html("li", {}, html("span", { class: "target-key" }), "target"));
-    if (dots.some((dot) => dot.is_train)) items.push(html("li", {}, html("span", { class: "star-key" }, "★"), "training node"));
-    if (dots.some((dot) => dot.label < 0)) items.push(html("li", {}, html("span", { class: "empty-key" }), "no label: the answer's colour"));
-    items.push(html("li", { class: "note" }, "Area and number: percent of what reaches the target."));
-    at("legend").replaceChildren(...items);
-  }
-
-  #showControls(view) {
-    at("layer").value = String(view);
-    at("layer-name").textContent = view ? `layer ${view}` : "all layers";
-    at("layer").setAttribute("aria-valuetext", at("layer-name").textContent);
-    at("replica").value = this.state.replica === null ? "" : String(this.state.replica);
-    at("hops").querySelectorAll("input").forEach((each) => (each.checked = Number(each.value) === this.state.hops));
-  }
-
-  #showPickedEdge() {
-    at("edge-card").hidden = true;
-    if (!this.edge) return;
-    const side = this.around.sides[0], key = pairKey(...this.edge);
-    const link = side.links.find(({ ends }) => pairKey(...ends.map((end) => side.nodes[end].index)) === key);
-    if (link) this.#showEdge(side, link);
-  }
-
-  #showEdge(side, link) {
-    const ids = link.ends.map((end) => side.nodes[end].id);
-    at("edge-title").textContent = `Edge ${ids.join(" – ")}`;
-    const tables = [0, 1].map((way) => layers(`${ids[1 - way]} → ${ids[way]}`, link.attention[way], link.relevance[way], this.state.layer));
-    at("edge-table").replaceChildren(...tables);
-    const pair = link.ends.map((end) => side.nodes[end].index);
-    const isGone = this.state.without.some((each) => pairKey(...each) === pairKey(...pair));
-    at("edge-cut").textContent = isGone ? "Put the edge back" : "Remove the edge";
-    at("edge-cut").onclick = () => this.toggle(pair);
-    at("edge-card").hidden = false;
-  }
-
-  #controls() {
-    const { about } = this;
-    at("facts").textContent = `${about.data} · ${counted(about.nodes, "node")}, ${counted(about.edges, "edge")} · ${about.runs.map(accuracyOf).join(" · ")}`;
-    at("hops").append(...[1, 2, 3].map((hops) => {
-      const input = html("input", { type: "radio", name: "hops", value: hops, id: `hops-${hops}` });
-      input.addEventListener("change", () => this.hops(hops));
-      return html("label", {}, input, html("span", {}, String(hops)));
-    }));
-    at("layer").max = String(this.layers);
-    at("layer").addEventListener("input", () => this.layer(Number(at("layer").value)));
-    at("layer-ticks").replaceChildren(...Array.from({ length: this.layers + 1 }, (_, t) => html("option", { value: t })));
-    const replicas = Math.max(...about.runs.map((run) => run.replicas));
-    at("replica").replaceChildren(html("option", { value: "" }, `mean of ${replicas}`), ...Array.from({ length: replicas }, (_, r) => html("option", { value: r }, `${r + 1} of ${replicas}`)));
-    at("replica").addEventListener("change", () => this.replica(at("replica").value === "" ? null : Number(at("replica").value)));
-    at("nearer").addEventListener("click", () => this.stage.magnify(1.4));
-    at("farther").addEventListener("click", () => this.stage.magnify(1 / 1.4));
-    at("fit").addEventListener("click", () => this.stage.fit());
-    at("save-svg").addEventListener("click", () => saveSvg(this.stage.copy(), this.state.node));
-    at("save-png").addEventListener("click", () => savePng(this.stage.copy(), this.state.node).catch(this.fail));
-    at("copy").addEventListener("click", () => this.#copyLink());
-    addEventListener("popstate", () => this.follow());
-    keys(this);
-  }
-
-  async #copyLink() {
-    await navigator.clipboard.writeText(location.href).then(
-      () => (at("copy").textContent = "Copied"),
-      () => this.fail(new Error("The browser lets no page copy here; take the link from its address line.")),
-    );
-    setTimeout(() => (at("copy").textContent = "Copy link"), 2000);
+    const names = new Map(dots.map((dot) => [dot.index, dot.id]));
+    const named = (end) => names.get(end) ?? `#${end}`;
+    return this.state.without.map((pair) => ({ pair, words: pair.map(named).join(" – ") }));
   }
 
   /** Show what the address says now. */
   async follow() {
-    this.state = readLink(location.hash);
-    this.state.node ||= this.about.start;
+    this.state = this.#linked();
     await this.load();
     await this.showHeat();
   }
-}
-
-function accuracyOf(run) {
-  const { mean, standard_error: error, n } = run.accuracy;
-  const spread = error === null || n < 2 ? "" : ` ± ${error.toFixed(1)}`;
-  return `${run.title} ${mean.toFixed(1)}${spread} %`;
 }
 
 async function start() {

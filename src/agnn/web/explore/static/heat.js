@@ -39,7 +39,8 @@ export function heatMap(page, chosen) {
   const show = async () => {
     const cell = chosen();
     const { runs, classes } = page.about;
-    const fits = cell && cell[0] < runs.length && cell[1] >= 1 && cell[1] <= runs[cell[0]].layers && Math.max(cell[2], cell[3]) < classes.length - 1;
+    const fits = cell && cell[0] < runs.length && cell[1] >= 1 && cell[1] <= runs[cell[0]].layers
+      && Math.max(cell[2], cell[3]) < classes.length - 1;
     if (fits) {
       box.open = true;
       run.value = String(cell[0]);
@@ -93,11 +94,16 @@ async function showCell(page, cell) {
   const found = await ask("cell", { run, layer, receiver, sender });
   const name = (k) => page.marks[k].name;
   const walk = (id) => button(id, () => page.walk(id), { class: "walk", "aria-label": `Walk to ${id}` });
+  const most = found.count > found.senders.length ? `; the ${found.senders.length} most relevant` : "";
+  const rows = found.senders.map((id, k) => html("tr", {},
+    html("td", {}, walk(id)), html("td", {}, walk(found.receivers[k])),
+    html("td", { class: "number" }, signed(found.relevance[k]))));
+  const head = ["sends", "receives", "R"].map((word, k) =>
+    html("th", { scope: "col", class: k === 2 ? "number" : null }, word));
   at("cell").replaceChildren(
     html("h3", {}, `${name(sender)} → ${name(receiver)}`),
-    html("p", { class: "note" }, `${counted(found.count, "edge")} in layer ${layer}${found.count > found.senders.length ? `; the ${found.senders.length} most relevant` : ""}`),
+    html("p", { class: "note" }, `${counted(found.count, "edge")} in layer ${layer}${most}`),
     html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Edges of the cell" },
-      html("table", {}, html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "sends"), html("th", { scope: "col" }, "receives"), html("th", { scope: "col", class: "number" }, "R"))),
-        html("tbody", {}, ...found.senders.map((id, k) => html("tr", {}, html("td", {}, walk(id)), html("td", {}, walk(found.receivers[k])), html("td", { class: "number" }, signed(found.relevance[k]))))))),
+      html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...rows))),
   );
 }

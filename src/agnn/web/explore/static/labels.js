@@ -24,7 +24,7 @@ export function labelled(dots, places, radii, order, how) {
   for (const k of [0, ...order.filter((each) => each !== 0)]) {
     if (made.length === MOST) break;
     const text = short(dots[k].id, LETTERS);
-    const half = (text.length * WIDTH) / 2;
+    const half = (text.length * WIDTH) / 2 + 3; // and a gap to the next
     const [x, y] = places[k];
     const spot = [1, -1].map((way) => y + way * (CORNER * radii[k] + SIZE))
       .map((middle) => box(x, middle, half, SIZE / 2 + 1))

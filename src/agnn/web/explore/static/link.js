@@ -8,9 +8,12 @@
  */
 
 /** @type {State} */
-export const START = { node: "", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null };
+export const START = {
+  node: "", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null,
+};
 
-const MOST_NODES = 600;
+export const MORE = 60; // nodes that one asks for at a time
+export const MOST = 600; // that the server shows
 
 /**
  * The state that a link carries; what it does not say, or says wrongly, is as at the start.
@@ -27,7 +30,7 @@ export function readLink(hash) {
   return {
     node: said.get("node") ?? START.node,
     hops: number("hops", 1, 3, START.hops),
-    limit: number("limit", 1, MOST_NODES, START.limit),
+    limit: number("limit", 1, MOST, START.limit),
     layer: number("layer", 0, 99, START.layer),
     replica: number("replica", 0, 9999, null),
     without: numbers(said.get("without"), 2),

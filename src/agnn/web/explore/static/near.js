@@ -44,7 +44,8 @@ export function homeward(side, k) {
 export function showNear(page, sides, views, gone) {
   const [side, other] = sides, [view] = views;
   const others = new Map((other?.nodes ?? []).map((dot) => [dot.index, dot.share[views[1]]]));
-  const order = side.nodes.map((_, k) => k).sort((a, b) => side.nodes[b].share[view] - side.nodes[a].share[view]);
+  const share = (k) => side.nodes[k].share[view];
+  const order = side.nodes.map((_, k) => k).sort((a, b) => share(b) - share(a));
   const made = (k) => row(page, side, k, view, gone, other ? others : null);
   const first = order.length <= FIRST + FEW ? order.length : FIRST;
   const body = html("tbody", {}, ...order.slice(0, first).map(made));
@@ -90,7 +91,10 @@ function row(page, side, k, view, gone, others) {
       html("small", {}, dotOf(mark), mark.name, k === 0 ? " · target" : via)),
     html("td", { class: "number" }, percent(dot.share[view])),
   ];
-  if (others) cells.push(html("td", { class: "number" }, others.has(dot.index) ? percent(others.get(dot.index)) : "–"));
+  if (others) {
+    const share = others.get(dot.index);
+    cells.push(html("td", { class: "number" }, share === undefined ? "–" : percent(share)));
+  }
   cells.push(
     html("td", { class: "number" }, plain(ofView(attention, view))),
     html("td", { class: "number" }, signed(ofView(relevance, view))),
@@ -103,7 +107,8 @@ function cutter(page, side, dot, gone) {
   const parent = side.nodes[dot.parent];
   const isGone = gone.has(pairKey(dot.index, parent.index));
   const words = `the edge between ${dot.id} and ${parent.id}`;
+  const label = `${isGone ? "Put back" : "Remove"} ${words}`;
   return button(isGone ? "↺" : "✕", () => page.toggle([dot.index, parent.index]), {
-    class: "cut", "aria-label": `${isGone ? "Put back" : "Remove"} ${words}`, title: `${isGone ? "Put back" : "Remove"} ${words}`,
+    class: "cut", "aria-label": label, title: label,
   });
 }

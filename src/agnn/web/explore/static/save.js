@@ -1,5 +1,6 @@
 /** The view as a file: SVG, or PNG at twice the size. */
 
+import { drawnClasses } from "./below.js";
 import { svg } from "./dom.js";
 import { drawn, inks } from "./drawing.js";
 import { Frame } from "./frame.js";
@@ -44,10 +45,9 @@ export function standalone(what, { width, height, zoom, shift }) {
 }
 
 function legend(what, width, colours) {
-  const present = new Set(what.sides.flatMap((side) => side.nodes.map((dot) => (dot.label < 0 ? dot.answer : dot.label))));
   const group = svg("g", { "font-size": 12, fill: colours.ink });
   let x = 0, y = 8;
-  for (const label of [...present].sort((a, b) => a - b)) {
+  for (const label of drawnClasses(what.sides)) {
     const mark = what.marks[label];
     const wide = 24 + LETTER * mark.name.length;
     if (x && x + wide > width - 2 * GAP) [x, y] = [0, y + KEY];

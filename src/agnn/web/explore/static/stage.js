@@ -39,9 +39,14 @@ export class Stage {
       const frame = new Frame(this.what.sides, width, height).look(this.zoom, this.shift);
       canvas.replaceChildren(drawn(this.what.sides[k], { ...this.what, view: this.what.views[k], frame, colours }));
       canvas.setAttribute("aria-label", `${this.what.titles[k]}: ${this.what.heading}`);
-      // After a walk the node that had the focus is the target, or gone.
-      if (owner === canvas) (canvas.querySelector(`[data-node="${focused?.node}"]`) ?? canvas.querySelector("[data-dot='0']")).focus({ preventScroll: true });
+      if (owner === canvas) this.#refocus(canvas, focused?.node);
     });
+  }
+
+  /** After a walk the node that had the focus is the target, or gone. */
+  #refocus(canvas, node) {
+    const same = canvas.querySelector(`[data-node="${node}"]`);
+    (same ?? canvas.querySelector("[data-dot='0']")).focus({ preventScroll: true });
   }
 
   /** Zoom and move nothing; seen when the next picture is drawn. */
@@ -64,7 +69,8 @@ export class Stage {
   /** The view as a picture of its own. */
   copy() {
     const { width, height } = this.canvases[0].getBoundingClientRect();
-    return standalone(this.what, { width: Math.round(width), height: Math.round(height), zoom: this.zoom, shift: this.shift });
+    const size = { width: Math.round(width), height: Math.round(height) };
+    return standalone(this.what, { ...size, zoom: this.zoom, shift: this.shift });
   }
 
   #figure(run, k) {
@@ -85,17 +91,22 @@ export class Stage {
 
   #point(event, k) {
     const dot = event.target.closest("[data-dot]"), link = event.target.closest("[data-link]");
-    const side = this.what.sides[k];
-    if (dot) showTip(aboutDot(this.page, side, Number(dot.dataset.dot), this.what.views[k]), event.clientX, event.clientY);
-    else if (link) showTip(aboutLink(side, Number(link.dataset.link), this.what.views[k]), event.clientX, event.clientY);
-    else hideTip();
+    if (dot) showTip(this.#aboutDot(dot, k), event.clientX, event.clientY);
+    else if (link) {
+      const about = aboutLink(this.what.sides[k], Number(link.dataset.link), this.what.views[k]);
+      showTip(about, event.clientX, event.clientY);
+    } else hideTip();
   }
 
   #focus(event, k) {
     const dot = event.target.closest("[data-dot]");
     if (!dot || !dot.matches(":focus-visible")) return;
     const box = dot.getBoundingClientRect();
-    showTip(aboutDot(this.page, this.what.sides[k], Number(dot.dataset.dot), this.what.views[k]), box.right, box.bottom);
+    showTip(this.#aboutDot(dot, k), box.right, box.bottom);
+  }
+
+  #aboutDot(dot, k) {
+    return aboutDot(this.page, this.what.sides[k], Number(dot.dataset.dot), this.what.views[k]);
   }
 
   #click(event, k) {

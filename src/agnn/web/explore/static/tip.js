@@ -42,7 +42,9 @@ export function aboutLink(side, k, view) {
 export function layers(title, attention, relevance, view) {
   const rows = attention.flatMap((value, t) =>
     value === null ? [] : [html("tr", { class: view === t + 1 ? "now" : null },
-      html("th", { scope: "row" }, `layer ${t + 1}`), html("td", {}, `P ${plain(value)}`), html("td", {}, `R ${signed(relevance[t])}`))]);
+      html("th", { scope: "row" }, `layer ${t + 1}`),
+      html("td", {}, `P ${plain(value)}`),
+      html("td", {}, `R ${signed(relevance[t])}`))]);
   if (!rows.length) rows.push(html("tr", {}, html("td", {}, "no layer reads it for the target")));
   return html("table", { class: "layers" }, html("caption", {}, title), html("tbody", {}, ...rows));
 }

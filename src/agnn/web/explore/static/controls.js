@@ -1,0 +1,77 @@
+/** The controls above the picture. */
+
+import { at, html } from "./dom.js";
+import { savePng, saveSvg } from "./save.js";
+import { counted } from "./words.js";
+
+/**
+ * Fill the controls and make them work.
+ * @param {any} page
+ */
+export function makeControls(page) {
+  at("facts").textContent = facts(page.about);
+  at("hops").append(...[1, 2, 3].map((hops) => hopsChoice(page, hops)));
+  at("layer").max = String(page.layers);
+  at("layer-ticks").replaceChildren(...numbered(page.layers + 1, (t) => String(t)));
+  at("replica").replaceChildren(
+    html("option", { value: "" }, `mean of ${page.replicas}`),
+    ...numbered(page.replicas, (r) => `${r + 1} of ${page.replicas}`),
+  );
+  const chosen = () => (at("replica").value === "" ? null : Number(at("replica").value));
+  at("layer").addEventListener("input", () => page.layer(Number(at("layer").value)));
+  at("replica").addEventListener("change", () => page.replica(chosen()));
+  const clicks = {
+    nearer: () => page.stage.magnify(1.4),
+    farther: () => page.stage.magnify(1 / 1.4),
+    fit: () => page.stage.fit(),
+    "save-svg": () => saveSvg(page.stage.copy(), page.state.node),
+    "save-png": () => savePng(page.stage.copy(), page.state.node).catch(page.fail),
+    copy: () => copyLink(page),
+  };
+  for (const [id, action] of Object.entries(clicks)) at(id).addEventListener("click", action);
+}
+
+/**
+ * Set the controls as the state says.
+ * @param {import("./link.js").State} state
+ * @param {number} view
+ */
+export function showControls(state, view) {
+  const name = view ? `layer ${view}` : "all layers";
+  at("layer").value = String(view);
+  at("layer").setAttribute("aria-valuetext", name);
+  at("layer-name").textContent = name;
+  at("replica").value = state.replica === null ? "" : String(state.replica);
+  at(`hops-${state.hops}`).checked = true;
+}
+
+function facts(about) {
+  const size = `${counted(about.nodes, "node")}, ${counted(about.edges, "edge")}`;
+  return [about.data, size, ...about.runs.map(accuracyOf)].join(" · ");
+}
+
+function accuracyOf(run) {
+  const { mean, standard_error: error, n } = run.accuracy;
+  const spread = error === null || n < 2 ? "" : ` ± ${error.toFixed(1)}`;
+  return `${run.title} ${mean.toFixed(1)}${spread} %`;
+}
+
+function hopsChoice(page, hops) {
+  const input = html("input", { type: "radio", name: "hops", value: hops, id: `hops-${hops}` });
+  input.addEventListener("change", () => page.hops(hops));
+  return html("label", {}, input, html("span", {}, String(hops)));
+}
+
+function numbered(count, name) {
+  return Array.from({ length: count }, (_, k) => html("option", { value: k }, name(k)));
+}
+
+async function copyLink(page) {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    at("copy").textContent = "Copied";
+    setTimeout(() => (at("copy").textContent = "Copy link"), 2000);
+  } catch {
+    page.fail(new Error("The browser lets no page copy here; take the link from its address line."));
+  }
+}
