@@ -15,6 +15,7 @@ from agnn.errors import InputError
 from agnn.estimator.class_labels import class_labels
 from agnn.estimator.graph_inputs import graph_of_arrays, labelled_at, names_of, positions
 from agnn.estimator.kept_run import kept_run
+from agnn.estimator.new_scores import new_scores
 from agnn.evaluation import (
     Calibration,
     Ensemble,
@@ -26,7 +27,7 @@ from agnn.evaluation import (
     replica_seeds,
     save_run,
 )
-from agnn.explanation import OpenedRun, TrainedModel, as_opened
+from agnn.explanation import OpenedRun, as_opened
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -266,20 +267,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = graph_of_arrays(features, edges, row_normalised=self.run_.data.row_normalised)
         elif self._is_training_data(X):
             return scores
-        return self._computed(X)
-
-    def _computed(self, data: NodeData) -> Tensor:
-        if self.run_.outcome.model is None:
-            raise InputError(
-                f"{self.method} has no model that could answer for nodes it has not seen; it "
-                f"predicts the nodes of '{self.run_.data.name}' only."
-            )
-        if data.feature_count != self.run_.data.feature_count:
-            raise InputError(
-                f"'{data.name}' has {data.feature_count} features, but the model was trained on "
-                f"{self.run_.data.feature_count}."
-            )
-        return TrainedModel(self.run_.outcome.model, data, self.run_.method).scores
+        return new_scores(self.run_, X)
 
     def _opened(self) -> OpenedRun:
         """The run, ready to be asked; made once, so that a second question costs its answer."""

@@ -70,6 +70,10 @@ class TrainedModel:
         """
         if "scores" in self.__dict__ or self.data.nodes <= _WHOLE_AT_ONCE:
             return self.scores[:, nodes]
+        return self.scores_around(nodes)
+
+    def scores_around(self, nodes: Tensor) -> Tensor:
+        """The same from what these nodes [k] depend on alone: for a graph asked only once."""
         wanted, place = torch.unique(nodes, return_inverse=True)
         with torch.no_grad():
             found: Tensor = self.model(self.view_around(wanted)).softmax(-1)

@@ -65,10 +65,8 @@ class ServedModel:
         """What it says about new nodes in the larger graph."""
         model = self._network()
         data = larger_graph(self.opened, nodes, edges)
-        trained = TrainedModel(model, data, self.opened.method)
         behind = torch.arange(self.opened.data.nodes, data.nodes)
-        with torch.no_grad():
-            scores = trained.model(trained.view_around(behind)).softmax(-1).cpu()  # [R, k, c]
+        scores = TrainedModel(model, data, self.opened.method).scores_around(behind)
         found = ensemble_of(scores, self.opened.temperature)
         if not np.isfinite(found.probabilities).all():
             raise InputError("the numbers in `columns` are too large to compute with.")
