@@ -41,10 +41,10 @@ def bound_socket(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise InputError(f"`port` must be from 0 (a free one) to 65535; got {port}.")
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = _stream_address(host, port)
     except (OSError, UnicodeError) as error:
         raise InputError(f"`host` '{host}' is no address of this machine: {error}.") from error
-    listener = socket.socket(family, kind)
+    listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -52,6 +52,13 @@ def bound_socket(host: str, port: int) -> socket.socket:
         listener.close()
         raise InputError(_why_not(error, host, port)) from error
     return listener
+
+
+def _stream_address(host: str, port: int) -> tuple[Any, ...]:
+    # asyncio sets TCP_NODELAY only on sockets that name TCP as their protocol. Without it every
+    # answer on a kept connection waits some 40 ms for the client's delayed acknowledgement.
+    tcp = socket.IPPROTO_TCP
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=tcp)[0]
 
 
 def _why_not(error: OSError, host: str, port: int) -> str:
