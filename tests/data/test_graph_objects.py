@@ -15,6 +15,8 @@ import torch
 from scipy import sparse
 
 from agnn import DataError, InputError, NodeData, from_networkx, from_pyg, from_scipy, read_graph
+from agnn.data import default_split, make_splits
+from agnn.data.report_words import count_lines
 
 
 def club(*, directed: bool = False) -> nx.Graph:
@@ -157,10 +159,15 @@ def test_a_pyg_object_may_lack_features_labels_and_masks() -> None:
     assert (data.nodes, data.feature_count, data.classes, len(data.splits)) == (4, 3, 0, 0)
 
 
-def test_masks_with_several_columns_give_the_first() -> None:
+def test_masks_with_several_columns_are_the_data_s_own_splits() -> None:
     both = torch.tensor([[True, False], [True, False], [False, True], [False, True]])
-    data = from_pyg(pyg(train_mask=both))
-    assert data.split("fixed").train.tolist() == [0, 1]
+    none = torch.zeros(4, dtype=torch.bool)
+    data = from_pyg(pyg(train_mask=both, val_mask=none, test_mask=~both))
+    assert {name: split.train.tolist() for name, split in data.splits.items()} == {
+        "own-1": [0, 1],
+        "own-2": [2, 3],
+    }
+    assert default_split(data) == "own"
 
 
 @pytest.mark.parametrize("part", ["edge_weight", "edge_attr"])
@@ -188,6 +195,58 @@ def test_an_npz_of_the_benchmark_kind_is_read(tmp_path: Path) -> None:
     assert data.labels.tolist() == [0, 1, 1, 0]
     assert data.features.toarray().tolist() == [[1, 0], [0, 2], [3, 0], [0, 0]]
     assert data.edges.T.tolist() == [[0, 1], [0, 3], [1, 2], [2, 3]]
+
+
+def mask(*rows: str) -> Any:
+    """[k, n] from lines such as "1100"."""
+    return np.array([[letter == "1" for letter in row] for row in rows])
+
+
+def test_masks_of_an_npz_are_its_own_splits_and_seed_s_has_number_s(tmp_path: Path) -> None:
+    masks = {
+        "train_masks": mask("1000", "0100", "0010"),
+        "val_masks": mask("0100", "0010", "0001"),
+        "test_masks": mask("0011", "1001", "1100").astype(np.uint8),
+    }
+    np.savez(tmp_path / "a.npz", **npz_arrays(**masks))
+    data = read_graph(tmp_path / "a.npz")
+    assert list(data.splits) == ["own-1", "own-2", "own-3"]
+    assert default_split(data) == "own"
+    drawn = make_splits(data, "own", range(7))
+    assert [split.train.tolist() for split in drawn] == [[0], [1], [2], [0], [1], [2], [0]]
+    assert drawn[1].parts["validation"].tolist() == [2]
+    assert drawn[1].parts["test"].tolist() == [0, 3]
+    assert make_splits(data, "own", [5])[0] is drawn[5]
+    assert make_splits(data, "own-2", [0])[0] is drawn[1]
+    lines = dict(count_lines(data.report))
+    assert lines["3 splits"] == "'own-1' to 'own-3', each train 1, validation 1, test 2"
+
+
+def test_one_mask_of_an_npz_is_the_fixed_split_without_unlabelled_nodes(tmp_path: Path) -> None:
+    parts = {"train_mask": mask("1100")[0], "test_mask": mask("0011")[0]}
+    np.savez(tmp_path / "a.npz", **npz_arrays(labels=np.array([0, 1, -1, 1]), **parts))
+    data = read_graph(tmp_path / "a.npz")
+    assert default_split(data) == "fixed"
+    assert {name: nodes.tolist() for name, nodes in data.split("fixed").parts.items()} == {
+        "train": [0, 1], "validation": [], "test": [3],
+    }  # fmt: skip
+    assert make_splits(data, "own", [0, 1]) == (data.split("fixed"),) * 2
+
+
+def test_masks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    path, fine = tmp_path / "a.npz", mask("1000", "0100")
+    assert "must have shape [4] or [k, 4]; got [2, 3]" in refused_npz(path, train_masks=fine[:, 1:])
+    assert "must hold true and false" in refused_npz(path, train_masks=fine * 2.5)
+    assert "2 masks for training and 3 for `test`" in refused_npz(
+        path, train_masks=fine, test_masks=mask("0010", "0010", "0010")
+    )
+    assert "names no labelled node" in refused_npz(path, train_masks=mask("1000", "0000"))
+    assert "in both `train` and `test`" in refused_npz(path, train_masks=fine, test_masks=fine)
+
+
+def test_data_without_splits_has_no_own_split() -> None:
+    with pytest.raises(InputError, match="'arrays' came without splits; draw one"):
+        make_splits(from_scipy(ring(), labels=[0, 1, 0, 1]), "own", [0])
 
 
 def test_pickled_class_names_are_skipped_not_opened(tmp_path: Path) -> None:

@@ -30,6 +30,22 @@ def built(**changes: Any) -> NodeData:
     return NodeData.build(**(fields | changes))
 
 
+def test_the_fingerprint_of_names_depends_on_ids_and_class_names_alone(tiny: NodeData) -> None:
+    def renamed(**changes: Any) -> NodeData:
+        return replace(tiny, **changes)
+
+    ids = (1, 2, 3, 4, 5, 6, "7")
+    same = renamed(node_ids=(*map(np.int64, ids[:6]), "7"))
+    assert renamed(node_ids=ids).names_fingerprint == same.names_fingerprint
+    others = [
+        tiny, renamed(node_ids=ids), renamed(node_ids=(*ids[:6], 7)),
+        renamed(node_ids=(2, 1, *ids[2:])), renamed(class_names=("odd", "even")),
+    ]  # fmt: skip
+    assert len({each.names_fingerprint for each in others}) == len(others)
+    assert len({each.fingerprint for each in others}) == 1
+    assert renamed(labels=-tiny.labels).names_fingerprint == tiny.names_fingerprint
+
+
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=40))
 def test_edges_are_the_set_of_unordered_pairs_and_the_counts_say_what_went(
     pairs: list[tuple[int, int]],

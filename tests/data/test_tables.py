@@ -179,7 +179,7 @@ def test_many_sparse_counts_are_a_bag_of_words_and_stay_as_they_are() -> None:
 def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     n = 120
     frames = nodes_and_ring(
-        x=np.arange(n), same=[7] * n, also=["z"] * n, empty=[None] * n,
+        x=np.arange(n) / 2, same=[7] * n, also=["z"] * n, empty=[None] * n,
         name=[f"n{i}" for i in range(n)], born=pd.date_range("2020-01-01", periods=n),
         parts=[[1, 2]] * n,
     )  # fmt: skip
@@ -191,6 +191,44 @@ def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     asked = from_pandas(*frames, category="name", ignore=["x", "born"])
     assert asked.feature_count == n
     assert uses(asked)["nodes x"] == "left out"
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "is_left_out"),
+    [
+        ("facebook_id", [7, 12, 3, 99], True),
+        ("pageId", [7, 12, 3, 99], True),
+        ("facebook_id", [7, 12, 3, None], True),
+        ("facebook_id", [7, 12, 3, 3], False),
+        ("facebook_id", [7.5, 12, 3, 99], False),
+        ("facebook_id", [2**60 + k for k in range(4)] + [1, 2, 3, 4], True),
+        ("height", [7, 12, 3, 99], False),
+        ("paid", [7, 12, 3, 99], False),
+        ("row", range(1, 31), True),
+        ("age", range(20, 50), False),
+        ("account", [k * k for k in range(100)], True),
+        ("mass", [float(k) * 1e28 for k in range(100)], False),
+    ],
+)
+def test_whole_numbers_that_name_the_nodes_are_no_features(
+    column: str, values: Any, is_left_out: bool
+) -> None:
+    values = list(values)
+    frames = nodes_and_ring(**{"x": [k / 7 for k in range(len(values))], column: values})
+    data = from_pandas(*frames)
+    assert uses(data)[f"nodes {column}"] == ("left out" if is_left_out else "number")
+    assert ("look like an identifier" in notes(data)) == is_left_out
+    asked = from_pandas(*frames, number=column)
+    assert uses(asked)[f"nodes {column}"] == "number"
+
+
+def test_an_identifier_is_left_out_of_a_csv_too(tmp_path: Path) -> None:
+    rows = [f"n{i},{10**17 + 7 * i},{i % 5}.5" for i in range(30)]
+    (tmp_path / "n.csv").write_text(text(["id,facebook_id,x", *rows]))
+    (tmp_path / "e.csv").write_text("a,b\nn0,n1\n")
+    data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv")
+    assert uses(data)["nodes facebook_id"] == "left out"
+    assert "keep it as a feature with `number` (--number facebook_id)" in notes(data)
 
 
 def test_numbers_taken_as_names_are_one_hot() -> None:

@@ -63,6 +63,13 @@ Category = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column of numbers to keep even if it looks like an identifier; may be repeated.",
+        rich_help_panel=_PANEL,
+    ),
+]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(help="Column of the nodes to leave out; may be repeated.", rich_help_panel=_PANEL),

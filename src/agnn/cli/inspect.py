@@ -15,6 +15,7 @@ from agnn.cli.data_options import (
     Label,
     NodeId,
     Nodes,
+    Number,
     Source,
     SplitColumn,
     Target,
@@ -35,6 +36,7 @@ def inspect(
     target: Target = None,
     text: Text = None,
     category: Category = None,
+    number: Number = None,
     ignore: Ignore = None,
     split_column: SplitColumn = None,
     drop_unknown: DropUnknown = False,
@@ -45,8 +47,8 @@ def inspect(
     """Show what is in a graph, what was taken as what, and what is odd, before training."""
     choice = chosen(
         dataset, name, nodes=nodes, edges=edges, label=label, node_id=node_id, source=source,
-        target=target, text=text, category=category, ignore=ignore, split_column=split_column,
-        drop_unknown=drop_unknown, ignore_weights=ignore_weights,
+        target=target, text=text, category=category, number=number, ignore=ignore,
+        split_column=split_column, drop_unknown=drop_unknown, ignore_weights=ignore_weights,
     )  # fmt: skip
     report = find_data(choice).report
     if json:

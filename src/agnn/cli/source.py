@@ -30,6 +30,7 @@ class Choice:
     target: str | None = None
     text: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     split_column: str | None = None
     drop_unknown: bool = False
@@ -39,8 +40,8 @@ class Choice:
         """What the readers of tables and graphs take, as far as it was said."""
         plain = Choice()
         names = [
-            "label", "node_id", "source", "target", "text", "category", "ignore", "split_column",
-            "drop_unknown", "ignore_weights",
+            "label", "node_id", "source", "target", "text", "category", "number", "ignore",
+            "split_column", "drop_unknown", "ignore_weights",
         ]  # fmt: skip
         said = {name: getattr(self, name) for name in names}
         return {name: value for name, value in said.items() if value != getattr(plain, name)}
@@ -82,7 +83,7 @@ def needs_labels(choice: Choice) -> None:
 def chosen(dataset: str | None, name: str | None, **options: Any) -> Choice:
     """The choice that a verb's options make; repeatable options may be None."""
     lists: dict[str, Any] = {
-        key: tuple(options.pop(key) or ()) for key in ("text", "category", "ignore")
+        key: tuple(options.pop(key) or ()) for key in ("text", "category", "number", "ignore")
     }
     return replace(Choice(dataset, name), **options, **lists)
 

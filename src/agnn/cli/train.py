@@ -17,6 +17,7 @@ from agnn.cli.data_options import (
     Label,
     NodeId,
     Nodes,
+    Number,
     Source,
     SplitColumn,
     Target,
@@ -44,9 +45,9 @@ def train(
     split: Annotated[
         str | None,
         typer.Option(
-            help="fixed, uniform, balanced, stratified, 10-fold, 10-fold-nested or "
+            help="fixed, own, uniform, balanced, stratified, 10-fold, 10-fold-nested or "
             "stratified-5-fold (any number), or a .json file.",
-            show_default="fixed; without one stratified, with folds below 50 labels",
+            show_default="fixed or own; without either stratified, with folds below 50 labels",
         ),
     ] = None,
     replicas: Replicas = 10,
@@ -106,6 +107,7 @@ def train(
     target: Target = None,
     text: Text = None,
     category: Category = None,
+    number: Number = None,
     ignore: Ignore = None,
     split_column: SplitColumn = None,
     drop_unknown: DropUnknown = False,
@@ -137,8 +139,8 @@ def train(
         check_output_folder(out)
     choice = chosen(
         dataset, name, nodes=nodes, edges=edges, label=label, node_id=node_id, source=source,
-        target=target, text=text, category=category, ignore=ignore, split_column=split_column,
-        drop_unknown=drop_unknown, ignore_weights=ignore_weights,
+        target=target, text=text, category=category, number=number, ignore=ignore,
+        split_column=split_column, drop_unknown=drop_unknown, ignore_weights=ignore_weights,
     )  # fmt: skip
     needs_labels(choice)
     data = find_data(choice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from agnn.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+MASKS: Final = ("train", "val", "test")
+"""The parts that masks are called after."""
 
 
 def from_scipy(
@@ -60,8 +63,8 @@ def from_scipy(
 def from_pyg(data: Any, *, name: str = "pyg", ignore_weights: bool = False) -> NodeData:
     """The graph in an object with `edge_index` and, where it has them, `x`, `y` and masks.
 
-    `train_mask`, `val_mask` and `test_mask` become the split "fixed"; of masks with several
-    columns the first is taken. PyG itself is not needed.
+    `train_mask`, `val_mask` and `test_mask` become the split "fixed"; masks with k columns become
+    the splits "own-1" to "own-k", which the split "own" goes through. PyG itself is not needed.
     """
     given = {
         part: _array(getattr(data, part))
@@ -82,7 +85,9 @@ def from_pyg(data: Any, *, name: str = "pyg", ignore_weights: bool = False) -> N
         entries=given["edge_index"],
         nodes=len(given["x"]) if "x" in given else int(data.num_nodes),
         features=given.get("x"),
-        splits=_mask_split(data, labels),
+        splits=mask_splits(
+            {part: _masks_of(data, f"{part}_mask") for part in MASKS}, labels, "`data`"
+        ),
         notes=checked_weights(weights, ignore_weights=ignore_weights),
     )
     return graph.node_data(labels, None)
@@ -102,17 +107,59 @@ def checked_weights(weights: Mapping[str, NDArray[Any]], *, ignore_weights: bool
     return notes
 
 
-def _mask_split(data: Any, labels: NDArray[Any] | None) -> dict[str, Split]:
-    masks = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
-    if masks[0] is None or labels is None:
+def mask_splits(
+    masks: Mapping[str, NDArray[Any] | None], labels: NDArray[Any] | None, place: str
+) -> dict[str, Split]:
+    """The splits in masks [k, n] or [n] by part ("train", "val", "test").
+
+    One mask is the split "fixed"; several are "own-1", "own-2", ... Nodes without a label are
+    left out. No train mask, or none of the nodes in it: no splits.
+    """
+    if masks.get("train") is None or labels is None:
         return {}
     known = array_labels(labels, None).codes >= 0
-    parts = []
-    for mask in masks:
-        chosen = np.zeros(known.size, dtype=bool) if mask is None else _array(mask).astype(bool)
-        parts.append(np.flatnonzero((chosen[:, 0] if chosen.ndim == 2 else chosen) & known))
-    train, validation, test = parts
-    return {"fixed": Split("fixed", train, validation, test)} if train.size else {}
+    given = {
+        part: _checked_mask(mask, known.size, f"{place}, `{part}` mask")
+        for part, mask in masks.items()
+        if mask is not None
+    }
+    count = given["train"].shape[0]
+    splits = {}
+    for k in range(count):
+        parts = []
+        for part in MASKS:
+            mask = given.get(part, np.zeros((1, known.size), dtype=bool))
+            if mask.shape[0] not in (1, count):
+                raise DataError(
+                    f"{place}: {count} masks for training and {mask.shape[0]} for `{part}`; there "
+                    f"must be equally many."
+                )
+            parts.append(np.flatnonzero(mask[k % mask.shape[0]] & known))
+        train, validation, test = parts
+        name = "fixed" if count == 1 else f"own-{k + 1}"
+        if train.size:
+            splits[name] = Split(name, train, validation, test)
+        elif count > 1:
+            raise DataError(f"{place}: training mask {k + 1} names no labelled node.")
+    return splits
+
+
+def _checked_mask(mask: NDArray[Any], nodes: int, where: str) -> NDArray[np.bool_]:
+    """The masks as [k, n] booleans; anything else is refused."""
+    rows = mask[None] if mask.ndim == 1 else mask
+    if rows.ndim != 2 or rows.shape[1] != nodes:
+        raise DataError(
+            f"{where} must have shape [{nodes}] or [k, {nodes}]; got {list(mask.shape)}."
+        )
+    if rows.dtype.kind not in "biu" or not np.isin(rows, (0, 1)).all():
+        raise DataError(f"{where} must hold true and false.")
+    return rows.astype(bool)
+
+
+def _masks_of(data: Any, name: str) -> NDArray[Any] | None:
+    """PyG keeps several masks as columns [n, k]."""
+    mask = getattr(data, name, None)
+    return None if mask is None else _array(mask).T
 
 
 def _array(value: Any) -> NDArray[Any]:

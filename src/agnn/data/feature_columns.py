@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from agnn.data.encoded_text import plain_text
 from agnn.data.feature_blocks import (
     Block,
     Category,
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
 _BAG: Final = 20  # so many columns of counts, mostly zero, are a bag of words
 _MOST_VALUES: Final = 1000  # of a category
 _MOST_WORDS: Final = 20_000
+
+# Measurements that are whole numbers repeat themselves before there are this many.
+_MANY: Final = 100
+_FEW: Final = 20  # rows whose numbers may be 0, 1, 2, ... by chance
+_ID_NAME: Final = re.compile(
+    r"(^|[_\-. ])(?i:u?id|uuid|guid|key|index|idx|nr|no|number|code)$|[a-z](Id|ID)$"
+)
 STRUCTURE_NOTE: Final = (
     "There is no column to learn from, so the features are where a node stands in the graph: "
     "degree, mean degree of its neighbours, core number. They say little about most classes."
@@ -72,7 +81,7 @@ def fitted_features(
         for column in columns
     }
     numeric = [column for column, kind in kinds.items() if kind == "number"]
-    _fit_numbers(fit, table, numeric)
+    _fit_numbers(fit, table, numeric, kept=options.number)
     for column, kind in kinds.items():
         if kind == "category":
             _fit_category(fit, table, column, is_asked=column in options.category)
@@ -97,10 +106,12 @@ _WHY_NOT: Final = {
 def _asked(column: str, options: ReadOptions) -> str | None:
     if column in options.text:
         return "text"
+    if column in options.number:
+        return "number"
     return "category" if column in options.category else None
 
 
-def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str]) -> None:
+def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str], kept: Sequence[str]) -> None:
     profiles = {column: _profile(table, column) for column in columns}
     counts = [column for column, profile in profiles.items() if profile.is_count]
     if len(counts) >= _BAG:
@@ -109,14 +120,21 @@ def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str]) -> None:
             fit.use(column, "count", "as it is: a bag of words")
     else:
         counts = []
-    kept = []
+    used = []
     for column, profile in profiles.items():
         if column in counts:
             continue
         if profile.scale == 0.0:
             fit.leave_out(column, "it is the same in every row")
             continue
-        kept.append(column)
+        if column not in kept and _is_identifier(table, column):
+            fit.leave_out(
+                column,
+                f"whole numbers, all different, look like an identifier; keep it as a feature "
+                f"with `number` (--number {column})",
+            )
+            continue
+        used.append(column)
         detail = f"mean {profile.mean:.4g}, deviation {profile.scale:.4g}, standardised"
         if profile.gaps.size:
             rows = shown_rows(profile.gaps)
@@ -126,10 +144,31 @@ def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str]) -> None:
             )
             detail += f"; {profile.gaps.size:,} missing, filled with the mean and marked"
         fit.use(column, "number", detail)
-    if kept:
-        means, scales = zip(*((profiles[c].mean, profiles[c].scale) for c in kept), strict=True)
-        gaps = tuple(column for column in kept if profiles[column].gaps.size)
-        fit.blocks.append(Numbers(tuple(kept), means, scales, gaps))
+    if used:
+        means, scales = zip(*((profiles[c].mean, profiles[c].scale) for c in used), strict=True)
+        gaps = tuple(column for column in used if profiles[column].gaps.size)
+        fit.blocks.append(Numbers(tuple(used), means, scales, gaps))
+
+
+def _is_identifier(table: NodeTable, column: str) -> bool:
+    """Whether a column of numbers names the nodes rather than measures them.
+
+    Its values are whole numbers and all different, and either its name ends in id, key, index or
+    the like, or there are at least 100 of them, or they count the rows from 0 or 1.
+    """
+    values = table.numbers(column)
+    known = values[~np.isnan(values)]
+    if known.size < 2 or (known % 1 != 0).any() or np.abs(known).max() >= 2.0**64:
+        return False
+    distinct = np.unique(known).size
+    if np.abs(known).max() > 2.0**53:  # neighbouring whole numbers are one float
+        distinct = int(plain_text(table.frame[column]).nunique())
+    if distinct < known.size:
+        return False
+    if _ID_NAME.search(column) or known.size >= _MANY:
+        return True
+    counts_rows = known[0] in (0, 1) and bool((np.diff(known) == 1).all())
+    return counts_rows and known.size >= _FEW
 
 
 @dataclass(frozen=True, eq=False)

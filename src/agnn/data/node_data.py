@@ -150,6 +150,15 @@ class NodeData:
         return digest.hexdigest()
 
     @cached_property
+    def names_fingerprint(self) -> str:
+        """SHA-256 of what `fingerprint` leaves out: the node ids and the class names."""
+        digest = hashlib.sha256(repr(self.class_names).encode())
+        for each in self.node_ids:
+            plain = each.item() if isinstance(each, np.generic) else each
+            digest.update(f"\0{plain!r}".encode())
+        return digest.hexdigest()
+
+    @cached_property
     def report(self) -> DataReport:
         """What is in the data and what is odd about it."""
         from agnn.data.report import data_report

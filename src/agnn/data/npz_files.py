@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.data.array_graphs import from_scipy
+from agnn.data.array_graphs import MASKS, from_scipy, mask_splits
 from agnn.data.file_limits import check_file, check_fits
 from agnn.errors import AgnnError, DataError
 
@@ -23,7 +23,9 @@ _PARTS = ("data", "indices", "indptr", "shape")
 def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData:
     """The graph in a file with adj_*, labels and, where there are any, attr_* arrays.
 
-    Nothing in it is unpickled. A file that would unpack to more than memory is not opened.
+    Masks of its own (`train_masks`, `val_masks`, `test_masks` [k, n], or `train_mask` and so on
+    [n]) become its splits. Nothing in it is unpickled. A file that would unpack to more than
+    memory is not opened.
     """
     check_file(path)
     try:
@@ -36,9 +38,12 @@ def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData
             attributes = _matrix(arrays, "attr")
             labels = arrays.get("labels")
             names = _names(arrays, labels)
+            splits = mask_splits(
+                {part: _masks(arrays, part) for part in MASKS}, labels, f"'{path}'"
+            )
         return from_scipy(
             adjacency, attributes, labels, name=name, ignore_weights=ignore_weights,
-            class_names=names,
+            class_names=names, splits=splits,
         )  # fmt: skip
     except AgnnError as error:
         said = str(error)
@@ -66,6 +71,12 @@ def _matrix(arrays: Mapping[str, Any], prefix: str) -> Any:
     matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
     matrix.check_format(full_check=True)
     return matrix
+
+
+def _masks(arrays: Mapping[str, Any], part: str) -> Any:
+    """The masks [k, n] of a part, or its one mask [n]; None where there is none."""
+    several = arrays.get(f"{part}_masks")
+    return arrays.get(f"{part}_mask") if several is None else several
 
 
 def _names(arrays: Mapping[str, Any], labels: Any) -> list[str] | None:

@@ -19,6 +19,7 @@ class ReadKeywords(TypedDict, total=False):
     target: str | None
     text: Sequence[str]
     category: Sequence[str]
+    number: Sequence[str]
     ignore: Sequence[str]
     split_column: str | None
     drop_unknown: bool
@@ -48,6 +49,9 @@ class ReadOptions:
     category: Sequence[str] = ()
     """Columns whose values are names, also where they look like numbers."""
 
+    number: Sequence[str] = ()
+    """Columns of numbers that are kept as features even if they look like identifiers."""
+
     ignore: Sequence[str] = ()
     """Columns of the node table that are not looked at."""
 
@@ -67,11 +71,11 @@ class ReadOptions:
     """The classes in the order they are known; a label that is not among them is refused."""
 
     def __post_init__(self) -> None:
-        for field in ("text", "category", "ignore"):
+        for field in ("text", "category", "number", "ignore"):
             given = getattr(self, field)
             # A single name is a sequence too: of its letters.
             object.__setattr__(self, field, (given,) if isinstance(given, str) else tuple(given))
-        named = [*self.text, *self.category, *self.ignore]
+        named = [*self.text, *self.category, *self.number, *self.ignore]
         roles = [self.label, self.node_id, self.split_column]
         for name in [*named, *(role for role in roles if role is not None)]:
             if [*named, *roles].count(name) > 1:

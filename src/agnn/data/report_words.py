@@ -34,9 +34,13 @@ def count_lines(report: DataReport) -> Iterator[Line]:
     yield "labelled", f"{known:,} nodes; {report.unlabelled:,} ({share:.0f} %) unlabelled"
     if report.homophily is not None:
         yield "same class", f"{100 * report.homophily:.0f} % of the edges between labelled nodes"
-    for name, sizes in report.splits.items():
+    for sizes, group in groupby(report.splits, key=lambda name: report.splits[name]):
+        names = list(group)  # equal sizes in a row, as numbered splits have them
         parts = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
-        yield f"split '{name}'", parts
+        if len(names) == 1:
+            yield f"split '{names[0]}'", parts
+        else:
+            yield f"{len(names)} splits", f"'{names[0]}' to '{names[-1]}', each {parts}"
 
 
 def class_line(report: DataReport) -> Line:

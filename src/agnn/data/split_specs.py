@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agnn.data.split_draws import balanced_split, k_folds, nested_k_folds, uniform_split
 from agnn.data.splits import Split
-from agnn.data.stratified_draws import stratified_folds, stratified_split
+from agnn.data.stratified_draws import own_split_names, stratified_folds, stratified_split
 from agnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split,
     """The splits of `data` that `spec` asks for, one for each seed; with folds, k for each seed.
 
     - "fixed", or another split that came with the data: the same for every seed
+    - "own": the splits that came with the data, one after the other: seed s has number s modulo
+      their count
     - "uniform" (or "random"): uniform over the labelled nodes, sizes as in the fixed split; 60, 20
       and 20 % where there is none
     - "balanced": 20 training nodes of each class, 500 for validation, 1000 for test
@@ -42,6 +44,8 @@ def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split,
         saved = Split.load(spec)
         saved.check(data)
         return (saved,) * len(seeds)
+    if spec.lower() == "own":
+        return _own_splits(data, seeds)
     if spec in data.splits:
         return (data.split(spec),) * len(seeds)
     word = spec.lower()
@@ -53,5 +57,14 @@ def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split,
         draw = _FOLDS.get((folds[1] or "") + "fold" + (folds[3] or ""))
         if draw is not None:
             return tuple(split for seed in seeds for split in draw(data, int(folds[2]), seed))
-    known = {*data.splits, *_DRAWN, "balanced", "10-fold", "10-fold-nested", "stratified-5-fold"}
+    folds_of = {"10-fold", "10-fold-nested", "stratified-5-fold"}
+    known = {*data.splits, *(["own"] if data.splits else []), *_DRAWN, "balanced", *folds_of}
     raise unknown_name("split", spec, known)
+
+
+def _own_splits(data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
+    own = own_split_names(data) or list(data.splits)
+    if not own:
+        raise InputError(f"'{data.name}' came without splits; draw one, such as 'uniform'.")
+    # By the seed, not by the place: a replica has the same split alone and among others.
+    return tuple(data.splits[own[seed % len(own)]] for seed in seeds)

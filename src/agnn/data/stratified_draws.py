@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,6 +26,7 @@ _STRATIFIED_FOLDS: Final = 5
 
 DEFAULT_SPLITS: Final = {
     "fixed": "as the data came",
+    "own": "the data's own splits, one per replica",
     "stratified": "60, 20 and 20 % of each class, drawn anew for every replica",
     f"stratified-{_FOLDS}-fold": f"fewer than {FEW_LABELS} labels: every one is tested once, and "
     f"another fold chooses the epoch",
@@ -32,14 +34,23 @@ DEFAULT_SPLITS: Final = {
 """What `default_split` chooses among, in words."""
 
 
+def own_split_names(data: NodeData) -> list[str]:
+    """The names of the data's own numbered splits, "own-1", "own-2", ..., in their order."""
+    count = sum(bool(re.fullmatch(r"own-[0-9]+", name)) for name in data.splits)
+    return [name for name in (f"own-{k + 1}" for k in range(count)) if name in data.splits]
+
+
 def default_split(data: NodeData) -> str:
     """How data is split where nobody says: as it came, else by how many labels there are.
 
-    "fixed" where the data has such a split; "stratified" (60, 20 and 20 % of each class); with
-    fewer than 50 labelled nodes "stratified-5-fold", in which every label is tested once.
+    "fixed" where the data has such a split, "own" where it came with several; "stratified" (60, 20
+    and 20 % of each class); with fewer than 50 labelled nodes "stratified-5-fold", in which every
+    label is tested once.
     """
     if "fixed" in data.splits:
         return "fixed"
+    if own_split_names(data):
+        return "own"
     return "stratified" if data.labelled.size >= FEW_LABELS else f"stratified-{_FOLDS}-fold"
 
 

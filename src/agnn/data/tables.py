@@ -94,7 +94,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
 
 def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str]:
     """The columns that are looked at, the ids, and how their column was found."""
-    named = [*options.text, *options.category, *options.ignore]
+    named = [*options.text, *options.category, *options.number, *options.ignore]
     roles = [options.node_id, options.label, options.split_column]
     check_columns(nodes.place, nodes.columns, [*roles, *named])
     column, said = found_id_column(nodes, options)
@@ -122,7 +122,9 @@ def found_id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]
     """The column of ids, and what to say where it had to be found."""
     if options.node_id is not None:
         return options.node_id, ""
-    taken = (options.label, options.split_column, *options.text, *options.category)
+    taken = (
+        options.label, options.split_column, *options.text, *options.category, *options.number,
+    )  # fmt: skip
     free = [name for name in nodes.columns if name and name not in (*taken, *options.ignore)]
     if not free:
         raise DataError(f"{nodes.place} has no column that could hold ids; name it with --id.")
