@@ -106,7 +106,7 @@ CEILINGS: tuple[Ceiling, ...] = (
         {
             "torch": "`import torch`",
             "agnn": "`import agnn`, on top of torch",
-            "training": "`import agnn.evaluation`, all that training needs, on top of torch",
+            "training": "`import agnn.runs`, all that training needs, on top of torch",
         },
         {"agnn": 0.5, "training": 0.5},
     ),

@@ -14,8 +14,8 @@ from time import perf_counter
 def memory() -> dict[str, float]:
     """Peak memory, in GiB, of training and scoring 100 replicas of PubMed for three epochs."""
     from agnn.data import load_dataset
-    from agnn.evaluation import evaluate
     from agnn.methods import AGNN
+    from agnn.runs import evaluate
 
     method = AGNN.preset("fixed", "pubmed").with_fields(epochs=3)
     evaluate(method, load_dataset("pubmed"), "fixed", range(100))

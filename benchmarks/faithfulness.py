@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from agnn.evaluation import Summary
 from agnn.explanation import OpenedRun, Removal, attention_agreement, counterfactual, open_run
 from agnn.explanation.faithfulness import (
     COUNTS,
@@ -31,6 +30,7 @@ from agnn.explanation.faithfulness import (
     sampled_test_nodes,
     summaries,
 )
+from agnn.metrics import Summary
 
 Pairs = list[tuple[int, int]]
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from agnn.evaluation import versions
+from agnn.runs import versions
 
 
 def machine() -> dict[str, Any]:

@@ -25,9 +25,9 @@ import numpy as np
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.evaluation import evaluate
 from agnn.graph import Graph
 from agnn.methods import AGNN
+from agnn.runs import evaluate
 from benchmarks import peer
 from benchmarks.graphs import edge_index_with_loops
 from benchmarks.machine import machine, software

@@ -22,7 +22,7 @@ import torch
 marks.append(perf_counter())
 import agnn
 marks.append(perf_counter())
-import agnn.evaluation
+import agnn.runs
 marks.append(perf_counter())
 sys.stdout.write(json.dumps([after - before for before, after in zip(marks, marks[1:])]))
 """

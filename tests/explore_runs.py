@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from agnn.data import NodeData, Split
-from agnn.evaluation import evaluate, save_run
 from agnn.methods import get_method
+from agnn.runs import evaluate, save_run
 
 NODES, HUB, SCRIPT, ALONE = 200, 60, 61, 0
 SCRIPT_ID = "<script>window.broken = 1</script>"

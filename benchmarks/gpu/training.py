@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from agnn.data import NodeData, load_dataset
-from agnn.evaluation import evaluate, preset_method
 from agnn.graph import FeatureMatrix, Graph
 from agnn.methods import NetworkMethod
+from agnn.runs import evaluate, preset_method
 from agnn.training.captured import Captured
 from agnn.training.loop import _Run
 from benchmarks.gpu.clock import DEVICE, clock

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     )
     from agnn.errors import AgnnError, DataError, InputError, UnavailableError
     from agnn.estimator import NodeClassifier
-    from agnn.evaluation import evaluate, load_run, preset_method, save_run
     from agnn.methods import get_method, method_names
+    from agnn.runs import evaluate, load_run, preset_method, save_run
     from agnn.training import memory_estimate
 
 __version__ = "0.1.0"
@@ -37,7 +37,7 @@ _HOMES = {
     "NodeData": "agnn.data",
     "Split": "agnn.data",
     "UnavailableError": "agnn.errors",
-    "evaluate": "agnn.evaluation",
+    "evaluate": "agnn.runs",
     "from_networkx": "agnn.data",
     "from_pandas": "agnn.data",
     "from_pyg": "agnn.data",
@@ -45,13 +45,13 @@ _HOMES = {
     "get_method": "agnn.methods",
     "load_dataset": "agnn.data",
     "load_planetoid": "agnn.data",
-    "load_run": "agnn.evaluation",
+    "load_run": "agnn.runs",
     "memory_estimate": "agnn.training",
     "method_names": "agnn.methods",
-    "preset_method": "agnn.evaluation",
+    "preset_method": "agnn.runs",
     "read_graph": "agnn.data",
     "read_tables": "agnn.data",
-    "save_run": "agnn.evaluation",
+    "save_run": "agnn.runs",
 }
 
 __all__ = [

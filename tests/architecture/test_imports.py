@@ -13,8 +13,8 @@ from properties import fresh_python
 
 SOURCE = Path(agnn.__file__).parent
 ROOMS = (
-    "errors", "data", "graph", "kernels", "nn", "training", "methods", "evaluation", "explanation",
-    "pyg", "onnx", "experiments", "report", "estimator", "web", "cli",
+    "errors", "files", "data", "metrics", "graph", "kernels", "nn", "training", "methods", "runs",
+    "explanation", "pyg", "onnx", "experiments", "report", "estimator", "web", "cli",
 )  # fmt: skip
 # Files whose job a package is. Everyone else reaches it through them, or inside a function.
 JOBS = {
@@ -144,7 +144,7 @@ def test_no_file_is_a_drawer_for_everything(path):
         ("nn/layers.py", "import agnn.kernels.threads"),
         ("methods/agnn.py", "from agnn import load_dataset"),
         ("methods/agnn.py", "import agnn\nagnn.load_dataset('cora')"),
-        ("methods/agnn.py", "import agnn\nagnn.evaluation.evaluate()"),
+        ("methods/agnn.py", "import agnn\nagnn.runs.evaluate()"),
     ],
 )
 def test_the_checker_catches_an_import_that_is_turned_around(path, text):
@@ -158,8 +158,8 @@ def test_the_checker_catches_an_import_that_is_turned_around(path, text):
         ("nn/layers.py", "from agnn.kernels import dropout, cosine_attention\nimport torch"),
         ("kernels/checks.py", "from agnn.kernels.simd import LANES"),
         ("methods/agnn.py", "from agnn import nn"),
-        ("__init__.py", "from agnn.evaluation import evaluate"),
-        ("evaluation/devices.py", "import agnn\nprint(agnn.__version__)"),
+        ("__init__.py", "from agnn.runs import evaluate"),
+        ("runs/devices.py", "import agnn\nprint(agnn.__version__)"),
         ("cli/app.py", "from agnn import __version__"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks.faithfulness_tables import all_tables
 
-from agnn.evaluation import Summary
+from agnn.metrics import Summary
 
 ROOT = Path(__file__).parents[2]
 RESULTS = json.loads((ROOT / "benchmarks/results/faithfulness.json").read_text(encoding="utf-8"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from agnn.evaluation import evaluate
 from agnn.explanation import OpenedRun, as_opened
 from agnn.explanation.faithfulness import attended_edges
 from agnn.methods import get_method
+from agnn.runs import evaluate
 
 pytest.importorskip("torch_geometric")
 

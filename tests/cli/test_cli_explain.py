@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agnn.data import NodeData
-from agnn.evaluation import evaluate, save_run
 from agnn.explanation import explain, open_run
 from agnn.methods import get_method
+from agnn.runs import evaluate, save_run
 
 
 def saved(toy: NodeData, folder: Path, method: str = "agnn") -> Path:

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from agnn.data import NodeData
-from agnn.evaluation import evaluate, save_run
 from agnn.methods import get_method
+from agnn.runs import evaluate, save_run
 from explore_runs import write_run
 
 PROGRAM = "import sys; from agnn.cli import main; sys.exit(main(sys.argv[1:]))"

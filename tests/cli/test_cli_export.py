@@ -11,9 +11,9 @@ import pytest
 
 from agnn.cli import main
 from agnn.data import NodeData
-from agnn.evaluation import evaluate, save_run
 from agnn.graph import Graph
 from agnn.methods import get_method
+from agnn.runs import evaluate, save_run
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_a_file_that_exists_is_left_alone(folder, tmp_path, capsys):
 
 def test_a_folder_that_is_not_there_is_named(folder, tmp_path, capsys):
     out = tmp_path / "nowhere" / "model.onnx"
-    assert "is no folder" in refused(["export", str(folder), "--out", str(out)], capsys)
+    assert "there is no folder" in refused(["export", str(folder), "--out", str(out)], capsys)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -88,7 +88,7 @@ def test_a_write_that_fails_leaves_nothing_behind(folder, tmp_path, capsys, monk
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("agnn.evaluation.output_file.os.link", full)
+    monkeypatch.setattr("agnn.files.os.link", full)
     assert "No space left" in refused(
         ["export", str(folder), "--out", str(tmp_path / "model.onnx")], capsys
     )

@@ -175,12 +175,12 @@ def test_an_output_folder_is_checked_before_the_work(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("trained before the folder was checked")
 
-    monkeypatch.setattr("agnn.evaluation.evaluate", never)
+    monkeypatch.setattr("agnn.runs.evaluate", never)
     (here / "there").mkdir()
     (here / "file").write_text("")
     assert "'there' exists" in refused(agnn, here, f"{verb} --out there")
     assert "'file' exists" in refused(agnn, here, f"{verb} --out file")
-    assert "cannot be made" in refused(agnn, here, f"{verb} --out file/below")
+    assert "cannot be created" in refused(agnn, here, f"{verb} --out file/below")
     monkeypatch.setattr("os.access", lambda *_: False)
     assert "not writable" in refused(agnn, here, f"{verb} --out new")
 
@@ -204,5 +204,5 @@ def test_too_little_memory_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("agnn.evaluation.evaluate", fail)
+    monkeypatch.setattr("agnn.runs.evaluate", fail)
     assert "try fewer --replicas" in refused(agnn, here, "train cora")

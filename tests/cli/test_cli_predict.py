@@ -15,7 +15,8 @@ from agnn import NodeClassifier, get_method, read_tables
 from agnn.cli.progress import duration, training_progress
 from agnn.data import with_new_nodes
 from agnn.estimator.prediction_table import prediction_table
-from agnn.evaluation import Ensemble, evaluate, save_run
+from agnn.metrics import Ensemble
+from agnn.runs import evaluate, save_run
 from own_tables import PEOPLE, write_tables
 
 NEW = "id,age,colour,motto\nq1,50,red,paint\nq2,51,blue,run and jump\n"

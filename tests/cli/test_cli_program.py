@@ -77,6 +77,6 @@ def test_a_fault_of_the_program_is_not_passed_off_as_the_user_s(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("agnn.evaluation.evaluate", fail)
+    monkeypatch.setattr("agnn.runs.evaluate", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         agnn("train cora")

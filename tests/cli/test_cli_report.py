@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from agnn.evaluation import evaluate, save_run
 from agnn.methods import get_method
+from agnn.runs import evaluate, save_run
 from own_tables import write_tables
 
 
@@ -93,7 +93,7 @@ def test_a_file_that_exists_is_left_alone(agnn, here):
 
 @pytest.mark.usefixtures("run")
 def test_a_place_that_is_not_there_is_named(agnn, here):
-    assert "is no folder" in refused(agnn("report run --out nowhere/page.html"))
+    assert "there is no folder" in refused(agnn("report run --out nowhere/page.html"))
     assert [path.name for path in here.iterdir()] == ["run"]
 
 

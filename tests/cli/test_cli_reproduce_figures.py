@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from agnn.evaluation import preset_method
 from agnn.experiments import drawings
+from agnn.runs import preset_method
 
 RELEVANCE = """
 title = "Relevance"

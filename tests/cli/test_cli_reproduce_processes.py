@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agnn.evaluation import evaluate, preset_method
+from agnn.runs import evaluate, preset_method
 
 TABLE = """
 title = "Processes"

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from agnn import NodeData, load_run
-from agnn.evaluation import evaluate, preset_method
+from agnn.runs import evaluate, preset_method
 
 KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",

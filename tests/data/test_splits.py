@@ -91,7 +91,7 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot write split '.*nowhere.*No such file"):
+    with pytest.raises(InputError, match=r"cannot be created: there is no folder '.*nowhere'"):
         SPLIT.save(tmp_path / "nowhere" / "split.json")
 
 

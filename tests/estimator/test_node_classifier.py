@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from agnn import DataError, InputError, NodeClassifier, NodeData, evaluate, get_method, read_tables
 from agnn.data import Split, with_new_nodes
-from agnn.evaluation import save_run
 from agnn.graph import Graph, features_of
 from agnn.methods import method_names
+from agnn.runs import save_run
 from agnn.training import probabilities
 from own_tables import write_tables
 from properties import fresh_python

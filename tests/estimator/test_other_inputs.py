@@ -7,8 +7,8 @@ import pytest
 
 from agnn.errors import InputError
 from agnn.estimator import NodeClassifier
-from agnn.evaluation import evaluate
 from agnn.methods import DCNN
+from agnn.runs import evaluate
 
 
 @pytest.mark.parametrize("name", ["sgc", "dcnn"])

@@ -8,7 +8,6 @@ import pytest
 
 from agnn.data import load_dataset
 from agnn.errors import InputError
-from agnn.evaluation import preset_method
 from agnn.experiments import (
     NAMES,
     Drawing,
@@ -20,6 +19,7 @@ from agnn.experiments import (
     works_of,
 )
 from agnn.methods import AGNN, method_names
+from agnn.runs import preset_method
 
 TABLES = [name for name in NAMES if isinstance(bundled(name), Table)]
 # Rows of the paper's table, columns, cells that it fills.

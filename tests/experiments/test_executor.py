@@ -10,11 +10,11 @@ from small_tables import SMALL, small_table
 
 import agnn.experiments.executor as executor
 from agnn.errors import InputError
-from agnn.evaluation import evaluate
 from agnn.experiments import Choice, Store, execute, narrowed, works_of
 from agnn.experiments.claims import claim, release
 from agnn.experiments.executor import rounded
 from agnn.methods import get_method
+from agnn.runs import evaluate
 
 ONLY_CORA = Choice(datasets=frozenset({"cora"}))
 FOLDS = SMALL.replace('dataset = "cora"', 'dataset = "cora"\nsplit = "3-fold"', 1)

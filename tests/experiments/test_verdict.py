@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from agnn.evaluation import Summary
 from agnn.experiments import PaperFigure, verdict
+from agnn.metrics import Summary
 
 
 def ours(mean: float, error: float) -> Summary:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from agnn.data import NodeData
-from agnn.evaluation import evaluate, save_run
 from agnn.explanation import OpenedRun, open_run
 from agnn.methods import get_method
+from agnn.runs import evaluate, save_run
 from zoo import ZOO
 from zoo_models import even_split, random_model, zoo_data
 

@@ -10,8 +10,8 @@ import pytest
 
 from agnn.cli import main
 from agnn.data import NodeData
-from agnn.evaluation import evaluate, save_run
 from agnn.methods import get_method
+from agnn.runs import evaluate, save_run
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanations.md"
 

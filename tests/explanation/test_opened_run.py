@@ -13,10 +13,11 @@ from opened_toys import saved_toy, zoo_run
 from agnn.data import NodeData
 from agnn.errors import AgnnError, DataError, InputError
 from agnn.estimator import NodeClassifier
-from agnn.evaluation import calibrated, evaluate
 from agnn.explanation import OpenedRun, as_opened, trained_model
 from agnn.explanation.node_finder import NodeFinder
 from agnn.methods import get_method
+from agnn.metrics import calibrated
+from agnn.runs import evaluate
 
 
 @pytest.fixture(scope="module")

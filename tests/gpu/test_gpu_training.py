@@ -9,10 +9,10 @@ import torch
 
 from agnn.data import NodeData
 from agnn.errors import UnavailableError
-from agnn.evaluation import evaluate, find_device, preset_method
 from agnn.graph import FeatureMatrix, Graph
 from agnn.graph.synthetic import hashed_circulant, power_law
 from agnn.methods import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet
+from agnn.runs import evaluate, find_device, preset_method
 from agnn.training import check_memory, memory_estimate, train
 from agnn.training.captured import Captured
 from properties import assert_close, assert_same_bits

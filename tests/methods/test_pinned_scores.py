@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from torch import tensor
 
-from agnn.evaluation import evaluate, preset_method
 from agnn.methods import get_method
+from agnn.runs import evaluate, preset_method
 from properties import assert_close
 
 # Cora, fixed split, seeds 0 to 2, 20 epochs: the last training loss and the test accuracies.

@@ -17,12 +17,10 @@ def test_without_pyg_the_error_names_the_command_to_install_it():
 
 
 def test_without_pyg_the_rest_of_the_package_is_there():
-    program = (
-        ABSENT + "import agnn, agnn.nn, agnn.evaluation; print(agnn.load_dataset('cora').nodes)"
-    )
+    program = ABSENT + "import agnn, agnn.nn, agnn.runs; print(agnn.load_dataset('cora').nodes)"
     assert fresh_python(program).strip() == "2708"
 
 
 def test_the_rest_of_the_package_does_not_import_pyg():
-    program = "import sys, agnn.evaluation, agnn.explanation, agnn.cli; print(*sys.modules)"
+    program = "import sys, agnn.runs, agnn.explanation, agnn.cli; print(*sys.modules)"
     assert "torch_geometric" not in fresh_python(program).split()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agnn.data import NodeData
-from agnn.evaluation import Run, evaluate, preset_method
+from agnn.runs import Run, evaluate, preset_method
 
 NAMES = ("<script>alert(1)</script>", 'a "b" & $\\frac{$', "blue")
 

@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from agnn.evaluation import Summary
 from agnn.experiments import (
     Column,
     ComparedCell,
@@ -20,6 +19,7 @@ from agnn.experiments import (
     Table,
 )
 from agnn.experiments.comparison import ComparedReference, Making
+from agnn.metrics import Summary
 from agnn.report import (
     DrawingSection,
     PageFigure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agnn.evaluation import Summary
+from agnn.metrics import Summary
 from agnn.report.curves import accuracy_curve, beta_curves, loss_curve
 from agnn.report.facts.training import Curve, Training
 

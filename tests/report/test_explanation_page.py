@@ -7,10 +7,10 @@ import pytest
 from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_unique
 
 from agnn.data import NodeData
-from agnn.evaluation import evaluate
 from agnn.explanation import OpenedRun, as_opened, counterfactual, explain
 from agnn.methods import get_method
 from agnn.report import explanation_page, shown_explanation, surroundings_of
+from agnn.runs import evaluate
 
 WICKED = "<script>alert('x')</script>\x1b[31m&\u202e"
 

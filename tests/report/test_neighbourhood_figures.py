@@ -12,11 +12,11 @@ from matplotlib.colors import to_hex, to_rgb
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.evaluation import Run, evaluate, preset_method
 from agnn.explanation import Neighbourhood, TrainedModel, layer_relevances, neighbourhood
 from agnn.report import Panel, contrast_figure, neighbourhood_figure, png, relevance_figure, svg
 from agnn.report.ink import ink_on
 from agnn.report.node_marks import class_mark
+from agnn.runs import Run, evaluate, preset_method
 from zoo_models import even_split, zoo_model
 
 NAMES = ("red", "green", "blue")

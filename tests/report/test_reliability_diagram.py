@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agnn.evaluation import Calibration, reliability
+from agnn.metrics import Calibration, reliability
 from agnn.report import reliability_diagram, svg
 
 

@@ -15,7 +15,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from agnn.evaluation import Summary
+from agnn.metrics import Summary
 from agnn.report import png, relevance_heat_map, replica_figure, svg
 from agnn.report.numbers import signed, spread
 

@@ -10,8 +10,6 @@ import pytest
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.evaluation import evaluate, load_run, save_run, stored_history
-from agnn.evaluation.ensemble import ensemble_of, tempered
 from agnn.explanation import (
     TrainedModel,
     as_opened,
@@ -21,12 +19,14 @@ from agnn.explanation import (
     open_run,
 )
 from agnn.methods import get_method
+from agnn.metrics import ensemble_of, tempered
 from agnn.report.facts.absent import Absent
 from agnn.report.facts.answers import answers_on_test, answers_without_label
 from agnn.report.facts.certainty import certainty
 from agnn.report.facts.data_facts import data_facts
 from agnn.report.facts.run_facts import run_facts
 from agnn.report.facts.training import training_facts
+from agnn.runs import evaluate, load_run, save_run, stored_history
 from agnn.training import History
 
 P = [  # the ensemble's probabilities at five nodes

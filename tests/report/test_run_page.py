@@ -10,13 +10,13 @@ import pytest
 from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_unique
 
 from agnn.data import NodeData, Split
-from agnn.evaluation import evaluate
-from agnn.evaluation.run_folder import run_config
 from agnn.explanation import as_opened
 from agnn.methods import get_method
 from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.report.facts.absent import Absent
 from agnn.report.run_page import SECTIONS
+from agnn.runs import evaluate
+from agnn.runs.run_folder import run_config
 
 LONG = "long-" + "x" * 500
 NAMES = ("<script>alert(1)</script>", "עברית", 'a "b" & $\\frac{$')

@@ -11,10 +11,10 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.evaluation import evaluate
 from agnn.explanation import OpenedRun, as_opened, layer_weights, open_run, without_edges
 from agnn.explanation.relevance import class_relevance, edge_relevance
 from agnn.methods import get_method
+from agnn.runs import evaluate
 from agnn.web.asgi import Application
 from agnn.web.explore import Explorer, explore_app
 from explore_runs import ALONE, CLASSES, HUB, NODES, SCRIPT_ID, explored_data, write_run

@@ -9,7 +9,7 @@ import typer
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from agnn.evaluation import ClassWeight
+    from agnn.runs import ClassWeight
 
 ClassWeights = Annotated[
     list[str] | None,

@@ -1,25 +1,25 @@
 """`agnn demo`: AGNN on Cora from the data to a page, in one command."""
 
-import json as json_text
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli.console import plain, screen, write_json
+from agnn.cli.console import screen, write_json
 from agnn.cli.options import Epochs, Json, Quiet, Replicas, Seed, Threads
 from agnn.cli.progress import training_progress
 from agnn.cli.record import run_record, run_table
 from agnn.cli.threads import use_threads
 from agnn.cli.tuning import tuned_method
+from agnn.files import json_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from rich.table import Table
 
-    from agnn.evaluation import Run
+    from agnn.runs import Run
 
 _DATASET, _SPLIT = "cora", "fixed"
 _PAPER = "The paper reports 83.1 ± 0.1 % for this dataset and split."
@@ -38,9 +38,9 @@ def demo(
 ) -> None:
     """Train AGNN on Cora, explain what it attends to, and write figures and a page."""
     from agnn.data import load_dataset
-    from agnn.evaluation import evaluate, replica_seeds
     from agnn.explanation import layer_relevances
     from agnn.report import check_demo_folder
+    from agnn.runs import evaluate, replica_seeds
 
     seeds = replica_seeds(seed, replicas)
     use_threads(threads)
@@ -74,9 +74,9 @@ def demo(
 
 def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
     """The page, its figures, the result as JSON and the run, all of it or nothing."""
-    from agnn.evaluation import run_config, save_run
     from agnn.explanation import as_opened
     from agnn.report import demo_folder, png, rendered, run_facts, run_figures, run_page
+    from agnn.runs import run_config, save_run
 
     with demo_folder(out) as draft:
         facts = run_facts(as_opened(run), run_config(run), run.outcome.history)
@@ -88,8 +88,7 @@ def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
             (draft / "figures" / f"{name}.png").write_bytes(png(figure))
         page = run_page(facts, drawings, remark=_PAPER, command=command)
         (draft / "index.html").write_text(page, encoding="utf-8")
-        result = json_text.dumps(plain(record), indent=2)
-        (draft / "result.json").write_text(result + "\n", encoding="utf-8")
+        (draft / "result.json").write_text(json_text(record, indent=2), encoding="utf-8")
         save_run(run, draft / "run")
 
 

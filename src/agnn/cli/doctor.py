@@ -41,8 +41,8 @@ def _findings() -> dict[str, Any]:
     import torch
 
     from agnn.cli.self_check import self_checks
-    from agnn.evaluation import versions
     from agnn.kernels import BACKENDS, obstacle
+    from agnn.runs import versions
 
     backends = {name: obstacle(name) for name in BACKENDS}
     return {

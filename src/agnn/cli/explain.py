@@ -41,7 +41,7 @@ def explain(
     Runs of AGNN, GCN and GLN can be explained. Numbers are means over the replicas.
     """
     from agnn import explanation
-    from agnn.evaluation import write_new_file
+    from agnn.files import write_file
 
     use_threads(threads)
     if html is not None:
@@ -54,7 +54,7 @@ def explain(
         from agnn.report import explanation_page, surroundings_of
 
         page = explanation_page(found, surroundings_of(opened, place), changed)
-        write_new_file(html, page.encode())
+        write_file(html, page.encode())
     if json:
         record = found.to_dict() | ({} if html is None else {"html": str(html)})
         if counterfactual:
@@ -70,11 +70,11 @@ def explain(
 
 def _check_new(html: Path) -> None:
     """Raise unless a new page can be written there; asked before the work, not after."""
-    from agnn.evaluation import check_output_file
+    from agnn.files import check_new_file
 
     if html.exists() or html.is_symlink():
         raise InputError(f"'{html}' exists already; choose another --html.")
-    check_output_file(html)
+    check_new_file(html)
 
 
 def _show(found: "Explanation") -> None:

@@ -19,10 +19,11 @@ def export(
     The file takes `features` [n, d_x], as the model was trained on, and `edge_index` [2, m], both
     directions of every edge. It gives `probabilities` [n, c] and `replica_probabilities` [R, n, c].
     """
-    from agnn.evaluation import check_output_file, load_run
+    from agnn.files import check_new_file
     from agnn.onnx import export_run
+    from agnn.runs import load_run
 
-    check_output_file(out)
+    check_new_file(out)
     saved = load_run(run)
     size = export_run(saved, out)
     if json:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from agnn.evaluation import Run
+    from agnn.runs import Run
 
 
 def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
 
 def note(run: Run) -> str | None:
     """What a reader of the accuracy must know; None where it is what it seems."""
-    from agnn.evaluation.caveat import caveat
+    from agnn.runs.caveat import caveat
 
     return caveat(run.method)
 
@@ -100,7 +100,7 @@ def ensemble_words(run: Run) -> str | None:
 
 def beta_words(run: Run) -> list[str]:
     """Each layer's beta over the replicas: mean, lowest and highest."""
-    from agnn.evaluation import Summary
+    from agnn.metrics import Summary
     from agnn.report.numbers import spread
 
     return [spread(Summary(column)) for column in zip(*(run.betas or []), strict=True)]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from agnn.cli.console import plain
 from agnn.experiments import Comparison, Drawing, Table, compare
+from agnn.files import plain
 
 if TYPE_CHECKING:
     from pathlib import Path

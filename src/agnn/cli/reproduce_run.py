@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from agnn.evaluation import Run
     from agnn.experiments import Panel
+    from agnn.runs import Run
 
 
 class Reproduction:

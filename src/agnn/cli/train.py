@@ -118,17 +118,10 @@ def train(
     Hyper-parameters that are not set are those of the paper for this dataset and kind of split.
     """
     from agnn.data import check_learnable, default_split, make_splits
-    from agnn.evaluation import (
-        Search,
-        check_output_folder,
-        evaluate,
-        find_device,
-        replica_seeds,
-        save_run,
-        searched,
-    )
-    from agnn.evaluation.class_weights import class_weights
+    from agnn.files import check_new_folder
     from agnn.kernels import choose
+    from agnn.runs import Search, evaluate, find_device, replica_seeds, save_run, searched
+    from agnn.runs.class_weights import class_weights
 
     seeds = replica_seeds(seed, replicas)
     weight = class_weight_of(class_weight)
@@ -136,7 +129,7 @@ def train(
         raise InputError("--search and --tuned both choose hyper-parameters; leave one of them.")
     use_threads(threads)
     if out is not None:
-        check_output_folder(out)
+        check_new_folder(out)
     choice = chosen(
         dataset, name, nodes=nodes, edges=edges, label=label, node_id=node_id, source=source,
         target=target, text=text, category=category, number=number, ignore=ignore,

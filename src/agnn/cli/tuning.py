@@ -21,8 +21,8 @@ def tuned_method(
 
     If `is_tuned`, the rest of the method's grid is chosen on validation nodes.
     """
-    from agnn.evaluation import preset_method
     from agnn.methods import NetworkMethod, Tuned
+    from agnn.runs import preset_method
 
     method = preset_method(name, split, dataset.lower())
     wanted = {field: value for field, value in changes.items() if value is not None}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agnn.errors import DataError, InputError
+from agnn.files import json_text, write_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,17 +94,10 @@ class Split:
 
     def save(self, path: str | Path) -> None:
         """Write the split as JSON; an existing file is never overwritten."""
-        target = Path(path)
-        if target.exists():
-            raise InputError(f"'{target}' exists already; choose another name or remove it.")
-        # All or nothing: a write that is cut off leaves no half a split under the final name.
         try:
-            with tempfile.TemporaryDirectory(dir=target.parent, prefix=".split-") as folder:
-                draft = Path(folder) / target.name
-                draft.write_text(json.dumps(self.to_dict()) + "\n", encoding="utf-8")
-                draft.replace(target)
+            write_file(path, json_text(self.to_dict()))
         except OSError as error:
-            raise InputError(f"cannot write split '{target}': {error.strerror}.") from error
+            raise InputError(f"cannot write split '{path}': {error.strerror}.") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Split:

@@ -8,9 +8,10 @@ from typing import Any
 
 from agnn.data import NodeData
 from agnn.errors import DataError
-from agnn.evaluation import Run, Summary, find_device, load_run, stored_data, stored_scores
 from agnn.explanation.trained_model import TrainedModel
 from agnn.methods import Outcome
+from agnn.metrics import Summary
+from agnn.runs import Run, find_device, load_run, stored_data, stored_scores
 
 
 def kept_run(folder: Path | str, device: str, backend: str) -> tuple[Run, Mapping[str, Any] | None]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData
-    from agnn.evaluation import Run
+    from agnn.runs import Run
 
 
 def new_scores(run: Run, data: NodeData) -> Tensor:

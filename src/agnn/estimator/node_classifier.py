@@ -16,18 +16,9 @@ from agnn.estimator.class_labels import class_labels
 from agnn.estimator.graph_inputs import graph_of_arrays, labelled_at, names_of, positions
 from agnn.estimator.kept_run import kept_run
 from agnn.estimator.new_scores import new_scores
-from agnn.evaluation import (
-    Calibration,
-    Ensemble,
-    Run,
-    Summary,
-    ensemble_of,
-    evaluate,
-    preset_method,
-    replica_seeds,
-    save_run,
-)
 from agnn.explanation import OpenedRun, as_opened
+from agnn.metrics import Calibration, Ensemble, Summary, ensemble_of
+from agnn.runs import Run, evaluate, preset_method, replica_seeds, save_run
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +10,10 @@ import numpy as np
 
 from agnn.data.packages import tables_package
 from agnn.errors import InputError
+from agnn.files import check_new_file, writing_file
 
 if TYPE_CHECKING:
-    from agnn.evaluation import Ensemble
+    from agnn.metrics import Ensemble
 
 _ENDS: Final = (".csv", ".parquet")
 
@@ -36,10 +36,7 @@ def check_table_file(path: Path) -> None:
     """Raise unless a new table can be written there; asked before the work, not after."""
     if path.suffix.lower() not in _ENDS:
         raise InputError(f"'{path}' must end in .csv or .parquet to be written.")
-    if path.exists():
-        raise InputError(f"'{path}' exists already; choose another --out.")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
+    check_new_file(path)
     tables_package("pandas" if path.suffix.lower() == ".csv" else "pyarrow")
 
 
@@ -47,13 +44,11 @@ def write_table(columns: dict[str, list[Any]], path: Path) -> None:
     """Write the columns as CSV or Parquet, by the file's name; all of it or nothing."""
     check_table_file(path)
     frame = tables_package("pandas").DataFrame(columns)
-    with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".agnn-") as folder:
-        draft = Path(folder) / path.name
+    with writing_file(path) as draft:
         if path.suffix.lower() == ".csv":
             frame.to_csv(draft, index=False)
         else:
             frame.to_parquet(draft, index=False)
-        draft.replace(path)
 
 
 def _alike(ids: Sequence[Hashable]) -> list[Any]:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agnn.data import load_dataset
-from agnn.evaluation import Summary
 from agnn.experiments.facts import fact
 from agnn.experiments.run_spec import absence, method_of, run_spec_of
 from agnn.experiments.spec import Cell, Column, PaperFigure, Row, Table, cell_of
 from agnn.experiments.store import Store
 from agnn.experiments.stored_run import Key, StoredRun
 from agnn.experiments.verdict import Verdict, verdict
+from agnn.metrics import Summary
 
 
 @dataclass(frozen=True)

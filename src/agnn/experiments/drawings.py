@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from agnn.data import load_dataset
-from agnn.evaluation import Run, evaluate, preset_method
 from agnn.experiments.run_spec import RunSpec
 from agnn.experiments.spec import Drawing
+from agnn.runs import Run, evaluate, preset_method
 from agnn.training import Progress
 
 _SPLIT: Final = "fixed"

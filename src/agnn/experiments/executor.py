@@ -8,7 +8,6 @@ from functools import partial
 
 from agnn.data import make_splits
 from agnn.errors import AgnnError
-from agnn.evaluation import Run, evaluate, find_device
 from agnn.experiments.claims import claim, release
 from agnn.experiments.measures import measured
 from agnn.experiments.pace import Clock, Tell
@@ -17,6 +16,7 @@ from agnn.experiments.store import Store
 from agnn.experiments.stored_run import StoredRun
 from agnn.experiments.tuning import settled
 from agnn.methods import Method, NetworkMethod
+from agnn.runs import Run, evaluate, find_device
 
 # Replicas that are trained at once on a CPU. More are hardly faster; fewer are lost if it dies.
 _MOST, _LEAST, _NODES_AT_ONCE = 25, 10, 75_000

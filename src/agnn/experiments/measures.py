@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from agnn.errors import InputError
-from agnn.evaluation import Run
 from agnn.explanation import edge_ranking
+from agnn.runs import Run
 
 _EDGES: Final = 100  # at either end of the order, as in the paper's Table 6
 

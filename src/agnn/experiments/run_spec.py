@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from agnn.errors import AgnnError, DataError
-from agnn.evaluation import preset_method
 from agnn.experiments.spec import Cell
 from agnn.methods import Method, Tuned, method_names
+from agnn.runs import preset_method
 
 # Raised when the same specification comes to mean other runs; old ones are then not reused.
 PROTOCOL: Final = 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agnn.data import make_splits
-from agnn.evaluation import find_device
 from agnn.methods import Method, Task, Tuned
+from agnn.runs import find_device
 
 if TYPE_CHECKING:
     from agnn.experiments.plan import Work

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from agnn.evaluation import Summary
 from agnn.experiments.spec import PaperFigure
+from agnn.metrics import Summary
 
 Verdict = Literal["reproduced", "above", "below", "not in the paper", "missing"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.explanation.reaching_node import plain_id
 from agnn.explanation.removed_edges import Removal
+from agnn.files import plain_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.evaluation import Summary
 from agnn.explanation.model_relevance import whole_attention, with_attention
 from agnn.explanation.relevance import edge_relevance
+from agnn.metrics import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

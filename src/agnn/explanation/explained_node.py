@@ -8,13 +8,13 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.evaluation import ensemble_of
 from agnn.explanation.contributions import Contributions, contributions
 from agnn.explanation.explanation import Explanation
 from agnn.explanation.layer_weights import layer_weights
 from agnn.explanation.path_attention import path_rows
 from agnn.explanation.reach import Reach
 from agnn.explanation.reaching_node import FeatureShare, Rest, TrainingClass
+from agnn.metrics import ensemble_of
 from agnn.nn import AGNN, GCN, GLN
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from agnn.explanation.reaching_node import (
     ReachingNode,
     Rest,
     TrainingClass,
-    plain_id,
 )
+from agnn.files import plain_id
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.evaluation import Summary, ensemble_of
 from agnn.explanation.contributions import contributions
 from agnn.explanation.edge_flow import edge_flow
 from agnn.explanation.explained_node import combinations, readable
 from agnn.explanation.layer_weights import layer_weights
 from agnn.explanation.removed_edges import Removal
+from agnn.metrics import Summary, ensemble_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

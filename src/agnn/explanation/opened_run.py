@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from agnn.errors import DataError, InputError
-from agnn.evaluation import (
-    Ensemble,
-    Run,
-    SavedRun,
-    calibrated,
-    ensemble_of,
-    load_run,
-    stored_data,
-    stored_scores,
-)
 from agnn.explanation.node_finder import NodeFinder
 from agnn.explanation.trained_model import TrainedModel
+from agnn.metrics import Ensemble, calibrated, ensemble_of
+from agnn.runs import Run, SavedRun, load_run, stored_data, stored_scores
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
+from agnn.files import plain_id
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,3 @@ class FeatureShare(NamedTuple):
     toward_answer: float
     over_second: float
     own: float  # the part of `toward_answer` that is the node's own feature
-
-
-def plain_id(value: Hashable) -> str | int | float:
-    """The id in what JSON has; anything but text and numbers as text."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    return plain if type(plain) in (str, int, float) else str(plain)  # type: ignore[return-value]

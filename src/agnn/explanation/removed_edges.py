@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from agnn.errors import InputError
-from agnn.evaluation import ensemble_of
 from agnn.graph import Graph, ReceptiveField, View, edge_places
+from agnn.metrics import ensemble_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.evaluation import Summary
 from agnn.explanation.path_attention import path_attention
+from agnn.metrics import Summary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from agnn.report.shown_text import shown_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agnn.evaluation.class_accuracy import ClassAccuracy
+    from agnn.metrics import ClassAccuracy
 
 _LETTERS: Final = 26  # in a line of a class's name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agnn.evaluation import Summary
     from agnn.experiments import ComparedCell, ComparedRow, Comparison, PaperFigure
+    from agnn.metrics import Summary
 
 
 def comparison_values(comparison: Comparison, command: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from agnn.report.numbers import NOTHING
 
 if TYPE_CHECKING:
-    from agnn.evaluation import Summary
     from agnn.experiments import ComparedCell, ComparedRow, Comparison, PaperFigure
+    from agnn.metrics import Summary
 
 
 class Line(NamedTuple):

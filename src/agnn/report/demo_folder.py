@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agnn.errors import InputError
-from agnn.evaluation import check_output_folder
+from agnn.files import check_new_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _MADE_BY = "agnn demo"
 def check_demo_folder(folder: Path) -> None:
     """Raise unless the demo may write there: a new folder, or one that holds only its own files."""
     if not folder.exists() and not folder.is_symlink():
-        check_output_folder(folder)
+        check_new_folder(folder)
         return
     known = _marked_files(folder)
     if known is None:

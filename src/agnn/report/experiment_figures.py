@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from agnn.evaluation import Run
     from agnn.experiments import Drawing, Panel
+    from agnn.runs import Run
 
 
 def panel_figure(drawing: Drawing, panel: Panel, runs: Mapping[str, Run]) -> Figure:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agnn.files import write_file
 from agnn.report.rendering import png, svg
 
 if TYPE_CHECKING:
@@ -20,11 +20,7 @@ FIGURES = "figures"
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file all at once: whoever reads it meanwhile sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".part-") as folder:
-        draft = Path(folder) / path.name
-        draft.write_bytes(data)
-        draft.replace(path)
+    write_file(path, content, replace=True)
 
 
 def write_report(folder: Path, name: str, markdown: str, html: str, values: Any) -> list[Path]:

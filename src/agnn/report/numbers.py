@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agnn.evaluation import Summary
+    from agnn.metrics import Summary
 
 NOTHING = "\N{EN DASH}"
 

@@ -13,7 +13,7 @@ from agnn.report.palette import FAINT, INK, MARK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from agnn.evaluation import Calibration, Reliability
+    from agnn.metrics import Calibration, Reliability
 
 
 def reliability_diagram(calibration: Calibration) -> Figure:

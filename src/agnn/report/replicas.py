@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from agnn.evaluation import Summary
+from agnn.metrics import Summary
 from agnn.report.palette import FAINT, INK, MARK
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agnn.evaluation import held_out
-from agnn.evaluation.ensemble import tempered
+from agnn.metrics import held_out, tempered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData, Split
-    from agnn.evaluation import Ensemble
+    from agnn.metrics import Ensemble
 
 
 @dataclass(frozen=True, eq=False)

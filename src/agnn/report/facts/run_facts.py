@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agnn.evaluation import Calibration, Summary, calibrated
-from agnn.evaluation.caveat import caveat
-from agnn.evaluation.class_accuracy import ClassAccuracy, class_accuracies
-from agnn.evaluation.wilson import Interval, percent_interval
+from agnn.metrics import (
+    Calibration,
+    ClassAccuracy,
+    Interval,
+    Summary,
+    calibrated,
+    class_accuracies,
+    percent_interval,
+)
 from agnn.report.facts.absent import Absent
 from agnn.report.facts.answers import Answers, answers_on_test, answers_without_label
 from agnn.report.facts.attention import AttentionFacts, attention_facts
@@ -16,6 +21,7 @@ from agnn.report.facts.certainty import Certainty, certainty
 from agnn.report.facts.data_facts import DataFacts, data_facts
 from agnn.report.facts.surroundings import Surroundings, surroundings
 from agnn.report.facts.training import Training, training_facts
+from agnn.runs.caveat import caveat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

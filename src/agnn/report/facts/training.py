@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.evaluation import Summary
 from agnn.methods import NetworkMethod
+from agnn.metrics import Summary
 from agnn.report.facts.absent import Absent
 
 if TYPE_CHECKING:

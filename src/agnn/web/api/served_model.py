@@ -12,8 +12,9 @@ import numpy as np
 import torch
 
 from agnn.errors import AgnnError, InputError, UnavailableError
-from agnn.evaluation import Ensemble, ensemble_of
 from agnn.explanation import OpenedRun, TrainedModel, explain
+from agnn.files import plain_id
+from agnn.metrics import Ensemble, ensemble_of
 from agnn.web.api.larger_graph import Link, NewNode, larger_graph, place_of
 from agnn.web.api.problems import ConflictError
 from agnn.web.api.schema import Explained, Prediction
@@ -91,7 +92,7 @@ class ServedModel:
         names = self.opened.data.class_names
         return [
             Prediction(
-                id=_plain(node),
+                id=plain_id(node),
                 prediction=names[answer],
                 probability=row[answer],
                 probabilities=dict(zip(names, row, strict=True)),
@@ -101,9 +102,3 @@ class ServedModel:
                 ids, found.answers, found.probabilities.tolist(), found.disagreement, strict=True
             )
         ]
-
-
-def _plain(node: Hashable) -> str | int | float:
-    """An id in what JSON has."""
-    value = node.item() if isinstance(node, np.generic) else node
-    return value if isinstance(value, str | int | float) else str(value)

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.evaluation.class_accuracy import class_accuracies
-from agnn.evaluation.wilson import percent_interval
+from agnn.metrics import class_accuracies, percent_interval
 
 LABELS = [0, 0, 0, 1, 1, 1, -1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agnn.errors import InputError
-from agnn.evaluation.wilson import percent_interval, wilson_interval
+from agnn.metrics import percent_interval, wilson_interval
 
 Z = 1.959963984540054
 

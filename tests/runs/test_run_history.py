@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from agnn.errors import DataError
-from agnn.evaluation import evaluate, load_run, save_run, stored_history
+from agnn.runs import evaluate, load_run, save_run, stored_history
 from agnn.methods import get_method
 from properties import assert_same_bits
 

@@ -7,15 +7,8 @@ import torch
 
 from agnn.data import Split, k_folds, uniform_split
 from agnn.errors import InputError, UnavailableError
-from agnn.evaluation import (
-    evaluate,
-    find_device,
-    preset_method,
-    replica_seeds,
-    setting_of,
-    versions,
-)
-from agnn.evaluation.accuracy import test_accuracies as accuracies
+from agnn.runs import evaluate, find_device, preset_method, replica_seeds, setting_of, versions
+from agnn.metrics import replica_values
 from agnn.methods import AGNN, GCN
 from properties import assert_same_bits
 
@@ -26,7 +19,7 @@ BY_FOLD = AGNN(epochs=6, layers=2, window=1, watched="test")
 def test_accuracies_are_the_share_of_right_answers_among_the_test_nodes(toy):
     splits = [uniform_split(toy, seed, (20, 40, 50)) for seed in (0, 1)]
     scores = torch.rand(2, toy.nodes, 3, generator=torch.Generator().manual_seed(0))
-    for r, found in enumerate(accuracies(scores, toy, splits)):
+    for r, found in enumerate(replica_values("accuracy", scores, toy, splits)):
         answers = scores[r].argmax(1).tolist()
         right = [answers[node] == toy.labels[node] for node in splits[r].test]
         assert found == pytest.approx(100 * sum(right) / len(right))
@@ -34,7 +27,7 @@ def test_accuracies_are_the_share_of_right_answers_among_the_test_nodes(toy):
 
 def test_perfect_scores_are_100_percent(toy):
     scores = torch.eye(3)[torch.tensor(toy.labels)][None]
-    assert accuracies(scores, toy, [toy.split("fixed")]) == [100.0]
+    assert replica_values("accuracy", scores, toy, [toy.split("fixed")]) == [100.0]
 
 
 def test_every_seed_is_a_replica(toy):
@@ -42,7 +35,7 @@ def test_every_seed_is_a_replica(toy):
     assert run.seeds == (3, 8)
     assert run.splits == (toy.split("fixed"),) * 2
     assert run.accuracy.n == 2
-    assert run.accuracy.values == tuple(accuracies(run.outcome.scores, toy, run.splits))
+    assert run.accuracy.values == tuple(replica_values("accuracy", run.outcome.scores, toy, run.splits))
     assert (run.device, run.backend, run.split_spec) == ("cpu", "numba", "fixed")
     assert len(run.betas) == 2
     assert len(run.betas[0]) == 2
@@ -63,7 +56,7 @@ def test_with_folds_every_seed_has_its_folds_and_no_two_replicas_share_a_seed(to
     assert run.seeds == tuple(3 * seed + k for seed in seeds for k in range(3))
     assert len(set(run.seeds)) == 3 * len(seeds)
     # A trial's accuracy is the mean of its folds, and only trials count as repetitions.
-    by_fold = accuracies(run.outcome.scores, toy, run.splits)
+    by_fold = replica_values("accuracy", run.outcome.scores, toy, run.splits)
     trials = [sum(by_fold[k : k + 3]) / 3 for k in range(0, len(by_fold), 3)]
     assert run.accuracy.values == pytest.approx(trials)
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from agnn.errors import DataError
+from agnn.files import checksum
 
 KEY = "sha256"
 
 
 def with_checksums(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The config with the checksums of all files that lie in the folder, and its own."""
-    files = {file.name: file_checksum(file) for file in sorted(folder.iterdir())}
+    files = {file.name: checksum(file) for file in sorted(folder.iterdir())}
     return {**config, KEY: {"config": _own(config), "files": files}}
 
 
@@ -26,17 +27,11 @@ def check_checksums(config: Mapping[str, Any], folder: Path) -> None:
     stored = config[KEY]
     if stored["config"] != _own({name: each for name, each in config.items() if name != KEY}):
         raise DataError("config.json was changed after it was written")
-    for name, checksum in stored["files"].items():
+    for name, expected in stored["files"].items():
         if Path(name).name != name:
             raise DataError(f"it names a file outside the folder, '{name}'")
-        if file_checksum(folder / name) != checksum:
+        if checksum(folder / name) != expected:
             raise DataError(f"{name} was changed after it was written")
-
-
-def file_checksum(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _own(config: Mapping[str, Any]) -> str:

@@ -11,7 +11,8 @@ import torch
 
 from agnn.data import NodeData, Split
 from agnn.errors import DataError, InputError
-from agnn.evaluation import Run, check_data, check_output_folder, evaluate, load_run, save_run
+from agnn.files import check_new_folder
+from agnn.runs import Run, check_data, evaluate, load_run, save_run
 from agnn.methods import Tuned, get_method, method_names
 from properties import assert_same_bits, fresh_python
 
@@ -20,7 +21,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from agnn.data import load_dataset
-from agnn.evaluation import load_run
+from agnn.runs import load_run
 from agnn.graph import FeatureMatrix, Graph
 from agnn.training import probabilities
 run, cora = load_run(Path(sys.argv[1])), load_dataset("cora")
@@ -182,8 +183,8 @@ def test_an_existing_folder_is_refused_and_left_alone(run, tmp_path):
 
 def test_a_folder_below_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot be made in '.*/file': not writable"):
-        check_output_folder(tmp_path / "file" / "run")
+    with pytest.raises(InputError, match=r"cannot be created in '.*/file': not writable"):
+        check_new_folder(tmp_path / "file" / "run")
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt("ctrl-c")])

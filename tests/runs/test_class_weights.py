@@ -9,8 +9,8 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 
 from agnn.data import Split
 from agnn.errors import InputError
-from agnn.evaluation import evaluate
-from agnn.evaluation.class_weights import class_weights
+from agnn.runs import evaluate
+from agnn.runs.class_weights import class_weights
 from agnn.graph import FeatureMatrix, Graph
 from agnn.methods import get_method
 from agnn.training.targets import Targets

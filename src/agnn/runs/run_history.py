@@ -7,23 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agnn.errors import DataError
+from agnn.files import write_tensors
 from agnn.training import History
 
 if TYPE_CHECKING:
-    from agnn.evaluation.saved_run import SavedRun
+    from agnn.runs.saved_run import SavedRun
 
 HISTORY: Final = "history.safetensors"
 
 
 def write_history(history: History, folder: Path) -> None:
     """Write what was seen in every epoch; a field that the training has not is left out."""
-    from safetensors.torch import save_file
-
     found = {field.name: getattr(history, field.name) for field in fields(history)}
-    save_file(
-        {name: t.contiguous().cpu() for name, t in found.items() if t is not None},
-        folder / HISTORY,
-    )
+    write_tensors({name: t for name, t in found.items() if t is not None}, folder / HISTORY)
 
 
 def stored_history(saved: SavedRun) -> History | None:

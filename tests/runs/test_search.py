@@ -12,7 +12,7 @@ import torch
 
 from agnn.data import NodeData
 from agnn.errors import DataError, InputError
-from agnn.evaluation.search import Search, searched
+from agnn.runs.search import Search, searched
 from agnn.methods import Method, Outcome, Task, get_method
 
 CALLS: list[dict[str, float]] = []

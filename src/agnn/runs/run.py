@@ -11,11 +11,9 @@ from statistics import fmean
 
 from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
-from agnn.evaluation.accuracy import test_accuracies
-from agnn.evaluation.calibration import Calibration, calibrated
-from agnn.evaluation.class_weights import ClassWeight, class_weights
-from agnn.evaluation.devices import find_device, versions
-from agnn.evaluation.summary import Summary
+from agnn.metrics import Calibration, Summary, calibrated, replica_values
+from agnn.runs.class_weights import ClassWeight, class_weights
+from agnn.runs.devices import find_device, versions
 from agnn.kernels import choose
 from agnn.methods import Method, Outcome, Task, get_method
 from agnn.training import Progress
@@ -126,7 +124,7 @@ def evaluate(
     start = time.perf_counter()
     outcome = method.run(task)
     seconds = time.perf_counter() - start
-    accuracy = Summary(_trial_means(test_accuracies(outcome.scores, data, splits), per_seed))
+    accuracy = Summary(_trial_means(replica_values("accuracy", outcome.scores, data, splits), per_seed))
     return Run(
         data, method, split_spec, splits, own_seeds, outcome, accuracy, seconds, place, chosen,
         versions(), class_weight,

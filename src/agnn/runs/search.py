@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from agnn.data import NodeData, make_splits
 from agnn.errors import DataError, InputError, UnavailableError
-from agnn.evaluation.class_weights import ClassWeight, class_weights
-from agnn.evaluation.devices import find_device
-from agnn.evaluation.run import seeds_of_replicas
+from agnn.runs.class_weights import ClassWeight, class_weights
+from agnn.runs.devices import find_device
+from agnn.runs.run import seeds_of_replicas
 from agnn.kernels import choose
 from agnn.methods import Method, Task
 from agnn.methods.validation import validation_accuracies

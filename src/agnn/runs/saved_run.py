@@ -13,16 +13,8 @@ from torch import Tensor
 from agnn.data import NodeData, Preprocessing, Split, dataset_names, load_dataset
 from agnn.data.stored_graph import read_stored_graph
 from agnn.errors import AgnnError, DataError
-from agnn.evaluation.checksums import check_checksums
-from agnn.evaluation.run_folder import (
-    CONFIG,
-    FORMAT,
-    GRAPH,
-    PREPROCESSING,
-    SCORES,
-    SPLITS,
-    WEIGHTS,
-)
+from agnn.runs.checksums import check_checksums
+from agnn.runs.run_folder import CONFIG, FORMAT, GRAPH, PREPROCESSING, SCORES, SPLITS, WEIGHTS
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Tuned, get_method
 from agnn.nn import NodeModel

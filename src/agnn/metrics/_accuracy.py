@@ -1,4 +1,4 @@
-"""Accuracy class by class, with the two ways in which it is uncertain."""
+"""Accuracy per replica and per class, with both kinds of uncertainty."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.evaluation.ensemble import held_out
-from agnn.evaluation.summary import Summary
-from agnn.evaluation.wilson import Interval, percent_interval
+from agnn.errors import unknown_name
+from agnn.metrics._ensemble import held_out
+from agnn.metrics._measures import MEASURES
+from agnn.metrics._summary import Interval, Summary, percent_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,23 +20,38 @@ if TYPE_CHECKING:
     from agnn.data import NodeData, Split
 
 
+def replica_values(
+    measure: str, scores: Tensor, data: NodeData, splits: Sequence[Split]
+) -> list[float]:
+    """A measure by name, such as "accuracy" or "auc", on each replica's test nodes; [R].
+
+    See `agnn.metrics.MEASURES` for the names.
+    """
+    if measure not in MEASURES:
+        raise unknown_name("measure", measure, MEASURES)
+    found = []
+    for own, split in zip(scores.detach().cpu().numpy(), splits, strict=True):
+        found.append(MEASURES[measure](data.labels[split.test], own[split.test]))
+    return found
+
+
 @dataclass(frozen=True)
 class ClassAccuracy:
-    """Percent of right answers among the test nodes of one class."""
+    """Percent of correct predictions among the test nodes of one class."""
 
     name: str
-    count: int  # test nodes of the class, those of all replicas together
-    right: int  # of them, how many the ensemble answers rightly
-    interval: Interval | None  # Wilson's, of the ensemble, in percent; None without a test node
-    replicas: Summary | None  # of single replicas, or trials; None where none tests the class
+    count: int  # test nodes of the class, over all replicas
+    right: int  # of them, how many the ensemble predicts correctly
+    interval: Interval | None  # Wilson's, of the ensemble, in percent; None without test nodes
+    replicas: Summary | None  # per replica or trial; None if none tests the class
 
     @property
     def ensemble(self) -> float | None:
-        """Percent of right answers of the ensemble."""
+        """Percent of correct predictions of the ensemble."""
         return 100.0 * self.right / self.count if self.count else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The figures as JSON values."""
         return {
             "class": self.name,
             "test_nodes": self.count,
@@ -49,11 +65,11 @@ class ClassAccuracy:
 def class_accuracies(
     scores: Tensor, data: NodeData, splits: Sequence[Split], folds: int = 1
 ) -> list[ClassAccuracy]:
-    """One entry a class for scores [R, n, c]; every `folds` replicas in a row are one trial.
+    """One entry per class for scores [R, n, c]; `folds` consecutive replicas are one trial.
 
-    Replicas differ by their random start and, where drawn, their split: their mean has a standard
-    error. The ensemble is one classifier, and Wilson's interval says how far its share may be off
-    because the test nodes are few. A node is answered by the replicas alone that test it.
+    Replicas differ by their initial weights and, if drawn, their split: their mean has a standard
+    error. The ensemble is a single classifier; Wilson's interval covers the uncertainty due to the
+    number of test nodes. A node is predicted only by the replicas that have it for test.
     """
     nodes, means = held_out(scores, splits, "test")
     truth, answers = data.labels[nodes], means.argmax(1)
@@ -75,7 +91,7 @@ def _entry(
 def _by_trial(
     answers: NDArray[np.int64], data: NodeData, splits: Sequence[Split], folds: int
 ) -> list[list[float]]:
-    """For each class, percent right in every trial that tests it, its folds taken together."""
+    """For each class, percent correct in every trial that tests it, over all folds of the trial."""
     found: list[list[float]] = [[] for _ in data.class_names]
     for first in range(0, len(splits), folds):
         trial = range(first, first + folds)

@@ -1,4 +1,4 @@
-"""The replicas as one classifier: their mean probability and how far they differ."""
+"""The replicas as an ensemble: their mean probability and how much they disagree."""
 
 from __future__ import annotations
 
@@ -7,43 +7,42 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from agnn.data import Split
 
-_TINY: Final = 1e-12  # stands for a probability of zero below a logarithm
+_TINY: Final = 1e-12  # stands for a probability of zero inside a logarithm
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """What R replicas say together about n nodes."""
+    """The joint prediction of R replicas for n nodes."""
 
     probabilities: NDArray[np.float64]
-    """[n, c] The mean over the replicas, sharpened or softened by the temperature."""
+    """[n, c] Mean over the replicas, sharpened or softened by the temperature."""
 
     disagreement: NDArray[np.float64]
-    """[n] The share of replicas whose own answer is not the ensemble's, from 0 to below 1."""
+    """[n] Share of replicas whose own prediction differs from the ensemble's, from 0 to below 1."""
 
     @property
     def answers(self) -> NDArray[np.int64]:
-        """[n] The class with the highest probability; of equal ones the first."""
+        """[n] Index of the class with the highest probability; the first of equal ones."""
         return np.asarray(self.probabilities.argmax(1))
 
     def after(self, first: int) -> Ensemble:
-        """What they say about node `first` and those behind it."""
+        """The predictions of node `first` and all after it."""
         return Ensemble(self.probabilities[first:], self.disagreement[first:])
 
 
 def ensemble_of(scores: Tensor, temperature: float = 1.0) -> Ensemble:
     """The ensemble of scores [R, n, c]: p = softmax(log(mean over r of p_r) / temperature).
 
-    At temperature 1 that is the mean itself, and no temperature changes an answer.
+    At temperature 1 this is the mean itself. No temperature changes a predicted class.
     """
     mean = mean_probabilities(scores)
     own = scores.argmax(-1).cpu().numpy()  # [R, n]
@@ -52,30 +51,35 @@ def ensemble_of(scores: Tensor, temperature: float = 1.0) -> Ensemble:
 
 
 def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
-    """The mean of scores [R, n, c] over the replicas, rows made to sum to 1; [n, c]."""
+    """Mean of scores [R, n, c] over the replicas, with rows that sum to 1; [n, c]."""
+    import torch
+
     mean = np.asarray(scores.detach().mean(0, dtype=torch.float64).cpu().numpy())
     total = mean.sum(1, keepdims=True)
-    # A method may know nothing of a node, as a component without a label: all classes alike.
+    # A method may know nothing about a node, as in a component without labels: all classes equal.
     return np.where(total > 0, mean / np.where(total > 0, total, 1.0), 1.0 / mean.shape[1])
 
 
 def tempered(probabilities: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
     """softmax(log p / temperature) of every row; [n, c]."""
+    from scipy.special import softmax
+
     if temperature == 1.0:
         return probabilities
     logits = np.log(np.maximum(probabilities, _TINY)) / temperature
-    powers = np.exp(logits - logits.max(1, keepdims=True))
-    return np.asarray(powers / powers.sum(1, keepdims=True))
+    return np.asarray(softmax(logits, axis=1))
 
 
 def held_out(
     scores: Tensor, splits: Sequence[Split], part: str
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The nodes that are in `part` of some replica, and the mean over those replicas alone.
+    """Nodes in `part` of at least one replica, and the mean over exactly those replicas.
 
-    A replica that has learned from a node's label says nothing about that node here. Gives
-    indices [k], ascending, and probabilities [k, c].
+    A replica that has learned from a node's label does not take part in predicting that node.
+    Returns indices [k], ascending, and probabilities [k, c].
     """
+    import torch
+
     if scores.shape[0] != len(splits):
         raise InputError(f"{scores.shape[0]} replicas need as many splits; got {len(splits)}.")
     total = torch.zeros(scores.shape[1:], dtype=torch.float64)

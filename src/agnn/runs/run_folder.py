@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agnn.data import NodeData, dataset_names, load_dataset
 from agnn.data.stored_graph import write_graph
-from agnn.errors import InputError
-from agnn.evaluation.checksums import with_checksums
-from agnn.evaluation.model_card import model_card
-from agnn.evaluation.run import Run
-from agnn.evaluation.run_history import write_history
+from agnn.files import write_tensors, writing_folder
+from agnn.runs.checksums import with_checksums
+from agnn.runs.model_card import model_card
+from agnn.runs.run import Run
+from agnn.runs.run_history import write_history
 
 FORMAT = 1
 CONFIG, WEIGHTS, SPLITS = "config.json", "model.safetensors", "splits.json"
@@ -26,53 +22,21 @@ GRAPH, PREPROCESSING = "data.npz", "preprocessing.json"  # where the data is not
 CARD = "README.md"
 
 
-def check_output_folder(folder: Path | str) -> None:
-    """Raise unless a new folder can be made there; asked before the work, not after."""
-    folder = Path(folder)
-    if folder.exists():
-        raise InputError(f"the output folder '{folder}' exists already; choose another --out.")
-    parent = folder.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(
-            f"the output folder '{folder}' cannot be made in '{parent}': not writable."
-        )
-
-
 def save_run(run: Run, folder: Path | str, *, notes: Mapping[str, Any] | None = None) -> None:
     """Write the run to a new folder, all of it or nothing.
 
     `notes` are the caller's own words, in what JSON has; they come back in the config.
     """
-    check_output_folder(folder)
-    target = Path(folder).absolute()
-    missing = [parent for parent in target.parents if not parent.exists()]
-    part = None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        _write(run, part, notes)
-        part.chmod(0o755)
-        part.rename(target)
-    except BaseException:
-        if part is not None:
-            shutil.rmtree(part, ignore_errors=True)
-        for parent in missing:
-            with contextlib.suppress(OSError):  # somebody else may have put something there
-                parent.rmdir()
-        raise
+    with writing_folder(folder) as draft:
+        _write(run, draft, notes)
 
 
 def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
-    from safetensors.torch import save_file
-
     _write_splits(run, folder)
     if run.outcome.model is not None:
-        state = run.outcome.model.state_dict()
-        save_file({name: t.contiguous().cpu() for name, t in state.items()}, folder / WEIGHTS)
+        write_tensors(run.outcome.model.state_dict(), folder / WEIGHTS)
     else:
-        save_file({"scores": run.outcome.scores.contiguous().cpu()}, folder / SCORES)
+        write_tensors({"scores": run.outcome.scores}, folder / SCORES)
     if run.outcome.history is not None:
         write_history(run.outcome.history, folder)
     if not _is_bundled(run.data):

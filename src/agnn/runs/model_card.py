@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agnn.evaluation.run import Run
+    from agnn.runs.run import Run
 
 
 def model_card(run: Run) -> str:

@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from agnn.errors import InputError
-from agnn.evaluation import Summary
+from agnn.metrics import Summary
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 100])

@@ -1,4 +1,4 @@
-"""Whether a stated probability is a true one, and the one number that makes it so."""
+"""Calibration: how well probabilities match frequencies, and the temperature that corrects them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.evaluation.ensemble import held_out, tempered
+from agnn.metrics._ensemble import held_out, tempered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
     from agnn.data import NodeData, Split
 
 BINS: Final = 15
-_RANGE: Final = (-6.0, 6.0)  # natural logarithms of the temperatures that are looked at
+_RANGE: Final = (-6.0, 6.0)  # natural logarithms of the temperatures searched
 _TINY: Final = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Answers sorted into bins of equal width by their confidence, the highest probability."""
+    """Predictions in bins of equal width by confidence, which is their highest probability."""
 
     count: NDArray[np.int64]  # [bins]
-    confidence: NDArray[np.float64]  # [bins] mean in each bin; 0 where it is empty
-    accuracy: NDArray[np.float64]  # [bins] share of right answers; 0 where it is empty
+    confidence: NDArray[np.float64]  # [bins] mean per bin; 0 if it is empty
+    accuracy: NDArray[np.float64]  # [bins] share of correct predictions; 0 if it is empty
 
     @property
     def error(self) -> float:
-        """The expected calibration error: |accuracy - confidence|, weighted by the counts."""
+        """Expected calibration error: |accuracy - confidence|, weighted by the counts."""
         gaps = np.abs(self.accuracy - self.confidence)
         return float((self.count * gaps).sum() / max(self.count.sum(), 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The temperature, and the ensemble on test nodes without and with it."""
+    """The fitted temperature, and the ensemble on test nodes without and with it."""
 
     temperature: float
     validation_nodes: int
     test_nodes: int
-    accuracy: float  # percent of the test nodes that the ensemble answers rightly
+    accuracy: float  # percent of the test nodes that the ensemble predicts correctly
     before: Reliability
     after: Reliability
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, as JSON holds them."""
+        """The figures as JSON values."""
         return {
             "temperature": self.temperature,
             "validation_nodes": self.validation_nodes,
@@ -62,7 +62,7 @@ class Calibration:
 def reliability(
     probabilities: NDArray[np.float64], labels: NDArray[np.int64], bins: int = BINS
 ) -> Reliability:
-    """The reliability of probabilities [k, c] for labels [k]."""
+    """Reliability of probabilities [k, c] for labels [k]."""
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
     place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
@@ -76,11 +76,11 @@ def reliability(
 
 
 def fitted_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """The temperature with the least log-loss of probabilities [k, c] for labels [k].
+    """Temperature with the least log loss of probabilities [k, c] for labels [k].
 
-    A label counts as 1 - e, with e = 1 / (k + 2) left to the other classes alike: where all k
-    answers are right, the least loss would else be at certainty, which k nodes cannot prove (Platt
-    1999). 1 where there is nothing to fit it to.
+    A label counts as 1 - e, and e = 1 / (k + 2) is shared by the other classes. Without that, the
+    least loss would be at certainty if all k predictions are correct, which k nodes cannot prove
+    (Platt 1999). 1 if there are no nodes to fit it to.
     """
     from scipy.optimize import minimize_scalar
 
@@ -101,14 +101,13 @@ def fitted_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.in
 
 
 def calibrated(scores: Tensor, data: NodeData, splits: Sequence[Split]) -> Calibration:
-    """The temperature from the validation nodes, and what it does on the test nodes.
+    """Fit the temperature to the validation nodes and measure its effect on the test nodes.
 
-    Every node is answered by the replicas alone that have it in that part. Where replicas have
-    splits of their own, a node may be for validation in one and for test in another: the labels
-    of those nodes then enter the one number, and nothing else.
-
-    There, too, a node is answered by fewer replicas than a new node will be: the accuracy is that
-    of a smaller ensemble, and the temperature leaves the whole one rather too modest.
+    Each node is predicted only by the replicas that have it in that part of their split. If
+    replicas have different splits, a node may be a validation node of one and a test node of
+    another: its label then enters the temperature and nothing else. In that case a node is also
+    predicted by fewer replicas than a new node will be: the accuracy is that of a smaller
+    ensemble, and the temperature leaves the whole ensemble slightly under-confident.
     """
     validation, stated = held_out(scores, splits, "validation")
     temperature = fitted_temperature(stated, data.labels[validation])

@@ -11,8 +11,14 @@ from hypothesis.extra import numpy as arrays
 
 from agnn.data import Split
 from agnn.errors import InputError
-from agnn.evaluation import calibrated, ensemble_of, fitted_temperature, held_out, reliability
-from agnn.evaluation.ensemble import tempered
+from agnn.metrics import (
+    calibrated,
+    ensemble_of,
+    fitted_temperature,
+    held_out,
+    reliability,
+    tempered,
+)
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(2, 4)),

@@ -1,0 +1,17 @@
+"""The examples in docstrings give what they show."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+
+import pytest
+
+EXAMPLES = ("agnn.files", "agnn.metrics")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_of_a_package_run(name):
+    found = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 0
+    assert found.failed == 0
