@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import io
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from agnn.data import NodeData, dataset_names, load_dataset
+from agnn.data import (
+    NodeData,
+    Split,
+    dataset_names,
+    from_scipy,
+    is_bundled,
+    load_dataset,
+    preset_name,
+)
 from agnn.data.bundle import read_bundle, write_bundle
 from agnn.errors import DataError, InputError
 
@@ -16,6 +27,26 @@ CITESEER_GAPS = [
     *(2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063),
     *(3212, 3214, 3250, 3292, 3305, 3306, 3309),
 ]
+
+
+def test_a_bundled_dataset_is_known_by_its_content_not_by_its_name() -> None:
+    cora = load_dataset("cora")
+    impostor = from_scipy(sparse.eye_array(4).tocsr(), labels=[0, 1, 0, 1], name="cora")
+    built = NodeData.build(
+        name="cora", features=np.eye(2), labels=[0, 1], edges=[[0], [1]], class_names=("a", "b")
+    )
+    for data in (impostor, built, replace(cora, name="mine")):
+        assert preset_name(data) == "*"
+        assert not is_bundled(data)
+    other_split = cora.with_split(Split("mine", [0], [1], [2]))
+    renamed = replace(cora, class_names=tuple(reversed(cora.class_names)))
+    relabelled = replace(cora, labels=np.roll(cora.labels, 1))
+    copied = copy.deepcopy(cora)
+    for data in (cora, copied, other_split, renamed, relabelled, replace(cora, name="Cora")):
+        assert preset_name(data) == "cora"
+    assert is_bundled(cora)
+    assert is_bundled(copied)
+    assert not any(is_bundled(data) for data in (other_split, renamed, relabelled))
 
 
 def isolated(data: NodeData) -> np.ndarray:

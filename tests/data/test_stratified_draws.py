@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agnn import DataError, InputError, NodeData
-from agnn.data import Split, default_split, make_splits, stratified_folds, stratified_split
+from agnn.data import (
+    Split,
+    default_split,
+    make_splits,
+    nested_k_folds,
+    stratified_folds,
+    stratified_split,
+)
+from agnn.data.splits import Stream
 
 
 def plain(labels: list[int], splits: dict[str, Split] | None = None) -> NodeData:
@@ -65,6 +73,16 @@ def test_the_seed_decides_and_the_name_says_what_was_drawn() -> None:
     assert stratified_folds(data, 5, 3)[1].name == "stratified-fold-2-of-5-seed-3"
     assert make_splits(data, "Stratified", [3]) == (stratified_split(data, 3),)
     assert make_splits(data, "stratified-4-fold", [3]) == stratified_folds(data, 4, 3)
+
+
+def test_stratified_draws_have_a_stream_of_their_own() -> None:
+    assert len({int(stream) for stream in Stream}) == len(Stream)
+    data = plain([0] * 40)  # one class: a stratified split is a cut through the shuffle
+    split = stratified_split(data, 3)
+    shuffled = np.concatenate(list(split.parts.values())).tolist()
+    first = nested_k_folds(data, 2, 3)[0]
+    aside = first.validation.tolist()
+    assert aside != [node for node in shuffled if node not in first.test.tolist()][: len(aside)]
 
 
 def test_a_class_with_one_label_cannot_be_stratified() -> None:

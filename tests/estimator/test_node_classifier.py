@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,13 @@ def kept(people: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kept") / "run"
     quick().fit(people).save(folder)
     return folder
+
+
+def test_own_data_called_cora_does_not_get_the_preset_of_cora(toy: NodeData) -> None:
+    impostor = replace(toy, name="cora")
+    method = NodeClassifier("agnn", replicas=1, epochs=2).fit(impostor).run_.method
+    assert method == get_method("agnn").preset("fixed", "*").with_fields(epochs=2)
+    assert method != get_method("agnn").preset("fixed", "cora").with_fields(epochs=2)
 
 
 def test_fitting_is_evaluate_with_the_same_words(fitted: NodeClassifier, toy: NodeData) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from agnn.data import Split, k_folds, uniform_split
 from agnn.errors import InputError, UnavailableError
-from agnn.runs import evaluate, find_device, preset_method, replica_seeds, setting_of, versions
+from agnn.runs import evaluate, find_device, preset_method, replica_seeds, versions
 from agnn.metrics import replica_values
 from agnn.methods import AGNN, GCN
 from properties import assert_same_bits
@@ -88,7 +88,6 @@ def test_a_split_without_test_nodes_is_refused(toy):
      ("10-fold", "cross-validation"), ("3-Fold", "cross-validation"), ("my.json", "fixed")],
 )  # fmt: skip
 def test_the_kind_of_split_names_the_papers_setting(spec, setting):
-    assert setting_of(spec) == setting
     assert preset_method("agnn", spec, "cora") == AGNN.preset(setting, "cora")
 
 
@@ -120,6 +119,5 @@ def test_devices_are_found_or_refused_by_name(monkeypatch):
 def test_nested_folds_have_the_presets_of_folds_but_choose_on_validation_nodes(name):
     plain = preset_method(name, "10-fold", "cora")
     nested = preset_method(name, "10-fold-nested", "cora")
-    assert setting_of("10-fold-nested") == "cross-validation"
     assert (plain.watched, nested.watched) == ("test", "validation")
     assert nested.with_fields(watched="test") == plain

@@ -117,7 +117,7 @@ def train(
 
     Hyper-parameters that are not set are those of the paper for this dataset and kind of split.
     """
-    from agnn.data import check_learnable, default_split, make_splits
+    from agnn.data import check_learnable, default_split, make_splits, preset_name
     from agnn.files import check_new_folder
     from agnn.kernels import choose
     from agnn.runs import Search, evaluate, find_device, replica_seeds, save_run, searched
@@ -143,9 +143,7 @@ def train(
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout,
     }  # fmt: skip
-    # Somebody's own data may be called cora and is still not Cora.
-    known_as = data.name if data.reading is None else "*"
-    trained = tuned_method(method, spec, known_as, changes, is_tuned=tuned)
+    trained = tuned_method(method, spec, preset_name(data), changes, is_tuned=tuned)
     _check_test_nodes(spec)
     # What cannot be split or weighed should be all that is said.
     splits = make_splits(data, spec, seeds[:1])
@@ -211,7 +209,7 @@ def _tell_memory(method: "Method", data: "NodeData", splits: "tuple[Split, ...]"
 
 def _check_test_nodes(split: str) -> None:
     """Raise for a split file without test nodes: there would be nothing to score."""
-    from agnn.data import Split
+    from agnn.data import Split, SplitSpec
 
-    if split.endswith(".json") and not Split.load(split).test.size:
+    if SplitSpec.parse(split).kind == "file" and not Split.load(split).test.size:
         raise InputError(f"the split in '{split}' has no test nodes, so nothing can be scored.")

@@ -1,22 +1,26 @@
 """Files to one checked, frozen object: features, labels, edges, ids and splits of a graph."""
 
+from agnn.data._node_data import NodeData
 from agnn.data.array_graphs import from_pyg, from_scipy
-from agnn.data.catalogue import dataset_names, load_dataset
+from agnn.data.catalogue import dataset_names, is_bundled, load_dataset, preset_name
 from agnn.data.edges import RawCounts
 from agnn.data.graphs import GRAPH_FILES, from_networkx, read_graph
 from agnn.data.new_nodes import with_new_nodes
-from agnn.data.node_data import NodeData
 from agnn.data.planetoid import load_planetoid
 from agnn.data.preprocessing import Preprocessing
 from agnn.data.report import DataReport, check_learnable
-from agnn.data.split_draws import balanced_split, k_folds, nested_k_folds, uniform_split
-from agnn.data.split_specs import make_splits
-from agnn.data.splits import Split
-from agnn.data.stratified_draws import (
+from agnn.data.splits import (
     DEFAULT_SPLITS,
+    Split,
+    SplitSpec,
+    balanced_split,
     default_split,
+    k_folds,
+    make_splits,
+    nested_k_folds,
     stratified_folds,
     stratified_split,
+    uniform_split,
 )
 from agnn.data.tables import from_pandas, read_tables
 
@@ -28,6 +32,7 @@ __all__ = [
     "Preprocessing",
     "RawCounts",
     "Split",
+    "SplitSpec",
     "balanced_split",
     "check_learnable",
     "dataset_names",
@@ -36,11 +41,13 @@ __all__ = [
     "from_pandas",
     "from_pyg",
     "from_scipy",
+    "is_bundled",
     "k_folds",
     "load_dataset",
     "load_planetoid",
     "make_splits",
     "nested_k_folds",
+    "preset_name",
     "read_graph",
     "read_tables",
     "stratified_folds",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agnn.data._node_data import NodeData
 from agnn.data.array_labels import ArrayLabels, array_labels
 from agnn.data.edge_columns import EdgeEntries
 from agnn.data.edges import simple_edges
 from agnn.data.feature_blocks import Source, Structure
 from agnn.data.feature_columns import STRUCTURE_NOTE
 from agnn.data.labels import checked_ids
-from agnn.data.node_data import NodeData
 from agnn.data.odd_edges import edge_notes
 from agnn.data.preprocessing import Preprocessing
 from agnn.data.reading import Reading

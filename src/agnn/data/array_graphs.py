@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agnn.data._node_data import NodeData
 from agnn.data.array_graph import ArrayGraph
 from agnn.data.array_labels import array_labels
-from agnn.data.node_data import NodeData
 from agnn.data.splits import Split
 from agnn.errors import DataError, InputError
 

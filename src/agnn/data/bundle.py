@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agnn.data._node_data import NodeData
 from agnn.data.edges import RawCounts
-from agnn.data.node_data import NodeData
 from agnn.data.splits import Split
 from agnn.errors import AgnnError, DataError
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from agnn.data._node_data import NodeData
 from agnn.data.file_limits import check_text_file
-from agnn.data.node_data import NodeData
 from agnn.data.npz_files import read_npz
 from agnn.data.packages import tables_package
 from agnn.data.read_options import ReadKeywords, ReadOptions

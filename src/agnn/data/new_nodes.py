@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from agnn.data._node_data import NodeData
 from agnn.data.edge_columns import edge_entries
 from agnn.data.edges import simple_edges
 from agnn.data.feature_blocks import Source
-from agnn.data.node_data import NodeData
 from agnn.data.node_index import NodeIndex
 from agnn.data.node_table import NodeTable
 from agnn.data.odd_edges import edge_notes

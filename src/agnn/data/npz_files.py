@@ -15,7 +15,7 @@ from agnn.data.file_limits import check_file, check_fits
 from agnn.errors import AgnnError, DataError
 
 if TYPE_CHECKING:
-    from agnn.data.node_data import NodeData
+    from agnn.data._node_data import NodeData
 
 _PARTS = ("data", "indices", "indptr", "shape")
 

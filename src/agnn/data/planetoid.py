@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agnn.data.node_data import NodeData
+from agnn.data._node_data import NodeData
 from agnn.data.raw_files import RawFiles
 from agnn.data.restricted_pickle import array_in, csr_in, neighbour_lists_in
 from agnn.data.splits import Split

@@ -14,7 +14,7 @@ from agnn.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agnn.data.node_data import NodeData
+    from agnn.data._node_data import NodeData
 
 _SHOWN: Final = 5
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agnn.data._node_data import NodeData
 from agnn.data.edges import RawCounts
-from agnn.data.node_data import NodeData
 from agnn.data.reading import ColumnUse, Reading
 from agnn.data.splits import Split
 from agnn.errors import AgnnError, DataError, InputError

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from agnn.data import NodeData, Split, check_learnable, default_split
+from agnn.data import NodeData, Split, check_learnable, default_split, preset_name
 from agnn.errors import InputError
 from agnn.estimator.class_labels import class_labels
 from agnn.estimator.graph_inputs import graph_of_arrays, labelled_at, names_of, positions
@@ -102,9 +102,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(spec, Split):
             data, spec = data.with_split(spec), spec.name
         spec = spec or default_split(data)
-        known_as = data.name if data.reading is None else "*"
         fields = {name: getattr(self, name) for name in _FIELDS} | dict(self.parameters or {})
-        method = preset_method(self.method, spec, known_as.lower()).with_fields(**fields)
+        method = preset_method(self.method, spec, preset_name(data)).with_fields(**fields)
         weight: Any = self.class_weight
         if isinstance(weight, Mapping):
             weight = {str(name): value for name, value in weight.items()}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from agnn.data import make_splits
+from agnn.data import SplitSpec
 from agnn.errors import AgnnError
 from agnn.experiments.claims import claim, release
 from agnn.experiments.measures import measured
@@ -95,7 +95,7 @@ def _batch_size(work: Work, method: Method, device: str) -> int:
 
 
 def _folds(work: Work) -> int:
-    return len(make_splits(work.data, work.split, (0,)))
+    return SplitSpec.parse(work.split).folds
 
 
 def _stored_runs(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agnn.data import SplitSpec
 from agnn.experiments.plan import Work
 
 
@@ -62,6 +62,5 @@ class Clock:
 
 
 def _cost(work: Work) -> float:
-    folds = re.match("[0-9]+(?=-fold)", work.split)
     epochs = getattr(work.method, "epochs", 1000)
-    return float(work.data.nodes * (int(folds[0]) if folds else 1) * epochs)
+    return float(work.data.nodes * SplitSpec.parse(work.split).folds * epochs)

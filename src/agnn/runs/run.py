@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from agnn.data import NodeData, Split, make_splits
+from agnn.data import NodeData, Split, SplitSpec, make_splits
 from agnn.errors import InputError
 from agnn.metrics import Calibration, Summary, calibrated, replica_values
 from agnn.runs.class_weights import ClassWeight, class_weights
@@ -63,14 +62,6 @@ class Run:
         return self.seconds / (len(self.seeds) * history.training_loss.shape[0])
 
 
-def setting_of(split_spec: str) -> str:
-    """The paper's name for a kind of split: "fixed", "random" or "cross-validation"."""
-    if re.fullmatch(r"[0-9]+-fold(-nested)?", split_spec.lower()):
-        return "cross-validation"
-    drawn = r"uniform|random|balanced|stratified(-[0-9]+-fold)?"
-    return "random" if re.fullmatch(drawn, split_spec.lower()) else "fixed"
-
-
 def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
     """The seeds of `replicas` replicas: `seed` and the numbers after it."""
     if replicas < 1:
@@ -86,8 +77,9 @@ def preset_method(name: str, split_spec: str, dataset: str) -> Method:
     Nested folds have validation nodes: what the presets choose on the evaluated fold for want of
     them is chosen there.
     """
-    method = get_method(name).preset(setting_of(split_spec), dataset)
-    if split_spec.lower().endswith("-nested") and getattr(method, "watched", None) == "test":
+    spec = SplitSpec.parse(split_spec)
+    method = get_method(name).preset(spec.setting, dataset)
+    if spec.has_validation and getattr(method, "watched", None) == "test":
         return method.with_fields(watched="validation")
     return method
 

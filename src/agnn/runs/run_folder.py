@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agnn.data import NodeData, dataset_names, load_dataset
+from agnn.data import is_bundled
 from agnn.data.stored_graph import write_graph
 from agnn.files import write_tensors, writing_folder
 from agnn.runs.checksums import with_checksums
@@ -39,7 +39,7 @@ def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
         write_tensors({"scores": run.outcome.scores}, folder / SCORES)
     if run.outcome.history is not None:
         write_history(run.outcome.history, folder)
-    if not _is_bundled(run.data):
+    if not is_bundled(run.data):
         write_graph(run.data, folder / GRAPH)
     if run.data.preprocessing is not None:
         _write_json(run.data.preprocessing.to_dict(), folder / PREPROCESSING)
@@ -91,9 +91,3 @@ def _write_splits(run: Run, folder: Path) -> None:
 
 def _write_json(value: Any, path: Path, indent: int | None = None) -> None:
     path.write_text(json.dumps(value, indent=indent) + "\n", encoding="utf-8")
-
-
-def _is_bundled(data: NodeData) -> bool:
-    """Whether the package itself holds this data, under this name."""
-    known = data.reading is None and data.name in dataset_names()
-    return known and load_dataset(data.name).fingerprint == data.fingerprint

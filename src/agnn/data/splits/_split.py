@@ -17,7 +17,7 @@ from agnn.files import json_text, write_file
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agnn.data.node_data import NodeData
+    from agnn.data._node_data import NodeData
 
 _FORMAT: Final = "agnn-split-1"
 _PARTS: Final = ("train", "validation", "test")

@@ -1,0 +1,41 @@
+"""Which nodes are trained on, which choose the epoch, and which are scored.
+
+A `Split` is three disjoint lists of node indices. A `SplitSpec` is what a user writes to get
+some, such as "fixed", "uniform" or "10-fold", and draws them for any number of seeds:
+
+>>> from agnn.data import load_dataset
+>>> splits = SplitSpec.parse("uniform").draw(load_dataset("cora"), seeds=[0, 1])
+>>> [split.name for split in splits]
+['uniform-0', 'uniform-1']
+>>> {part: nodes.size for part, nodes in splits[0].parts.items()}
+{'train': 140, 'validation': 500, 'test': 1000}
+
+The functions that draw (`uniform_split`, `k_folds`, ...) depend on nothing but data and seed.
+"""
+
+from agnn.data.splits._draws import (
+    Stream,
+    balanced_split,
+    k_folds,
+    nested_k_folds,
+    stratified_folds,
+    stratified_split,
+    uniform_split,
+)
+from agnn.data.splits._spec import DEFAULT_SPLITS, SplitSpec, default_split, make_splits
+from agnn.data.splits._split import Split
+
+__all__ = [
+    "DEFAULT_SPLITS",
+    "Split",
+    "SplitSpec",
+    "Stream",
+    "balanced_split",
+    "default_split",
+    "k_folds",
+    "make_splits",
+    "nested_k_folds",
+    "stratified_folds",
+    "stratified_split",
+    "uniform_split",
+]

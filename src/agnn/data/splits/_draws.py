@@ -1,0 +1,194 @@
+"""Random splits: uniform, balanced, stratified and folds, each a function of data and seed."""
+
+from __future__ import annotations
+
+from enum import IntEnum, unique
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from agnn.data.splits._split import Split
+from agnn.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.data._node_data import NodeData
+
+
+@unique
+class Stream(IntEnum):
+    """The random stream of each kind of split: two kinds with one seed are unrelated.
+
+    The numbers decide what is drawn. A new kind takes a new number; none is ever changed.
+    """
+
+    UNIFORM = 1
+    BALANCED = 2
+    FOLDS = 3
+    NESTED = 4
+    STRATIFIED_FOLDS = 5
+    STRATIFIED = 6
+
+
+_SET_ASIDE: Final = 10  # one in this many training nodes of a fold becomes a validation node
+
+
+def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None = None) -> Split:
+    """Train, validation and test of these sizes, uniform over the labelled nodes.
+
+    The sizes are those of the data's fixed split unless given; without one, 60, 20 and 20 % of
+    the labelled nodes.
+    """
+    train, validation, test = sizes or _usual_sizes(data)
+    order = _shuffled_labelled(data, seed, Stream.UNIFORM)
+    first, second, third = _consecutive(order, train, validation, test)
+    return Split(f"uniform-{seed}", first, second, third, seed)
+
+
+def _usual_sizes(data: NodeData) -> tuple[int, int, int]:
+    if "fixed" in data.splits:
+        train, validation, test = (part.size for part in data.split("fixed").parts.values())
+        return train, validation, test
+    fifth = max(data.labelled.size // 5, 1)
+    return data.labelled.size - 2 * fifth, fifth, fifth
+
+
+def balanced_split(
+    data: NodeData, seed: int, per_class: int = 20, validation: int = 500, test: int = 1000
+) -> Split:
+    """`per_class` training nodes of each class; validation and test uniform over the rest."""
+    order = _shuffled_labelled(data, seed, Stream.BALANCED)
+    chosen = []
+    for label, name in enumerate(data.class_names):
+        members = order[data.labels[order] == label]
+        if not 0 < per_class <= members.size:
+            raise InputError(
+                f"cannot take {per_class} training nodes of class '{name}': it has {members.size}."
+            )
+        chosen.append(members[:per_class])
+    train = np.concatenate(chosen)
+    rest = order[~np.isin(order, train)]
+    if validation + test > rest.size:
+        raise InputError(
+            f"cannot take {validation} validation and {test} test nodes: beside the {train.size} "
+            f"training nodes {rest.size} are labelled. A 'stratified' split fits any number."
+        )
+    others, tested = _consecutive(rest, validation, test)
+    return Split(f"balanced-{seed}", train, others, tested, seed)
+
+
+def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
+    """Splits whose test parts partition the labelled nodes into `folds` parts, sizes within 1.
+
+    Each split trains on all the other parts and has no validation nodes.
+    """
+    if not 2 <= folds <= data.labelled.size:
+        raise InputError(
+            f"`folds` must be at least 2 and at most the number of labelled nodes, "
+            f"{data.labelled.size}; got {folds}."
+        )
+    parts = np.array_split(_shuffled_labelled(data, seed, Stream.FOLDS), folds)
+    return tuple(
+        Split(
+            f"fold-{i + 1}-of-{folds}-seed-{seed}",
+            train=np.concatenate(parts[:i] + parts[i + 1 :]),
+            validation=np.empty(0, dtype=np.int64),
+            test=parts[i],
+            seed=seed,
+        )
+        for i in range(folds)
+    )
+
+
+def nested_k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
+    """`k_folds`, with a tenth of each training part, rounded up, set aside as validation nodes.
+
+    The tested nodes are those of `k_folds` with this seed; the nodes set aside are uniform over
+    the other folds. A tenth and not a fold: with three folds that would halve the training part.
+    """
+    nested, shuffled = [], _shuffled_labelled(data, seed, Stream.NESTED)
+    for fold in k_folds(data, folds, seed):
+        order = shuffled[np.isin(shuffled, fold.train)]
+        validation, train = np.split(order, [-(-order.size // _SET_ASIDE)])
+        nested.append(Split(f"nested-{fold.name}", train, validation, fold.test, seed))
+    return tuple(nested)
+
+
+def stratified_split(data: NodeData, seed: int) -> Split:
+    """60 % of each class for training, 20 % each for validation and test, at least one in each.
+
+    A class with two labelled nodes has one for training and one for test.
+    """
+    chosen: list[list[NDArray[np.int64]]] = [[], [], []]
+    order = _shuffled_labelled(data, seed, Stream.STRATIFIED)
+    _check_two_per_class(data)
+    for label in np.unique(data.labels[data.labelled]).tolist():
+        members = order[data.labels[order] == label]
+        test = max(round(members.size / 5), 1)
+        validation = test if members.size > 2 else 0
+        train = members.size - validation - test
+        for part, nodes in zip(chosen, np.split(members, [train, train + validation]), strict=True):
+            part.append(nodes)
+    first, second, third = (np.concatenate(part) for part in chosen)
+    return Split(f"stratified-{seed}", first, second, third, seed)
+
+
+def stratified_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
+    """Splits whose test parts partition the labelled nodes, every class spread over all of them.
+
+    The next fold is for validation and the rest for training, so nothing is chosen by the test
+    part.
+    """
+    if not 3 <= folds <= data.labelled.size:
+        raise InputError(
+            f"`folds` must be at least 3 (test, validation, training) and at most the number of "
+            f"labelled nodes, {data.labelled.size}; got {folds}."
+        )
+    _check_two_per_class(data)
+    order = _shuffled_labelled(data, seed, Stream.STRATIFIED_FOLDS)
+    # Dealt like cards, class by class: every fold gets its share of each, and sizes within 1.
+    dealt = order[np.argsort(data.labels[order], kind="stable")]
+    parts = [dealt[k::folds] for k in range(folds)]
+    splits = []
+    for k in range(folds):
+        rest = [parts[other] for other in range(folds) if other not in (k, (k + 1) % folds)]
+        splits.append(
+            Split(
+                f"stratified-fold-{k + 1}-of-{folds}-seed-{seed}",
+                train=np.concatenate(rest),
+                validation=parts[(k + 1) % folds],
+                test=parts[k],
+                seed=seed,
+            )
+        )
+    return tuple(splits)
+
+
+def _check_two_per_class(data: NodeData) -> None:
+    """Raise for a class with a single labelled node."""
+    counts = np.bincount(data.labels[data.labelled], minlength=data.classes)
+    for label in np.flatnonzero(counts == 1).tolist():
+        node = data.node_ids[int(np.flatnonzero(data.labels == label)[0])]
+        raise DataError(
+            f"class '{data.class_names[label]}' of '{data.name}' has one labelled node ({node!r}): "
+            f"it cannot be in both training and test. Label more nodes, remove this label, or "
+            f"split 'uniform'."
+        )
+
+
+def _shuffled_labelled(data: NodeData, seed: int, stream: Stream) -> NDArray[np.int64]:
+    """The labelled nodes in an order that follows from the seed and the stream."""
+    if seed < 0:
+        raise InputError(f"`seed` must not be negative; got {seed}.")
+    generator = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(int(stream),)))
+    # NumPy promises that a bit generator's raw output never changes; it does not for shuffle().
+    return data.labelled[np.argsort(generator.random_raw(data.labelled.size), kind="stable")]
+
+
+def _consecutive(nodes: NDArray[np.int64], *sizes: int) -> list[NDArray[np.int64]]:
+    if min(sizes) < 0 or sum(sizes) > nodes.size:
+        raise InputError(
+            f"cannot take {' + '.join(map(str, sizes))} nodes: {nodes.size} are labelled."
+        )
+    return np.split(nodes, np.cumsum(sizes))[: len(sizes)]

@@ -1,0 +1,159 @@
+"""SplitSpec: what a user writes to say how nodes are split."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agnn.data.splits._draws import (
+    balanced_split,
+    k_folds,
+    nested_k_folds,
+    stratified_folds,
+    stratified_split,
+    uniform_split,
+)
+from agnn.data.splits._split import Split
+from agnn.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from agnn.data._node_data import NodeData
+
+FEW_LABELS: Final = 50
+"""Below this many labelled nodes a single test part is too small; folds are better."""
+
+_DRAWN: Final[Mapping[str, Callable[[NodeData, int], Split]]] = {
+    "uniform": uniform_split,
+    "random": uniform_split,
+    "balanced": balanced_split,
+    "stratified": stratified_split,
+}
+_FOLDED: Final[Mapping[str, Callable[[NodeData, int, int], tuple[Split, ...]]]] = {
+    "fold": k_folds,
+    "fold-nested": nested_k_folds,
+    "stratified-fold": stratified_folds,
+}
+_EXAMPLES: Final = ("10-fold", "10-fold-nested", "stratified-5-fold")
+
+
+@dataclass(frozen=True)
+class SplitSpec:
+    """A way to split nodes, parsed from text.
+
+    - "fixed", or another split that came with the data: the same for every seed
+    - "own": the splits that came with the data in turn: seed s has number s modulo their count
+    - "uniform" (or "random"): uniform over the labelled nodes, with the sizes of the fixed split,
+      or 60, 20 and 20 % where there is none
+    - "balanced": 20 training nodes per class, 500 for validation, 1000 for test
+    - "stratified": 60, 20 and 20 % of each class
+    - "10-fold", or another number: all folds of the first seed, then of the second, ...
+    - "10-fold-nested": the same folds with a tenth of each training part as validation nodes
+    - "stratified-5-fold", or another number: folds that each hold their share of every class, with
+      a validation part beside the test part
+    - a path that ends in ".json": the split saved there, the same for every seed
+
+    >>> spec = SplitSpec.parse("10-fold-nested")
+    >>> spec.setting, spec.folds, spec.has_validation
+    ('cross-validation', 10, True)
+    """
+
+    text: str
+    """As the user wrote it."""
+
+    kind: str
+    """"file", "own", a key of the drawn or folded kinds, or "named": a split of the data."""
+
+    folds: int = 1
+    """Splits per seed."""
+
+    @classmethod
+    def parse(cls, text: str) -> SplitSpec:
+        """The specification in `text`; a word that is not known is taken as a split's name."""
+        if text.endswith(".json"):
+            return cls(text, "file")
+        word = text.lower()
+        if word == "own" or word in _DRAWN:
+            return cls(text, word)
+        if match := re.fullmatch(r"(stratified-)?([0-9]{1,9})-(fold(?:-nested)?)", word):
+            kind = (match[1] or "") + match[3]
+            if kind in _FOLDED:
+                return cls(text, kind, int(match[2]))
+        return cls(text, "named")
+
+    @property
+    def setting(self) -> str:
+        """The paper's name for this kind of split: "fixed", "random" or "cross-validation"."""
+        if self.kind in ("fold", "fold-nested"):
+            return "cross-validation"
+        return "random" if self.kind in (*_DRAWN, "stratified-fold") else "fixed"
+
+    @property
+    def has_validation(self) -> bool:
+        """False for plain folds, whose splits have no validation nodes."""
+        return self.kind != "fold"
+
+    def draw(self, data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
+        """The splits of `data`: `folds` for each seed."""
+        if not seeds:
+            raise InputError("`seeds` must hold at least one seed.")
+        if self.kind == "file":
+            saved = Split.load(self.text)
+            saved.check(data)
+            return (saved,) * len(seeds)
+        if self.kind == "own":
+            return _own_splits(data, seeds)
+        if self.text in data.splits:  # also one that is called like a way to draw
+            return (data.split(self.text),) * len(seeds)
+        if self.kind in _DRAWN:
+            return tuple(_DRAWN[self.kind](data, seed) for seed in seeds)
+        if self.kind in _FOLDED:
+            draw = _FOLDED[self.kind]
+            return tuple(split for seed in seeds for split in draw(data, self.folds, seed))
+        own = ["own"] if data.splits else []
+        raise unknown_name("split", self.text, {*data.splits, *own, *_DRAWN, *_EXAMPLES})
+
+
+def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split, ...]:
+    """The splits of `data` that `spec` describes; `SplitSpec` lists what may be written."""
+    return SplitSpec.parse(spec).draw(data, seeds)
+
+
+def _own_splits(data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
+    own = _numbered(data) or list(data.splits)
+    if not own:
+        raise InputError(f"'{data.name}' came without splits; draw one, such as 'uniform'.")
+    # By seed, not by position: a replica has the same split alone and among others.
+    return tuple(data.splits[own[seed % len(own)]] for seed in seeds)
+
+
+def _numbered(data: NodeData) -> list[str]:
+    """The names "own-1", "own-2", ... of splits that came with the data, in this order."""
+    names = (f"own-{k + 1}" for k in range(len(data.splits)))
+    return [name for name in names if name in data.splits]
+
+
+_FEW_FOLDS: Final = "stratified-5-fold"
+DEFAULT_SPLITS: Final = {
+    "fixed": "as the data came",
+    "own": "the data's own splits, one per replica",
+    "stratified": "60, 20 and 20 % of each class, drawn anew for every replica",
+    _FEW_FOLDS: f"fewer than {FEW_LABELS} labels: each is tested once, and another fold chooses "
+    f"the epoch",
+}
+"""What `default_split` chooses from, with explanations."""
+
+
+def default_split(data: NodeData) -> str:
+    """The split to use when none is given.
+
+    "fixed" if the data has such a split, "own" if it came with several; else "stratified" (60, 20
+    and 20 % of each class), or with fewer than 50 labelled nodes "stratified-5-fold", in which
+    every label is tested once.
+    """
+    if "fixed" in data.splits:
+        return "fixed"
+    if _numbered(data):
+        return "own"
+    return "stratified" if data.labelled.size >= FEW_LABELS else _FEW_FOLDS
