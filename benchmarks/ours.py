@@ -11,9 +11,7 @@ from agnn.data import NodeData, load_dataset
 from agnn.graph import FeatureMatrix, Graph
 from agnn.kernels import cosine_attention
 from agnn.methods import AGNN, NetworkMethod
-
-# The state inside `agnn.training.train`, which itself runs whole trainings only.
-from agnn.training.loop import _Run
+from agnn.training import Problem, TrainingRun
 
 if TYPE_CHECKING:
     from benchmarks.timing import Action
@@ -36,14 +34,15 @@ def preset(dataset: str) -> AGNN:
     return AGNN.preset("fixed", dataset)
 
 
-def training_run(method: NetworkMethod, data: NodeData, replicas: int = 1) -> _Run:
+def training_run(method: NetworkMethod, data: NodeData, replicas: int = 1) -> TrainingRun:
     """A training run on the fixed split, before its first step."""
     seeds = range(replicas)
     graph = Graph.from_edges(data.edges, data.nodes)
     features = FeatureMatrix.from_scipy(data.normalised_features())
     model = method.build(features.width, data.classes, seeds, "auto")
     splits = [data.split("fixed")] * replicas
-    return _Run(model, features, graph, data.labels, splits, method.recipe(), seeds)
+    problem = Problem(features, graph, data.labels, splits, seeds)
+    return TrainingRun(model, problem, method.recipe())
 
 
 def step(dataset: str) -> Action:
@@ -56,7 +55,7 @@ def network_step(method: type[NetworkMethod], dataset: str) -> Action:
     return training_run(method.preset("fixed", dataset), load_dataset(dataset)).step
 
 
-def endless_epoch(run: _Run) -> Action:
+def endless_epoch(run: TrainingRun) -> Action:
     """An epoch that may be repeated without end, though the run's history has an end."""
     last = run.training_loss.shape[0] - 1
 

@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from agnn import nn
 from agnn.data import Split
-from agnn.graph import DenseFeatures, Graph
+from agnn.graph import DenseFeatures
 from agnn.graph.synthetic import hashed_circulant
-from agnn.training import HighestAccuracy, Recipe, memory_estimate, train
-from agnn.training.loop import _Run
+from agnn.training import (
+    HighestAccuracy,
+    Problem,
+    Recipe,
+    TrainingRun,
+    memory_estimate,
+    train,
+)
 from benchmarks.gpu.clock import DEVICE, GIB, clock
 
 NODES, DEGREE, FEATURES, CLASSES, LAYERS = 111_059_956, 30, 128, 172, 4
@@ -39,12 +44,10 @@ def epoch(nodes: int = NODES, degree: int = DEGREE, epochs: int = _EPOCHS) -> di
     model = nn.AGNN(FEATURES, CLASSES, (0,), betas=(nn.Beta(),) * LAYERS).to(DEVICE)
     recipe = Recipe(epochs=epochs, selection=HighestAccuracy(4))
     times = [clock()]
-    history = train(
-        model, features, graph, labels, (split,), recipe, (0,),
-        lambda *_: times.append(clock()),
-    )  # fmt: skip
+    problem = Problem(features, graph, labels, (split,), (0,))
+    history = train(model, problem, recipe, lambda *_: times.append(clock()))
     seconds = np.diff(times)
-    step = _step_seconds(model, features, graph, labels, split, recipe)
+    step = _step_seconds(model, problem, recipe)
     estimate = memory_estimate(
         nodes, graph.edges, features=FEATURES, classes=CLASSES, feature_bytes=2, layers=LAYERS
     )
@@ -63,24 +66,17 @@ def epoch(nodes: int = NODES, degree: int = DEGREE, epochs: int = _EPOCHS) -> di
         "losses": history.training_loss[:, 0].tolist(),
         "betas": model.betas[0].tolist(),
     }
-    del graph, features, model, history
+    del graph, features, problem, model, history
     gc.collect()
     torch.cuda.empty_cache()
     return row
 
 
-def _step_seconds(
-    model: nn.AGNN,
-    features: DenseFeatures,
-    graph: Graph,
-    labels: NDArray[np.int64],
-    split: Split,
-    recipe: Recipe,
-) -> float:
+def _step_seconds(model: nn.AGNN, problem: Problem, recipe: Recipe) -> float:
     """The training step alone, without the look at the validation nodes."""
     gc.collect()
     torch.cuda.empty_cache()
-    run = _Run(model, features, graph, labels, (split,), recipe, (0,))
+    run = TrainingRun(model, problem, recipe)
     run.step()
     start = clock()
     for _ in range(3):

@@ -12,8 +12,7 @@ from agnn.data import NodeData, load_dataset
 from agnn.graph import FeatureMatrix, Graph
 from agnn.methods import NetworkMethod
 from agnn.runs import evaluate, preset_method
-from agnn.training.captured import Captured
-from agnn.training.loop import _Run
+from agnn.training import Captured, Problem, TrainingRun
 from benchmarks.gpu.clock import DEVICE, clock
 from benchmarks.timing import compare
 
@@ -21,7 +20,7 @@ DATASETS = ("cora", "citeseer", "pubmed")
 REPLICAS = 100
 
 
-def our_run(data: NodeData, replicas: int) -> _Run:
+def our_run(data: NodeData, replicas: int) -> TrainingRun:
     """A training run of AGNN with the paper's settings, on the GPU."""
     method = preset_method("agnn", "fixed", data.name.lower())
     assert isinstance(method, NetworkMethod)  # noqa: S101 (AGNN is one)
@@ -30,10 +29,11 @@ def our_run(data: NodeData, replicas: int) -> _Run:
     features = FeatureMatrix.from_scipy(data.normalised_features()).to(DEVICE)
     model = method.build(features.width, data.classes, seeds, "auto").to(DEVICE)
     splits = (data.split("fixed"),) * replicas
-    return _Run(model, features, graph, data.labels, splits, method.recipe(), seeds)
+    problem = Problem(features, graph, data.labels, splits, seeds)
+    return TrainingRun(model, problem, method.recipe())
 
 
-def _warm(run: _Run, work: Callable[[], object]) -> Callable[[], object]:
+def _warm(run: TrainingRun, work: Callable[[], object]) -> Callable[[], object]:
     """The recorded form of `work`, which may be repeated without end."""
     recorded = Captured(lambda: _again(run, work))
     for _ in range(4):
@@ -43,7 +43,7 @@ def _warm(run: _Run, work: Callable[[], object]) -> Callable[[], object]:
     return recorded.graph.replay
 
 
-def _again(run: _Run, work: Callable[[], object]) -> None:
+def _again(run: TrainingRun, work: Callable[[], object]) -> None:
     # The history has a row for each epoch of the recipe: stay in the middle of it.
     run.number.fill_(10)
     work()

@@ -22,6 +22,10 @@ class UnavailableError(AgnnError):
     """Something asked for by name is not on this machine: a device, a backend, a package."""
 
 
+class DivergedError(AgnnError):
+    """Training ended without a single replica of finite weights."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """An error for a name that is not in `known`, with the nearest one that is."""
     names = sorted(known)

@@ -13,8 +13,7 @@ from agnn.graph import FeatureMatrix, Graph
 from agnn.graph.synthetic import hashed_circulant, power_law
 from agnn.methods import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet
 from agnn.runs import evaluate, find_device, preset_method
-from agnn.training import check_memory, memory_estimate, train
-from agnn.training.captured import Captured
+from agnn.training import Captured, Problem, check_memory, memory_estimate, train
 from properties import assert_close, assert_same_bits
 
 GPU = "cuda"
@@ -56,7 +55,7 @@ def test_the_same_seed_gives_the_same_bits_again(name, cora):
 def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch):
     method = AGNN(layers=2, epochs=25)
     replayed = evaluate(method, cora, "fixed", (0, 1), device=GPU)
-    monkeypatch.setattr("agnn.training.loop.repeated", lambda function, _: function)
+    monkeypatch.setattr("agnn.training._loop.repeated", lambda function, _: function)
     plain = evaluate(method, cora, "fixed", (0, 1), device=GPU)
     assert_same_bits(replayed.outcome.scores, plain.outcome.scores)
     assert_same_bits(
@@ -73,7 +72,7 @@ def test_an_epoch_never_makes_the_host_wait_and_is_recorded(method, cora, monkey
         seen.append(Captured(function))
         return seen[-1]
 
-    monkeypatch.setattr("agnn.training.loop.repeated", watched)
+    monkeypatch.setattr("agnn.training._loop.repeated", watched)
     evaluate(method.with_fields(epochs=5), cora, "fixed", (0,), device=GPU)
     assert not seen[0].waits
     assert seen[0].graph is not None
@@ -119,7 +118,7 @@ def test_the_memory_estimate_covers_what_training_takes(toy: NodeData):
     split = type(toy.split("fixed"))("wide", range(60_000), range(60_000, 90_000), [])
     torch.cuda.reset_peak_memory_stats()
     model = method.build(500, 3, seeds, "triton").to(GPU)
-    train(model, x, graph, labels, (split,) * 8, method.recipe(), seeds)
+    train(model, Problem(x, graph, labels, (split,) * 8, seeds), method.recipe())
     taken = torch.cuda.max_memory_allocated() - held
     estimate = memory_estimate(
         100_000, graph.edges, features=500, classes=3, entries=2_000_000, replicas=8

@@ -13,7 +13,7 @@ from agnn.runs import evaluate
 from agnn.runs.class_weights import class_weights
 from agnn.graph import FeatureMatrix, Graph
 from agnn.methods import get_method
-from agnn.training.targets import Targets
+from agnn.training import Targets
 from properties import assert_close
 
 METHOD = get_method("gcn")(epochs=5)

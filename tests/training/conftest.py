@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
+from agnn import training
 from agnn.data import NodeData, Split, uniform_split
 from agnn.graph import FeatureMatrix, Graph
 from agnn.nn import AGNN, GCN, GLN, Beta, NodeModel
-from agnn.training import History, Recipe, train
+from agnn.training import History, Recipe
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,15 @@ class Problem:
     ) -> tuple[NodeModel, History]:
         model = self.model(kind, seeds)
         model.backend = backend
-        chosen = splits or self.splits(seeds)
-        return model, train(
-            model, self.features, self.graph, self.data.labels, chosen, recipe, seeds
-        )
+        problem = self.problem(splits or self.splits(seeds), seeds)
+        return model, training.train(model, problem, recipe)
+
+    def problem(
+        self, splits: Sequence[Split], seeds: Sequence[int], labels: np.ndarray | None = None
+    ) -> training.Problem:
+        """What `train` takes, with other labels if some are given."""
+        chosen = self.data.labels if labels is None else labels
+        return training.Problem(self.features, self.graph, chosen, splits, seeds)
 
 
 def problem(data: NodeData) -> Problem:

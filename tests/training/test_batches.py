@@ -9,7 +9,7 @@ from agnn.data import Split
 from agnn.errors import InputError
 from agnn.kernels import Dropout
 from agnn.training import LastEpoch, Recipe
-from agnn.training.batches import batch_weights
+from agnn.training._targets import batch_weights
 from properties import assert_close, assert_same_bits
 
 
@@ -60,5 +60,5 @@ def test_batches_that_cannot_be_are_refused(toy_problem):
         toy_problem.train("gcn", Recipe(batch=0))
     fixed = toy_problem.data.split("fixed")
     shorter = Split("shorter", fixed.train[:9], fixed.validation, fixed.test)
-    with pytest.raises(InputError, match="sets of 9 to 20 nodes make 3 to 5 batches of 4; run"):
+    with pytest.raises(InputError, match="sets of 9 to 20 nodes make 3 to 5 batches of 4; train"):
         toy_problem.train("gcn", Recipe(batch=4), (0, 1), [fixed, shorter])

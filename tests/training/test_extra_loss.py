@@ -6,7 +6,7 @@ import torch
 
 from agnn.graph import FeatureMatrix, Graph
 from agnn.nn import MLP
-from agnn.training import LastEpoch, Recipe, train
+from agnn.training import LastEpoch, Problem, Recipe, train
 from properties import assert_close, assert_same_bits
 
 DECAY = 0.02
@@ -19,9 +19,8 @@ def trained(toy, recipe, seeds=(0, 1), extra=None):
     model = MLP(features.width, 3, seeds)
     extra_loss = None if extra is None else lambda dropout: extra(model, dropout)
     splits = [toy.split("fixed")] * len(seeds)
-    history = train(
-        model, features, graph, toy.labels, splits, recipe, seeds, extra_loss=extra_loss
-    )
+    problem = Problem(features, graph, toy.labels, splits, seeds)
+    history = train(model, problem, recipe, extra_loss=extra_loss)
     return model.first.weight.detach(), history.training_loss
 
 
@@ -38,14 +37,14 @@ def test_an_extra_half_square_is_weight_decay(toy):
     assert (plain - by_decay).abs().max() > 1e-3
 
 
-def test_the_loss_that_is_told_includes_it(toy):
+def test_the_recorded_loss_includes_it(toy):
     recipe = Recipe(epochs=1, weight_decay=0.0, dropout=0.0, selection=LastEpoch())
     _, without = trained(toy, recipe)
     _, plus = trained(toy, recipe, extra=lambda model, _: model.first.bias.sum(1) + 3.0)
     assert_close(plus, without + 3.0, 1e-6)
 
 
-def test_it_is_asked_once_a_step_with_the_step_s_dropout(toy):
+def test_it_is_called_once_per_step_with_that_step_s_dropout(toy):
     epochs = []
 
     def watch(model, dropout):

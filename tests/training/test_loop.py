@@ -109,14 +109,12 @@ def test_training_ends_soon_after_the_last_replica_has_stopped(toy_problem):
     assert epochs < 400
 
 
-def test_progress_is_told_after_every_epoch(toy_problem):
-    told = []
+def test_progress_is_reported_after_every_epoch(toy_problem):
+    calls = []
     model = toy_problem.model("agnn", (0,))
-    train(
-        model, toy_problem.features, toy_problem.graph, toy_problem.data.labels,
-        toy_problem.splits((0,)), Recipe(epochs=3), (0,), lambda *step: told.append(step),
-    )  # fmt: skip
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    problem = toy_problem.problem(toy_problem.splits((0,)), (0,))
+    train(model, problem, Recipe(epochs=3), lambda *step: calls.append(step))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("rule", [HighestAccuracy(), WindowStop()])
@@ -132,9 +130,10 @@ def test_a_rule_that_watches_needs_nodes_to_watch(rule, toy_problem):
 def test_every_replica_needs_a_split_and_a_seed(splits, seeds, toy_problem):
     with pytest.raises(InputError, match="2 replicas need as many splits and seeds"):
         train(
-            toy_problem.model("agnn", (0, 1)), toy_problem.features, toy_problem.graph,
-            toy_problem.data.labels, toy_problem.splits((0,)) * splits, Recipe(), seeds,
-        )  # fmt: skip
+            toy_problem.model("agnn", (0, 1)),
+            toy_problem.problem(toy_problem.splits((0,)) * splits, seeds),
+            Recipe(),
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -144,9 +143,7 @@ def test_validation_labels_choose_the_epoch_and_teach_nothing(kind, toy_problem)
     labels[split.test] = (labels[split.test] + 1) % 3
     _, history = toy_problem.train(kind, Recipe(epochs=20))
     other = toy_problem.model(kind, (0,))
-    flipped = train(
-        other, toy_problem.features, toy_problem.graph, labels, [split], Recipe(epochs=20), (0,)
-    )  # fmt: skip
+    flipped = train(other, toy_problem.problem([split], (0,), labels), Recipe(epochs=20))
     assert_same_bits(flipped.training_loss, history.training_loss)
     assert not torch.equal(flipped.watched_accuracy, history.watched_accuracy)
 

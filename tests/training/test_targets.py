@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 
 from agnn.graph import FeatureMatrix, Graph
-from agnn.training.targets import Targets
+from agnn.training._targets import Targets
 from properties import assert_close
 
 SETS = {

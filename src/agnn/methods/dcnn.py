@@ -14,8 +14,7 @@ from agnn.errors import InputError
 from agnn.graph import Graph, diffusion
 from agnn.methods.network import NetworkMethod
 from agnn.methods.registry import register
-from agnn.training import HighestAccuracy, Recipe
-from agnn.training.selection import Part
+from agnn.training import HighestAccuracy, Part, Recipe
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from agnn.errors import InputError
 from agnn.methods.network import NetworkMethod
-from agnn.training import Recipe, Selection
-from agnn.training.selection import Part
+from agnn.training import Part, Recipe, Selection
 
 
 @dataclass(frozen=True)

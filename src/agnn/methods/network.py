@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnn.data import NodeData
+from agnn.errors import DivergedError
 from agnn.graph import Features, Graph, features_of
 from agnn.methods.protocol import Method, Outcome, Task, require_features
 from agnn.nn import NodeModel
 from agnn.training import (
     ExtraLoss,
+    History,
     MemoryEstimate,
+    Problem,
     Recipe,
     check_memory,
     memory_estimate,
@@ -77,9 +80,21 @@ class NetworkMethod(Method):
         graph = Graph.from_edges(data.edges, data.nodes).to(task.device)
         features = features_of(self.features(data)).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
+        problem = Problem(features, graph, data.labels, task.splits, task.seeds, task.class_weights)
         history = train(
-            model, features, graph, data.labels, task.splits, self.recipe(), task.seeds,
-            task.progress, extra_loss=self.extra_loss(model, features, graph, task.seeds),
-            class_weights=task.class_weights,
+            model, problem, self.recipe(), task.progress,
+            extra_loss=self.extra_loss(model, features, graph, task.seeds),
         )  # fmt: skip
+        check_usable(history)
         return Outcome(probabilities(model, features, graph), model, history)
+
+
+def check_usable(history: History) -> None:
+    """Raise `DivergedError` if no replica of the training can be used."""
+    if bool(history.unusable.all()) and history.diverged_epochs is not None:
+        epoch = int(history.diverged_epochs.max())
+        raise DivergedError(
+            f"training diverged: the loss of every replica was infinite or NaN by epoch {epoch}, "
+            f"and no earlier epoch can be kept. Use a lower learning rate or weight decay, and "
+            f"check the scale of the features."
+        )

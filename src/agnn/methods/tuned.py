@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agnn.errors import InputError
+from agnn.errors import DivergedError, InputError
 from agnn.methods.protocol import Method, Outcome, Task
 from agnn.methods.validation import validation_accuracies
 
@@ -70,13 +70,19 @@ class Tuned(Method):
 
     def choose(self, task: Task) -> Method:
         """The candidate with the most right answers on the validation nodes of `task`."""
-        best, chosen = -1.0, self.base
+        best = -1.0
+        chosen: Method | None = None
         for candidate in self.candidates():
-            scores = candidate.run(task).scores
+            try:
+                scores = candidate.run(task).scores
+            except DivergedError:  # the next candidate may not
+                continue
             shares = validation_accuracies(scores, task.data, task.splits, "to tune on")
             accuracy = fmean(shares)
             if accuracy > best:
                 best, chosen = accuracy, candidate
+        if chosen is None:
+            raise DivergedError(f"training diverged for every candidate of {self.name}'s grid.")
         return chosen
 
 

@@ -1,23 +1,71 @@
-"""Training: recipes, the loop and the rules that choose an epoch."""
+"""Training: recipes, the loop, and the rules that choose an epoch.
 
-from agnn.training.loop import ExtraLoss, History, Progress, probabilities, train
-from agnn.training.memory import MemoryEstimate, check_memory, free_memory, memory_estimate
-from agnn.training.patience import BestThenLowest, BothBest, LowestLoss
-from agnn.training.recipe import Recipe
-from agnn.training.selection import HighestAccuracy, LastEpoch, Selection, WindowStop
+`train` runs one loop for every network. All replicas of a model are trained at once; each has its
+own seed and may have its own split, learning rate, weight decay and dropout.
+
+    >>> import agnn
+    >>> from agnn.graph import Graph, features_of
+    >>> from agnn.nn import GCN
+    >>> cora = agnn.load_dataset("cora")
+    >>> graph = Graph.from_edges(cora.edges, cora.nodes)
+    >>> features = features_of(cora.normalised_features())
+    >>> seeds = (0, 1)
+    >>> problem = Problem(features, graph, cora.labels, [cora.split("fixed")] * 2, seeds)
+    >>> model = GCN(features.width, cora.classes, seeds)
+    >>> history = train(model, problem, Recipe(epochs=3))
+    >>> history.training_loss.shape  # epochs, replicas
+    torch.Size([3, 2])
+    >>> history.diverged.tolist()
+    [False, False]
+    >>> probabilities(model, features, graph).shape  # replicas, nodes, classes
+    torch.Size([2, 2708, 7])
+
+A `Recipe` holds the optimiser's settings and a `Selection`, the rule that decides which epoch's
+weights are kept: `HighestAccuracy`, `WindowStop`, `LastEpoch`, `LowestLoss`, `BothBest` or
+`BestThenLowest`. `memory_estimate` gives an upper bound of the memory before anything is allocated.
+"""
+
+from agnn.training._captured import Captured
+from agnn.training._loop import (
+    ExtraLoss,
+    History,
+    Problem,
+    Progress,
+    TrainingRun,
+    probabilities,
+    train,
+)
+from agnn.training._memory import MemoryEstimate, check_memory, free_memory, memory_estimate
+from agnn.training._recipe import Recipe
+from agnn.training._selection import (
+    BestThenLowest,
+    BothBest,
+    HighestAccuracy,
+    LastEpoch,
+    LowestLoss,
+    Part,
+    Selection,
+    WindowStop,
+)
+from agnn.training._targets import Targets
 
 __all__ = [
     "BestThenLowest",
     "BothBest",
+    "Captured",
     "ExtraLoss",
     "HighestAccuracy",
     "History",
     "LastEpoch",
     "LowestLoss",
     "MemoryEstimate",
+    "Part",
+    "Problem",
     "Progress",
     "Recipe",
     "Selection",
+    "Targets",
+    "TrainingRun",
     "WindowStop",
     "check_memory",
     "free_memory",

@@ -1,4 +1,4 @@
-"""The same work again and again: on a GPU, recorded once and then replayed as one program."""
+"""Repeated work: on a GPU it is recorded once as a CUDA graph and then replayed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _WARM_UP = 2  # calls before the recording: they compile kernels and fill caches
 
 
 class Captured:
-    """A function without arguments, whose every call does the same work on a GPU.
+    """A function without arguments whose every call does the same work on a GPU.
 
-    The first calls run as they stand. If the last of them never made the host wait, the next is
-    recorded in a CUDA graph, and from then on a call is one launch. Work that waits cannot be
-    recorded and goes on running as it stands.
+    The first calls run normally. If the last of them never made the host wait, the next one is
+    recorded in a CUDA graph, and from then on a call is one launch. Work that waits for the device
+    cannot be recorded and keeps running normally.
     """
 
     def __init__(self, function: Callable[[], None]) -> None:
@@ -25,7 +25,7 @@ class Captured:
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
-        """Do the work once."""
+        """Call the function once."""
         self.calls += 1
         if self.calls < _WARM_UP:
             self._aside()
@@ -37,7 +37,7 @@ class Captured:
             self._replay()
 
     def _aside(self) -> None:
-        """Run on a stream of its own, as a recording will."""
+        """Run on a separate stream, as a recording does."""
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -53,12 +53,12 @@ class Captured:
 
 
 def repeated(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
-    """The function itself, or on a GPU its captured form."""
+    """Return the function itself, or on a GPU its captured form."""
     return Captured(function) if device.type == "cuda" else function
 
 
 def _makes_the_host_wait(function: Callable[[], None]) -> bool:
-    """Run the function; whether it waited for the device."""
+    """Run the function and return whether it waited for the device."""
     mode = torch.cuda.get_sync_debug_mode()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

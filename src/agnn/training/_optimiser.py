@@ -1,4 +1,4 @@
-"""Adam over the parameters of all replicas, each replica at its own rate."""
+"""Adam over the parameters of all replicas, with rates per replica."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from agnn.kernels import adam_step
-from agnn.training.recipe import Recipe
+from agnn.training._recipe import Recipe
 
 
 class ReplicaAdam:
-    """Adam with coupled L2, a learning rate and a weight decay for each replica.
+    """Adam with coupled L2 and a learning rate and weight decay per replica.
 
     torch.optim.Adam has one rate for a whole parameter; here a parameter [R, ...] has R.
     """
@@ -28,11 +28,11 @@ class ReplicaAdam:
             for field in ("weight_decay", "other_decay")
         )
         self.decays = torch.stack([decay if recipe.is_decayed(name) else other for name in named])
-        # Known here, so that the penalties of every epoch need not wait for the device to say so.
+        # Read once here, so that no epoch waits for the device.
         self.has_penalty = self.decays.any(1).tolist()
 
     def step(self, number: Tensor) -> None:
-        """Move every parameter by its gradient and forget the gradients; `number` [1] from 1."""
+        """Update every parameter and clear the gradients; step `number` [1] counts from 1."""
         gradients = [
             torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters
         ]  # fmt: skip
@@ -45,7 +45,7 @@ class ReplicaAdam:
 
     @torch.no_grad()
     def penalties(self) -> Tensor:
-        """The L2 term of each replica's objective; [R]."""
+        """Return the L2 term of each replica's objective; [R]."""
         total = torch.zeros_like(self.rates)
         for parameter, decay, has_penalty in zip(
             self.parameters, self.decays, self.has_penalty, strict=True

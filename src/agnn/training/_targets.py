@@ -1,4 +1,4 @@
-"""The nodes whose labels a run looks at: one set for each replica, over one view."""
+"""The labelled nodes that a step or an evaluation reads, one set per replica, and their batches."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
-from agnn.kernels import cross_entropy
+from agnn.kernels import DropoutAt, cross_entropy, random_words
+
+# Where the random numbers of the batch order come from: beyond any place that a model drops at.
+ORDER_PLACE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Some nodes of each replica, their labels, and the view that computes them all."""
+    """Some nodes of each replica, their labels, and one view that computes all of them."""
 
     view: View
-    rows: Tensor | None  # [R, k] rows of the view's targets; None: all of them, in order
+    rows: Tensor | None  # [R, k] rows of the view's targets; None for all of them, in order
     labels: Tensor  # [R, k] int64
-    weights: Tensor  # [R, k]: sum to 1; equal without class weights; 0 where a set is filled up
-    counts: Tensor  # [R] int64: the numbers of nodes
+    weights: Tensor  # [R, k] sum to 1; equal without class weights; 0 for padding
+    counts: Tensor  # [R] int64, nodes per replica
 
     @classmethod
     def build(
@@ -34,13 +38,13 @@ class Targets:
         hops: int,
         class_weights: NDArray[np.float64] | None = None,
     ) -> Targets:
-        """The given nodes of each replica, on the view around all of them.
+        """Return the given nodes of each replica, on the view around all of them.
 
         With `class_weights` [R, c], all above 0, the losses are means weighted by the label.
         """
         ordered = [np.sort(nodes) for nodes in sets]
         longest = max(nodes.size for nodes in ordered)
-        # A set is filled up with its own first node, at weight zero.
+        # A shorter set is padded with its own nodes, at weight zero.
         filled = np.stack([np.pad(nodes, (0, longest - nodes.size), "wrap") for nodes in ordered])
         counts = np.array([nodes.size for nodes in ordered])
         weights = (np.arange(longest) < counts[:, None]) / counts[:, None]
@@ -62,20 +66,49 @@ class Targets:
         )
 
     def pick(self, outputs: Tensor) -> Tensor:
-        """The replicas' own rows of outputs [R, targets, c]; [R, k, c]."""
+        """Return each replica's own rows of outputs [R, targets, c]; [R, k, c]."""
         if self.rows is None:
             return outputs
         return outputs.gather(1, self.rows[..., None].expand(-1, -1, outputs.shape[2]))
 
     def losses(self, picked: Tensor, backend: str, weights: Tensor | None = None) -> Tensor:
-        """Mean cross-entropy of each replica, or the sum by other `weights` [R, k]; [R]."""
+        """Return the mean cross-entropy per replica, or the sum by other `weights` [R, k]; [R]."""
         # Paper: Eq. (2) sums over the labelled nodes; the mean is what its figures need, since
         # the sum makes the L2 term weaker by the number of labels.
         chosen = self.weights if weights is None else weights
         return cross_entropy(picked, self.labels, chosen, backend=backend)
 
     def accuracies(self, picked: Tensor) -> Tensor:
-        """Share of right answers of each replica; [R]."""
+        """Return the share of correct predictions per replica; [R]."""
         # Counted, not summed in fractions: equal counts must compare as equal.
         right = (picked.argmax(-1) == self.labels) & (self.weights > 0)
         return right.sum(1) / self.counts
+
+
+def check_batches(counts: Sequence[int], size: int | None) -> None:
+    """Refuse replicas that would need different numbers of steps per epoch."""
+    if size is None:
+        return
+    if size < 1:
+        raise InputError(f"`batch` must be at least 1; got {size}.")
+    steps = sorted({-(-count // size) for count in counts})
+    if len(steps) > 1:
+        raise InputError(
+            f"training sets of {min(counts)} to {max(counts)} nodes make {steps[0]} to {steps[-1]} "
+            f"batches of {size}; train replicas with different splits one at a time."
+        )
+
+
+def batch_weights(counts: Tensor, longest: int, size: int, draw: DropoutAt) -> Tensor:
+    """Return the weight of each node in each step of an epoch; [steps, R, longest].
+
+    Replica r has `counts[r]` nodes, the first of `longest`. A step averages over `size` of them,
+    the last step over the remaining ones. The order is drawn anew in every epoch from the seed.
+    """
+    places = torch.arange(longest, device=counts.device)
+    words = random_words(draw, places, torch.zeros_like(places))  # [R, longest], below 2^32
+    is_absent = places >= counts[:, None]
+    ranks = (words + (is_absent.to(torch.int64) << 33)).argsort(dim=1, stable=True).argsort(dim=1)
+    steps = torch.arange(-(-longest // size), device=counts.device)[:, None, None]
+    taken = (ranks // size == steps) & ~is_absent  # [steps, R, longest]
+    return taken / taken.sum(-1, keepdim=True).clamp(min=1)

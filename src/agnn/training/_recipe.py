@@ -1,4 +1,4 @@
-"""How a model is trained: everything but the model, the data and the seeds."""
+"""How a model is trained, apart from the model, the data and the seeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
 from agnn.errors import InputError
-from agnn.training.selection import HighestAccuracy, Selection
+from agnn.training._selection import HighestAccuracy, Selection
 
 PerReplica = float | tuple[float, ...]
 
@@ -17,11 +17,10 @@ PerReplica = float | tuple[float, ...]
 class Recipe:
     """Adam with coupled L2, and the rule that chooses the epoch.
 
-    A step looks at all training nodes, or at `batch` of them, so that an epoch has several steps.
-
-    `learning_rate`, the decays and `dropout` are one number for all replicas or one each.
-    `decayed` are patterns over parameter names: `weight_decay` is theirs. The other parameters have
-    `other_decay`, which is none unless a model's authors give them one of their own.
+    A step uses all training nodes, or `batch` of them, in which case an epoch has several steps.
+    `learning_rate`, the decays and `dropout` are one number for all replicas or one per replica.
+    Parameters whose names match a pattern in `decayed` have `weight_decay`, all others
+    `other_decay`.
     """
 
     epochs: int = 1000
@@ -45,11 +44,11 @@ class Recipe:
                     raise InputError(f"`dropout` must be at least 0 and below 1; got {value}.")
 
     def is_decayed(self, parameter: str) -> bool:
-        """Whether the L2 term of the parameter of this name is `weight_decay`."""
+        """Whether the parameter of this name has `weight_decay`."""
         return any(fnmatch(parameter, pattern) for pattern in self.decayed)
 
     def for_replicas(self, name: str, replicas: int) -> list[float]:
-        """The field `name` as one number for each replica."""
+        """Return the field `name` as one number per replica."""
         value = getattr(self, name)
         if not isinstance(value, Sequence):
             return [float(value)] * replicas

@@ -1,0 +1,286 @@
+"""The training loop: an epoch is a step on the training nodes and an evaluation of watched ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from agnn.data import Split
+from agnn.errors import InputError
+from agnn.graph import Features, Graph, View
+from agnn.kernels import Dropout
+from agnn.nn import NodeModel
+from agnn.training._captured import repeated
+from agnn.training._optimiser import ReplicaAdam
+from agnn.training._recipe import Recipe
+from agnn.training._targets import ORDER_PLACE, Targets, batch_weights, check_batches
+
+Progress = Callable[[int, int], None]  # (epochs done, epochs in all)
+# A step's further term of every replica's objective [R], beside the cross-entropy; differentiable
+# in the model's parameters. Replica r's term must not depend on the other replicas.
+ExtraLoss = Callable[[Dropout], Tensor]
+
+_ASK_EVERY = 10  # epochs between checks whether all replicas have stopped
+_ASK_DIVERGED_EVERY = 100  # the same for divergence, where a rule itself never waits for a device
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a model is trained on: a graph with features and labels; splits and seeds per replica.
+
+    Replica r learns from the labels of `splits[r].train` and no others, and draws its dropout from
+    `seeds[r]`. `class_weights` [R, c] weight the training nodes by their label; validation and
+    test nodes are never weighted.
+    """
+
+    features: Features
+    graph: Graph
+    labels: NDArray[np.int64]  # [n]
+    splits: Sequence[Split]
+    seeds: Sequence[int]
+    class_weights: NDArray[np.float64] | None = None
+
+    def targets(
+        self, part: str, hops: int, class_weights: NDArray[np.float64] | None = None
+    ) -> Targets:
+        """Return the nodes of one part ("train", "validation" or "test") of every split."""
+        sets = [split.parts[part] for split in self.splits]
+        return Targets.build(self.features, self.graph, self.labels, sets, hops, class_weights)
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What was measured in every epoch; each [epochs run, R] unless it says otherwise."""
+
+    training_loss: Tensor
+    watched_accuracy: Tensor  # empty where the rule watches nothing
+    watched_loss: Tensor
+    selected_epochs: Tensor  # [R], counted from 1; 0 where no epoch had finite weights
+    betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
+    # [R], counted from 1: the first epoch with an infinite or NaN loss or weight; 0 where there is
+    # none. None in run folders that were written before this was recorded.
+    diverged_epochs: Tensor | None = None
+
+    @property
+    def diverged(self) -> Tensor:
+        """Replicas whose loss or weights became infinite or NaN; bool [R]."""
+        if self.diverged_epochs is None:
+            return torch.zeros_like(self.selected_epochs, dtype=torch.bool)
+        return self.diverged_epochs > 0
+
+    @property
+    def unusable(self) -> Tensor:
+        """Diverged replicas without a single epoch of finite weights to keep; bool [R].
+
+        Their weights are untrained; ensembles and mean accuracies leave them out.
+        """
+        return self.diverged & (self.selected_epochs == 0)
+
+
+def train(
+    model: NodeModel,
+    problem: Problem,
+    recipe: Recipe,
+    progress: Progress | None = None,
+    *,
+    extra_loss: ExtraLoss | None = None,
+) -> History:
+    """Train all replicas of `model` and leave it with the weights that the recipe selects.
+
+    Every replica is watched on its own validation nodes, or on its test nodes if the rule says so.
+    `extra_loss` is called once per step and added to the loss. A replica whose loss or weights
+    become infinite or NaN has diverged: it keeps the epoch selected before, and the others go on.
+    """
+    run = TrainingRun(model, problem, recipe, extra_loss)
+    next_epoch = repeated(run.epoch, problem.graph.device)
+    for epoch in range(1, recipe.epochs + 1):
+        next_epoch()
+        if progress is not None:
+            progress(epoch, recipe.epochs)
+        if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
+            break
+        if epoch % _ASK_DIVERGED_EVERY == 1 and bool(run.diverged.all()):
+            break
+    return run.finish(epoch)
+
+
+class TrainingRun:
+    """The state of one training run; everything that changes is kept in tensors."""
+
+    def __init__(
+        self,
+        model: NodeModel,
+        problem: Problem,
+        recipe: Recipe,
+        extra_loss: ExtraLoss | None = None,
+    ) -> None:
+        _check(model, problem, recipe)
+        self.extra_loss = extra_loss
+        self.model, replicas, device = model, model.replicas, problem.graph.device
+        self.training = problem.targets("train", model.hops, problem.class_weights)
+        self.watched: Targets | None = None
+        if recipe.selection.watches:
+            self.watched = problem.targets(recipe.selection.on, model.hops)
+        self.dropout = Dropout(problem.seeds, recipe.for_replicas("dropout", replicas), device)
+        self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
+        self.batch = recipe.batch
+        self.is_penalised = recipe.selection.adds_penalty
+        self.tracker = recipe.selection.tracker(replicas, device)
+        self.weights = KeptWeights(model)
+        # Row e is for epoch e, counted from 1.
+        seen = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
+        self.training_loss, self.watched_accuracy, self.watched_loss = seen
+        own = model.betas
+        self.betas = None if own is None else own.new_zeros(recipe.epochs + 1, *own.shape)
+        self.number = torch.zeros(1, dtype=torch.int64, device=device)  # of the epoch, from 1
+        self.ones = torch.ones_like(self.training_loss[0])
+        self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
+        self.diverged_at = torch.zeros(replicas, dtype=torch.int64, device=device)
+
+    @property
+    def diverged(self) -> Tensor:
+        """Replicas that have had an infinite or NaN loss or weight; bool [R]."""
+        return self.diverged_at > 0
+
+    def epoch(self) -> None:
+        """One epoch; its number is a tensor, too, so that a recorded epoch sees it change."""
+        self.number += 1
+        training_loss = self.step() if self.batch is None else self.steps(self.batch)
+        accuracy, loss = self.look()
+        epoch = self.number
+        self.training_loss.index_copy_(0, epoch, training_loss[None])
+        self.watched_accuracy.index_copy_(0, epoch, accuracy[None])
+        self.watched_loss.index_copy_(0, epoch, loss[None])
+        own = self.model.betas
+        if self.betas is not None and own is not None:
+            self.betas.index_copy_(0, epoch, own[None])
+        chosen = self.tracker.update(epoch, accuracy, loss) & self.is_finite(training_loss, loss)
+        torch.where(chosen, epoch, self.selected, out=self.selected)
+        self.weights.keep(chosen)
+
+    def is_finite(self, training_loss: Tensor, loss: Tensor) -> Tensor:
+        """Return which replicas have not diverged, this epoch included; bool [R]."""
+        # The watched loss is computed with the weights after the step, so it is infinite or NaN
+        # where they are; without one the weights themselves are checked.
+        total = training_loss + (self.weights.sums() if self.watched is None else loss)
+        first_time = ~total.isfinite() & (self.diverged_at == 0)
+        torch.where(first_time, self.number, self.diverged_at, out=self.diverged_at)
+        return self.diverged_at == 0
+
+    def steps(self, size: int) -> Tensor:
+        """One update per batch; returns the mean of the losses before each, [R]."""
+        targets, draw = self.training, self.dropout.at(ORDER_PLACE)
+        weights = batch_weights(targets.counts, targets.labels.shape[1], size, draw)
+        found = [self.step(each.to(targets.weights.dtype)) for each in weights]
+        return torch.stack(found).mean(0)
+
+    def step(self, weights: Tensor | None = None) -> Tensor:
+        """One update of all parameters; returns the loss before it, [R].
+
+        `weights` [R, k] are those of the training nodes; by default all count the same.
+        """
+        self.dropout.epoch += 1
+        outputs = self.model(self.training.view, self.dropout)
+        picked = self.training.pick(outputs)
+        losses = self.training.losses(picked, self.model.backend, weights)
+        if self.extra_loss is not None:
+            losses = losses + self.extra_loss(self.dropout)
+        torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing
+        self.optimiser.step(self.dropout.epoch)
+        return losses.detach()
+
+    @torch.no_grad()
+    def look(self) -> tuple[Tensor, Tensor]:
+        """Return accuracy and loss at the watched nodes; [R] each."""
+        if self.watched is None:
+            nothing = self.training_loss.new_zeros(self.model.replicas)
+            return nothing, nothing
+        picked = self.watched.pick(self.model(self.watched.view))
+        losses = self.watched.losses(picked, self.model.backend)
+        if self.is_penalised:
+            losses += self.optimiser.penalties()
+        return self.watched.accuracies(picked), losses
+
+    def finish(self, epochs: int) -> History:
+        """Put the kept weights into the model and return the history of the epochs run."""
+        # Weights that no watched node reads may be infinite behind a finite loss.
+        is_bad = self.weights.restore()
+        torch.where(is_bad & ~self.diverged, self.selected, self.diverged_at, out=self.diverged_at)
+        self.selected.masked_fill_(is_bad, 0)
+        shown = epochs if self.watched is not None else 0
+        return History(
+            self.training_loss[1 : epochs + 1],
+            self.watched_accuracy[1 : shown + 1],
+            self.watched_loss[1 : shown + 1],
+            self.selected,
+            None if self.betas is None else self.betas[1 : epochs + 1],
+            self.diverged_at,
+        )
+
+
+class KeptWeights:
+    """Copies of the parameters of each replica's selected epoch; of the initial ones until then."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.live = dict(model.named_parameters())
+        # Copies: the live tensors change in place at every step, and views would follow them.
+        self.kept = {name: p.detach().clone() for name, p in self.live.items()}
+
+    @torch.no_grad()
+    def keep(self, chosen: Tensor) -> None:
+        """Copy the current weights of the replicas in `chosen`, bool [R]."""
+        if chosen.device.type == "cpu":
+            # Reading the flags costs nothing here and saves copying what did not change.
+            replicas = chosen.nonzero().squeeze(1)
+            if replicas.numel():
+                for name, parameter in self.live.items():
+                    self.kept[name][replicas] = parameter[replicas]
+            return
+        for name, parameter in self.live.items():
+            flags = chosen.view(-1, *[1] * (parameter.ndim - 1))
+            torch.where(flags, parameter, self.kept[name], out=self.kept[name])
+
+    @torch.no_grad()
+    def sums(self) -> Tensor:
+        """Return the sum of all current weights per replica: infinite or NaN if one of them is."""
+        return torch.stack([p.view(len(p), -1).sum(1) for p in self.live.values()]).sum(0)
+
+    @torch.no_grad()
+    def restore(self) -> Tensor:
+        """Put the kept weights into the model; zeros, and True in the returned [R], if infinite."""
+        for name, parameter in self.live.items():
+            parameter.copy_(self.kept[name])
+        is_bad = ~self.sums().isfinite()
+        for parameter in self.live.values():
+            parameter.masked_fill_(is_bad.view(-1, *[1] * (parameter.ndim - 1)), 0.0)
+        return is_bad
+
+
+def _check(model: NodeModel, problem: Problem, recipe: Recipe) -> None:
+    if not len(problem.splits) == len(problem.seeds) == model.replicas:
+        raise InputError(
+            f"{model.replicas} replicas need as many splits and seeds; got {len(problem.splits)} "
+            f"and {len(problem.seeds)}."
+        )
+    if recipe.batch is not None and problem.class_weights is not None:
+        raise InputError("a recipe with batches of training nodes does not take class weights.")
+    check_batches([split.train.size for split in problem.splits], recipe.batch)
+    part = recipe.selection.on
+    for split in problem.splits if recipe.selection.watches else ():
+        if split.parts[part].size == 0:
+            raise InputError(
+                f"the split '{split.name}' has no {part} nodes, and this method chooses its epoch "
+                f"on them; use a split that has some."
+            )
+
+
+@torch.no_grad()
+def probabilities(model: NodeModel, features: Features, graph: Graph) -> Tensor:
+    """Return every replica's class probabilities at every node, without dropout; [R, n, c]."""
+    outputs: Tensor = model(View.whole(features, graph, model.hops))
+    return outputs.softmax(-1)
