@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-EXAMPLES = ("agnn.files", "agnn.metrics")
+EXAMPLES = ("agnn.files", "agnn.metrics", "agnn.training")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from agnn.data import NodeData
-from agnn.errors import DataError, InputError
+from agnn.errors import DataError, DivergedError, InputError
 from agnn.runs.search import Search, searched
 from agnn.methods import Method, Outcome, Task, get_method
 
@@ -49,6 +49,21 @@ def no_calls() -> None:
 
 def look(data: NodeData, file: Path, trials: int, **changes: object) -> Method:
     return searched(Peaked(), data, "fixed", (0, 1), Search(trials, file, **changes))
+
+
+@dataclass(frozen=True)
+class Fragile(Peaked):
+    """Diverges where dropout is below 0.5."""
+
+    def run(self, task: Task) -> Outcome:
+        if self.dropout < 0.5:
+            raise DivergedError("diverged")
+        return super().run(task)
+
+
+def test_a_trial_that_diverges_loses_and_the_search_goes_on(toy: NodeData, tmp_path: Path) -> None:
+    found = searched(Fragile(), toy, "fixed", (0, 1), Search(12, tmp_path / "s.sqlite"))
+    assert found.dropout >= 0.5
 
 
 def test_the_best_on_validation_nodes_is_found_and_the_start_is_tried_first(

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from agnn.data import NodeData, make_splits
-from agnn.errors import DataError, InputError, UnavailableError
+from agnn.errors import DataError, DivergedError, InputError, UnavailableError
 from agnn.runs.class_weights import ClassWeight, class_weights
 from agnn.runs.devices import find_device
 from agnn.runs.run import seeds_of_replicas
@@ -90,7 +90,10 @@ def searched(
     )  # fmt: skip
 
     def accuracy(trial: Any) -> float:
-        scores = method.with_fields(**_suggested(trial, free)).run(task).scores
+        try:
+            scores = method.with_fields(**_suggested(trial, free)).run(task).scores
+        except DivergedError:
+            return 0.0
         return 100.0 * fmean(validation_accuracies(scores, data, splits, "to search on"))
 
     about = {
