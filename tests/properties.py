@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels import BACKENDS, Attention, obstacle
+from agnn.kernels import BACKENDS, Attention, Link, obstacle
 
 CPU_BACKENDS = tuple(
     name
@@ -81,3 +82,22 @@ def fresh_python(program: str, *arguments: object) -> str:
     done = subprocess.run(command, capture_output=True, text=True, env=places)  # noqa: S603 (ours)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def left_behind(step: Callable[[], object], steps: int = 100) -> tuple[int, int, int]:
+    """Links, tensors and tensors' bytes that steps leave with the garbage collector off."""
+    for _ in range(3):  # compiles, fills caches
+        step()
+    gc.disable()
+    gc.freeze()  # what is there already is not listed below
+    try:
+        for _ in range(steps):
+            step()
+        # Types are compared, because isinstance would run code of other libraries' lazy objects.
+        objects = [(type(each), each) for each in gc.get_objects()]
+        tensors = [each for kind, each in objects if kind in (Tensor, torch.nn.Parameter)]
+        links = sum(issubclass(kind, Link) for kind, _ in objects)
+        return links, len(tensors), sum(each.nbytes for each in tensors)
+    finally:
+        gc.unfreeze()
+        gc.enable()

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from agnn import get_method, method_names
-from agnn.cli import self_check
-from agnn.kernels import BACKENDS
+from agnn.kernels import BACKENDS, _self_check
 
 
 def test_datasets_counts_what_the_data_holds(agnn: Any, cora: Any) -> None:
@@ -104,7 +103,7 @@ def not_a_number(backend: str, _: str) -> list[Tensor]:
 def test_doctor_exits_1_when_a_kernel_errs(
     agnn: Any, monkeypatch: pytest.MonkeyPatch, kernel: Any, said: str
 ) -> None:
-    monkeypatch.setattr(self_check, "_KERNELS", {"cosine_attention": kernel})
+    monkeypatch.setattr(_self_check, "EXAMPLES", {"cosine_attention": kernel})
     monkeypatch.setenv("COLUMNS", "200")
     answer = agnn("doctor")
     assert answer.code == 1

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.pyg import AGNNConv
-from properties import assert_close, assert_same_bits, dense_attention, gradients
+from properties import assert_close, assert_same_bits, dense_attention, gradients, left_behind
 from zoo import ZOO, random_pairs
 
 # After agnn.pyg: PyG's import warns, and that import keeps the warning to itself.
@@ -280,3 +280,18 @@ def test_learning_moves_beta_as_it_does_in_pyg(name):
             optimiser.step()
         found.append(layer.beta.detach())
     assert_close(found[0], found[1], 1e-12)
+
+
+@pytest.mark.parametrize("name", ["shuffled", "directed"])
+@pytest.mark.parametrize("is_new", [False, True], ids=["the same edges", "new edges"])
+def test_a_hundred_training_steps_leave_nothing_behind(name, is_new):
+    layer, known = AGNNConv(), CASES[name].edge_index()
+    optimiser = torch.optim.SGD(layer.parameters(), lr=0.01)
+    x = states(CASES[name].nodes, torch.float32)
+
+    def step():
+        layer(x, known.clone() if is_new else known).square().sum().backward()
+        optimiser.step()
+        optimiser.zero_grad()
+
+    assert left_behind(step) == (0, 0, 0)

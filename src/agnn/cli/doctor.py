@@ -40,8 +40,7 @@ def doctor(
 def _findings() -> dict[str, Any]:
     import torch
 
-    from agnn.cli.self_check import self_checks
-    from agnn.kernels import BACKENDS, obstacle
+    from agnn.kernels import BACKENDS, obstacle, self_check
     from agnn.runs import versions
 
     backends = {name: obstacle(name) for name in BACKENDS}
@@ -55,7 +54,7 @@ def _findings() -> dict[str, Any]:
         },
         "checks": [
             {"backend": check.backend, "kernel": check.kernel, "fault": check.fault}
-            for check in self_checks()
+            for check in self_check()
         ],
     }
 

@@ -3,6 +3,7 @@
 The rest of the package imports from here and from nowhere below.
 """
 
+from agnn.kernels._self_check import Check, self_check
 from agnn.kernels.adam.op import adam_step
 from agnn.kernels.additive_attention.op import (
     AdditiveAttentionLink,
@@ -45,6 +46,7 @@ __all__ = [
     "Anchor",
     "Attention",
     "Blend",
+    "Check",
     "CosineAttentionLink",
     "DenseLinearLink",
     "Descent",
@@ -78,6 +80,7 @@ __all__ = [
     "random_walks",
     "random_words",
     "run_chain",
+    "self_check",
     "shared_linear",
     "sparse_linear",
     "tanh_linear",

@@ -17,14 +17,15 @@ class Anchor(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The input itself."""
-        self.state = x
+        self.saved = (x,)  # read by the blends of the same forward pass
+        self.shape = x.shape
         self.found: Tensor | None = None
         return x
 
     def leave(self, gradient: Tensor, share: float) -> None:
         """Add this share of a gradient [R, rows, d] at the first rows of the remembered state."""
         if self.found is None:
-            self.found = gradient.new_zeros(self.state.shape)
+            self.found = gradient.new_zeros(self.shape)
         self.found[:, : gradient.shape[1]].add_(gradient, alpha=share)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -41,7 +42,7 @@ class Blend(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The blend [R, rows, d]."""
-        return torch.lerp(self.anchor.state[:, : x.shape[1]], x, self.share)
+        return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Its share of the gradient; the rest goes to the anchor."""

@@ -19,11 +19,18 @@ from agnn.kernels.columns import heads_of
 
 
 class Link(ABC):
-    """An operation with its parameters, for one call: what it keeps, it keeps in itself."""
+    """An operation with its parameters, for one call.
+
+    `forward` leaves the tensors that `backward` reads in `saved`. The chain hands them to torch's
+    node and puts them back for the backward pass, so torch frees them as it does for its own
+    operations. A link must not keep its output anywhere else: the output refers to the node, the
+    node to the link, and only the garbage collector could free such a cycle.
+    """
 
     parameters: tuple[Tensor, ...] = ()
     # Tensors that must not change before the backward pass, besides the parameters.
     watched: tuple[Tensor, ...] = ()
+    saved: tuple[Tensor, ...] = ()
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
@@ -40,20 +47,28 @@ class _Chain(torch.autograd.Function):
         x = source
         for link in links:
             x = link.forward(x)
-        ctx.links = links
-        # Kept for their versions: a change in place before the backward pass is an error.
+        # torch remembers the versions of all these: a change in place before the backward pass is
+        # an error.
+        kept = [tensor for link in links for tensor in link.saved]
         watched = [tensor for link in links for tensor in link.watched]
-        ctx.save_for_backward(source, *parameters, *watched)
+        ctx.save_for_backward(*kept, source, *parameters, *watched)
+        ctx.links, ctx.counts = links, [len(link.saved) for link in links]
+        for link in links:
+            link.saved = ()
         return x
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise InputError("the kernels are differentiable once; `create_graph` asks for twice.")
-        _ = ctx.saved_tensors
         slope, found = gradients[0], []
-        for link in reversed(ctx.links):
+        end = sum(ctx.counts)
+        saved = ctx.saved_tensors
+        for link, count in zip(reversed(ctx.links), reversed(ctx.counts), strict=True):
+            link.saved = saved[end - count : end]
+            end -= count
             slope, own = link.backward(slope)
+            link.saved = ()
             found.extend(reversed(own))
         return None, slope if ctx.needs_input_grad[1] else None, *reversed(found)
 
@@ -70,12 +85,14 @@ class ReLU(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The output; kept for its signs."""
-        self.out = torch.relu(x)
-        return self.out
+        out = torch.relu(x)
+        self.saved = (out,)
+        return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient where the output is positive."""
-        return torch.ops.aten.threshold_backward(gradient, self.out, 0.0), ()
+        (out,) = self.saved
+        return torch.ops.aten.threshold_backward(gradient, out, 0.0), ()
 
 
 class ELU(Link):
@@ -83,12 +100,14 @@ class ELU(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The output; it alone gives the slope."""
-        self.out = torch.nn.functional.elu(x)
-        return self.out
+        out = torch.nn.functional.elu(x)
+        self.saved = (out,)
+        return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient times 1 where the output is positive, times output + 1 elsewhere."""
-        return gradient * torch.where(self.out > 0, 1.0, self.out + 1.0), ()
+        (out,) = self.saved
+        return gradient * torch.where(out > 0, 1.0, out + 1.0), ()
 
 
 class HeadMean(Link):

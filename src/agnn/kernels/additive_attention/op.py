@@ -39,18 +39,17 @@ class AdditiveAttentionLink(Link):
         """The new states [R, rows, d K]."""
         rows = check_rows(self.graph, x, self.rows)
         _check(x, *self.vectors, self.draws[0])
-        self.h = x
         self.backend = implementation("additive_attention", self.name, x.device.type)
-        self.out, self.kept = self.backend.forward(
-            self.graph, x, *self.parameters, rows, *self.draws
-        )
-        out: Tensor = self.out
+        out: Tensor
+        out, self.kept = self.backend.forward(self.graph, x, *self.parameters, rows, *self.draws)
+        self.saved = (x, out)
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states, at the two vectors and at the bias."""
+        h, out = self.saved
         dh, *others = self.backend.backward(
-            self.graph, self.h, *self.parameters, self.out, self.kept, *self.draws, gradient
+            self.graph, h, *self.parameters, out, self.kept, *self.draws, gradient
         )
         return dh, tuple(others)
 

@@ -35,17 +35,16 @@ class CosineAttentionLink(Link):
         """The new states [R, rows, d]."""
         rows = check_rows(self.graph, x, self.rows)
         _check_beta(x, self.beta)
-        self.h = x
         self.backend = implementation("cosine_attention", self.name, x.device.type)
-        self.out, self.kept = self.backend.forward(self.graph, x, self.beta, rows)
-        out: Tensor = self.out
+        out: Tensor
+        out, self.kept = self.backend.forward(self.graph, x, self.beta, rows)
+        self.saved = (x, out)
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and at beta."""
-        dh, dbeta = self.backend.backward(
-            self.graph, self.h, self.beta, self.out, self.kept, gradient
-        )
+        h, out = self.saved
+        dh, dbeta = self.backend.backward(self.graph, h, self.beta, out, self.kept, gradient)
         return dh, (dbeta,)
 
 

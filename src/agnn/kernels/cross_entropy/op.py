@@ -24,13 +24,14 @@ class CrossEntropyLink(Link):
                 f"{list(x.shape)}, {list(self.labels.shape)} and {list(self.weights.shape)}."
             )
         self.backend = implementation("cross_entropy", self.name, x.device.type)
-        losses, self.slopes = self.backend.forward(x, self.labels, self.weights)
-        out: Tensor = losses
-        return out
+        losses: Tensor
+        losses, slopes = self.backend.forward(x, self.labels, self.weights)
+        self.saved = (slopes,)
+        return losses
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient at the logits."""
-        return self.backend.backward(self.slopes, gradient), ()
+        return self.backend.backward(*self.saved, gradient), ()
 
 
 def cross_entropy(

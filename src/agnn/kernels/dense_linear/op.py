@@ -30,14 +30,14 @@ class DenseLinearLink(Link):
     def forward(self, x: Tensor) -> Tensor:
         """Outputs [R, n, k]."""
         _check(x, self.weight, self.bias, self.row_ids, self.drop)
-        self.h = x
+        self.saved = (x,)
         out: Tensor = self.backend.forward(x, self.weight, self.bias, self.row_ids, self.drop)
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states, at the weight and at the bias."""
         dh, dweight, dbias = self.backend.backward(
-            self.h, self.weight, self.row_ids, self.drop, gradient
+            self.saved[0], self.weight, self.row_ids, self.drop, gradient
         )
         return dh, (dweight,) if self.bias is None else (dweight, dbias)
 

@@ -23,20 +23,19 @@ class WeightedSumLink(Link):
         """The sums [R, rows, d K]."""
         rows = check_rows(self.graph, x, self.loops.shape[1])
         _check(self.graph, x, self.edges, self.loops, rows)
-        self.h = x
+        # The backward pass of fixed weights reads no states.
+        self.saved, self.n = (x,) if self.is_learned else (), x.shape[1]
         self.backend = implementation("weighted_sum", self.name, x.device.type)
         out: Tensor = self.backend.forward(self.graph, x, self.edges, self.loops)
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and, where they are learned, at the weights."""
-        dh = self.backend.state_gradient(
-            self.graph, self.edges, self.loops, gradient, self.h.shape[1]
-        )
+        dh = self.backend.state_gradient(self.graph, self.edges, self.loops, gradient, self.n)
         if not self.is_learned:
             return dh, ()
         heads = self.loops.shape[2]
-        return dh, self.backend.weight_gradients(self.graph, self.h, gradient, heads)
+        return dh, self.backend.weight_gradients(self.graph, self.saved[0], gradient, heads)
 
 
 def weighted_sum(

@@ -1,0 +1,235 @@
+"""Every fast kernel against its definition, on inputs small enough to take an instant.
+
+`EXAMPLES` has one entry per operation. `agnn doctor` runs them all; tests use them wherever
+something must hold for every operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Walks, symmetric
+from agnn.kernels.adam.op import adam_step
+from agnn.kernels.additive_attention.op import additive_attention
+from agnn.kernels.backends import BACKENDS, obstacle
+from agnn.kernels.cosine_attention.op import cosine_attention
+from agnn.kernels.cross_entropy.op import cross_entropy
+from agnn.kernels.dense_linear.op import dense_linear
+from agnn.kernels.dropout.op import dropout
+from agnn.kernels.dropout.stream import Dropout
+from agnn.kernels.pagerank.op import personal_pagerank
+from agnn.kernels.propagate.op import propagate
+from agnn.kernels.random_walk.op import random_walks
+from agnn.kernels.shared_linear.op import shared_linear
+from agnn.kernels.skip_gram.op import (
+    Descent,
+    hierarchical_skip_gram,
+    negative_skip_gram,
+    pair_skip_gram,
+)
+from agnn.kernels.sparse_linear.op import sparse_linear
+from agnn.kernels.tanh_linear.op import tanh_linear
+from agnn.kernels.weighted_sum.op import weighted_sum
+
+_NODES, _FEATURES, _WIDTH, _REPLICAS = 40, 24, 16, 2
+# float32 sums in another order differ by some 1e-6 here; a wrong kernel differs in the first digit.
+_TOLERANCE: Final = 1e-4
+
+Example = Callable[[str, str], list[Tensor]]  # (backend, device) -> outputs and gradients
+
+
+class Check(NamedTuple):
+    """The result of checking one operation of one backend."""
+
+    backend: str
+    kernel: str
+    fault: str | None  # what is wrong; None if nothing is
+
+
+def self_check() -> list[Check]:
+    """Compare every operation of every available backend with its definition.
+
+    Outputs and all gradients are compared. A backend that is not installed is left out.
+
+    >>> from agnn.kernels import self_check
+    >>> [check for check in self_check() if check.fault is not None]
+    []
+    """
+    return [
+        Check(backend, operation, _fault(example, backend, BACKENDS[backend].device or "cpu"))
+        for backend in BACKENDS
+        if backend != "reference"
+        for operation, example in EXAMPLES.items()
+        if obstacle(backend, operation) is None
+    ]
+
+
+def _fault(example: Example, backend: str, device: str) -> str | None:
+    try:
+        found, expected = example(backend, device), example("reference", device)
+    except Exception as error:  # a broken installation may raise anything; it is a finding here
+        return f"{type(error).__name__}: {error}"
+    for f, e in zip(found, expected, strict=True):
+        gap = float((f - e).abs().max())
+        if not gap < _TOLERANCE:  # in this form because a comparison with NaN is false
+            return f"it differs from the reference by {gap:.2g}"
+    return None
+
+
+def _drawn(device: str, seed: int, *shape: int) -> Tensor:
+    values = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+    return torch.from_numpy(values).to(device)
+
+
+def _leaf(device: str, seed: int, *shape: int) -> Tensor:
+    return _drawn(device, seed, *shape).requires_grad_()
+
+
+def _states(device: str) -> Tensor:
+    return _leaf(device, 3, _REPLICAS, _NODES, _WIDTH)
+
+
+def _graph(device: str) -> Graph:
+    edges = np.random.default_rng(1).integers(0, _NODES - 1, (2, 3 * _NODES))  # the last is alone
+    return Graph.from_edges(edges, _NODES).to(device)
+
+
+def _sparse(device: str) -> FeatureMatrix:
+    from scipy import sparse
+
+    dense = _drawn("cpu", 5, _NODES, _FEATURES).numpy()
+    features = FeatureMatrix.from_scipy(sparse.csr_matrix(np.where(dense > 0.8, dense, 0.0)))
+    return features.to(device)
+
+
+def _dropout(device: str) -> Dropout:
+    return Dropout(range(_REPLICAS), [0.25] * _REPLICAS, device)
+
+
+def _with_gradients(out: Tensor, *inputs: Tensor) -> list[Tensor]:
+    upstream = _drawn(str(out.device), 2, *out.shape)
+    return [out.detach(), *torch.autograd.grad(out, inputs, upstream)]
+
+
+def _cosine_attention(backend: str, device: str) -> list[Tensor]:
+    h, beta = _states(device), torch.tensor([0.5, 3.0], device=device, requires_grad=True)
+    return _with_gradients(cosine_attention(_graph(device), h, beta, backend=backend), h, beta)
+
+
+def _additive_attention(backend: str, device: str) -> list[Tensor]:
+    h, rows, drop = _states(device), torch.arange(_NODES, device=device), _dropout(device)
+    into, outof = _leaf(device, 13, _REPLICAS, 4, 4), _leaf(device, 14, _REPLICAS, 4, 4)
+    bias = _leaf(device, 15, _REPLICAS, _WIDTH)
+    out = additive_attention(
+        _graph(device), h, into, outof, bias, row_ids=rows, drop=drop.at(0),
+        value_drop=drop.at(1), backend=backend,
+    )  # fmt: skip
+    return _with_gradients(out, h, into, outof, bias)
+
+
+def _weighted_sum(backend: str, device: str) -> list[Tensor]:
+    graph, h = _graph(device), _states(device)
+    edges, loops = _leaf(device, 17, _REPLICAS, graph.edges, 2), _leaf(device, 18, 2, _NODES, 2)
+    return _with_gradients(weighted_sum(graph, h, edges, loops, backend=backend), h, edges, loops)
+
+
+def _propagate(backend: str, device: str) -> list[Tensor]:
+    h = _states(device)
+    return _with_gradients(propagate(symmetric(_graph(device)), h, backend=backend), h)
+
+
+def _sparse_linear(backend: str, device: str) -> list[Tensor]:
+    weight, bias = _leaf(device, 6, 2, _FEATURES, _WIDTH), _leaf(device, 7, 2, _WIDTH)
+    drop = _dropout(device).at(0)
+    out = sparse_linear(_sparse(device), weight, bias, drop=drop, backend=backend)
+    return _with_gradients(out, weight, bias)
+
+
+def _shared_linear(backend: str, device: str) -> list[Tensor]:
+    weight, bias = _leaf(device, 6, 2, _FEATURES, _WIDTH), _leaf(device, 7, 2, _WIDTH)
+    x = DenseFeatures(_drawn(device, 5, _NODES, _FEATURES), torch.arange(_NODES, device=device))
+    drop = _dropout(device).at(0)
+    return _with_gradients(shared_linear(x, weight, bias, drop=drop, backend=backend), weight, bias)
+
+
+def _tanh_linear(backend: str, device: str) -> list[Tensor]:
+    scale = _leaf(device, 19, _REPLICAS, _FEATURES)
+    weight, bias = _leaf(device, 6, 2, _FEATURES, 7), _leaf(device, 7, 2, 7)
+    out = tanh_linear(_sparse(device), scale, weight, bias, backend=backend)
+    return _with_gradients(out, scale, weight, bias)
+
+
+def _dense_linear(backend: str, device: str) -> list[Tensor]:
+    h, weight, bias = _states(device), _leaf(device, 9, 2, _WIDTH, 7), _leaf(device, 10, 2, 7)
+    rows, drop = torch.arange(_NODES, device=device), _dropout(device).at(0)
+    out = dense_linear(h, weight, bias, rows, drop=drop, backend=backend)
+    return _with_gradients(out, h, weight, bias)
+
+
+def _dropped(backend: str, device: str) -> list[Tensor]:
+    h, rows = _states(device), torch.arange(_NODES, device=device)
+    return _with_gradients(dropout(h, rows, _dropout(device).at(0), backend=backend), h)
+
+
+def _cross_entropy(backend: str, device: str) -> list[Tensor]:
+    logits = _leaf(device, 11, _REPLICAS, _NODES, 7)
+    labels = (torch.arange(_REPLICAS * _NODES) % 7).view(_REPLICAS, _NODES).to(device)
+    weights = torch.full((_REPLICAS, _NODES), 1.0 / _NODES, device=device)
+    return _with_gradients(cross_entropy(logits, labels, weights, backend=backend), logits)
+
+
+def _adam(backend: str, device: str) -> list[Tensor]:
+    moved, gradient = _drawn(device, 20, _REPLICAS, 5), _drawn(device, 21, _REPLICAS, 5)
+    first, second = torch.zeros_like(moved), torch.zeros_like(moved)
+    step, rates = torch.ones(1, device=device), torch.tensor([0.1, 0.01], device=device)
+    decays = torch.full((1, _REPLICAS), 5e-4, device=device)
+    adam_step([moved], [gradient], [first], [second], step, rates, decays, backend=backend)
+    return [moved, first, second]
+
+
+def _random_walk(backend: str, device: str) -> list[Tensor]:
+    walks = random_walks(_graph(device), Walks(2, 6, p=0.5, q=2.0), 0, backend=backend)
+    return [torch.from_numpy(walks)]
+
+
+def _skip_gram(backend: str, device: str) -> list[Tensor]:
+    graph, descent = _graph(device), Descent(width=_WIDTH)
+    walks = random_walks(graph, Walks(2, 6), 0, backend="reference")
+    pairs = torch.stack([graph.receivers, graph.senders]).numpy()
+    found = (
+        hierarchical_skip_gram(walks, _NODES, descent, 2, 1, 0, backend=backend),
+        negative_skip_gram(walks, _NODES, descent, 2, 1, 3, 0, backend=backend),
+        pair_skip_gram(
+            pairs, np.ones(graph.edges), _NODES, descent, 100, 3, 0,
+            is_symmetric=False, backend=backend,
+        ),
+    )  # fmt: skip
+    return [torch.from_numpy(vectors) for vectors in found]
+
+
+def _pagerank(backend: str, device: str) -> list[Tensor]:
+    nodes, weights = personal_pagerank(_graph(device), 0.15, 1e-4, 5, backend=backend)
+    return [torch.from_numpy(nodes), torch.from_numpy(weights)]
+
+
+EXAMPLES: Final[Mapping[str, Example]] = {
+    "cosine_attention": _cosine_attention,
+    "additive_attention": _additive_attention,
+    "weighted_sum": _weighted_sum,
+    "propagate": _propagate,
+    "sparse_linear": _sparse_linear,
+    "shared_linear": _shared_linear,
+    "tanh_linear": _tanh_linear,
+    "dense_linear": _dense_linear,
+    "dropout": _dropped,
+    "cross_entropy": _cross_entropy,
+    "adam": _adam,
+    "random_walk": _random_walk,
+    "skip_gram": _skip_gram,
+    "pagerank": _pagerank,
+}
