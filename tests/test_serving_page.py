@@ -69,15 +69,19 @@ def test_the_commands_and_requests_work_in_their_order(
 
 
 def test_the_limits_on_the_page_are_those_of_the_program() -> None:
-    from agnn.web.api import column_schema, schema
-    from agnn.web.body_limit import MAX_BODY
+    from agnn.web import _connections
+    from agnn.web._body_limit import MAX_BODY
+    from agnn.web.api import _schema as schema
 
     for words in (
-        f"| ids in a question | {schema.MOST_IDS:,} |",
+        f"| ids in a request | {schema.MOST_IDS:,} |",
         f"| new nodes, edges | {schema.MOST_NEW_NODES:,} and {schema.MOST_EDGES:,} |",
         f"| an id | {schema.LONGEST_ID:,} characters;",
-        f"| a cell of text | {column_schema._LONGEST_TEXT:,} characters |",
+        f"| a cell of text | {schema.LONGEST_TEXT:,} characters |",
         f"| neighbours in an explanation | {schema.MOST_REASONS} |",
         f"| body | {MAX_BODY // 2**20} MiB",
+        f"| open connections | {_connections.MOST_CONNECTIONS},",
+        f"| time for the headers of a request | {_connections.HEAD_SECONDS:g} seconds |",
+        f"part of its answer | {_connections.READ_SECONDS:g} seconds |",
     ):
         assert words in PAGE

@@ -14,6 +14,10 @@ class InputError(AgnnError, ValueError):
     """An argument is not what the operation takes."""
 
 
+class UnknownNodeError(InputError):
+    """No node has the id that was asked for."""
+
+
 class DataError(AgnnError, ValueError):
     """A file or a dataset is damaged, inconsistent or not what it claims to be."""
 

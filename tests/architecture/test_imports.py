@@ -28,10 +28,10 @@ JOBS = {
     "torch_geometric": ("pyg/*.py",),
     "onnx": (),
     "onnxruntime": (),
-    "fastapi": ("web/*/*.py",),
+    "fastapi": ("web/_errors.py", "web/*/*.py"),
     "pydantic": ("web/*/*.py",),
-    "starlette": ("web/*/*.py",),
-    "uvicorn": ("web/server.py",),
+    "starlette": ("web/_errors.py", "web/*/*.py"),
+    "uvicorn": ("web/server.py", "web/_connections.py"),
     "typer": ("cli/*.py", "cli.py"),
     "rich": ("cli/*.py", "cli.py"),
 }

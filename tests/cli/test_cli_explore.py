@@ -72,4 +72,4 @@ def test_a_run_on_other_data_is_not_compared(
     save_run(evaluate(get_method("gcn")(epochs=2), toy, "fixed", seeds=[0]), tmp_path / "toy")
     answer = agnn("explore --no-browser", run, "--compare", tmp_path / "toy")
     assert answer.code == 2
-    assert "both runs must have the same data; got 'papers' and 'toy'" in answer.err
+    assert "both runs must have the same data; 'papers' and 'toy'" in answer.err

@@ -115,7 +115,7 @@ def test_other_addresses_come_with_a_warning_unless_there_is_a_token(
     [
         ("serve nowhere --port 0", "'nowhere' is not a run folder"),
         ("serve {run} --port 70000", "`port` must be from 0 (a free one) to 65535; got 70000."),
-        ("serve {run} --host 192.0.2.7", "`host` '192.0.2.7' is no address of this machine."),
+        ("serve {run} --host 192.0.2.7", "`host` '192.0.2.7' is not an address of this machine."),
         ("serve {run} --port 0 --max-body 0", "`max_body` must be from 1 to 1024 MiB; got 0."),
         ("serve {run} --port 0 --token-file none", "cannot read or write 'none'"),
         ("serve {run} --port 0 --token-file short", "the token in 'short' must be 16 to 500"),

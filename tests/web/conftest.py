@@ -12,8 +12,8 @@ from echo_application import echo
 
 from agnn import NodeData, evaluate, get_method, read_tables, save_run
 from agnn.explanation import open_run
+from agnn.web._asgi import Application
 from agnn.web.api import ServedModel, served_application
-from agnn.web.asgi import Application
 from own_tables import write_tables
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agnn.web.asgi import Receive, Scope, Send
+from agnn.web._asgi import Receive, Scope, Send
 
 
 async def echo(_scope: Scope, receive: Receive, send: Send) -> None:

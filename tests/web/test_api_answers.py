@@ -16,8 +16,8 @@ import pytest
 from agnn import NodeClassifier, evaluate, from_pandas, get_method, save_run
 from agnn.data import with_new_nodes
 from agnn.explanation import explain, open_run
+from agnn.web._asgi import Application
 from agnn.web.api import ServedModel, ServeOptions, served_application
-from agnn.web.asgi import Application
 
 NEW = {
     "nodes": [
@@ -143,7 +143,7 @@ def test_a_method_without_a_network_predicts_and_says_what_it_cannot(
     assert "has no network" in reasons.json()["error"]
     new = ask(app, "POST", "/predict/new", json=NEW)
     assert new.status_code == 409
-    assert "has no model that could answer for nodes it has not seen" in new.json()["error"]
+    assert "has no model that could predict new nodes" in new.json()["error"]
     facts = ask(app, path="/model").json()
     assert (facts["explains"], facts["takes_new_nodes"], facts["columns"]) == (False, False, [])
 
@@ -194,13 +194,13 @@ def test_health_answers_and_metrics_count_what_was_asked(
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     text = answer.text
     for line in (
-        'agnn_requests_total{route="/health",method="GET",status="200"} 1',
-        'agnn_requests_total{route="/predict",method="POST",status="200"} 2',
-        'agnn_requests_total{route="/predict",method="POST",status="404"} 1',
-        'agnn_requests_total{route="other",method="GET",status="404"} 1',
-        'agnn_requests_total{route="other",method="GET",status="400"} 1',
-        'agnn_model_info{method="agnn",data="nodes",version="0.1.0"} 1',
-        "agnn_model_nodes 60",
+        'agnn_requests_total{method="GET",route="/health",status="200"} 1.0',
+        'agnn_requests_total{method="POST",route="/predict",status="200"} 2.0',
+        'agnn_requests_total{method="POST",route="/predict",status="404"} 1.0',
+        'agnn_requests_total{method="GET",route="other",status="404"} 1.0',
+        'agnn_requests_total{method="GET",route="other",status="400"} 1.0',
+        'agnn_model_info{data="nodes",method="agnn",version="0.1.0"} 1.0',
+        "agnn_model_nodes 60.0",
         "# TYPE agnn_requests_total counter",
     ):
         assert line in text.splitlines()

@@ -13,11 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agnn.errors import InputError, UnavailableError
-from agnn.web.api import ServedModel, ServeOptions, served_application
-from agnn.web.api.problems import BusyError
-from agnn.web.api.token import checked_token, read_token
-from agnn.web.api.workload import Workload
-from agnn.web.asgi import Application
+from agnn.web._asgi import Application
+from agnn.web._errors import BusyError
+from agnn.web.api import (
+    ServedModel,
+    ServeOptions,
+    checked_token,
+    read_token,
+    served_application,
+)
+from agnn.web.api._routes import Workload
 
 COLUMNS = {"age": 50, "colour": "red", "motto": "paint"}
 TOKEN = "a-token-of-many-letters"  # noqa: S105
@@ -50,7 +55,7 @@ def refused(answer: Any, status: int) -> str:
         ({"ids": [2**53]}, 422, "`ids[0]` must be at most 9007199254740991."),
         ({"ids": [""]}, 422, "`ids[0]` must not be empty."),
         ({"ids": "p1"}, 422, "`ids` must be an array."),
-        ({"ids": ["p1"], "limit": 3}, 422, "`limit` is no field of this request."),
+        ({"ids": ["p1"], "limit": 3}, 422, "`limit` is not a field of this request."),
         ({}, 422, "`ids` is missing."),
         ([], 422, "the body must be an object."),
         (None, 422, "the body must be an object."),
@@ -91,8 +96,8 @@ JSON = {"content-type": "application/json"}
         (
             {"nodes": [{"id": "q", "columns": {"age": 1, "color": "red", "motto": ""}}]},
             422,
-            "`nodes[0].columns.colour` is missing; `nodes[0].columns.color` is no field of this "
-            "request.",
+            "`nodes[0].columns.colour` is missing; `nodes[0].columns.color` is not a field of "
+            "this request.",
         ),
         ({"nodes": [{"id": "q1"}]}, 422, "`nodes[0].columns` is missing."),
         ({"nodes": [{"columns": COLUMNS}]}, 422, "`nodes[0].id` is missing."),
@@ -108,7 +113,7 @@ def test_new_nodes_are_asked_for_as_the_schema_says(
 @pytest.mark.parametrize(
     ("content", "status", "words"),
     [
-        (b'{"ids": [', 422, "the body is not JSON: Expecting value at character 9."),
+        (b'{"ids": [', 400, "the body is not JSON: Expecting value at character 9."),
         (b"", 422, "the body is missing."),
         (b'{"ids": ["p\xff"]}', 400, "the body is not JSON in UTF-8 that can be read."),
         (b"[" * 100_000, 400, "the body is not JSON in UTF-8 that can be read."),
@@ -118,7 +123,7 @@ def test_new_nodes_are_asked_for_as_the_schema_says(
         (b'{"\\ud800": 1, "ids": ["p1"]}', 422, "the body is not text that UTF-8 can write."),
     ],
 )
-def test_what_is_no_json_is_refused(
+def test_a_body_that_is_not_json_is_refused(
     app: Application, ask: Any, content: bytes, status: int, words: str
 ) -> None:
     answer = ask(app, "POST", "/predict", content=content, headers=JSON)
@@ -167,10 +172,10 @@ def test_reasons_are_asked_for_as_the_schema_says(
 
 
 def test_what_is_not_there_is_not_there(app: Application, ask: Any) -> None:
-    message = "there is nothing at /docs; the operations are listed at /."
+    message = "there is nothing at /docs."
     assert refused(ask(app, "GET", "/docs"), 404) == message
     answer = ask(app, "GET", "/predict")
-    assert refused(answer, 405) == "GET is no method of /predict."
+    assert refused(answer, 405) == "GET is not a method of /predict."
     assert answer.headers["allow"] == "POST"
 
 
@@ -194,20 +199,23 @@ def test_the_guards_stand_before_the_api(served: dict[str, ServedModel], ask: An
     "header",
     [None, "", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xff"],
 )
-def test_without_the_token_nothing_is_told(
+def test_without_the_token_only_health_answers(
     served: dict[str, ServedModel], ask: Any, header: str | None
 ) -> None:
     app = served_application(served["tables"], ServeOptions(token=TOKEN))
     headers = {} if header is None else {"authorization": header.encode("latin-1")}
     for method, path in (
         ("POST", "/predict"), ("POST", "/predict/new"), ("GET", "/explain?node=p1"),
-        ("GET", "/model"), ("GET", "/metrics"), ("GET", "/nothing"),
+        ("GET", "/model"), ("GET", "/metrics"), ("GET", "/nothing"), ("GET", "/"),
+        ("GET", "/openapi.json"), ("GET", "/api.css"), ("GET", "//"), ("GET", "/health/"),
     ):  # fmt: skip
         answer = ask(app, method, path, headers=headers)
         assert "send the header 'Authorization: Bearer TOKEN'" in refused(answer, 401)
         assert answer.headers["www-authenticate"] == "Bearer"
-    for path in ("/health", "/", "/openapi.json", "/api.css"):
-        assert ask(app, path=path, headers=headers).status_code == 200
+        assert "nodes" not in answer.text  # the name of the data
+    health = ask(app, path="/health", headers=headers)
+    assert health.status_code == 200
+    assert set(health.json()) == {"status", "version"}
 
 
 def test_with_the_token_everything_is_answered(served: dict[str, ServedModel], ask: Any) -> None:
@@ -231,20 +239,20 @@ def test_a_token_is_one_that_a_header_can_carry(tmp_path: Any) -> None:
         read_token(tmp_path / "token")
 
 
-def test_a_missing_package_is_said_and_known_nodes_are_still_answered(
+def test_a_missing_package_is_named_and_known_nodes_are_still_answered(
     app: Application, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> Any:
         raise UnavailableError(f"{name} is not installed: pip install 'agnn[tables]'.")
 
-    monkeypatch.setattr("agnn.web.api.larger_graph.tables_package", missing)
+    monkeypatch.setattr("agnn.web.api._served_model.tables_package", missing)
     assert "agnn[tables]" in refused(
         ask(app, "POST", "/predict/new", json={"nodes": [node()]}), 501
     )
     assert ask(app, "POST", "/predict", json={"ids": ["p1"]}).status_code == 200
 
 
-def test_a_fault_is_said_without_its_traceback(
+def test_an_internal_error_is_reported_without_its_traceback(
     served: dict[str, ServedModel], ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:
@@ -258,20 +266,20 @@ def test_a_fault_is_said_without_its_traceback(
             await app(scope, receive, send)
 
     answer = ask(quiet, "POST", "/predict", json={"ids": ["p1"]})
-    assert refused(answer, 500) == "this is a fault of the server; its log says more."
+    assert refused(answer, 500) == "internal error; the log of the server has the details."
 
 
 def test_more_than_is_done_at_once_is_refused_and_asked_to_come_again(
     served: dict[str, ServedModel], ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agnn.web.api.application.Workload", lambda: Workload(1, waiting=-1))
+    monkeypatch.setattr("agnn.web.api._application.Workload", lambda: Workload(1, waiting=-1))
     app = served_application(served["tables"])
     answer = ask(app, "POST", "/predict", json={"ids": ["p1"]})
     assert refused(answer, 503) == "the server is busy; ask again in a second."
     assert answer.headers["retry-after"] == "1"
 
 
-def test_a_workload_takes_so_many_and_forgets_those_that_are_done() -> None:
+def test_a_workload_takes_a_limited_number_and_frees_the_places_of_finished_ones() -> None:
     async def crowd() -> list[Any]:
         work, gate = Workload(2, waiting=1), threading.Event()
         tasks = [asyncio.create_task(work.run(lambda: gate.wait(20))) for _ in range(4)]

@@ -12,7 +12,7 @@ from schemathesis.engine import from_schema
 from schemathesis.engine.events import FatalError, NonFatalError, ScenarioFinished
 
 from agnn.web.api import ServedModel, ServeOptions, served_application
-from agnn.web.hosts import hosts_of
+from agnn.web.guards import hosts_of
 
 TOKEN = "a-token-of-many-letters"  # noqa: S105
 OPERATIONS = {
@@ -30,7 +30,8 @@ def complaints(app: Any, examples: int) -> tuple[list[str], Counter[str]]:
             "headers": {"Authorization": f"Bearer {TOKEN}"},
         }
     )
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=config)
+    token = {"Authorization": f"Bearer {TOKEN}"}
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=config, headers=token)
     found, asked = [], Counter[str]()
     for event in from_schema(schema).execute():
         if isinstance(event, NonFatalError | FatalError):

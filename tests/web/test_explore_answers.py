@@ -15,7 +15,7 @@ from agnn.explanation import OpenedRun, as_opened, layer_weights, open_run, with
 from agnn.explanation.relevance import class_relevance, edge_relevance
 from agnn.methods import get_method
 from agnn.runs import evaluate
-from agnn.web.asgi import Application
+from agnn.web._asgi import Application
 from agnn.web.explore import Explorer, explore_app
 from explore_runs import ALONE, CLASSES, HUB, NODES, SCRIPT_ID, explored_data, write_run
 from properties import as_matrix
@@ -131,6 +131,20 @@ def test_what_crosses_an_edge_is_the_used_part_of_the_receiver_times_its_attenti
         assert link["crossing"] == pytest.approx([sum(each), *each], abs=3e-6)
 
 
+def test_only_replicas_that_both_runs_have_are_shown(runs: list[OpenedRun], ask: Any) -> None:
+    short = evaluate(get_method("gcn")(epochs=5), explored_data(), "fixed", seeds=range(2))
+    app = explore_app(Explorer([runs[0], as_opened(short)]))
+
+    def around(replica: int) -> Any:
+        return ask(app, path="/api/around", params={"node": "paper 7", "replica": replica})
+
+    found = around(1).json()["sides"]
+    for side, scores in zip(found, (runs[0].scores, short.outcome.scores), strict=True):
+        assert side["probabilities"] == pytest.approx(scores[1, 7].tolist(), abs=1e-6)
+    assert around(2).status_code == 422
+    assert around(2).json() == {"error": "`replica` must be from 0 to 1; got 2."}
+
+
 def test_nodes_carry_the_answers_of_the_run_or_of_one_replica(
     get: Any, runs: list[OpenedRun]
 ) -> None:
@@ -239,17 +253,18 @@ def test_a_cell_lists_its_most_relevant_edges(
     [
         ("around", {"node": "paper x"}, 404, "'papers' has no node 'paper x'; near it: 'paper "),
         ("without", {"node": "nobody"}, 404, "'papers' has no node 'nobody'"),
-        ("around", {"node": "paper 1", "hops": 4}, 400, "`hops`: Input should be less than"),
-        ("around", {"node": "paper 1", "limit": 0}, 400, "`limit`: Input should be greater"),
-        ("around", {"node": "paper 1", "limit": 601}, 400, "`limit`: Input should be less"),
-        ("around", {}, 400, "`node`: Field required."),
-        ("around", {"node": "paper 1", "hops": "two"}, 400, "`hops`: Input should be a valid"),
-        ("without", {"node": "paper 1", "edges": "1-x"}, 400, "must look like 12-40,12-77; got"),
-        ("without", {"node": "paper 1", "edges": "0-1"}, 400, "edge 0 - 1, which the graph does"),
-        ("relevance", {"run": 2}, 400, "`run` must be from 0 to 1; got 2."),
-        ("cell", {"receiver": 0, "sender": 3, "layer": 1}, 400, "`sender` must be from 0 to 2"),
-        ("cell", {"receiver": 0, "sender": 0, "layer": 4}, 400, "`layer` must be from 1 to 3"),
-        ("search", {"q": "x" * 501}, 400, "`q`: String should have at most 500 characters"),
+        ("around", {"node": "paper 1", "hops": 4}, 422, "`hops` must be at most 3."),
+        ("around", {"node": "paper 1", "limit": 0}, 422, "`limit` must be at least 1."),
+        ("around", {"node": "paper 1", "limit": 601}, 422, "`limit` must be at most 600."),
+        ("around", {"node": "paper 1", "replica": 3}, 422, "`replica` must be from 0 to 2; got 3."),
+        ("around", {}, 422, "`node` is missing."),
+        ("around", {"node": "paper 1", "hops": "two"}, 422, "`hops` must be a whole number."),
+        ("without", {"node": "paper 1", "edges": "1-x"}, 422, "must look like 12-40,12-77; got"),
+        ("without", {"node": "paper 1", "edges": "0-1"}, 422, "edge 0 - 1, which the graph does"),
+        ("relevance", {"run": 2}, 422, "`run` must be from 0 to 1; got 2."),
+        ("cell", {"receiver": 0, "sender": 3, "layer": 1}, 422, "`sender` must be from 0 to 2"),
+        ("cell", {"receiver": 0, "sender": 0, "layer": 4}, 422, "`layer` must be from 1 to 3"),
+        ("search", {"q": "x" * 501}, 422, "`q` has more than 500 characters."),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_a_sentence(
@@ -272,13 +287,13 @@ def test_a_search_finds_ids_and_classes(get: Any) -> None:
 
 def test_one_run_has_no_differences(runs: list[OpenedRun], ask: Any) -> None:
     response = ask(explore_app(Explorer(runs[:1])), path="/api/differences")
-    assert response.status_code == 400
+    assert response.status_code == 422
     assert "start with --compare" in response.json()["error"]
 
 
 def test_runs_on_other_data_are_not_compared(runs: list[OpenedRun], toy: NodeData) -> None:
     other = as_opened(evaluate(get_method("gcn")(epochs=2), toy, "fixed", seeds=[0]))
-    with pytest.raises(InputError, match="both runs must have the same data; got 'papers' and"):
+    with pytest.raises(InputError, match="both runs must have the same data; 'papers' and 'toy'"):
         Explorer([runs[0], other])
 
 

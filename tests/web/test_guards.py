@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agnn.web.asgi import Application, Message
-from agnn.web.body_limit import BodyLimit
-from agnn.web.guards import guarded
-from agnn.web.hosts import Hosts, hosts_of, is_loopback
+from agnn.web._asgi import Application, Message
+from agnn.web._body_limit import BodyLimit
+from agnn.web.guards import Hosts, guarded, hosts_of, is_loopback
 
 OWN = "localhost"
 
@@ -39,7 +38,7 @@ def test_by_default_this_machine_is_asked_by_its_names_for_itself(
 def test_any_other_name_is_refused(echo: Application, ask: Any, host: str) -> None:
     answer = ask(guarded(echo), headers={"host": host})
     assert answer.status_code == 400
-    assert answer.json() == {"error": "the Host header names no address at which this is served."}
+    assert answer.json() == {"error": "the Host header is not a name of this server."}
 
 
 def test_two_names_or_none_are_refused(echo: Application) -> None:
@@ -160,16 +159,16 @@ def test_a_body_over_the_limit_is_refused_whether_announced_or_in_chunks(
         assert answer.headers["connection"] == "close"
 
 
-def test_an_endless_body_is_not_read_to_its_end(echo: Application, ask: Any) -> None:
+def test_an_infinite_body_is_not_read_to_its_end(echo: Application, ask: Any) -> None:
     read = 0
 
-    async def endless() -> AsyncIterator[bytes]:
+    async def infinite() -> AsyncIterator[bytes]:
         nonlocal read
         while True:
             read += 1
             yield b"x" * 5
 
-    assert ask(guarded(echo, max_body=10), "POST", content=endless()).status_code == 413
+    assert ask(guarded(echo, max_body=10), "POST", content=infinite()).status_code == 413
     assert read <= 14
 
 
@@ -180,7 +179,7 @@ def test_a_body_announced_too_large_is_refused_before_it_comes(
         await asyncio.sleep(60)
         yield b""
 
-    monkeypatch.setattr("agnn.web.body_limit._LINGER", 0.05)
+    monkeypatch.setattr("agnn.web._body_limit._LINGER", 0.05)
     headers = {"content-length": "11"}
     app = BodyLimit(echo, 10, seconds=1)
     assert ask(app, "POST", content=nothing(), headers=headers).status_code == 413

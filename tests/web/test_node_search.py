@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agnn.data import NodeData
 from agnn.graph import Graph
-from agnn.web.explore.node_search import NodeSearch
+from agnn.web.explore._node_search import NodeSearch
 
 
 def search_of(ids: list[object], class_names: tuple[str, ...] = ("red", "a1")) -> NodeSearch:

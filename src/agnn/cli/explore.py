@@ -27,7 +27,7 @@ def explore(
     Reads runs of agnn, gcn and gln. The page needs no network and is served at 127.0.0.1 only,
     until Ctrl-C.
     """
-    from agnn.web.packages import check_packages
+    from agnn.web import check_packages
 
     check_packages()
     from agnn.explanation import open_run
@@ -47,7 +47,7 @@ def explore(
         if not no_browser:
             _open_page(address)
 
-    run_server(explore_app(explorer), port=port, told=told)
+    run_server(explore_app(explorer), port=port, ready=told)
 
 
 def _open_page(address: str) -> None:

@@ -41,12 +41,12 @@ def serve(
 
     The address it prints has a page that lists the operations. Ctrl-C stops it.
     """
-    from agnn.web.packages import check_packages
+    from agnn.web import check_packages
 
     check_packages()
     from agnn.explanation import open_run
     from agnn.web.api import ServedModel, ServeOptions, served_application
-    from agnn.web.hosts import hosts_of
+    from agnn.web.guards import hosts_of
     from agnn.web.server import bound_socket, run_server
 
     use_threads(threads)
@@ -69,11 +69,11 @@ def serve(
             line = f"{title} on {data} at {address} (Ctrl-C stops it)"
             screen().print(line, soft_wrap=True)
 
-    run_server(served_application(model, options), host, port, told=told)
+    run_server(served_application(model, options), host, port, ready=told)
 
 
 def _token(file: Path | None) -> str | None:
-    from agnn.web.api.token import checked_token, read_token
+    from agnn.web.api import checked_token, read_token
 
     if file is not None:
         return read_token(file)
@@ -82,7 +82,7 @@ def _token(file: Path | None) -> str | None:
 
 
 def _warn(host: str, token: str | None) -> None:
-    from agnn.web.hosts import is_loopback
+    from agnn.web.guards import is_loopback
 
     if not is_loopback(host) and token is None:
         screen(is_error=True).print(

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from agnn.errors import InputError
+from agnn.errors import UnknownNodeError
 
 _NEAR: Final = 3
 # Names that are compared letter by letter: some tenths of a second.
@@ -31,7 +31,8 @@ class NodeFinder:
         """The index of the node with this id, or with an id that looks like this text or number."""
         place = self._place(wanted)
         if place is None:
-            raise InputError(f"'{self._name}' has no node '{wanted}'; {self._hint(str(wanted))}")
+            hint = self._hint(str(wanted))
+            raise UnknownNodeError(f"'{self._name}' has no node '{wanted}'; {hint}")
         return place
 
     def knows(self, wanted: Hashable) -> bool:

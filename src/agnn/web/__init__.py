@@ -1,1 +1,29 @@
-"""Trained models behind HTTP: what is asked of a request, the server, and the pages and answers."""
+"""Trained runs over HTTP: `agnn serve` (an API) and `agnn explore` (a page to walk through a run).
+
+`agnn.web.api` and `agnn.web.explore` hold the two applications. Both stand behind the same
+`guards` and are run by the same `server`. The web packages are an extra; `check_packages` reports
+one that is missing before anything is loaded.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from agnn.errors import UnavailableError
+
+__all__ = ["check_packages"]
+
+_NEEDED: Final = ("fastapi", "uvicorn", "prometheus_client")
+
+
+def check_packages() -> None:
+    """Raise an error that says what to install if a package that serving needs is missing."""
+    for name in _NEEDED:
+        try:
+            import_module(name)
+        except ModuleNotFoundError as error:
+            raise UnavailableError(
+                f"{error.name or name} is not installed, and models are served with it: "
+                f"pip install 'agnn[serve]'."
+            ) from error

@@ -1,4 +1,4 @@
-"""The server process: one address, said aloud, until it is told to stop."""
+"""Run a server on one address, report the address once ready, stop on a signal."""
 
 from __future__ import annotations
 
@@ -14,37 +14,40 @@ from typing import Any, Final
 import uvicorn
 
 from agnn.errors import InputError
-from agnn.web.asgi import Application
+from agnn.web._asgi import Application
+from agnn.web._connections import Connection, Listener
+
+__all__ = ["address_of", "bound_socket", "run_server"]
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_PATIENCE: Final = 3  # seconds that requests under way have left once it is told to stop
+_PATIENCE: Final = 3  # seconds for requests under way to finish after a signal
 
 
 def run_server(
-    app: Application, host: str = "127.0.0.1", port: int = 0, *, told: Callable[[str], None]
+    app: Application, host: str = "127.0.0.1", port: int = 0, *, ready: Callable[[str], None]
 ) -> None:
     """Serve `app` until Ctrl-C or SIGTERM.
 
-    Port 0 takes a free one. `told` is called with the address, such as "http://127.0.0.1:8000",
-    once requests are answered there.
+    Port 0 takes a free one. `ready` is called with the address, such as "http://127.0.0.1:8000",
+    as soon as requests are answered there.
     """
     with bound_socket(host, port) as listener:
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, http="h11", ws="none",
-            loop="asyncio", timeout_graceful_shutdown=_PATIENCE,
+            app, log_config=None, log_level="error", access_log=False, server_header=False,
+            http=Connection, ws="none", loop="asyncio", timeout_graceful_shutdown=_PATIENCE,
         )  # fmt: skip
-        _Server(config, lambda: told(address_of(listener))).run(sockets=[listener])
+        _Server(config, lambda: ready(address_of(listener))).run(sockets=[listener])
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket at this address, not yet listening; an error in one line where it cannot be had."""
+    """A socket bound to this address, not yet listening; an `InputError` if that fails."""
     if not 0 <= port <= 65535:
         raise InputError(f"`port` must be from 0 (a free one) to 65535; got {port}.")
     try:
         family, kind, protocol, _, address = _stream_address(host, port)
     except (OSError, UnicodeError) as error:
-        raise InputError(f"`host` '{host}' is no address of this machine: {error}.") from error
-    listener = socket.socket(family, kind, protocol)
+        raise InputError(f"`host` '{host}' is not an address of this machine: {error}.") from error
+    listener = Listener(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -70,21 +73,20 @@ def _why_not(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EACCES:
         return f"port {port} is reserved for the system; choose a --port from 1024 up."
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"`host` '{host}' is no address of this machine."
+        return f"`host` '{host}' is not an address of this machine."
     return f"cannot listen at {host}, port {port}: {os.strerror(error.errno or 0)}."
 
 
 def address_of(listener: socket.socket) -> str:
-    """The address of a bound socket, as a browser takes it."""
+    """The address of a bound socket as a URL."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which says when it is ready and ends like any other function.
+    """uvicorn's server with a callback when it is ready; it returns when a signal stops it.
 
-    uvicorn's own raises the signal again that stopped it; here to be told to stop is the ordinary
-    end.
+    uvicorn's own raises the signal again. Here a signal is the ordinary way to stop.
     """
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:

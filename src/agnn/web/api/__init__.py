@@ -1,6 +1,11 @@
-"""A trained model behind HTTP: questions in, answers with their confidence and reasons out."""
+"""A trained run as an HTTP API: predictions, predictions for new nodes, explanations, metrics.
 
-from agnn.web.api.application import ServeOptions, served_application
-from agnn.web.api.served_model import ServedModel
+`served_application(ServedModel(run), ServeOptions(...))` is an ASGI application behind all guards;
+`agnn.web.server.run_server` runs it. docs/serving.md describes the operations.
+"""
 
-__all__ = ["ServeOptions", "ServedModel", "served_application"]
+from agnn.web.api._application import ServeOptions, served_application
+from agnn.web.api._served_model import ServedModel
+from agnn.web.api._token import checked_token, read_token
+
+__all__ = ["ServeOptions", "ServedModel", "checked_token", "read_token", "served_application"]

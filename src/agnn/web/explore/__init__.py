@@ -1,6 +1,10 @@
-"""The explorer: a trained run as a page in which one walks from node to node."""
+"""The explorer: a page in the browser to walk through a trained run from node to node.
 
-from agnn.web.explore.app import explore_app
-from agnn.web.explore.explorer import Explorer
+`explore_app(Explorer([run]))` is an ASGI application; with two runs on the same data the page
+shows both. docs/explore.md describes the page.
+"""
+
+from agnn.web.explore._app import explore_app
+from agnn.web.explore._explorer import Explorer
 
 __all__ = ["Explorer", "explore_app"]

@@ -14,8 +14,8 @@ export function makeControls(page) {
   at("layer").max = String(page.layers);
   at("layer-ticks").replaceChildren(...numbered(page.layers + 1, (t) => String(t)));
   at("replica").replaceChildren(
-    html("option", { value: "" }, `mean of ${page.replicas}`),
-    ...numbered(page.replicas, (r) => `${r + 1} of ${page.replicas}`),
+    html("option", { value: "" }, "mean of all"),
+    ...numbered(page.replicas, (r) => String(r + 1)),
   );
   const chosen = () => (at("replica").value === "" ? null : Number(at("replica").value));
   at("layer").addEventListener("input", () => page.layer(Number(at("layer").value)));

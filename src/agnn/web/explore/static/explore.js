@@ -22,7 +22,7 @@ class Page {
     this.about = about;
     this.marks = about.classes;
     this.layers = Math.max(...about.runs.map((run) => run.layers));
-    this.replicas = Math.max(...about.runs.map((run) => run.replicas));
+    this.replicas = Math.min(...about.runs.map((run) => run.replicas)); // that every run has
     this.state = this.#linked();
     this.around = null; // the server's last answer
     this.change = null; // probabilities without some edges

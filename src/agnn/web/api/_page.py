@@ -1,4 +1,4 @@
-"""A page that lists the operations, made from the schema on the server: no script, no network."""
+"""A page that lists the operations, rendered on the server from the schema, without scripts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def page_of(schema: dict[str, Any]) -> str:
 
 
 def _shapes(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The bodies by name, each with its fields: name, type, whether it must be there, meaning."""
+    """The bodies by name, each with its fields: name, type, whether it is required, meaning."""
     found = []
     for name, shape in schema["components"]["schemas"].items():
         required = shape.get("required", ())

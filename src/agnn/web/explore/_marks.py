@@ -1,4 +1,4 @@
-"""The mark of every class as SVG draws it."""
+"""The mark of every class as an SVG path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LETTERS: Final = {1: "M", 2: "L", 4: "C"}  # matplotlib's codes, without the on
 
 
 def class_marks(class_names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Name, colour, ink and shape of every class in order, and last of nodes that have none."""
+    """Name, colour, ink and shape of every class in order, and last of unlabelled nodes."""
     names = [*class_names, "no label"]
     labels = [*range(len(class_names)), -1]
     return [_mark(label, name) for label, name in zip(labels, names, strict=True)]

@@ -1,36 +1,61 @@
-"""What the page asks: one run, or two beside each other, on the same data."""
+"""The answers behind the page, for one run or for two on the same data."""
 
 from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from agnn.errors import InputError
 from agnn.explanation import neighbourhood, without_edges
-from agnn.web.explore.class_cells import ClassCells
-from agnn.web.explore.differences import Differences, differences
-from agnn.web.explore.joint_layout import joint_layout
-from agnn.web.explore.marks import class_marks
-from agnn.web.explore.node_search import NodeSearch
-from agnn.web.explore.picture import Picture
-from agnn.web.explore.records import plain_numbers
+from agnn.web.explore._class_map import ClassMap
+from agnn.web.explore._marks import class_marks
+from agnn.web.explore._node_search import NodeSearch
+from agnn.web.explore._picture import Picture, joint_layout
+from agnn.web.explore._records import plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from agnn.explanation import OpenedRun
 
-_KEPT: Final = 40_000_000  # weights of all layers and replicas that are kept in memory: 160 MB
+_MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
+_MOST_LISTED: Final = 500  # nodes on which two runs differ
+
+
+class Differences(NamedTuple):
+    """Nodes with different predictions, the clearest difference first."""
+
+    nodes: NDArray[np.int64]  # [k] at most _MOST_LISTED
+    right: NDArray[np.int64]  # [k] which of the two is right: 0, 1, or -1 for neither or unknown
+    total: int  # all of them
+
+
+def differences(first: OpenedRun, second: OpenedRun) -> Differences:
+    """The nodes whose predicted classes differ, the largest total variation first.
+
+    The labels of test nodes are read too: the runs are finished.
+    """
+    one, two = first.probabilities, second.probabilities
+    answers = np.stack([one.argmax(1), two.argmax(1)])
+    nodes = np.flatnonzero(answers[0] != answers[1])
+    variation = 0.5 * np.abs(one[nodes] - two[nodes]).sum(1)
+    order = nodes[np.argsort(-variation, kind="stable")][:_MOST_LISTED]
+    is_right = answers[:, order] == first.data.labels[order]
+    right = np.where(is_right[0], 0, np.where(is_right[1], 1, -1))
+    return Differences(order, right, nodes.size)
 
 
 class Explorer:
-    """One or two opened runs and what is kept between questions about them.
+    """One or two opened runs, and what is kept between requests.
 
-    Every answer is in what JSON has. One question about nodes is answered at a time, and one about
-    classes, which may take long on a large graph: they share what is computed on first use.
+    Every answer consists of JSON values. Requests about nodes share what is computed on first use
+    and take turns (`node_lock`). So do requests about classes (`class_lock`), which may take long
+    on a large graph.
     """
 
     def __init__(self, runs: Sequence[OpenedRun]) -> None:
@@ -39,29 +64,29 @@ class Explorer:
         for other in self.runs[1:]:
             if other.data.fingerprint != first.fingerprint:
                 raise InputError(
-                    f"both runs must have the same data; got '{first.name}' and "
-                    f"'{other.data.name}' with other nodes, labels, edges or splits."
+                    f"both runs must have the same data; '{first.name}' and '{other.data.name}' "
+                    f"differ in nodes, labels, edges or splits."
                 )
         self.data = first
         self.search = NodeSearch(first, self.runs[0].trained.graph)
         self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
-        self._cells = [ClassCells(run.trained) for run in self.runs]
+        self._maps = [ClassMap(run.trained) for run in self.runs]
 
     def prepare(self) -> None:
-        """Compute what the first question would wait for."""
+        """Compute now what the first requests would have to wait for."""
         for run in self.runs:
             run.probabilities  # noqa: B018 kept on first use
             graph, model = run.trained.graph, run.trained.model
-            if run.replicas * model.hops * (graph.edges + graph.nodes) <= _KEPT:
+            if run.replicas * model.hops * (graph.edges + graph.nodes) <= _MOST_KEPT:
                 run.trained.kept_weights  # noqa: B018 likewise
         self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
 
     @cached_property
     def start(self) -> int:
-        """The node a visitor sees first: a test node with neighbours, answered with doubt.
+        """The node that the page shows first.
 
-        Of the first thousand test nodes with 4 to 12 neighbours the least certain one.
+        The least certain one of the first thousand test nodes with 4 to 12 neighbours.
         """
         run = self.runs[0]
         test = np.asarray(run.split.test if run.split.test.size else np.arange(self.data.nodes))
@@ -72,7 +97,7 @@ class Explorer:
         return int(fitting[run.probabilities[fitting].max(1).argmin()])
 
     def about(self) -> dict[str, Any]:
-        """What does not change while the page is open."""
+        """Facts that do not change while the page is open."""
         graph = self.runs[0].trained.graph
         return {
             "data": self.data.name,
@@ -84,7 +109,12 @@ class Explorer:
         }
 
     def around(self, node: int, *, hops: int, limit: int, replica: int | None) -> dict[str, Any]:
-        """The neighbourhood of a node as every run sees it."""
+        """The neighbourhood of a node as every run sees it.
+
+        `replica` is one that all runs have, or None for the mean of all.
+        """
+        if replica is not None:
+            _check("replica", replica, 0, min(run.replicas for run in self.runs) - 1)
         pictures = [
             self._picture(run, node, hops=hops, limit=limit, replica=replica) for run in self.runs
         ]
@@ -100,12 +130,11 @@ class Explorer:
     def _picture(
         self, run: OpenedRun, node: int, *, hops: int, limit: int, replica: int | None
     ) -> Picture:
-        """What a run sees; of a run with fewer replicas the last one."""
-        own = None if replica is None else min(replica, run.replicas - 1)
-        shown = neighbourhood(run.trained, node, run.splits[own or 0], hops=hops, limit=limit)
-        if own is None:
+        """What a run sees around a node."""
+        shown = neighbourhood(run.trained, node, run.splits[replica or 0], hops=hops, limit=limit)
+        if replica is None:
             return Picture(shown, run.probabilities[shown.nodes], None)
-        return Picture(shown, shown.scores[own], own)
+        return Picture(shown, shown.scores[replica], replica)
 
     def without(self, node: int, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """The mean probabilities of a node in every run, with all edges and without some."""
@@ -115,7 +144,7 @@ class Explorer:
         }
 
     def node_record(self, node: int) -> dict[str, Any]:
-        """What a list of nodes says about one."""
+        """One entry in a list of nodes."""
         return {
             "index": node,
             "id": str(self.data.node_ids[node]),
@@ -126,21 +155,21 @@ class Explorer:
 
     @cached_property
     def differing(self) -> Differences:
-        """Where the two runs differ."""
+        """The nodes on which the two runs differ."""
         if len(self.runs) < 2:
-            raise InputError("there is one run; start with --compare RUN2 to see two.")
+            raise InputError("there is only one run; start with --compare RUN2 to see two.")
         return differences(*self.runs)
 
-    def cells(self, run: int) -> ClassCells:
-        """The class heat map of a run."""
+    def class_map(self, run: int) -> ClassMap:
+        """The class map of a run."""
         _check("run", run, 0, len(self.runs) - 1)
-        return self._cells[run]
+        return self._maps[run]
 
     def cell_edges(
         self, run: int, layer: int, receiver: int, sender: int, limit: int
     ) -> dict[str, Any]:
-        """The edges behind a cell of the heat map, the most relevant first; layers from 1."""
-        cells = self.cells(run)
+        """The most relevant edges of a cell of the class map; layers count from 1."""
+        cells = self.class_map(run)
         _check("layer", layer, 1, self.runs[run].trained.model.hops)
         _check("receiver", receiver, 0, self.data.classes - 1)
         _check("sender", sender, 0, self.data.classes - 1)

@@ -1,4 +1,4 @@
-"""An optional token: who does not send it is told nothing but that the server lives."""
+"""Optional bearer token. Without it only /health answers."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Final
 
 from agnn.errors import InputError
-from agnn.web.asgi import Application, Receive, Scope, Send, header_values, refuse
+from agnn.web._asgi import Application, Receive, Scope, Send, header_values, refuse
 
-# What says nothing about the data: whether the server lives, and how to ask.
-OPEN: Final = frozenset({"/", "/api.css", "/health", "/openapi.json"})
+# The API page and its schema are not open: they name columns, an id and the range of values.
+_OPEN: Final = frozenset({"/health"})
 _FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")
 
 
 class TokenGuard:
-    """Refuses requests without `Authorization: Bearer TOKEN`, where there is a token."""
+    """Refuses requests without `Authorization: Bearer TOKEN`, if there is a token."""
 
     def __init__(self, app: Application, token: str | None) -> None:
         self.app, self.token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 401."""
-        is_open = self.token is None or scope["path"] in OPEN
+        is_open = self.token is None or scope["path"] in _OPEN
         if is_open or self._is_given(header_values(scope, "authorization")):
             await self.app(scope, receive, send)
             return
-        message = "this server asks for its token: send the header 'Authorization: Bearer TOKEN'."
+        message = "the token is missing or wrong: send the header 'Authorization: Bearer TOKEN'."
         await refuse(send, 401, message, {"www-authenticate": "Bearer"})
 
     def _is_given(self, values: list[str]) -> bool:
@@ -39,7 +39,7 @@ class TokenGuard:
 
 
 def checked_token(token: str, place: str) -> str:
-    """The token without the spaces around it; raises unless a header can carry it."""
+    """The token without spaces around it; raises unless a header can carry it."""
     found = token.strip()
     if not _FORM.fullmatch(found):
         raise InputError(

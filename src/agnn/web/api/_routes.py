@@ -1,18 +1,18 @@
-"""The operations: predict, predict for new nodes, explain, and what the server says of itself."""
+"""The operations: predict, predict for new nodes, explain, and facts about model and server."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
 from agnn import __version__
-from agnn.web.api.column_schema import new_nodes_schema
-from agnn.web.api.facts import model_facts, model_numbers, model_words
-from agnn.web.api.metrics import CONTENT_TYPE, Metrics
-from agnn.web.api.problems import problem
-from agnn.web.api.schema import (
+from agnn.web._errors import BusyError, error_answer
+from agnn.web.api._metrics import CONTENT_TYPE, Metrics
+from agnn.web.api._schema import (
     LONGEST_ID,
     MOST_REASONS,
     Explained,
@@ -21,12 +21,13 @@ from agnn.web.api.schema import (
     ModelFacts,
     Predictions,
     Problem,
+    new_nodes_schema,
 )
-from agnn.web.api.served_model import ServedModel
-from agnn.web.api.workload import Workload
+from agnn.web.api._served_model import ServedModel
 
-_WORDS = {
-    400: "The request is malformed, or was sent to another name than the server's.",
+Result = TypeVar("Result")
+_WORDS: Final = {
+    400: "The body is not JSON, or the Host header is not a name of this server.",
     401: "The token is missing or wrong.",
     403: "The request comes from a page of another site.",
     404: "No node has this id.",
@@ -34,16 +35,35 @@ _WORDS = {
     409: "This model or this graph cannot serve the request.",
     413: "The body is too large.",
     415: "The body is not application/json.",
-    422: "The request is not as this page says.",
-    501: "The server lacks a package.",
+    422: "The request does not follow this schema.",
+    501: "A package is missing on the server.",
     503: "The server is busy.",
 }
-_ALWAYS = (400, 403, 408, 413)
-_ASKED = (*_ALWAYS, 404, 409, 422, 503)
+_ALWAYS: Final = (400, 403, 408, 413)
+_ASKED: Final = (*_ALWAYS, 404, 409, 422, 503)
+
+
+class Workload:
+    """Runs functions in `threads` threads, outside the event loop; at most `waiting` more wait."""
+
+    def __init__(self, threads: int = 2, waiting: int = 30) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="agnn-serve")
+        self._most = threads + waiting
+        self.running = 0
+
+    async def run(self, function: Callable[[], Result]) -> Result:
+        """The function's result; a `BusyError` if too many wait already."""
+        if self.running >= self._most:
+            raise BusyError("the server is busy; ask again in a second.")
+        self.running += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+        finally:
+            self.running -= 1
 
 
 class JsonRoute(APIRoute):
-    """A route whose body must be called JSON, or it is not looked at."""
+    """A route that takes only bodies with the content type of JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler behind the check."""
@@ -52,7 +72,7 @@ class JsonRoute(APIRoute):
         async def checked(request: Request) -> Response:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if request.method == "POST" and kind != "application/json":
-                return problem(415, "send the body as 'Content-Type: application/json'.")
+                return error_answer(415, "send the body as 'Content-Type: application/json'.")
             return await handle(request)
 
         return checked
@@ -71,12 +91,12 @@ def add_routes(
 
     @app.get("/health", responses=_described(_ALWAYS))
     async def health() -> Health:
-        """Whether the server answers."""
+        """Check that the server answers."""
         return Health(status="ok", version=__version__)
 
 
 def _described(*statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
-    """What the page says of these statuses."""
+    """Descriptions of these statuses for the schema."""
     every = sorted(code for some in statuses for code in some)
     return {code: {"model": Problem, "description": _WORDS[code]} for code in every}
 
@@ -85,51 +105,50 @@ def _add_questions(
     router: APIRouter, model: ServedModel, work: Workload, token: tuple[int, ...]
 ) -> None:
     new_nodes = new_nodes_schema(model.preprocessing)
-    first = model.opened.data.node_ids[0]
+    first = str(model.opened.data.node_ids[0])
 
     @router.post("/predict", responses=_described(_ASKED, token, (415,)))
     async def predict(question: KnownNodes) -> Predictions:
-        """The class of nodes that the graph has, with its confidence."""
+        """Predict nodes of the graph, with probabilities."""
         return Predictions(predictions=await work.run(lambda: model.known(question.ids)))
 
     @router.post("/predict/new", responses=_described(_ASKED, token, (415, 501)))
     async def predict_new(question: new_nodes) -> Predictions:  # type: ignore[valid-type]
-        """The class of nodes that come now, with edges into the graph; it is not changed."""
+        """Predict new nodes with edges into the graph, which is not changed."""
         given: Any = question
-        nodes = [(each.id, _cells(each.columns)) for each in given.nodes]
+        nodes = [(each.id, _by_column(each.columns)) for each in given.nodes]
         found = await work.run(lambda: model.new(nodes, given.edges))
         return Predictions(predictions=found)
 
     @router.get("/explain", responses=_described(_ASKED, token))
     async def explain(
-        node: Annotated[str, Query(max_length=LONGEST_ID, examples=[str(first)])],
+        node: Annotated[str, Query(max_length=LONGEST_ID, examples=[first])],
         limit: Annotated[int, Query(ge=1, le=MOST_REASONS)] = 10,
     ) -> Explained:
-        """Why a node of the graph gets its class: the neighbours and features that speak for it."""
+        """Explain the prediction of a node by its neighbours and features."""
         return await work.run(lambda: model.explanation(node, limit))
 
 
 def _add_facts(
     router: APIRouter, model: ServedModel, metrics: Metrics, token: tuple[int, ...]
 ) -> None:
-    facts = model_facts(model)
+    facts = model.facts()
     errors = _described(_ALWAYS, token)
     measures = {**errors, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
     @router.get("/model", responses=errors)
     async def served() -> ModelFacts:
-        """What is served, and what it can be asked."""
+        """Describe the model and the requests it takes."""
         return facts
 
     @router.get("/metrics", responses=measures, response_class=Response)
     async def measured() -> Response:
-        """Requests by route and status, seconds, and facts about the model, for Prometheus."""
-        found = metrics.text(model_numbers(facts), model_words(facts))
-        return Response(found, headers={"content-type": CONTENT_TYPE})
+        """Report requests, seconds and facts about the model, for Prometheus."""
+        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
 
 
-def _cells(columns: Any) -> dict[str, Any]:
-    """The columns of a new node by their own names."""
+def _by_column(columns: Any) -> dict[str, Any]:
+    """The cells of a new node by the names of their columns."""
     cells: dict[str, Any] = (
         columns if isinstance(columns, dict) else columns.model_dump(by_alias=True)
     )

@@ -1,4 +1,4 @@
-"""The relevance between classes, and the edges behind each cell of it."""
+"""The relevance between classes, and the edges behind each cell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from agnn.explanation.layer_weights import layer_weights
 from agnn.explanation.relevance import class_relevance, edge_relevance
-from agnn.web.explore.records import plain_numbers
+from agnn.web.explore._records import plain_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from agnn.explanation import TrainedModel
 
 
-class ClassCells:
+class ClassMap:
     """Relevance(c2 -> c1), Eq. (8), of every layer, and the edges from class c2 to c1 in order.
 
-    Computed once, when first asked for: it reads every edge. Nodes without a label are in no cell.
+    Computed on first use, since it reads every edge. Nodes without a label are in no cell.
     """
 
     def __init__(self, trained: TrainedModel) -> None:

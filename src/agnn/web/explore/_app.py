@@ -1,29 +1,27 @@
-"""The explorer's page and the questions it asks, as an application behind the guards."""
+"""The explorer's page and the requests it makes, as an application behind the guards."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import FastAPI, Query
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
-from agnn.errors import AgnnError, InputError
-from agnn.web.explore.records import plain_numbers
+from agnn.errors import InputError
+from agnn.web._errors import add_error_answers
+from agnn.web.explore._records import plain_numbers
 from agnn.web.guards import guarded
 
 if TYPE_CHECKING:
-    from fastapi import Request
+    from agnn.web._asgi import Application
+    from agnn.web.explore._explorer import Explorer
 
-    from agnn.web.asgi import Application
-    from agnn.web.explore.explorer import Explorer
-
-MOST_NODES: Final = 600  # that a picture shows
-MOST_FOUND: Final = 20  # that a search lists
-MOST_EDGES: Final = 50  # that a cell of the heat map lists
+_MOST_NODES: Final = 600  # in a picture
+_MOST_FOUND: Final = 20  # by a search
+_MOST_EDGES: Final = 50  # in the list of a cell of the class map
 _STATIC: Final = Path(__file__).parent / "static"
 _PAIR: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 
@@ -31,15 +29,11 @@ Node = Annotated[str, Query(max_length=500)]
 Count = Annotated[int, Query(ge=0, le=2**31)]
 
 
-class UnknownNodeError(InputError):
-    """The data has no such node."""
-
-
 def explore_app(explorer: Explorer) -> Application:
     """The application: the page, its files, and the answers under /api, all by GET."""
     app = FastAPI(title="agnn explore", docs_url=None, redoc_url=None, openapi_url=None)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
-    _add_errors(app)
+    add_error_answers(app)
     _add_nodes(app, explorer)
     _add_classes(app, explorer)
 
@@ -59,7 +53,7 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
     @app.get("/api/search")
     def search(q: Node = "") -> JSONResponse:
         with explorer.node_lock:
-            found = explorer.search.find(q, MOST_FOUND)
+            found = explorer.search.find(q, _MOST_FOUND)
             nodes = [explorer.node_record(node) for node in found.nodes]
         return JSONResponse({"nodes": nodes, "is_all": found.is_all})
 
@@ -67,17 +61,17 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
     def around(
         node: Node,
         hops: Annotated[int, Query(ge=1, le=3)] = 2,
-        limit: Annotated[int, Query(ge=1, le=MOST_NODES)] = 60,
+        limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 60,
         replica: Annotated[int | None, Query(ge=0)] = None,
     ) -> JSONResponse:
         with explorer.node_lock:
-            index = _index(explorer, node)
+            index = explorer.runs[0].node(node)
             return JSONResponse(explorer.around(index, hops=hops, limit=limit, replica=replica))
 
     @app.get("/api/without")
     def without(node: Node, edges: Annotated[str, Query(max_length=2000)] = "") -> JSONResponse:
         with explorer.node_lock:
-            return JSONResponse(explorer.without(_index(explorer, node), _pairs(edges)))
+            return JSONResponse(explorer.without(explorer.runs[0].node(node), _pairs(edges)))
 
     @app.get("/api/differences")
     def differing() -> JSONResponse:
@@ -91,36 +85,17 @@ def _add_classes(app: FastAPI, explorer: Explorer) -> None:
     @app.get("/api/relevance")
     def relevance(run: Count = 0) -> JSONResponse:
         with explorer.class_lock:
-            return JSONResponse({"layers": plain_numbers(explorer.cells(run).relevance)})
+            return JSONResponse({"layers": plain_numbers(explorer.class_map(run).relevance)})
 
     @app.get("/api/cell")
     def cell(receiver: Count, sender: Count, layer: Count, run: Count = 0) -> JSONResponse:
         """The most relevant edges of a cell; layers count from 1."""
         with explorer.class_lock:
-            return JSONResponse(explorer.cell_edges(run, layer, receiver, sender, MOST_EDGES))
-
-
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(AgnnError)
-    def refused(_: Request, error: AgnnError) -> JSONResponse:
-        status = 404 if isinstance(error, UnknownNodeError) else 400
-        return JSONResponse({"error": str(error)}, status)
-
-    @app.exception_handler(RequestValidationError)
-    def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        first: dict[str, Any] = error.errors()[0]
-        return JSONResponse({"error": f"`{first['loc'][-1]}`: {first['msg']}."}, 400)
-
-
-def _index(explorer: Explorer, node: str) -> int:
-    try:
-        return explorer.runs[0].node(node)
-    except InputError as error:
-        raise UnknownNodeError(str(error)) from error
+            return JSONResponse(explorer.cell_edges(run, layer, receiver, sender, _MOST_EDGES))
 
 
 def _pairs(text: str) -> list[tuple[int, int]]:
-    """Edges written as 12-40,12-77: indices of their ends."""
+    """Edges from text such as 12-40,12-77: pairs of node indices."""
     found = [_PAIR.fullmatch(part) for part in text.split(",") if part]
     if not all(found):
         raise InputError(f"`edges` must look like 12-40,12-77; got '{text[:80]}'.")

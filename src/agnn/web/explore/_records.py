@@ -1,4 +1,4 @@
-"""Arrays in what JSON has."""
+"""Arrays as JSON values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_DIGITS: Final = 6  # after the point: a page shows fewer
+_DIGITS: Final = 6  # after the decimal point; the page shows fewer
 
 
 def plain_numbers(values: NDArray[np.float64]) -> Any:
-    """The array as lists of lists, rounded; None where there is no number."""
+    """The array as lists of lists, rounded; None for NaN."""
     numbers = np.round(values, _DIGITS).astype(object)
     numbers[np.isnan(values)] = None
     return numbers.tolist()
@@ -27,6 +27,6 @@ def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def chosen(values: NDArray[np.float64], replica: int | None) -> NDArray[np.float64]:
-    """One replica's of values [R, ...], or the mean over all where none is named."""
+    """One replica's of values [R, ...], or the mean over all if it is None."""
     one: NDArray[np.float64] = values.mean(0) if replica is None else values[replica]
     return one

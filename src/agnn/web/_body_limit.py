@@ -1,4 +1,4 @@
-"""Bodies are read up to a limit and within a time, before anybody else sees the request."""
+"""A limit on the size of request bodies and on the time they take to arrive."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import asyncio
 import contextlib
 from typing import Final
 
-from agnn.web.asgi import Application, Message, Receive, Scope, Send, header, refuse
+from agnn.web._asgi import Application, Message, Receive, Scope, Send, header, refuse
 
 MAX_BODY: Final = 8 * 2**20  # bytes
-_SKIPPED: Final = 4  # times the limit that is still read, and forgotten
-_LINGER: Final = 3.0  # seconds for that
-_SECONDS: Final = 30.0  # for the whole body: nobody holds a connection by sending slowly
+_SKIPPED: Final = 4  # times the limit that is read and discarded before the connection closes
+_LINGER: Final = 3.0  # seconds for that reading
+_SECONDS: Final = 30.0  # for the whole body, so that slow senders cannot hold connections
 
 
 class BodyLimit:
-    """Refuses a body of more than `limit` bytes, announced or not, and one that does not arrive."""
+    """Refuses a body that is larger than `limit` bytes or arrives too slowly."""
 
     def __init__(self, app: Application, limit: int, seconds: float = _SECONDS) -> None:
         self.app, self.limit, self.seconds = app, limit, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its body read, or answer 413, 408 or, if it is gone, nothing."""
+        """Pass the request on with its body, or answer 413 or 408."""
         announced = header(scope, "content-length") or "0"
         if announced.isdecimal() and int(announced[:20]) > self.limit:
             await self._too_large(receive, send)
@@ -40,7 +40,7 @@ class BodyLimit:
             await self.app(scope, _replayed(body, receive), send)
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None where the client left."""
+        """The whole body, or None if the client left."""
         parts, size = [], 0
         while True:
             message = await receive()
@@ -54,8 +54,8 @@ class BodyLimit:
                 return b"".join(parts)
 
     async def _too_large(self, receive: Receive, send: Send) -> None:
-        # A client that is still sending when the connection closes never reads why: let it finish,
-        # unless that takes long.
+        # A client that is still sending when the connection closes never reads the answer: let it
+        # finish, unless that takes long.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LINGER):
                 await self._skip(receive)
@@ -63,7 +63,7 @@ class BodyLimit:
         await refuse(send, 413, message, {"connection": "close"})
 
     async def _skip(self, receive: Receive) -> None:
-        """Read on for a while and forget it."""
+        """Read and discard the rest of the body, up to a limit."""
         size = 0
         while size <= _SKIPPED * self.limit:
             message = await receive()
@@ -73,11 +73,11 @@ class BodyLimit:
 
 
 class _TooLargeError(Exception):
-    """More came than may."""
+    """The body exceeds the limit."""
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body first and then what the connection says."""
+    """A `receive` that gives the body first and then the messages of the connection."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -1,4 +1,4 @@
-"""Nodes by what somebody types: an id, a part of one, or a class."""
+"""Search for nodes by id, by part of an id, or by class."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """The nodes that a query leads to."""
+    """The nodes that match a query."""
 
     nodes: list[int]  # indices, the best match first
-    is_all: bool  # whether no others match
+    is_all: bool  # whether these are all matches
 
 
 class NodeSearch:
-    """Search over n ids: what is prepared once is n long, a query is not.
+    """Search over n ids.
 
-    All ids stand in one long text with line ends between them, in which `str.find` runs through
-    millions of letters in milliseconds.
+    All ids are joined into one long text, a line for each: `str.find` searches millions of
+    letters in milliseconds.
     """
 
     def __init__(self, data: NodeData, graph: Graph) -> None:
         self._data, self._graph = data, graph
 
     def find(self, query: str, limit: int) -> Found:
-        """Up to `limit` nodes: that id, ids that begin so, ids and then classes that hold it.
+        """Up to `limit` nodes: this id, ids that begin with it, ids that contain it, then classes.
 
-        Without a query, and inside a class, the nodes with the most neighbours come first.
+        Without a query, and within a class, the nodes with the most neighbours come first.
         """
         wanted = _plain(query.strip())
         found: dict[int, None] = {}  # in the order in which they were found
@@ -49,7 +49,7 @@ class NodeSearch:
         return Found(list(found), is_all=True)
 
     def _matches(self, wanted: str) -> Iterator[int]:
-        """Every node that matches, the best first; some more than once."""
+        """Every matching node, the best first; some more than once."""
         if not wanted:
             yield from self._by_degree.tolist()
             return
@@ -60,7 +60,7 @@ class NodeSearch:
                 yield from self._of_class(label)
 
     def _lines_with(self, needle: str) -> Iterator[int]:
-        """The nodes in whose line the needle begins, or before whose line, ascending."""
+        """The nodes in whose line the needle begins, ascending."""
         text, starts = self._lines
         place = text.find(needle)
         while place >= 0:
@@ -91,5 +91,5 @@ class NodeSearch:
 
 
 def _plain(text: str) -> str:
-    """The text as it is compared: on one line, in no case."""
+    """The text as it is compared: without case, with single spaces."""
     return " ".join(text.casefold().split())

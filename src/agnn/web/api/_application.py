@@ -1,0 +1,60 @@
+"""The served application: the operations, and everything around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fastapi import FastAPI
+
+from agnn import __version__
+from agnn.web._asgi import Application
+from agnn.web._errors import add_error_answers
+from agnn.web.api._metrics import Metrics, Observer
+from agnn.web.api._page import add_page
+from agnn.web.api._routes import Workload, add_routes
+from agnn.web.api._served_model import ServedModel
+from agnn.web.api._token import TokenGuard
+from agnn.web.guards import MAX_BODY, Hosts, guarded
+
+
+def _discard(_line: str) -> None:
+    """Log nothing."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """The settings of a server: its names, its token, the largest body, where the log goes."""
+
+    hosts: Hosts = field(default_factory=Hosts)
+    token: str | None = None
+    max_body: int = MAX_BODY
+    log: Callable[[str], None] = _discard
+
+
+def served_application(model: ServedModel, options: ServeOptions | None = None) -> Application:
+    """The model as an ASGI application, behind all guards."""
+    options = options or ServeOptions()
+    facts = model.facts()
+    numbers = {
+        "nodes": facts.nodes,
+        "edges": facts.edges,
+        "classes": len(facts.classes),
+        "replicas": facts.replicas,
+        "test_accuracy_ratio": facts.test_accuracy / 100,
+    }
+    words = {"method": facts.method, "data": facts.data, "version": __version__}
+    metrics = Metrics(numbers, words)
+    app = FastAPI(
+        title="agnn",
+        version=__version__,
+        description=f"{facts.title} on {facts.data}",
+        docs_url=None,  # FastAPI's pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    add_error_answers(app)
+    add_routes(app, model, metrics, Workload(), has_token=options.token is not None)
+    add_page(app)
+    asked = TokenGuard(app, options.token)
+    inside = guarded(asked, options.hosts, max_body=options.max_body)
+    return Observer(inside, metrics, options.log)

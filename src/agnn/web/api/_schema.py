@@ -1,0 +1,171 @@
+"""The schema of requests and answers, with the limits of every request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    create_model,
+)
+
+from agnn.data.feature_blocks import FARTHEST, Block, Category, Counts, Numbers, Words
+
+if TYPE_CHECKING:
+    from agnn.data import Preprocessing
+
+MOST_IDS: Final = 10_000
+MOST_NEW_NODES: Final = 1_000
+MOST_EDGES: Final = 100_000
+LONGEST_ID: Final = 1_000  # characters
+MOST_REASONS: Final = 100
+LONGEST_TEXT: Final = 1_000_000  # characters in a cell
+_LARGEST_COUNT: Final = 1e6
+
+_LARGEST: Final = 2**53 - 1  # what every JSON reader keeps exactly; larger ids are sent as text
+
+
+def _whole(value: object) -> object:
+    """3.0 as 3: JSON does not distinguish them."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_Text = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_ID)]
+Whole = Annotated[StrictInt, Field(ge=-_LARGEST, le=_LARGEST), BeforeValidator(_whole)]
+Id = _Text | Whole
+Edge = tuple[Id, Id]
+_Name = Annotated[StrictStr, Field(max_length=LONGEST_ID)] | Whole | None
+_Sentences = Annotated[StrictStr, Field(max_length=LONGEST_TEXT)] | None
+
+
+class Strict(BaseModel):
+    """A body that refuses unknown fields, NaN and infinity."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class KnownNodes(Strict):
+    """Nodes of the graph that the model was trained on, by their ids."""
+
+    ids: list[Id] = Field(min_length=1, max_length=MOST_IDS)
+
+
+class Prediction(BaseModel):
+    """The prediction of the ensemble of replicas for one node."""
+
+    id: str | int | float
+    prediction: str = Field(description="the class with the highest probability")
+    probability: float = Field(ge=0, le=1, description="that class's probability")
+    probabilities: dict[str, float] = Field(description="of every class; they sum to 1")
+    disagreement: float = Field(
+        ge=0, le=1, description="the share of replicas that predict another class"
+    )
+
+
+class Predictions(BaseModel):
+    """One prediction per node, in the order of the request."""
+
+    predictions: list[Prediction]
+
+
+class Health(BaseModel):
+    """The server answers."""
+
+    status: str
+    version: str
+
+
+class ModelFacts(BaseModel):
+    """The model that is served and the requests it takes."""
+
+    method: str
+    title: str
+    data: str
+    nodes: int
+    edges: int
+    classes: list[str]
+    replicas: int
+    test_accuracy: float = Field(description="percent, mean over the replicas")
+    takes_new_nodes: bool
+    explains: bool
+    columns: list[str] = Field(description="the columns of a new node")
+    limits: dict[str, int]
+
+
+class Problem(BaseModel):
+    """The form of every error."""
+
+    error: str = Field(description="one sentence")
+
+
+Explained = dict[str, Any]
+"""An explanation as `agnn explain --json` prints it."""
+
+
+def new_nodes_schema(preprocessing: Preprocessing | None) -> type[BaseModel]:
+    """The body of a request about new nodes, for a model with this preprocessing.
+
+    None stands for a model that takes no new nodes: any columns pass, since none is read.
+    """
+    columns: Any = dict[str, Any]
+    if preprocessing is not None:
+        columns = _columns_schema(preprocessing)
+    is_empty = preprocessing is not None and not columns.model_fields
+    node = create_model(
+        "NewNode",
+        __base__=Strict,
+        __doc__="A node that the graph does not have yet.",
+        id=(Id, ...),
+        columns=(columns, Field(default_factory=columns) if is_empty else ...),
+    )
+    return create_model(
+        "NewNodes",
+        __base__=Strict,
+        __doc__="New nodes, and edges among them and to nodes of the graph.",
+        nodes=(list[node], Field(min_length=1, max_length=MOST_NEW_NODES)),  # type: ignore[valid-type]
+        edges=(list[Edge], Field(default_factory=list, max_length=MOST_EDGES)),
+    )
+
+
+def _columns_schema(preprocessing: Preprocessing) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for block in preprocessing.blocks:
+        for column, kind, default in _column_types(block):
+            # A column may have any name, so it is an alias of a field with a plain one.
+            fields[f"column_{len(fields)}"] = (kind, Field(default, alias=column))
+    return create_model(
+        "Columns",
+        __base__=Strict,
+        __doc__="The columns of the table that the model learned from; null where unknown.",
+        **fields,
+    )
+
+
+def _column_types(block: Block) -> list[tuple[str, Any, Any]]:
+    """Name, type and default of every column that a block reads."""
+    if isinstance(block, Numbers):
+        return [
+            (column, _number(mean, scale), ...)
+            for column, mean, scale in zip(block.columns, block.means, block.scales, strict=True)
+        ]
+    if isinstance(block, Counts):  # most words are not in most texts: counts may be left out
+        count = Annotated[float, Field(strict=True, ge=0, le=_LARGEST_COUNT)]
+        return [(column, count, 0.0) for column in block.columns]
+    if isinstance(block, Category):
+        return [(block.column, _Name, ...)]
+    if isinstance(block, Words):
+        return [(block.column, _Sentences, ...)]
+    if not block.reads:  # computed from the edges alone
+        return []
+    raise TypeError(f"no schema for the columns of {type(block).__name__}")
+
+
+def _number(mean: float, scale: float) -> Any:
+    """A number at most `FARTHEST` deviations from the mean, or null."""
+    low, high = mean - FARTHEST * scale, mean + FARTHEST * scale
+    return Annotated[float, Field(strict=True, ge=low, le=high, allow_inf_nan=False)] | None

@@ -1,0 +1,167 @@
+"""A neighbourhood as the numbers that the page draws: nodes, edges and their layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agnn.report.neighbourhood_panel import mark_areas
+from agnn.report.quick_layout import quick_layout
+from agnn.web.explore._records import chosen, plain_numbers, records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from agnn.explanation import Neighbourhood
+
+_SEEN: Final = 0.12  # the largest mark of a picture is drawn as if its share were at least this
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What one replica, or the mean of all, attends to around a target.
+
+    It has 1 + l views: all layers multiplied, then each layer on its own.
+    """
+
+    shown: Neighbourhood
+    probabilities: NDArray[np.float64]  # [k, c] of the replica, or of the ensemble
+    replica: int | None  # None: the mean over all
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """How much of what reaches the target is each node's, in every view; [1 + l, k].
+
+        All layers multiplied: its share of the target's row of P(l)...P(1). Layer t: P(t)[target,
+        j], zero for nodes that are not neighbours of the target.
+        """
+        into_target = self.shown.edges[0] == 0
+        senders = self.shown.edges[1, into_target]
+        total = self.shown.weights.sum(1) + self.shown.elsewhere
+        views = [self.shown.weights / total[:, None]]
+        for layer in self.shown.layers:
+            row = np.zeros_like(self.shown.weights)
+            row[:, senders] = layer.attention[:, into_target]
+            row[:, 0] = layer.loops[:, 0]
+            views.append(row)
+        return np.stack([chosen(view, self.replica) for view in views])
+
+    def radii(self, largest: float) -> NDArray[np.float64]:
+        """The radius of every node's mark in every view, an edge being 1 long; [1 + l, k].
+
+        `largest` is the largest share that is drawn beside this one. Where even that is small, as
+        around a hub, all marks grow by the same factor.
+        """
+        grown = max(1.0, _SEEN / largest)
+        return np.sqrt(grown * mark_areas(self.shares) / np.pi)
+
+    def to_dict(self, place: NDArray[np.float64], radii: NDArray[np.float64]) -> dict[str, Any]:
+        """Nodes with places [k, 2] and radii [1 + l, k], their edges, and how much is not shown."""
+        return {
+            "probabilities": plain_numbers(self.probabilities[0]),
+            "nodes": self._nodes(place, radii),
+            "links": _link_records(self.shown, self.replica),
+            "left_out": self.shown.left_out,
+            "elsewhere": max(0.0, round(1.0 - float(self.shares[0].sum()), 6)),
+        }
+
+    def _nodes(
+        self, place: NDArray[np.float64], radii: NDArray[np.float64]
+    ) -> list[dict[str, Any]]:
+        shown = self.shown
+        loops = np.stack([chosen(layer.loops, self.replica) for layer in shown.layers])
+        relevance = [chosen(layer.loop_relevance, self.replica) for layer in shown.layers]
+        return records(
+            {
+                "index": shown.nodes.tolist(),
+                "id": [str(each) for each in shown.ids],
+                "hop": shown.hops.tolist(),
+                "parent": shown.parents.tolist(),
+                "label": shown.labels.tolist(),
+                "answer": self.probabilities.argmax(1).tolist(),
+                "confidence": plain_numbers(self.probabilities.max(1)),
+                "is_train": shown.is_train.tolist(),
+                "place": plain_numbers(place),
+                "share": plain_numbers(self.shares.T),
+                "radius": plain_numbers(radii.T),
+                "attention": plain_numbers(loops.T),  # to itself
+                "relevance": plain_numbers(np.stack(relevance).T),
+            }
+        )
+
+
+def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, Any]]:
+    """Each undirected edge once, by the positions a < b of its ends.
+
+    `attention` and `relevance` are P and R of every layer, first to a from b, then to b from a;
+    None where the layer's row does not matter for the target. `crossing` is how much of what
+    reaches the target crosses the edge in either direction: in all layers together, then in each.
+    """
+    i, j = shown.edges
+    there = np.flatnonzero(i < j)
+    reverse = np.empty_like(i)
+    reverse[np.lexsort((j, i))] = np.lexsort((i, j))  # where (j, i) stands, for every (i, j)
+    ways = np.stack([there, reverse[there]], 1)  # [e / 2, 2]
+    attention = np.stack([chosen(layer.attention, replica) for layer in shown.layers])  # [l, e]
+    relevance = np.stack([chosen(layer.relevance, replica) for layer in shown.layers])
+    crossing = chosen(_crossings(shown), replica)[:, ways].sum(-1)  # [l, e / 2]
+    return records(
+        {
+            "ends": np.stack([i[there], j[there]], 1).tolist(),
+            "attention": _by_link(attention, ways),
+            "relevance": _by_link(relevance, ways),
+            "crossing": plain_numbers(np.vstack([crossing.sum(0), crossing]).T),
+        }
+    )
+
+
+def _by_link(values: NDArray[np.float64], ways: NDArray[np.int64]) -> Any:
+    """Values [l, e] as [e / 2, 2, l]."""
+    return plain_numbers(np.moveaxis(values[:, ways], 0, -1))
+
+
+def _crossings(shown: Neighbourhood) -> NDArray[np.float64]:
+    """The part of what reaches the target that goes from j to i in each layer; [R, l, e].
+
+    In layer t it is (P(l)...P(t+1)) at i, the part of the new state that is used, times P(t)[i, j].
+    Zero where a layer's row does not matter for the target.
+    """
+    receivers = shown.edges[0]
+    used = np.zeros_like(shown.weights)
+    used[:, 0] = 1.0  # after the last layer only the target's state is used
+    found = []
+    for layer in reversed(shown.layers):
+        found.append(used[:, receivers] * np.nan_to_num(layer.attention))
+        used = layer.reach
+    return np.stack(found[::-1], axis=1)
+
+
+def joint_layout(
+    shown: Sequence[Neighbourhood], radii: Sequence[NDArray[np.float64]]
+) -> list[NDArray[np.float64]]:
+    """One layout for neighbourhoods side by side: the place [k, 2] of every node of each.
+
+    A node that is in both has the same place. `radii` [k] are those of the largest marks.
+    """
+    position: dict[int, int] = {}
+    parents: list[int] = []
+    largest: list[float] = []
+    for each, own in zip(shown, radii, strict=True):
+        for k, node in enumerate(each.nodes.tolist()):
+            if node not in position:
+                position[node] = len(parents)
+                # A parent is nearer to the target, so it has its position already.
+                parents.append(position[int(each.nodes[each.parents[k]])] if k else -1)
+                largest.append(0.0)
+            largest[position[node]] = max(largest[position[node]], float(own[k]))
+    ways = [np.array([position[node] for node in each.nodes.tolist()]) for each in shown]
+    joined = [way[each.edges] for way, each in zip(ways, shown, strict=True)]
+    edges = np.unique(np.hstack(joined), axis=1)
+    place = quick_layout(edges, np.array(parents), np.array(largest))
+    place -= place[0]  # the target in the middle of all
+    return [place[way] for way in ways]
