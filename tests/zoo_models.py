@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 
 from agnn.data import NodeData, Split
 from agnn.explanation import TrainedModel
-from agnn.nn import AGNN, GCN, GLN, Beta, NodeModel
+from agnn.nn import (
+    AGNN,
+    APPNP,
+    GAT,
+    GCN,
+    GCNII,
+    GLN,
+    Beta,
+    DynamicFilter,
+    GraphCNN,
+    MoNet,
+    NodeModel,
+)
 from zoo import ZOO
 
 WIDTH, NAMES = 9, ("red", "green", "blue")
@@ -26,14 +41,27 @@ def zoo_data(name: str) -> NodeData:
     )
 
 
+BUILDS: dict[str, Callable[..., NodeModel]] = {
+    "agnn": partial(AGNN, betas=BETAS, hidden=5),
+    "gcn": partial(GCN, hidden=5),
+    "gln": partial(GLN, hidden=5),
+    "gat": partial(GAT, hidden=3, heads=2, output_heads=2),
+    "appnp": partial(APPNP, hidden=5, steps=3, alpha=0.2),
+    "gcnii": partial(GCNII, hidden=5, layers=3, alpha=0.2),
+    "graph_cnn": partial(GraphCNN, hidden=5),
+    "monet": partial(MoNet, hidden=5, kernels=2),
+    "dynamic_filter": partial(DynamicFilter, hidden=5, filters=2),
+}
+EXPLAINED = tuple(BUILDS)
+
+
 def random_model(kind: str) -> NodeModel:
-    """An untrained model of two replicas; no parameter is zero."""
-    if kind != "agnn":
-        return {"gcn": GCN, "gln": GLN}[kind](WIDTH, len(NAMES), (3, 4), hidden=5)
-    model = AGNN(WIDTH, len(NAMES), (3, 4), betas=BETAS, hidden=5)
+    """An untrained model of two replicas; no bias is zero."""
+    model = BUILDS[kind](WIDTH, len(NAMES), (3, 4))
     with torch.no_grad():
-        for layer in (model.first, model.last):
-            layer.bias.normal_(generator=torch.Generator().manual_seed(1))
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.normal_(generator=torch.Generator().manual_seed(1))
     return model
 
 

@@ -82,7 +82,7 @@ def test_a_wrong_id_is_one_line_with_near_ids(agnn, folder):
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        ("sgc", "SGC cannot be explained: only AGNN, GCN and GLN"),
+        ("dcnn", "DCNN cannot be explained: its features are propagated before training"),
         ("label_propagation", "LP has no network whose reasons could be read"),
     ],
 )

@@ -74,7 +74,7 @@ def test_what_was_opened_is_not_pickled(model):
 def test_a_wrong_id_a_wrong_method_and_no_fit_are_said(model, toy):
     with pytest.raises(InputError, match=r"'toy' has no node '6x'; near it"):
         model.explain("6x")
-    with pytest.raises(AgnnError, match=r"SGC cannot be explained: only AGNN, GCN and GLN"):
-        NodeClassifier("sgc", replicas=1, epochs=2).fit(toy).explain("60")
+    with pytest.raises(AgnnError, match=r"DCNN cannot be explained: its features are propagated"):
+        NodeClassifier("dcnn", replicas=1, epochs=2).fit(toy).explain("60")
     with pytest.raises(NotFittedError, match=r"not fitted"):
         NodeClassifier().explain("60")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,10 +12,11 @@ from numpy.typing import NDArray
 from agnn.data import NodeData
 from agnn.explanation import TrainedModel, layer_weights
 from agnn.explanation.contributions import Contributions, contributions
+from agnn.kernels import Attention
 from agnn.nn import AGNN, GLN
 from properties import as_matrix
 from zoo import ZOO
-from zoo_models import random_model, zoo_data, zoo_model
+from zoo_models import EXPLAINED, random_model, zoo_data, zoo_model
 
 KINDS = ("agnn", "gcn", "gln")
 COMBINATIONS = np.array([[1.0, 1.0, 0.2], [0.0, -1.0, 0.3], [0.0, 0.0, -0.5]])  # [c, q]
@@ -21,8 +24,8 @@ COMBINATIONS = np.array([[1.0, 1.0, 0.2], [0.0, -1.0, 0.3], [0.0, 0.0, -0.5]])  
 
 def taken_apart(trained: TrainedModel, node: int) -> tuple[Contributions, NDArray[np.int64]]:
     view = trained.view_of(node)
-    weights = layer_weights(trained.model, view)
-    return contributions(trained.model, view, weights, COMBINATIONS), view.field.nodes.numpy()
+    form = trained.model.linear_form(view)
+    return contributions(form, view, COMBINATIONS), view.field.nodes.numpy()
 
 
 def dense_gates(trained: TrainedModel, node: int, r: int) -> tuple[NDArray, NDArray]:
@@ -42,7 +45,7 @@ def dense(parameter: torch.Tensor, r: int) -> NDArray:
     return parameter[r].detach().double().numpy()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPLAINED)
 @pytest.mark.parametrize("name", ZOO)
 def test_the_parts_sum_to_the_models_logits(kind: str, name: str) -> None:
     trained = zoo_model(kind, name)
@@ -51,9 +54,9 @@ def test_the_parts_sum_to_the_models_logits(kind: str, name: str) -> None:
         with torch.no_grad():
             logits = trained.model(trained.whole_view())[:, node].double().mean(0).numpy()
         expected = logits @ COMBINATIONS
-        assert found.nodes.sum(1) + found.constant == pytest.approx(expected, abs=2e-5)
+        assert found.nodes.sum(1) + found.constant == pytest.approx(expected, rel=5e-6, abs=2e-5)
         whole = found.features.sum(1) + found.bias + found.constant
-        assert whole == pytest.approx(expected, abs=2e-5)
+        assert whole == pytest.approx(expected, rel=5e-6, abs=2e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,3 +97,77 @@ def test_sparse_features_are_taken_apart_as_dense_ones(kind: str) -> None:
     assert found.nodes == pytest.approx(expected.nodes, abs=1e-6)
     assert found.features[:, :9] == pytest.approx(expected.features, abs=1e-6)
     assert not found.features[:, 9:].any()
+
+
+# Their propagation weights do not depend on the states, so holding them changes no gradient.
+FIXED = ("gcn", "gln", "appnp", "gcnii", "graph_cnn", "monet")
+
+
+@pytest.mark.parametrize("kind", FIXED)
+@pytest.mark.parametrize("name", ["random", "lopsided", "zero row", "one node"])
+def test_features_and_biases_add_gradient_times_weight(kind: str, name: str) -> None:
+    """In a piecewise linear network feature f adds sum_u W_fu dL/dW_fu, here by autograd."""
+    trained, node = zoo_model(kind, name), ZOO[name].nodes - 1
+    model, found = trained.model, taken_apart(trained, node)[0]
+    for q, combination in enumerate(torch.tensor(COMBINATIONS.T, dtype=torch.float32)):
+        model.zero_grad()
+        logits = model(trained.view_of(node))[:, 0]  # [R, c]
+        (logits @ combination).mean().backward()
+        weight = model.first.weight
+        expected = (weight * weight.grad).sum((0, 2)).detach().numpy()
+        assert found.features[q] == pytest.approx(expected, abs=2e-5)
+        bias = model.first.bias
+        by_bias = 0.0 if bias is None else float((bias.detach() * bias.grad).sum())
+        assert found.bias[q] == pytest.approx(by_bias, abs=2e-5)
+
+
+@pytest.mark.parametrize("name", ["random", "lopsided", "zero row", "one node"])
+def test_gat_adds_head_by_head_what_the_dense_formula_says(name: str) -> None:
+    """Attention held; ELU counts as ELU(z) / z at every unit of every middle node."""
+    trained, node = zoo_model("gat", name), ZOO[name].nodes - 1
+    model, n = trained.model, trained.data.nodes
+    X = trained.data.normalised_features().toarray().astype(float)
+    by_layer = model.attentions(trained.whole_view())
+    at_nodes, constant = np.zeros((3, n)), np.zeros(3)
+    for r in range(2):
+        P, Q = (
+            np.stack(
+                [as_matrix(trained.graph, Attention(p.edges[..., k], p.loops[..., k]))[r]
+                 for k in range(2)]
+            ).astype(float)
+            for p in by_layer
+        )  # fmt: skip
+        first = (X @ dense(model.first.weight, r)).reshape(n, 3, 2)  # [n, f, k]
+        bias = dense(model.first_attention.bias, r).reshape(3, 2)
+        inside = np.einsum("kij,jfk->ifk", P, first) + bias
+        gate = np.where(inside > 0, 1.0, np.expm1(inside) / inside)
+        last = dense(model.last.weight, r).reshape(3, 2, 3, 2)  # [f, k, c, k']
+        sums = np.einsum("hi,ifk,fkch->ifkc", Q[:, node], gate, last) / 2  # at middle node i
+        sums = np.einsum("ifkc,cq->ifkq", sums, COMBINATIONS)
+        at_nodes += np.einsum("ifkq,kij,jfk->qj", sums, P, first) / 2
+        ending = dense(model.last_attention.bias, r).reshape(3, 2).mean(1) @ COMBINATIONS
+        constant += (np.einsum("ifkq,fk->q", sums, bias) + ending) / 2
+    found, nodes = taken_apart(trained, node)
+    assert found.nodes == pytest.approx(at_nodes[:, nodes], abs=1e-5)
+    assert found.constant == pytest.approx(constant, abs=1e-5)
+
+
+def test_a_mean_over_hops_is_a_part_of_what_each_node_adds() -> None:
+    """The sum over nodes is the output layer's view of the mean of all states."""
+    trained, node = zoo_model("agnn", "random"), 17
+    view = trained.view_of(node)
+    form = trained.model.linear_form(view)
+    count = len(form.paths.hops) + 1
+    mixed = replace(form, paths=replace(form.paths, combination=(1 / count,) * count))
+    found = contributions(mixed, view, COMBINATIONS)
+    expected = np.zeros(3)
+    for r in range(2):
+        H = np.zeros((trained.data.nodes, 5))
+        H[view.field.nodes] = np.maximum(form.states[r].double().numpy(), 0)
+        total = H[node].copy()
+        for each in layer_weights(trained.model, trained.whole_view()):
+            H = as_matrix(trained.graph, each)[r].double().numpy() @ H
+            total += H[node]
+        logits = total / count @ dense(trained.model.last.weight, r)
+        expected += (logits + dense(trained.model.last.bias, r)) @ COMBINATIONS / 2
+    assert found.nodes.sum(1) + found.constant == pytest.approx(expected, abs=2e-5)

@@ -102,7 +102,9 @@ def test_a_count_that_the_edges_do_not_have_is_refused(
 
 
 def test_a_model_without_attention_has_no_ranking(data: NodeData) -> None:
-    with pytest.raises(InputError, match=r"only AGNN has attention to read; got GCN\."):
+    with pytest.raises(
+        InputError, match=r"relevance is defined for attention, which GCN does not learn\."
+    ):
         edge_ranking(GCN(30, 3), data)
 
 

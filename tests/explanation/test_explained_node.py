@@ -320,11 +320,35 @@ def test_fixed_weights_are_said_to_be_no_attention() -> None:
     assert explain(zoo_run("gcn", "path"), 0).betas is None
 
 
-@pytest.mark.parametrize("method", ["gat", "sgc", "appnp"])
-def test_other_networks_are_refused_in_one_line(toy: NodeData, tmp_path: Path, method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [
+        (
+            "multilayer_perceptron",
+            r"Multilayer perceptron cannot be explained: it depends on the node's own",
+        ),
+        ("dcnn", r"DCNN cannot be explained: its features are propagated before training and"),
+    ],
+)
+def test_networks_without_propagation_are_refused_with_the_reason(
+    toy: NodeData, tmp_path: Path, method: str, reason: str
+) -> None:
     opened = saved_toy(toy, tmp_path / "run", method, epochs=2)
-    with pytest.raises(AgnnError, match=r"cannot be explained: only AGNN, GCN and GLN \(agnn, gcn"):
+    with pytest.raises(AgnnError, match=reason):
         explain(opened, 0)
+
+
+@pytest.mark.parametrize(
+    "method", ["gat", "appnp", "gcnii", "graph_cnn", "monet", "dynamic_filter"]
+)
+def test_other_networks_are_explained(toy: NodeData, tmp_path: Path, method: str) -> None:
+    opened = saved_toy(toy, tmp_path / "run", method, epochs=5)
+    found = explain(opened, 60)
+    parts = (found.itself, *found.neighbours, found.rest)
+    assert sum(part.weight for part in parts) == pytest.approx(1.0)
+    margin = sum(part.over_second for part in parts) + found.margin_constant
+    assert margin == pytest.approx(found.margin)
+    assert found.notes
 
 
 def test_words_of_a_table_are_named(tmp_path: Path) -> None:

@@ -106,5 +106,7 @@ def test_a_model_s_relevance_has_a_table_a_layer_made_from_its_attention(toy: No
 
 
 def test_a_model_without_attention_is_refused(toy: NodeData) -> None:
-    with pytest.raises(InputError, match=r"only AGNN has attention to read; got GCN\."):
+    with pytest.raises(
+        InputError, match=r"relevance is defined for attention, which GCN does not learn\."
+    ):
         layer_relevances(GCN(30, 3), toy)

@@ -14,9 +14,9 @@ from agnn.explanation import (
     edge_relevance,
     layer_weights,
     neighbourhood,
+    path_attention,
 )
 from agnn.explanation.neighbour_choice import most_attended, parents
-from agnn.explanation.path_attention import path_attention
 from properties import as_matrix
 from zoo import ZOO, zoo_graph
 from zoo_models import even_split, random_model, zoo_data, zoo_model
@@ -229,7 +229,7 @@ def test_unlabelled_nodes_are_part_of_a_neighbourhood() -> None:
 def test_weights_that_are_kept_change_no_number(kind: str, name: str) -> None:
     split = even_split(ZOO[name].nodes)
     fresh, kept = zoo_model(kind, name), zoo_model(kind, name)
-    assert len(kept.kept_weights) == kept.model.hops
+    assert len(kept.kept_paths.hops) == kept.model.hops
     for target in {0, ZOO[name].nodes // 2, ZOO[name].nodes - 1}:
         one = neighbourhood(fresh, target, split, hops=2, limit=30)
         two = neighbourhood(kept, target, split, hops=2, limit=30)

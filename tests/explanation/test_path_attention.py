@@ -7,15 +7,21 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation import TrainedModel, layer_weights, path_attention, path_rows
+from agnn.explanation import TrainedModel, layer_weights, model_paths, path_attention, path_rows
 from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
 from agnn.kernels import Attention, Link
-from agnn.nn import AGNN, GCN, ChainModel
+from agnn.nn import AGNN, GCN, ChainModel, Hop, Paths, last_hop
 from properties import as_matrix, assert_close
 from zoo import ZOO, zoo_graph
-from zoo_models import random_model, zoo_data, zoo_model
+from zoo_models import EXPLAINED, random_model, zoo_data, zoo_model
 
 KINDS = ("agnn", "gcn", "gln")
+
+
+def paths_of(layers: list[Attention]) -> Paths:
+    """Paths by these matrices, of which the last state is read."""
+    hops = tuple(Hop(each) for each in layers)
+    return Paths(hops, last_hop(len(hops)), is_attention=True)
 
 
 def dense_layers(trained: TrainedModel) -> list[Tensor]:
@@ -60,13 +66,39 @@ def test_path_attention_is_a_row_of_the_product_of_the_layers(kind: str, name: s
 def test_every_partial_product_is_there_from_the_first_layer_to_the_last(kind: str) -> None:
     trained = zoo_model(kind, "random")
     view = trained.view_of(17)
-    rows = path_rows(view.field, layer_weights(trained.model, view))
+    rows = path_rows(view.field, model_paths(trained.model, view))
     expected = dense_rows(trained, 17)
     assert len(rows) == len(expected) == trained.model.hops
     for row, dense in zip(rows, expected, strict=True):
         found = torch.zeros_like(dense)
         found[:, view.field.nodes[: row.shape[1]]] = row
         assert_close(found, dense, 1e-6)
+
+
+@pytest.mark.parametrize("kind", EXPLAINED)
+@pytest.mark.parametrize(
+    ("keep", "restart", "mean"), [(1.0, 0.0, True), (0.8, 0.2, False), (0.7, 0.1, True)]
+)
+def test_paths_follow_the_way_in_which_states_combine(
+    kind: str, keep: float, restart: float, mean: bool
+) -> None:
+    """H(t) = keep P(t) H(t-1) + restart H(0); the last state or the mean over all is read."""
+    trained, node = zoo_model(kind, "random"), 17
+    view, n = trained.view_of(node), trained.data.nodes
+    hops = model_paths(trained.model, view).hops
+    count = len(hops) + 1
+    combination = (1 / count,) * count if mean else last_hop(len(hops))
+    changed = tuple(Hop(hop.attention, keep, restart) for hop in hops)
+    rows = path_rows(view.field, Paths(changed, combination, is_attention=True))
+    start = torch.eye(n, dtype=torch.float64).expand(2, n, n)
+    states = [start]
+    for each in layer_weights(trained.model, trained.whole_view()):
+        P = as_matrix(trained.graph, each).double()
+        states.append(keep * P @ states[-1] + restart * start)
+    expected = sum(share * state for share, state in zip(combination, states, strict=True))
+    found = torch.zeros(2, n, dtype=torch.float64)
+    found[:, view.field.nodes] = rows[0]
+    assert_close(found, expected[:, node], 1e-6)
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -129,7 +161,7 @@ def test_rings_are_the_nodes_at_each_distance(name: str) -> None:
 def test_a_field_of_several_targets_is_refused() -> None:
     field = ReceptiveField.around(zoo_graph("path"), torch.tensor([1, 2]), 2)
     with pytest.raises(InputError, match=r"must have one target node; got 2\."):
-        path_rows(field, [])
+        path_rows(field, paths_of([]))
 
 
 def test_weights_of_other_layers_than_the_field_has_are_refused() -> None:
@@ -137,10 +169,10 @@ def test_weights_of_other_layers_than_the_field_has_are_refused() -> None:
     even = Attention(torch.ones(1, graph.edges), torch.ones(1, 6))
     field = ReceptiveField.around(graph, torch.tensor([1]), 2)
     with pytest.raises(InputError, match=r"weights of 1 layers do not fit a field that is 2 deep"):
-        path_rows(field, [even])
+        path_rows(field, paths_of([even]))
     alone = ReceptiveField.around(graph, torch.tensor([1]), 0)
     with pytest.raises(InputError, match="at least 1"):
-        path_rows(alone, [])
+        path_rows(alone, paths_of([]))
 
 
 def test_a_model_that_propagates_otherwise_is_refused() -> None:
@@ -149,7 +181,9 @@ def test_a_model_that_propagates_otherwise_is_refused() -> None:
             return []
 
     view = View.whole(*zoo_model("gcn", "path")._on_device, 1)
-    with pytest.raises(InputError, match=r"as AGNN, GCN and GLN do; got Other\."):
+    with pytest.raises(
+        InputError, match=r"Other cannot be explained: it does not state the matrices"
+    ):
         layer_weights(Other(1, 1, "auto"), view)
 
 

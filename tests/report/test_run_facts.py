@@ -218,7 +218,7 @@ def absent(part: object) -> str:
     return part.reason
 
 
-@pytest.mark.parametrize("name", ["gcn", "label_propagation", "gat", "multilayer_perceptron"])
+@pytest.mark.parametrize("name", ["gcn", "label_propagation", "multilayer_perceptron"])
 def test_a_method_without_attention_says_so(name, named_toy, tmp_path):
     method = get_method(name)()
     short = method.with_fields(epochs=3) if hasattr(method, "epochs") else method
@@ -230,6 +230,14 @@ def test_a_method_without_attention_says_so(name, named_toy, tmp_path):
     if name == "label_propagation":
         assert "not trained epoch by epoch" in absent(found.training)
     json.dumps(found.to_dict())
+
+
+def test_gat_has_attention_too(named_toy, tmp_path):
+    save_run(evaluate(get_method("gat")(epochs=3), named_toy, seeds=(0, 1)), tmp_path / "run")
+    opened = open_run(tmp_path / "run")
+    found = run_facts(opened, opened.saved.config, stored_history(opened.saved))
+    assert [layer.layer for layer in found.attention.layers] == [1, 2]
+    assert len(found.surroundings) > 1
 
 
 def test_an_older_folder_without_epochs_says_so(run, tmp_path):

@@ -143,7 +143,7 @@ def test_nodes_without_a_label_have_their_own_tables(page):
     assert "Of 12, 10 at either end" in PageReader(page).text
 
 
-@pytest.mark.parametrize("name", ["gcn", "label_propagation", "gat"])
+@pytest.mark.parametrize("name", ["gcn", "label_propagation", "dcnn"])
 def test_what_a_method_does_not_have_is_one_sentence(name, hostile):
     method = get_method(name)()
     short = method.with_fields(epochs=3) if hasattr(method, "epochs") else method

@@ -299,13 +299,13 @@ def test_runs_on_other_data_are_not_compared(runs: list[OpenedRun], toy: NodeDat
 
 @pytest.mark.parametrize(
     ("method", "sentence"),
-    [("label_propagation", "has no network"), ("gat", "must propagate by matrices")],
+    [("label_propagation", "has no network"), ("dcnn", "DCNN cannot be explained")],
 )
 def test_a_run_without_readable_matrices_is_refused_at_the_start(
     method: str, sentence: str
 ) -> None:
     made = get_method(method)
-    fields = {"epochs": 2} if method == "gat" else {}
+    fields = {"epochs": 2} if method == "dcnn" else {}
     run = as_opened(evaluate(made(**fields), explored_data(), "fixed", seeds=[0]))
     with pytest.raises(InputError, match=sentence):
         Explorer([run]).prepare()

@@ -6,12 +6,11 @@ from agnn.explanation.edge_flow import EdgeFlow, edge_flow
 from agnn.explanation.edge_ranking import LayerRanking, edge_ranking
 from agnn.explanation.explained_node import explain
 from agnn.explanation.explanation import Explanation
+from agnn.explanation.flow import layer_weights, model_paths, path_attention, path_rows
 from agnn.explanation.layer_inside import LayerInside
-from agnn.explanation.layer_weights import layer_weights
 from agnn.explanation.model_relevance import layer_relevances
 from agnn.explanation.neighbourhood import Neighbourhood, neighbourhood
 from agnn.explanation.opened_run import OpenedRun, as_opened, open_run
-from agnn.explanation.path_attention import path_attention, path_rows
 from agnn.explanation.relevance import class_relevance, edge_relevance
 from agnn.explanation.removed_edges import Removal, without_edges
 from agnn.explanation.replica_agreement import attention_agreement
@@ -39,6 +38,7 @@ __all__ = [
     "find_contrasts",
     "layer_relevances",
     "layer_weights",
+    "model_paths",
     "neighbourhood",
     "open_run",
     "path_attention",

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
-from agnn.explanation.path_attention import path_rows
+from agnn.explanation.flow import on_cpu, path_rows
 from agnn.graph import DenseFeatures
-from agnn.nn import AGNN, GCN, GLN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.graph import View
-    from agnn.kernels import Attention
+    from agnn.graph import ReceptiveField, View
+    from agnn.nn import Hop, LinearForm, Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,86 +33,166 @@ class Contributions:
     features: NDArray[np.float64]  # [q, d_x] of all nodes that reach the target
     own_features: NDArray[np.float64]  # [q, d_x] of the target itself, which are among them
     bias: NDArray[np.float64]  # [q] what the first layer's bias adds by way of the nodes
-    constant: NDArray[np.float64]  # [q] the last layer's bias
+    constant: NDArray[np.float64]  # [q] the biases of all later layers
 
 
-def contributions(
-    model: AGNN | GCN, view: View, weights: Sequence[Attention], combinations: NDArray[np.float64]
-) -> Contributions:
+def contributions(form: LinearForm, view: View, combinations: NDArray[np.float64]) -> Contributions:
     """The logits of a view's one target, times `combinations` [c, q], taken apart.
 
-    With the propagation weights P and the set of active units held as they are, the logits are a
-    linear function of the input, so the sum is exact:
+    With the propagation weights P and the gates held as they are, the logits are a linear function
+    of the input, so the sum is exact:
 
-        logits_i = sum_j sum_u G_ju (x_j W0 + b0)_u W1_u + b1
+        logits_i = sum_j sum_u G_ju (x_j W0 + b0)_u W1_u + constant
 
-    where the gate G_ju says how much of unit u of node j arrives at the target. For AGNN it is
-    path attention where the unit is active, (P(l)...P(1))_ij [x_j W0_u + b0_u > 0]; for GCN the sum
-    over the ways through a middle node k at which the unit is active, P_ik P_kj; GLN has all units.
+    where the gate G_ju says how much of unit u of node j arrives at the target. For AGNN it is path
+    attention where the unit is active, (P(l)...P(1))_ij [x_j W0_u + b0_u > 0]; for GCN the sum over
+    the paths through a middle node k at which the unit is active, P_ik P_kj; GLN has all units.
+    Where layers mix units by weight matrices, as in GAT and GCNII, G and W1 are one.
 
-    It is exact for these inputs and no forecast: were an edge gone, weights and units would change.
+    It is exact for these inputs and not a forecast: without an edge, weights and gates would be
+    different.
     """
-    X, W0, W1 = _rows(view), _numbers(model.first.weight), _numbers(model.last.weight)
-    with torch.no_grad():
-        Z = _numbers(model.first(view.features, None, model.backend))  # [R, k, d]
-    b0, b1 = _bias(model.first.bias, Z.shape[::2]), _bias(model.last.bias, W1.shape[::2])
-    gates = _gates(model, view, weights, Z)
-    found = [
-        _of_replica(X, W0[r], b0[r], Z[r], gates[r], W1[r] @ combinations, b1[r] @ combinations)
-        for r in range(len(Z))
-    ]
+    X, W0, Z = _rows(view), _numbers(form.first_weight), _numbers(form.states)
+    b0 = _bias(form.first_bias, Z.shape[::2])
+    b1 = _bias(form.last_bias, (len(Z), len(combinations))) @ combinations
+    found = []
+    for r, arriving in enumerate(_arriving(form, view.field, combinations)):
+        parts = [_parts(X, W0[r], b0[r], Z[r], each) for each in arriving]
+        columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
+        columns[-1] = columns[-1] + b1[r]
+        found.append(columns)
     return Contributions(*(np.mean(part, axis=0) for part in zip(*found, strict=True)))
 
 
-def _of_replica(
+class _Arriving(NamedTuple):
+    """How much of every unit of H(0) arrives, up to a factor by unit."""
+
+    gates: NDArray[np.float64]  # [k, d]
+    weight: NDArray[np.float64]  # [d, q'] G_ju W1_u = gates_ju weight_u
+    constant: NDArray[np.float64]  # [q'] what the biases of the propagation layers add
+
+
+def _parts(
     X: Any,
     W0: NDArray[np.float64],
     b0: NDArray[np.float64],
     Z: NDArray[np.float64],
-    gates: NDArray[np.float64],
-    W1: NDArray[np.float64],
-    constant: NDArray[np.float64],
+    arriving: _Arriving,
 ) -> tuple[NDArray[np.float64], ...]:
-    """The five parts for one replica, in the order of the fields; W1 [d, q] and `constant` [q]."""
+    """The five parts for one replica, in the order of the fields; q' first."""
+    gates, weight, constant = arriving
     at_features = np.asarray(X.T @ gates) * W0  # [d_x, d]
     own = np.asarray(X[:1].T @ gates[:1]) * W0
     return (
-        ((Z * gates) @ W1).T,
-        (at_features @ W1).T,
-        (own @ W1).T,
-        (b0 * gates.sum(0)) @ W1,
+        ((Z * gates) @ weight).T,
+        (at_features @ weight).T,
+        (own @ weight).T,
+        (b0 * gates.sum(0)) @ weight,
         constant,
     )
 
 
-def _gates(
-    model: AGNN | GCN, view: View, weights: Sequence[Attention], Z: NDArray[np.float64]
+def _arriving(
+    form: LinearForm, field: ReceptiveField, combinations: NDArray[np.float64]
+) -> Iterator[list[_Arriving]]:
+    """For every replica, what arrives at all combinations together or at each on its own."""
+    paths, (replicas, _, width) = on_cpu(form.paths), form.states.shape
+    keeps_apart = all(unit.keeps_units_apart for unit in form.units)
+    has_gates = form.last_gate is not None or any(unit.gate is not None for unit in form.units)
+    rows = path_rows(field, paths)[0].numpy() if keeps_apart and not has_gates else None
+    for r in range(replicas):
+        W1 = combinations
+        if form.last_weight is not None:
+            W1 = _numbers(form.last_weight[r]) @ combinations
+        first = np.ones((1, 1)) if form.gate is None else _numbers(form.gate[r])
+        if rows is not None:
+            gates = np.broadcast_to(rows[r][:, None] * first, (len(rows[r]), width))
+            yield [_Arriving(gates, W1, np.zeros(W1.shape[1]))]
+            continue
+        layers = [
+            (_matrices(field, hop, unit, width_read, r), hop, unit)
+            for hop, unit, width_read in zip(
+                paths.hops, form.units, field.sizes[:0:-1], strict=True
+            )
+        ]
+        if keeps_apart:
+            # What arrives of a unit does not depend on the combination.
+            gates, _ = _back(form, layers, r, np.ones(width))
+            yield [_Arriving(gates * first, W1, np.zeros(W1.shape[1]))]
+            continue
+        found = [_back(form, layers, r, column) for column in W1.T]
+        yield [
+            _Arriving(gates * first, np.ones((width, 1)), np.array([constant]))
+            for gates, constant in found
+        ]
+
+
+def _back(
+    form: LinearForm,
+    layers: list[tuple[list[Any], Hop, Units]],
+    r: int,
+    wanted: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], float]:
+    """How much of H(0) [k, d] arrives at the target's `wanted` [d'] units, and the biases' part.
+
+    The layers are gone through from the last to the first, by transposed matrices.
+    """
+    if form.last_gate is not None:
+        wanted = wanted * _numbers(form.last_gate[r, 0])
+    *earlier, last = form.paths.combination
+    arriving, restarted, constant = last * wanted[None], np.zeros((1, 1)), 0.0
+    for (matrices, hop, unit), of_target in zip(reversed(layers), reversed(earlier), strict=True):
+        if unit.gate is not None:
+            arriving = arriving * _numbers(unit.gate[r])
+        if unit.bias is not None:
+            constant += float(arriving.sum(0) @ _numbers(unit.bias[r]))
+        sent = hop.keep * _sent(matrices, arriving, sums_heads=unit.sums_heads)
+        back = hop.restart * arriving if hop.restart else None
+        if unit.weight is not None:
+            mixing = _numbers(unit.weight[r]).T
+            sent, back = sent @ mixing, None if back is None else back @ mixing
+        if back is not None:
+            restarted = _longer(back, layers[0][0][0].shape[1]) + restarted
+        if of_target:
+            sent[0] += of_target * wanted
+        arriving = sent
+    return arriving + restarted, constant
+
+
+def _sent(
+    matrices: list[Any], arriving: NDArray[np.float64], *, sums_heads: bool
 ) -> NDArray[np.float64]:
-    """How much of each unit of each node arrives at the target; [R, k, d]."""
-    if isinstance(model, AGNN):
-        return path_rows(view.field, weights)[0].numpy()[:, :, None] * (Z > 0)
-    found = []
-    for r, states in enumerate(Z):
-        last, first = _matrices(view, weights, r)
-        middle = np.repeat(last.T @ np.ones((1, 1)), Z.shape[2], axis=1)
-        if not isinstance(model, GLN):
-            middle = middle * (first @ states > 0)
-        found.append(first.T @ middle)
-    return np.stack(found)
+    """What arrives of the states that a layer propagates, head by head; [n, d K]."""
+    if len(matrices) == 1:
+        return np.asarray(matrices[0].T @ arriving)
+    heads = len(matrices)
+    by_head = [arriving if sums_heads else arriving[:, k::heads] for k in range(heads)]
+    sent = [matrix.T @ each for matrix, each in zip(matrices, by_head, strict=True)]
+    return np.stack(sent, axis=-1).reshape(len(sent[0]), -1)
 
 
-def _matrices(view: View, weights: Sequence[Attention], r: int) -> list[Any]:
-    """Replica r's matrices from the last layer to the first, [rows computed, rows read] each."""
+def _longer(rows: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The same rows, followed by rows of zeros."""
+    return np.pad(rows, ((0, count - len(rows)), (0, 0)))
+
+
+def _matrices(field: ReceptiveField, hop: Hop, unit: Units, read: int, r: int) -> list[Any]:
+    """Replica r's P of one layer, one matrix per head; [rows computed, rows read] each."""
+    if unit.heads is None:
+        return [_matrix(field, hop.attention.edges[r], hop.attention.loops[r], read)]
+    edges, loops = (each[r].unbind(-1) for each in unit.heads)
+    return [_matrix(field, *each, read) for each in zip(edges, loops, strict=True)]
+
+
+def _matrix(field: ReceptiveField, edges: Tensor, loops: Tensor, width: int) -> Any:
+    """P from the weights of edges [m'] and loops [rows]; [rows, width]."""
     from scipy.sparse import csr_array, eye_array
 
-    graph, found = view.field.graph, []
-    for weight, width in zip(reversed(weights), view.field.sizes[1:], strict=True):
-        rows, edges = weight.loops.shape[1], weight.edges.shape[1]
-        offsets, columns = graph.offsets[: rows + 1].cpu(), graph.columns[:edges].cpu()
-        entries = (_numbers(weight.edges[r]), columns.numpy(), offsets.numpy())
-        loops = eye_array(rows, width).multiply(_numbers(weight.loops[r])[:, None])
-        found.append(csr_array(csr_array(entries, shape=(rows, width)) + loops))
-    return found
+    graph, rows = field.graph, loops.numel()
+    offsets, columns = graph.offsets[: rows + 1].cpu(), graph.columns[: edges.numel()].cpu()
+    entries = (_numbers(edges), columns.numpy(), offsets.numpy())
+    own = eye_array(rows, width).multiply(_numbers(loops)[:, None])
+    return csr_array(csr_array(entries, shape=(rows, width)) + own)
 
 
 def _rows(view: View) -> Any:

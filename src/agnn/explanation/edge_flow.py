@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from agnn.explanation.layer_weights import layer_weights
+from agnn.explanation.flow import layer_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation.model_relevance import whole_attention, with_attention
+from agnn.explanation.model_relevance import trained_network, whole_attention
 from agnn.explanation.relevance import edge_relevance
 from agnn.metrics import Summary
 
@@ -55,14 +55,15 @@ def edge_ranking(model: NodeModel | None, data: NodeData, count: int = 100) -> l
     self-loops. Equal relevances stand in the order of their receivers, then senders. The paper's
     Table 6 is of the last layer. All labels are read: this looks back, it predicts nothing.
     """
-    trained = with_attention(model, data)
+    trained = trained_network(model, data)
+    attention = whole_attention(trained)
     known = labelled_edges(trained.graph, data.labels).numel()
     if not 1 <= count <= known:
         raise InputError(
             f"`count` must be between 1 and the {known} directed edges of '{data.name}' "
             f"whose ends both have a label; got {count}."
         )
-    return rankings_of(trained.graph, data.labels, whole_attention(trained), count)
+    return rankings_of(trained.graph, data.labels, attention, count)
 
 
 def rankings_of(

@@ -10,17 +10,17 @@ import torch
 from agnn.errors import InputError
 from agnn.explanation.contributions import Contributions, contributions
 from agnn.explanation.explanation import Explanation
-from agnn.explanation.layer_weights import layer_weights
-from agnn.explanation.path_attention import path_rows
+from agnn.explanation.flow import on_cpu, path_rows
 from agnn.explanation.reach import Reach
 from agnn.explanation.reaching_node import FeatureShare, Rest, TrainingClass
 from agnn.metrics import ensemble_of
-from agnn.nn import AGNN, GCN, GLN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.explanation.opened_run import OpenedRun
+    from agnn.graph import View
+    from agnn.nn import LinearForm
 
 
 def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
@@ -31,20 +31,19 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     the listed nodes is told where that is cheap: in a graph of up to 100,000 nodes, where
     `opened.scores` is there, and where these nodes are no hubs.
     """
-    model = readable(opened)
     if limit < 1:
         raise InputError(f"`limit` must be at least 1; got {limit}.")
-    view = opened.trained.view_of(node)
+    model, view = opened.trained.model, opened.trained.view_of(node)
+    form = linear_form(opened, view)
     with torch.no_grad():
         scores = model(view).softmax(-1).cpu()
     said = ensemble_of(scores, opened.temperature)
     chances = said.probabilities[0]
     answer, second = _first_two(chances)
-    weights = layer_weights(model, view)
-    rows = path_rows(view.field, weights)
-    taken_apart = contributions(
-        model, view, weights, combinations(answer, second, opened.data.classes)
-    )
+    paths = on_cpu(form.paths)
+    rows = path_rows(view.field, paths)
+    taken_apart = contributions(form, view, combinations(answer, second, opened.data.classes))
+    weights = [hop.attention for hop in paths.hops]
     reach = Reach(opened, view.field, weights, rows[0].numpy(), taken_apart.nodes)
     neighbours = reach.heaviest(limit)
     allies, rivals = reach.for_answer(limit), reach.for_second(limit)
@@ -67,7 +66,7 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
         disagreement=float(said.disagreement[0]),
         label=label,
         trained_in=listed[0].trained_in,
-        betas=tuple(model.betas.mean(0).tolist()) if isinstance(model, AGNN) else None,
+        betas=None if model.betas is None else tuple(model.betas.mean(0).tolist()),
         margin=float(taken_apart.nodes[1].sum() + taken_apart.constant[1]),
         margin_constant=float(taken_apart.constant[1]),
         itself=listed[0],
@@ -83,19 +82,17 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
             for each in sorted(features, key=lambda each: each.over_second)[:limit]
             if each.over_second < 0
         ),
-        notes=_notes(model),
+        notes=paths.notes,
     )
 
 
-def readable(opened: OpenedRun) -> AGNN | GCN:
-    """The run's model, one that can be explained; raises for all others."""
+def linear_form(opened: OpenedRun, view: View) -> LinearForm:
+    """The run's model on a view with its weights and gates held; raises where it has no such."""
     model = opened.trained.model
-    if not isinstance(model, AGNN | GCN):
-        raise InputError(
-            f"{opened.method.title} cannot be explained: only AGNN, GCN and GLN (agnn, gcn, gln) "
-            f"propagate by matrices that can be read."
-        )
-    return model
+    form = model.linear_form(view)
+    if form is None:
+        raise InputError(f"{opened.method.title} cannot be explained: {model.unexplained}.")
+    return form
 
 
 def _first_two(chances: NDArray[np.float64]) -> tuple[int, int]:
@@ -145,20 +142,4 @@ def _by_class(reach: Reach) -> tuple[TrainingClass, ...]:
     order = np.argsort(-weights, kind="stable")
     return tuple(
         TrainingClass(names[c], int(counts[c]), float(weights[c])) for c in order if counts[c]
-    )
-
-
-def _notes(model: AGNN | GCN) -> tuple[str, ...]:
-    if isinstance(model, AGNN):
-        return ()
-    fixed = (
-        f"{type(model).__name__} learns no attention: its weights are fixed by the degrees, the "
-        f"same in every layer and model, and say nothing about what it found important."
-    )
-    if isinstance(model, GLN):
-        return (fixed,)
-    return (
-        fixed,
-        "What a node adds is the sum over its ways to the target, since a unit may be active on "
-        "one way and not on another.",
     )

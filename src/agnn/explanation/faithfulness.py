@@ -12,8 +12,7 @@ import torch
 from agnn.errors import InputError
 from agnn.explanation.contributions import contributions
 from agnn.explanation.edge_flow import edge_flow
-from agnn.explanation.explained_node import combinations, readable
-from agnn.explanation.layer_weights import layer_weights
+from agnn.explanation.explained_node import combinations, linear_form
 from agnn.explanation.removed_edges import Removal
 from agnn.metrics import Summary, ensemble_of
 
@@ -104,11 +103,11 @@ def contributing_edges(opened: OpenedRun, node: int) -> list[tuple[int, int]]:
 
     "Adds" as in an explanation's `toward_answer`.
     """
-    model, view = readable(opened), opened.trained.view_of(node)
+    view, classes = opened.trained.view_of(node), opened.data.classes
+    form = linear_form(opened, view)
     with torch.no_grad():
-        answer = int(ensemble_of(model(view).softmax(-1)).answers[0])
-    weights, classes = layer_weights(model, view), opened.data.classes
-    added = contributions(model, view, weights, combinations(answer, answer, classes)).nodes[0]
+        answer = int(ensemble_of(opened.trained.model(view).softmax(-1)).answers[0])
+    added = contributions(form, view, combinations(answer, answer, classes)).nodes[0]
     beside = view.field.graph.senders[: int(view.field.graph.offsets[1])].cpu().numpy()
     order = beside[np.argsort(-added[beside], kind="stable")]
     return [(node, int(j)) for j in view.field.nodes.cpu().numpy()[order]]

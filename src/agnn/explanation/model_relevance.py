@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agnn.errors import InputError
-from agnn.explanation.layer_weights import layer_weights
+from agnn.explanation.flow import model_paths
 from agnn.explanation.relevance import class_relevance
 from agnn.explanation.trained_model import TrainedModel
-from agnn.nn import AGNN
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,20 +22,26 @@ def layer_relevances(model: NodeModel | None, data: NodeData) -> list[Tensor]:
 
     All labels of `data` are read, those of test nodes too: this looks back, it predicts nothing.
     """
-    trained = with_attention(model, data)
+    trained = trained_network(model, data)
     return [
         class_relevance(trained.graph, each, data.labels, data.classes)
         for each in whole_attention(trained)
     ]
 
 
-def with_attention(model: NodeModel | None, data: NodeData) -> TrainedModel:
-    """The model with its data; raises unless it has learned attention."""
-    if not isinstance(model, AGNN):
-        raise InputError(f"only AGNN has attention to read; got {type(model).__name__}.")
+def trained_network(model: NodeModel | None, data: NodeData) -> TrainedModel:
+    """The model with its data; raises where there is no model."""
+    if model is None:
+        raise InputError("the method has no network whose attention could be read.")
     return TrainedModel(model, data)
 
 
 def whole_attention(trained: TrainedModel) -> list[Attention]:
-    """P(1) to P(l) at every node."""
-    return layer_weights(trained.model, trained.whole_view())
+    """P(1) to P(l) at every node; raises unless they are attention."""
+    paths = model_paths(trained.model, trained.whole_view())
+    if not paths.is_attention:
+        raise InputError(
+            f"relevance is defined for attention, which {type(trained.model).__name__} does not "
+            f"learn."
+        )
+    return [hop.attention for hop in paths.hops]

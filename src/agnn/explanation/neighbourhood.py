@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation.flow import path_rows
 from agnn.explanation.layer_inside import LayerInside, layers_inside
 from agnn.explanation.lookup import Lookup
 from agnn.explanation.neighbour_choice import most_attended, parents
-from agnn.explanation.path_attention import path_rows
 from agnn.graph import hop_rings, row_edges
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def neighbourhood(
     if limit is not None and limit < 1:
         raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
     graph, data = trained.graph, trained.data
-    field, weights = trained.weights_around(node)
-    rows = path_rows(field, weights)
+    field, paths = trained.paths_around(node)
+    rows = path_rows(field, paths)
     rings = hop_rings(graph, torch.tensor([node]), hops)
     near, distance = torch.cat(rings), _ring_numbers(rings)
     own = Lookup(field.nodes.cpu()).values(rows[0], near, 0.0).numpy()
@@ -100,7 +100,7 @@ def neighbourhood(
         elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
         left_out=near.numel() - nodes.numel(),
         edges=edges,
-        layers=layers_inside(field, weights, rows, nodes, edge_ids),
+        layers=layers_inside(field, [hop.attention for hop in paths.hops], rows, nodes, edge_ids),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation.path_attention import path_attention
+from agnn.explanation.flow import path_attention
 from agnn.metrics import Summary
 
 if TYPE_CHECKING:

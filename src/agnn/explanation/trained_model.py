@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation.layer_weights import layer_weights
+from agnn.explanation.flow import model_paths
 from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
 from agnn.kernels import Attention
 from agnn.methods import Method, NetworkMethod
-from agnn.nn import NodeModel
+from agnn.nn import Hop, NodeModel, Paths
 from agnn.training import probabilities
 
 if TYPE_CHECKING:
@@ -91,19 +91,20 @@ class TrainedModel:
         return True
 
     @cached_property
-    def kept_weights(self) -> list[Attention]:
-        """P(1) to P(l) at every node: once asked for, they make `weights_around` a lookup."""
-        return layer_weights(self.model, self.whole_view())
+    def kept_paths(self) -> Paths:
+        """P(1) to P(l) at every node: once asked for, they make `paths_around` a lookup."""
+        return model_paths(self.model, self.whole_view())
 
-    def weights_around(self, node: int) -> tuple[ReceptiveField, list[Attention]]:
+    def paths_around(self, node: int) -> tuple[ReceptiveField, Paths]:
         """What the model reads to compute one node, and P(1) to P(l) there, on the CPU."""
-        if "kept_weights" not in self.__dict__:
+        if "kept_paths" not in self.__dict__:
             view = self.view_of(node)
-            return view.field, layer_weights(self.model, view)
+            return view.field, model_paths(self.model, view)
         self.check_node(node)
         field = ReceptiveField.around(self.graph, torch.tensor([node]), self.model.hops)
-        layers = zip(self.kept_weights, field.sizes[-2::-1], strict=True)
-        return field, [_restricted(weights, field, rows) for weights, rows in layers]
+        layers = zip(self.kept_paths.hops, field.sizes[-2::-1], strict=True)
+        hops = tuple(_restricted(hop, field, rows) for hop, rows in layers)
+        return field, replace(self.kept_paths, hops=hops)
 
     def view_of(self, node: int) -> View:
         """What the model reads to compute one node."""
@@ -134,7 +135,8 @@ class TrainedModel:
         return features.to(device), self.graph.to(device)
 
 
-def _restricted(weights: Attention, field: ReceptiveField, rows: int) -> Attention:
+def _restricted(hop: Hop, field: ReceptiveField, rows: int) -> Hop:
     """The whole graph's weights at the first `rows` rows of a field."""
-    edges = field.edge_ids[: field.graph.edges_of(rows)]
-    return Attention(weights.edges[:, edges], weights.loops[:, field.nodes[:rows]])
+    weights, edges = hop.attention, field.edge_ids[: field.graph.edges_of(rows)]
+    own = Attention(weights.edges[:, edges], weights.loops[:, field.nodes[:rows]])
+    return replace(hop, attention=own)

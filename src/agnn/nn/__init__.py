@@ -7,6 +7,7 @@ from agnn.nn.gat import GAT, AdditiveAttention
 from agnn.nn.gcnii import GCNII
 from agnn.nn.graph_cnn import GraphCNN
 from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
+from agnn.nn.linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn.mlp import MLP
 from agnn.nn.models import AGNN, GCN, GLN
 from agnn.nn.monet import MoNet
@@ -29,8 +30,13 @@ __all__ = [
     "CosineAttention",
     "DynamicFilter",
     "GraphCNN",
+    "Hop",
     "Linear",
+    "LinearForm",
     "MoNet",
     "NodeModel",
+    "Paths",
     "SparseLinear",
+    "Units",
+    "last_hop",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -19,6 +20,11 @@ class DCNN(ChainModel):
     The caller gives X', computed once; s holds one weight for every step and feature. No layer
     propagates, so a view is the rows themselves.
     """
+
+    unexplained: ClassVar[str | None] = (
+        "its features are propagated before training and pass through tanh, so no part of a logit "
+        "belongs to one node"
+    )
 
     def __init__(
         self, features: int, classes: int, seeds: Sequence[int] = (0,), *, backend: str = "auto"

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
 
 from agnn.graph import View
-from agnn.kernels import Dropout, dense_linear, heads_of, sparse_linear, weighted_sum
+from agnn.kernels import (
+    Attention,
+    Dropout,
+    dense_linear,
+    heads_of,
+    sparse_linear,
+    weighted_sum,
+)
 from agnn.nn.initialisation import generators, normal
 from agnn.nn.layers import Linear, SparseLinear
+from agnn.nn.linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
 from agnn.nn.neighbourhoods import Neighbourhoods, sizes
 from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at
 
@@ -41,6 +50,8 @@ class DynamicFilter(NodeModel):
     out_i = b + sum over m, and over j in N(i) and i, of q_m(i, j) / (|N(i)| + 1) W_m x_j
     """
 
+    unexplained: ClassVar[str | None] = None
+
     def __init__(
         self,
         features: int,
@@ -63,23 +74,51 @@ class DynamicFilter(NodeModel):
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two layers; what is dropped is dropped for the filters and for their choice alike."""
-        targets, middle, _ = view.field.sizes
-        backend, drop = self.backend, at(dropout, INPUT)
-        h = self.first(view.features, drop, backend)
-        scores = sparse_linear(
-            view.sparse_features, self.first_assignment.weight, drop=drop, backend=backend
-        )
-        h = self._filtered(view, middle, h, self.first_assignment, scores, self.first_bias)
-        h, nodes, drop = torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT)
-        scores = dense_linear(
-            h, self.last_assignment.weight, None, nodes, drop=drop, backend=backend
-        )
-        h = self.last(h, nodes, drop, backend)
-        return self._filtered(view, targets, h, self.last_assignment, scores, self.last_bias)
+        _, hidden, _ = self._first_layer(view, dropout)
+        h, nodes = torch.relu(hidden), view.field.nodes[: view.field.sizes[1]]
+        heads = self._last_heads(view, h, dropout)
+        h = self.last(h, nodes, at(dropout, OUTPUT), self.backend)
+        return self._filtered(view, h, heads, self.last_bias)
 
-    def _filtered(
-        self, view: View, rows: int, h: Tensor, choice: Assignment, scores: Tensor, bias: Tensor
-    ) -> Tensor:
-        edges, loops = choice(view, Neighbourhoods.of(view, rows), scores)
-        out = weighted_sum(view.field.graph, h, edges, loops, backend=self.backend)
+    def propagation(self, view: View) -> Paths:
+        """The filters' shares of both layers, added up."""
+        return self.linear_form(view).paths
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """One head per filter, added up and gated."""
+        states, hidden, near = self._first_layer(view, None)
+        far = self._last_heads(view, torch.relu(hidden), None)
+        notes = (
+            "Dynamic filters share every neighbour out among weight matrices; over all of them "
+            "each neighbour has the same weight, which says nothing about what was important.",
+            SUM_OVER_PATHS,
+        )
+        return LinearForm(
+            paths=two_summed_layers([near, far], notes),
+            units=(
+                Units(bias=self.first_bias, gate=hidden > 0, heads=near, sums_heads=True),
+                Units(self.last.weight, self.last_bias, heads=far, sums_heads=True),
+            ),
+            states=states,
+            first_weight=self.first.weight,
+        )
+
+    def _first_layer(self, view: View, dropout: Dropout | None) -> tuple[Tensor, Tensor, Attention]:
+        """X W, the first layer's output before ReLU, and its weights by filter."""
+        drop, choice = at(dropout, INPUT), self.first_assignment
+        states = self.first(view.features, drop, self.backend)
+        scores = sparse_linear(view.sparse_features, choice.weight, drop=drop, backend=self.backend)
+        heads = Attention(*choice(view, Neighbourhoods.of(view, view.field.sizes[1]), scores))
+        return states, self._filtered(view, states, heads, self.first_bias), heads
+
+    def _last_heads(self, view: View, h: Tensor, dropout: Dropout | None) -> Attention:
+        choice, nodes = self.last_assignment, view.field.nodes[: view.field.sizes[1]]
+        scores = dense_linear(
+            h, choice.weight, None, nodes, drop=at(dropout, OUTPUT), backend=self.backend
+        )
+        return Attention(*choice(view, Neighbourhoods.of(view, view.field.sizes[0]), scores))
+
+    def _filtered(self, view: View, h: Tensor, heads: Attention, bias: Tensor) -> Tensor:
+        out = weighted_sum(view.field.graph, h, *heads, backend=self.backend)
         return heads_of(out, self.filters).sum(-1) + bias[:, None]

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from agnn.graph import View
 from agnn.kernels import Anchor, Blend, Dropout, DropoutLink, Link, PropagateLink, ReLU
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Linear, SparseLinear
+from agnn.nn.linear_form import (
+    SUM_OVER_PATHS,
+    LinearForm,
+    Paths,
+    Units,
+    fixed_hops,
+    fixed_note,
+    last_hop,
+)
 from agnn.nn.node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
 
 
@@ -22,6 +33,8 @@ class GCNII(ChainModel):
     H(t)   = ReLU((1 - beta_t) Z(t) + beta_t Z(t) W_t),  beta_t = log(lambda / t + 1)
     logits = dropout(H(l)) W' + b'
     """
+
+    unexplained: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -61,9 +74,47 @@ class GCNII(ChainModel):
         last = self.last.link(view.field.targets, at(dropout, OUTPUT), self.backend)
         return [*chain, last]
 
-    def _convolution(self, view: View, t: int, rows: int, start: Anchor) -> list[Link]:
-        layer, blended = self.layers[t], Anchor()
+    def propagation(self, view: View) -> Paths:
+        """The fixed matrix in every layer, and the way back to H(0)."""
+        hops = fixed_hops(
+            view, self.replicas, rows_by_layer(view), keep=1.0 - self.alpha, restart=self.alpha
+        )
+        notes = (fixed_note("GCNII"), SUM_OVER_PATHS)
+        return Paths(hops, last_hop(self.hops), is_attention=False, notes=notes)
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """Every layer's units are gated and mixed by its weight matrix."""
+        states = self.first(view.features, None, self.backend)
+        start, units = Anchor(), []
+        h = start.forward(torch.relu(states))
+        for t, rows in enumerate(rows_by_layer(view)):
+            for link in self._convolution(view, t, rows, start):
+                h = link.forward(h)
+            units.append(Units(weight=self._mixing(t), gate=h > 0))
+        return LinearForm(
+            paths=self.propagation(view),
+            units=tuple(units),
+            states=states,
+            first_weight=self.first.weight,
+            first_bias=self.first.bias,
+            gate=states > 0,
+            last_weight=self.last.weight,
+            last_bias=self.last.bias,
+        )
+
+    def _mixing(self, t: int) -> Tensor:
+        """(1 - beta) I + beta W of one layer; [R, d, d]."""
+        weight = self._layer(t).weight
+        return torch.lerp(torch.eye(weight.shape[1]).to(weight), weight, self.shares[t])
+
+    def _layer(self, t: int) -> Linear:
+        layer = self.layers[t]
         assert isinstance(layer, Linear)  # noqa: S101 (a ModuleList forgets its types)
+        return layer
+
+    def _convolution(self, view: View, t: int, rows: int, start: Anchor) -> list[Link]:
+        layer, blended = self._layer(t), Anchor()
         return [
             PropagateLink(view.symmetric_propagation, rows, self.backend),
             Blend(start, 1.0 - self.alpha),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from agnn.graph import Propagation, View
-from agnn.kernels import Dropout, heads_of, propagate
+from agnn.kernels import Attention, Dropout, heads_of, propagate
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at
+from agnn.nn.linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
+from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
 
 
 class GraphCNN(NodeModel):
@@ -23,6 +25,8 @@ class GraphCNN(NodeModel):
     A is the adjacency as it is, without weights; column 2 f + s of a layer's matrix is feature f of
     slice s.
     """
+
+    unexplained: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -43,13 +47,55 @@ class GraphCNN(NodeModel):
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two filters."""
         targets, middle, _ = view.field.sizes
-        graph = view.field.graph
-        like = view.features.values
-        adjacency = Propagation(graph, like.new_ones(graph.edges), like.new_zeros(graph.nodes))
+        adjacency = self._adjacency(view)
         h = self.first(view.features, at(dropout, INPUT), self.backend)
         h = torch.relu(self._filtered(adjacency, h, middle, self.first_bias))
         h = self.last(h, view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
         return self._filtered(adjacency, h, targets, self.last_bias)
+
+    def propagation(self, view: View) -> Paths:
+        """The node itself and the sum over its neighbours, in both layers."""
+        return two_summed_layers(
+            self._heads(view),
+            (
+                "Graph-CNN learns no attention: a node and each of its neighbours count alike, "
+                "which says nothing about what it found important.",
+                SUM_OVER_PATHS,
+            ),
+        )
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """One head for the node itself and one for its neighbours, added up and gated."""
+        middle = view.field.sizes[1]
+        states = self.first(view.features, None, self.backend)
+        hidden = self._filtered(self._adjacency(view), states, middle, self.first_bias)
+        near, far = self._heads(view)
+        return LinearForm(
+            paths=self.propagation(view),
+            units=(
+                Units(bias=self.first_bias, gate=hidden > 0, heads=near, sums_heads=True),
+                Units(self.last.weight, self.last_bias, heads=far, sums_heads=True),
+            ),
+            states=states,
+            first_weight=self.first.weight,
+        )
+
+    def _adjacency(self, view: View) -> Propagation:
+        graph, like = view.field.graph, view.features.values
+        return Propagation(graph, like.new_ones(graph.edges), like.new_zeros(graph.nodes))
+
+    def _heads(self, view: View) -> list[Attention]:
+        """By layer: head 0 reads the node itself, head 1 its neighbours."""
+        own, sent = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
+        return [
+            Attention(
+                sent.to(view.features.values).expand(self.replicas, edges, 2),
+                own.to(view.features.values).expand(self.replicas, rows, 2),
+            )
+            for rows in rows_by_layer(view)
+            for edges in (view.field.graph.edges_of(rows),)
+        ]
 
     def _filtered(self, adjacency: Propagation, h: Tensor, rows: int, bias: Tensor) -> Tensor:
         own, sent = heads_of(h, 2).unbind(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -18,6 +19,8 @@ _INPUT, _OUTPUT = 0, 1
 
 class MLP(ChainModel):
     """logits = dropout(ReLU(dropout(X) W0 + b0)) W1 + b1, with or without the biases."""
+
+    unexplained: ClassVar[str | None] = "it depends on the node's own features alone"
 
     def __init__(
         self,

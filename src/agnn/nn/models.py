@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, Link, PropagateLink, ReLU
+from agnn.kernels import Attention, Dropout, Link, PropagateLink, ReLU, run_chain
 from agnn.nn.initialisation import generators
 from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
+from agnn.nn.linear_form import (
+    SUM_OVER_PATHS,
+    Hop,
+    LinearForm,
+    Paths,
+    Units,
+    fixed_hops,
+    fixed_note,
+    last_hop,
+)
 from agnn.nn.node_model import INPUT, OUTPUT, ChainModel, at, rows_by_layer
 
 
@@ -23,6 +34,8 @@ class AGNN(ChainModel):
 
     The output layer acts on rows alone, so logits are computed at the targets only.
     """
+
+    unexplained: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -60,6 +73,31 @@ class AGNN(ChainModel):
             self.last.link(field.targets, at(dropout, OUTPUT), self.backend),
         ]
 
+    @property
+    def combination(self) -> tuple[float, ...]:
+        """The weight of each state H(0) to H(l) in what the output layer reads: the last alone."""
+        return last_hop(self.hops)
+
+    def propagation(self, view: View) -> Paths:
+        """Its attention, layer by layer."""
+        hops = tuple(Hop(each) for each in self.attentions(view))
+        return Paths(hops, self.combination, is_attention=True)
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """The units of the first layer are gated, then averaged by attention."""
+        states = self.first(view.features, None, self.backend)
+        return LinearForm(
+            paths=self.propagation(view),
+            units=(Units(),) * self.hops,
+            states=states,
+            first_weight=self.first.weight,
+            first_bias=self.first.bias,
+            gate=states > 0,
+            last_weight=self.last.weight,
+            last_bias=self.last.bias,
+        )
+
     @torch.no_grad()
     def attentions(self, view: View) -> list[Attention]:
         """P(1) to P(l) without dropout, each for the rows its layer computes."""
@@ -80,6 +118,8 @@ class GCN(ChainModel):
 
     P = D~^-1/2 (A + I) D~^-1/2; dropout on X and on the hidden states; no biases.
     """
+
+    unexplained: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -110,6 +150,30 @@ class GCN(ChainModel):
         """What stands between the two layers."""
         return [ReLU()]
 
+    def propagation(self, view: View) -> Paths:
+        """The fixed matrix, twice."""
+        hops = fixed_hops(view, self.replicas, rows_by_layer(view))
+        return Paths(hops, last_hop(2), is_attention=False, notes=self._notes())
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """The units between the two layers are gated."""
+        links = self.links(view, None)
+        states = run_chain(links[:1], view.features.values)
+        return LinearForm(
+            paths=self.propagation(view),
+            units=(Units(gate=self._gate(run_chain(links[1:2], states))), Units()),
+            states=states,
+            first_weight=self.first.weight,
+            last_weight=self.last.weight,
+        )
+
+    def _gate(self, before: Tensor) -> Tensor | None:
+        return before > 0
+
+    def _notes(self) -> tuple[str, ...]:
+        return (fixed_note("GCN"), SUM_OVER_PATHS)
+
 
 class GLN(GCN):
     """Graph linear network, Eq. (3): softmax(P^2 X W0 W1), a GCN without its ReLU."""
@@ -117,3 +181,9 @@ class GLN(GCN):
     def between(self) -> list[Link]:
         """Nothing stands between the two layers."""
         return []
+
+    def _gate(self, before: Tensor) -> Tensor | None:
+        return None
+
+    def _notes(self) -> tuple[str, ...]:
+        return (fixed_note("GLN"),)

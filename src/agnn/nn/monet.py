@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from agnn.graph import View
-from agnn.kernels import Dropout, heads_of, weighted_sum
+from agnn.kernels import Attention, Dropout, heads_of, weighted_sum
 from agnn.nn.initialisation import generators, glorot_uniform
 from agnn.nn.layers import Linear, SparseLinear
+from agnn.nn.linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
 from agnn.nn.neighbourhoods import Neighbourhoods, sizes
-from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at
+from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
 
 
 class GaussianMixture(nn.Module):
@@ -51,6 +53,8 @@ class MoNet(NodeModel):
     with the weights of each kernel divided by their sum over a neighbourhood.
     """
 
+    unexplained: ClassVar[str | None] = None
+
     def __init__(
         self,
         features: int,
@@ -72,18 +76,63 @@ class MoNet(NodeModel):
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two layers, each a weighted sum by kernel and a sum over kernels."""
         graph, (targets, middle, _) = view.field.graph, view.field.sizes
-        near = Neighbourhoods.of(view, middle)
-        edges, loops = near.parts(self.mixture(view, near))
-        # Sums over ones are the totals. Dividing the sums by them, not every weight, adds up over
-        # neighbours in the kernels alone, whose order is fixed on every device.
-        ones = edges.new_ones(self.replicas, graph.nodes, self.kernels)
-        totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)[:, :, None]
+        edges, loops, totals = self._weights(view, middle)
         h = self.first(view.features, at(dropout, INPUT), self.backend)
         h = self._mixed(weighted_sum(graph, h, edges, loops, backend=self.backend), totals)
         h = self.last(torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
         count = graph.edges_of(targets)
         found = weighted_sum(graph, h, edges[:, :count], loops[:, :targets], backend=self.backend)
         return self._mixed(found, totals[:, :targets])
+
+    def propagation(self, view: View) -> Paths:
+        """The kernels' weights of both layers, added up."""
+        return two_summed_layers(
+            self._heads(view),
+            (
+                "MoNet's weights are learned functions of the degrees of the two ends, the same "
+                "in both layers, and do not depend on what the nodes hold.",
+                SUM_OVER_PATHS,
+            ),
+        )
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """One head per kernel, added up and gated."""
+        graph, middle = view.field.graph, view.field.sizes[1]
+        edges, loops, totals = self._weights(view, middle)
+        states = self.first(view.features, None, self.backend)
+        sums = weighted_sum(graph, states, edges, loops, backend=self.backend)
+        near, far = self._heads(view)
+        return LinearForm(
+            paths=self.propagation(view),
+            units=(
+                Units(gate=self._mixed(sums, totals) > 0, heads=near, sums_heads=True),
+                Units(self.last.weight, heads=far, sums_heads=True),
+            ),
+            states=states,
+            first_weight=self.first.weight,
+        )
+
+    def _weights(self, view: View, rows: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Every kernel's weights of edges and loops, and their totals [R, rows, 1, K]."""
+        graph, near = view.field.graph, Neighbourhoods.of(view, rows)
+        edges, loops = near.parts(self.mixture(view, near))
+        # Sums over ones are the totals. Dividing the sums by them, not every weight, adds up over
+        # neighbours in the kernels alone, whose order is fixed on every device.
+        ones = edges.new_ones(self.replicas, graph.nodes, self.kernels)
+        totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)[:, :, None]
+        return edges, loops, totals
+
+    @torch.no_grad()
+    def _heads(self, view: View) -> list[Attention]:
+        """Every layer's weights by kernel, divided by their totals."""
+        graph, found = view.field.graph, []
+        for rows in rows_by_layer(view):
+            edges, loops, totals = self._weights(view, rows)
+            total = totals.squeeze(2)
+            receivers = graph.receivers[: graph.edges_of(rows)]
+            found.append(Attention(edges / total[:, receivers], loops / total))
+        return found
 
     def _mixed(self, sums: Tensor, totals: Tensor) -> Tensor:
         """Means by kernel, added up; [R, rows, d]."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from torch import Tensor, nn
 
 from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Dropout, DropoutAt, Link, run_chain
+from agnn.nn.linear_form import LinearForm, Paths
 
 # Where dropout acts: on the features, before the output layer, and from INSIDE on wherever a model
 # has further places. The numbers are part of what a seed means: do not renumber.
@@ -17,6 +19,9 @@ INPUT, OUTPUT, INSIDE = 0, 1, 2
 
 class NodeModel(nn.Module, ABC):
     """A model that gives every replica's logits at the targets of a view."""
+
+    # Why its predictions cannot be explained, as the end of a sentence; None where they can.
+    unexplained: ClassVar[str | None] = "it does not state the matrices by which it propagates"
 
     def __init__(self, replicas: int, hops: int, backend: str) -> None:
         super().__init__()
@@ -27,6 +32,14 @@ class NodeModel(nn.Module, ABC):
     @property
     def betas(self) -> Tensor | None:
         """Every attention layer's scalar, [R, l]; None for a model that has none."""
+        return None
+
+    def propagation(self, view: View) -> Paths | None:
+        """The matrices by which it propagates, without dropout; None where `unexplained`."""
+        return None
+
+    def linear_form(self, view: View) -> LinearForm | None:
+        """The model as a linear function of its input; None where `unexplained`."""
         return None
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from agnn.graph import View
 from agnn.kernels import Dropout, Link
@@ -16,6 +17,8 @@ class SGC(ChainModel):
 
     No layer propagates, so a view is the rows themselves.
     """
+
+    unexplained: ClassVar[str | None] = "it reads features that were propagated before training"
 
     def __init__(
         self, features: int, classes: int, seeds: Sequence[int] = (0,), *, backend: str = "auto"

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from agnn.explanation import class_relevance, edge_relevance, layer_weights
+from agnn.explanation import class_relevance, edge_relevance, model_paths
 from agnn.explanation.edge_ranking import LayerRanking, labelled_edges, rankings_of
-from agnn.nn import AGNN
 from agnn.report.facts.absent import Absent
 
 if TYPE_CHECKING:
@@ -95,10 +94,14 @@ class AttentionFacts:
 
 def attention_facts(trained: TrainedModel, title: str, listed: int) -> AttentionFacts | Absent:
     """The attention of a model with `listed` edges at either end, or why there is none."""
-    if not isinstance(trained.model, AGNN):
-        return Absent(f"Relevance is defined for AGNN's attention, which {title} does not have.")
+    no_attention = Absent(f"Relevance is defined for attention, which {title} does not learn.")
+    if trained.model.unexplained is not None:
+        return no_attention
     data, graph = trained.data, trained.graph
-    weights = layer_weights(trained.model, trained.whole_view())
+    paths = model_paths(trained.model, trained.whole_view())
+    if not paths.is_attention:
+        return no_attention
+    weights = [hop.attention for hop in paths.hops]
     known = labelled_edges(graph, data.labels)
     count = min(_RANKED, known.numel() // 2)
     rankings = rankings_of(graph, data.labels, weights, count) if count else [None] * len(weights)

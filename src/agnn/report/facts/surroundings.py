@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.explanation import DRAWABLE, neighbourhood
-from agnn.nn import AGNN, GCN
 from agnn.report.facts.absent import Absent
 
 if TYPE_CHECKING:
@@ -55,9 +54,10 @@ def surroundings(
     found = unlabelled if isinstance(tested, Absent) else tested
     if isinstance(found, Absent):
         return Absent("There is neither a test node nor one without a label to look at.")
-    if not isinstance(trained.model, AGNN | GCN):
-        return Absent(f"What reaches a node can be read off AGNN, GCN and GLN; {title} has no "
-                      f"such matrix.")  # fmt: skip
+    if trained.model.unexplained is not None:
+        return Absent(
+            f"What reaches a node cannot be read off {title}: {trained.model.unexplained}."
+        )
     kinds: dict[str, Sequence[NodeAnswer]] = {
         "sure": [row for row in found.most if row.is_right is None],
         "sure and right": [row for row in found.most if row.is_right],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.explanation.layer_weights import layer_weights
+from agnn.explanation import layer_weights
 from agnn.explanation.relevance import class_relevance, edge_relevance
 from agnn.web.explore._records import plain_numbers
 

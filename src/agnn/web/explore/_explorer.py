@@ -78,7 +78,7 @@ class Explorer:
             run.probabilities  # noqa: B018 kept on first use
             graph, model = run.trained.graph, run.trained.model
             if run.replicas * model.hops * (graph.edges + graph.nodes) <= _MOST_KEPT:
-                run.trained.kept_weights  # noqa: B018 likewise
+                run.trained.kept_paths  # noqa: B018 likewise
         self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
 

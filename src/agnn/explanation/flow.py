@@ -1,0 +1,94 @@
+"""What reaches one node through all layers of a model: the weights of paths, nodes and edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from agnn.errors import InputError
+from agnn.kernels import Attention
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from agnn.explanation.trained_model import TrainedModel
+    from agnn.graph import ReceptiveField, View
+    from agnn.nn import NodeModel, Paths
+
+
+def model_paths(model: NodeModel, view: View) -> Paths:
+    """The matrices by which a model propagates on a view, on the CPU; raises if it has none."""
+    found = model.propagation(view)
+    if found is None:
+        raise InputError(f"{type(model).__name__} cannot be explained: {model.unexplained}.")
+    return on_cpu(found)
+
+
+def on_cpu(paths: Paths) -> Paths:
+    """The same paths with their matrices on the CPU."""
+    hops = [
+        replace(hop, attention=Attention(*(each.cpu() for each in hop.attention)))
+        for hop in paths.hops
+    ]
+    return replace(paths, hops=tuple(hops))
+
+
+def layer_weights(model: NodeModel, view: View) -> list[Attention]:
+    """P(1) to P(l) on the CPU, each for the rows that its layer computes in the view.
+
+    AGNN's are its attention, Eq. (7); those of GAT are the mean over its heads. Those of GCN, GLN,
+    APPNP and GCNII are the fixed matrix of Eq. (1), whose rows do not sum to 1.
+    """
+    return [hop.attention for hop in model_paths(model, view).hops]
+
+
+def path_rows(field: ReceptiveField, paths: Paths) -> list[Tensor]:
+    """How much of each state H(0) to H(l-1) arrives at the field's one target.
+
+    Entry t is [R, n_t] float64 over the first n_t nodes of the field, those within l - t hops. For
+    a model whose output reads the last state alone, it is the target's row of P(l)...P(t+1). The
+    row goes backwards through the layers, so no matrix is ever multiplied by a matrix.
+    """
+    _check(field, paths)
+    receivers, senders = field.graph.receivers.cpu(), field.graph.senders.cpu()
+    replicas = paths.hops[0].attention.loops.shape[0]
+    row = torch.full((replicas, 1), paths.combination[-1], dtype=torch.float64)
+    restarted = torch.zeros(replicas, field.sizes[-1], dtype=torch.float64)
+    rows: list[Tensor] = []
+    layers = zip(reversed(paths.hops), paths.combination[-2::-1], field.sizes[1:], strict=True)
+    for hop, of_target, width in layers:
+        weight, kept = hop.attention, hop.keep * row
+        edges = weight.edges.shape[1]
+        before = torch.zeros(replicas, width, dtype=torch.float64)
+        before[:, : row.shape[1]] = kept * weight.loops
+        before.index_add_(1, senders[:edges], kept[:, receivers[:edges]] * weight.edges)
+        before[:, 0] += of_target
+        restarted[:, : row.shape[1]] += hop.restart * row
+        rows.insert(0, before)
+        row = before
+    rows[0] += restarted
+    return rows
+
+
+def path_attention(trained: TrainedModel, node: int) -> tuple[Tensor, Tensor]:
+    """How much of each first state H(0) reaches one target, over all paths.
+
+    The nodes that reach it [k] int64, by hop, the target first, and their weights [R, k] float64.
+    AGNN's sum to 1, and what its output layer reads at the target is exactly their mean of H(0).
+    For GCN and GLN it is the target's row of P^2, which does not sum to 1.
+    """
+    view = trained.view_of(node)
+    rows = path_rows(view.field, model_paths(trained.model, view))
+    return view.field.nodes.cpu(), rows[0]
+
+
+def _check(field: ReceptiveField, paths: Paths) -> None:
+    if field.sizes[0] != 1:
+        raise InputError(f"the field must have one target node; got {field.sizes[0]}.")
+    if not paths.hops or len(paths.hops) != field.hops:
+        raise InputError(
+            f"the weights of {len(paths.hops)} layers do not fit a field that is {field.hops} "
+            f"deep; both must be the same, and at least 1."
+        )
