@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
-
 import pytest
 from small_tables import SMALL, small_table
 
 import agnn.experiments.executor as executor
 from agnn.errors import InputError
 from agnn.experiments import Choice, Store, execute, narrowed, works_of
-from agnn.experiments.claims import claim, release
+from agnn.experiments.claims import claim
 from agnn.experiments.executor import rounded
 from agnn.methods import get_method
 from agnn.runs import evaluate
@@ -114,26 +111,6 @@ def test_a_failing_work_leaves_the_others_to_be_done(small, store, monkeypatch):
     assert done.failures == ("small: AGNN on cora, fixed: no luck",)
 
 
-def test_what_another_process_has_begun_is_left_to_it(small, store, calls):
-    (work,) = works_of(narrowed(small, ONLY_CORA))
-    mine = (socket.gethostname(), os.getppid())  # a process that surely runs
-    store.connection.execute(
-        "INSERT INTO claims VALUES (?, ?, 1, ?, ?, 0)", (work.key.spec, work.key.data, *mine)
-    )
-    done = execute([work], store)
-    assert (done.new, done.elsewhere) == (2, 1)
-    assert calls == [("cora", (0, 2))]
-
-
-def test_the_claims_of_a_dead_process_count_no_more(small, store):
-    (work,) = works_of(narrowed(small, ONLY_CORA))
-    dead = (socket.gethostname(), 2**22 + 1)  # above the highest number of a Linux process
-    store.connection.execute(
-        "INSERT INTO claims VALUES (?, ?, 1, ?, ?, 0)", (work.key.spec, work.key.data, *dead)
-    )
-    assert execute([work], store).new == 3
-
-
 def test_claims_are_given_up_at_the_end_and_after_an_error(small, store, monkeypatch):
     works = works_of(narrowed(small, ONLY_CORA))
 
@@ -150,7 +127,6 @@ def test_a_finished_run_cannot_be_claimed(small, store):
     (work,) = works_of(narrowed(small, ONLY_CORA))
     execute([work], store)
     assert claim(store, work.key, (0, 1, 2, 3)) == (3,)
-    release(store)
 
 
 def test_progress_counts_runs_up_to_the_end(small, store):

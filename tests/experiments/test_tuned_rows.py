@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
 import torch
 
+import agnn.experiments.executor as executor
 from agnn.experiments import Work, execute
 from agnn.experiments.tuning import settled
 from agnn.methods import Method, Outcome, Task, Tuned
@@ -70,3 +71,19 @@ def test_a_method_without_chance_chooses_by_its_one_seed(toy):
 def test_with_a_split_for_every_seed_each_makes_its_own_choice(toy):
     work = Work("t", "Guess", Tuned(Guess()), toy, "uniform", None, (0, 1))
     assert settled(work, "auto", "auto") == (work.method, None)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_every_fold_s_own_choice_is_kept_with_its_trial(toy, store, monkeypatch, size):
+    own = iter(range(100))
+
+    def chosen_by_fold(_, task):
+        outcome = Guess(0).run(task)
+        return replace(outcome, chosen=tuple({"answer": next(own)} for _ in task.seeds))
+
+    monkeypatch.setattr(Tuned, "run", chosen_by_fold)
+    monkeypatch.setattr(executor, "_batch_size", lambda *_: size)
+    work = Work("t", "Guess", Tuned(Guess()), toy, "3-fold-nested", None, (0, 1))
+    execute([work], store)
+    kept = [[each["answer"] for each in run.extra["chosen"]] for run in store.runs(work.key)]
+    assert kept == [[0, 1, 2], [3, 4, 5]]

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from agnn.data import SplitSpec
 from agnn.errors import AgnnError
-from agnn.experiments.claims import claim, release
+from agnn.experiments.claims import Owner, claim, held, holding
 from agnn.experiments.measures import measured
 from agnn.experiments.pace import Clock, Tell
 from agnn.experiments.plan import Work, together
-from agnn.experiments.store import Store
-from agnn.experiments.stored_run import StoredRun
+from agnn.experiments.store import Store, StoreWriteError
+from agnn.experiments.stored_run import Key, StoredRun
 from agnn.experiments.tuning import settled
 from agnn.methods import Method, NetworkMethod
 from agnn.runs import Run, evaluate, find_device
 
 # Replicas that are trained at once on a CPU. More are hardly faster; fewer are lost if it dies.
 _MOST, _LEAST, _NODES_AT_ONCE = 25, 10, 75_000
+_POLL: Final = 0.5  # seconds between two looks at the claims of another process
 
 
 @dataclass(frozen=True)
@@ -38,46 +41,93 @@ def execute(
     """Run what is missing of `works` and store each batch when it is finished.
 
     An error in one work leaves the others to be done. Another process on the same store does
-    other runs; what it has begun is left to it.
+    other runs; what it has begun is left to it, unless it has died.
     """
     works = together(works)
     missing = {work.key: store.missing(work.key, work.seeds) for work in works}
     clock = Clock(tell, [(work, len(missing[work.key])) for work in works])
-    new, elsewhere, failures = 0, 0, list[str]()
-    try:
+    execution = _Execution(store, device, backend, clock)
+    with holding(store):
         for work in works:
-            try:
-                for done, left in _done(work, missing[work.key], store, device, backend, clock):
-                    new, elsewhere = new + done, elsewhere + left
-            except AgnnError as error:
-                failures.append(f"{work.label}: {error}")
-                clock.drop(work)
-    finally:
-        release(store)
-    return Executed(new, elsewhere, tuple(failures))
+            execution.attempt(work, missing[work.key])
+        left = [(work, execution.open_seeds(work, missing[work.key])) for work in works]
+        execution.take_over([(work, seeds) for work, seeds in left if seeds])
+    elsewhere = sum(len(execution.open_seeds(work, missing[work.key])) for work in works)
+    return Executed(execution.new, elsewhere, tuple(execution.failures.values()))
 
 
-def _done(
-    work: Work, seeds: Sequence[int], store: Store, device: str, backend: str, clock: Clock
-) -> Iterator[tuple[int, int]]:
-    """Run the work batch by batch; after each, how many were stored and left to another process."""
-    if not seeds:
-        return
-    clock.tell_part(work, 0, 0.0)
-    method, chosen = settled(work, device, backend)
-    size = _batch_size(work, method, find_device(device))
-    for start in range(0, len(seeds), size):
-        batch = seeds[start : start + size]
-        ours = claim(store, work.key, batch)
-        left, new = len(store.missing(work.key, batch)) - len(ours), 0
-        if ours:
-            run = evaluate(
-                method, work.data, work.split, ours, device=device, backend=backend,
-                progress=partial(_tell_epoch, clock, work, len(ours)),
-            )  # fmt: skip
-            new = store.add(work.spec, list(_stored_runs(work, run, ours, chosen)))
-        clock.pass_over(work, len(batch))
-        yield new, left
+@dataclass
+class _Execution:
+    """The works of one call, batch by batch."""
+
+    store: Store
+    device: str
+    backend: str
+    clock: Clock
+    new: int = 0
+    failures: dict[Key, str] = field(default_factory=dict)
+
+    def open_seeds(self, work: Work, seeds: Sequence[int]) -> tuple[int, ...]:
+        """Those of `seeds` that are not finished; none of a work that has failed."""
+        return () if work.key in self.failures else self.store.missing(work.key, seeds)
+
+    def attempt(self, work: Work, seeds: Sequence[int]) -> None:
+        """Run the seeds that nobody else holds; an error of the work is kept."""
+        try:
+            self._run(work, seeds)
+        except StoreWriteError:  # it would meet every other work too
+            raise
+        except AgnnError as error:
+            self.failures[work.key] = f"{work.label}: {error}"
+            self.clock.drop(work)
+
+    def _run(self, work: Work, seeds: Sequence[int]) -> None:
+        if not seeds:
+            return
+        self.clock.tell_part(work, 0, 0.0)
+        method, chosen = settled(work, self.device, self.backend)
+        size = _batch_size(work, method, find_device(self.device))
+        for start in range(0, len(seeds), size):
+            batch = seeds[start : start + size]
+            ours = claim(self.store, work.key, batch)
+            if ours:
+                run = evaluate(
+                    method, work.data, work.split, ours, device=self.device, backend=self.backend,
+                    progress=partial(_tell_epoch, self.clock, work, len(ours)),
+                )  # fmt: skip
+                runs = list(_stored_runs(work, run, ours, chosen))
+                self.new += self.store.add(work.spec, runs)
+            self.clock.pass_over(work, len(batch) - len(self.store.missing(work.key, batch)))
+
+    def take_over(self, left: list[tuple[Work, tuple[int, ...]]]) -> None:
+        """Wait for the runs of other processes, and run those whose owner turns out to be dead.
+
+        A dead owner's claims expire; a living one shows itself by its heartbeats. A run that it
+        still holds after the second is left to it.
+        """
+        beats: dict[tuple[Key, int, Owner], set[float]] = {}
+        while left:
+            still = []
+            for work, seeds in left:
+                open_seeds = self.open_seeds(work, seeds)
+                if len(open_seeds) < len(seeds):
+                    self.clock.pass_over(work, len(seeds) - len(open_seeds))
+                if open_seeds and claim(self.store, work.key, open_seeds):
+                    self.attempt(work, open_seeds)
+                    open_seeds = self.open_seeds(work, open_seeds)
+                if open_seeds:
+                    still.append((work, open_seeds))
+            left, seen = still, []
+            for work, seeds in left:
+                for each in held(self.store, work.key):
+                    if each.seed in seeds:
+                        seen.append(beats.setdefault((work.key, each.seed, each.owner), set()))
+                        seen[-1].add(each.since)
+            if seen and all(len(times) > 2 for times in seen):
+                return
+            if left:
+                self.clock.tell_waiting(sum(len(seeds) for _, seeds in left))
+                time.sleep(_POLL)
 
 
 def _tell_epoch(clock: Clock, work: Work, count: int, done: int, total: int) -> None:
@@ -103,7 +153,7 @@ def _stored_runs(
 ) -> Iterator[StoredRun]:
     """The runs of a batch, each with its folds where it has some."""
     folds = len(run.seeds) // len(seeds)
-    own_choices = getattr(run.outcome, "chosen", None)  # where every split makes its own
+    own_choices = run.outcome.chosen  # where every split makes its own, one per replica
     measures, epochs, betas = measured(work.measure, run), run.selected_epochs, run.betas
     for k, seed in enumerate(seeds):
         own = slice(k * folds, (k + 1) * folds)
@@ -111,7 +161,8 @@ def _stored_runs(
         if chosen is not None:
             extra["chosen"] = {name: getattr(chosen, name) for name in chosen.grid}
         elif own_choices is not None:
-            extra["chosen"] = dict(own_choices[k])
+            choices = [dict(each) for each in own_choices[own]]
+            extra["chosen"] = choices[0] if folds == 1 else choices
         yield StoredRun(
             spec=work.key.spec, data=work.key.data, seed=seed, experiment=work.experiment,
             method=work.method.name, dataset=work.data.name, split=work.split,

@@ -52,6 +52,11 @@ class Clock:
         """The rest of this work will not be done."""
         self.total -= self.left.pop(work.key)
 
+    def tell_waiting(self, count: int) -> None:
+        """Report that nothing is left but `count` runs of another process."""
+        label = f"waiting for {count} runs of another process"
+        self.tell(Progress(label, self.done, 0.0, self.total, None))
+
     def tell_part(self, work: Work, count: int, part: float) -> None:
         """So much of `count` running ones is done."""
         running = part * count * self.costs[work.key]

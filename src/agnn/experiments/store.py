@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Self
 
-from agnn.errors import DataError
+from agnn.errors import DataError, UnavailableError
 from agnn.experiments.run_spec import RunSpec
 from agnn.experiments.stored_run import Key, StoredRun
 
@@ -35,9 +35,15 @@ CREATE TABLE claims (
 ) STRICT;
 """
 _AS_JSON: Final = ("selected_epochs", "betas", "extra", "versions")
-
-
 _COLUMNS: Final = tuple(each.name for each in fields(StoredRun))
+
+
+# Primary result codes of SQLite for a disk that is full, fails or may not be written.
+_UNWRITABLE: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+
+
+class StoreWriteError(UnavailableError):
+    """The store cannot be written; what it holds is intact."""
 
 
 class Store:
@@ -53,10 +59,17 @@ class Store:
     @classmethod
     def open(cls, path: Path) -> Self:
         """The store in this file."""
+        is_new = not path.exists()
         try:
             path.absolute().parent.mkdir(parents=True, exist_ok=True)
             return cls._prepared(str(path))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, StoreWriteError) as error:
+            if is_new and path.is_file() and not path.stat().st_size:
+                path.unlink()
+            if isinstance(error, StoreWriteError):
+                raise
+            if _is_unwritable(error):
+                raise _write_error(str(path), error) from error
             raise DataError(
                 f"'{path}' is not a store of agnn, or is damaged ({error}); it is left as it is."
             ) from error
@@ -82,6 +95,11 @@ class Store:
             connection.close()
             raise
         return store
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the store is a file, which other processes may use too."""
+        return self.name != ":memory:"
 
     def close(self) -> None:
         """Close the file."""
@@ -114,20 +132,28 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it or nothing."""
-        self.connection.execute("BEGIN IMMEDIATE")
         try:
+            self.connection.execute("BEGIN IMMEDIATE")
             yield self.connection
-        except BaseException:
-            self.connection.execute("ROLLBACK")
+            self.connection.execute("COMMIT")
+        except BaseException as error:
+            if self.connection.in_transaction:  # SQLite itself ends one when the disk is full
+                self.connection.execute("ROLLBACK")
+            if _is_unwritable(error):
+                raise _write_error(self.name, error) from error
             raise
-        self.connection.execute("COMMIT")
 
     def add(self, spec: RunSpec, runs: Iterable[StoredRun]) -> int:
-        """Store finished runs of one specification; how many were new."""
+        """Store finished runs of one specification and drop their claims; how many were new."""
+        runs = list(runs)
         places = ", ".join("?" for _ in _COLUMNS)
         words = f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) VALUES ({places})"  # noqa: S608 (our own names)
         with self.writing() as connection:
             connection.execute("INSERT OR IGNORE INTO specs VALUES (?, ?)", (spec.hash, spec.text))
+            connection.executemany(
+                "DELETE FROM claims WHERE spec = ? AND data = ? AND seed = ?",
+                [(run.spec, run.data, run.seed) for run in runs],
+            )
             return sum(connection.execute(words, _packed(run)).rowcount for run in runs)
 
     def runs(self, key: Key | None = None) -> list[StoredRun]:
@@ -151,6 +177,19 @@ class Store:
         """The specification behind a hash."""
         found = self.connection.execute("SELECT text FROM specs WHERE hash = ?", (spec_hash,))
         return RunSpec(found.fetchone()[0])
+
+
+def _is_unwritable(error: BaseException) -> bool:
+    """Whether SQLite failed to write, rather than to understand what it read."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return isinstance(error, sqlite3.Error) and code & 0xFF in _UNWRITABLE
+
+
+def _write_error(name: str, error: BaseException) -> StoreWriteError:
+    return StoreWriteError(
+        f"the store '{name}' cannot be written ({error}). The runs in it are intact: free some "
+        f"space and give the same command again, or choose another --store."
+    )
 
 
 def _pair(key: Key) -> tuple[str, str]:
