@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 
 from agnn.data import NodeData
-from agnn.errors import DataError, DivergedError, InputError
-from agnn.runs.search import Search, searched
+from agnn.errors import DataError, DivergedError, InputError, UnavailableError
 from agnn.methods import Method, Outcome, Task, get_method
+from agnn.runs.search import Search, searched
 
 CALLS: list[dict[str, float]] = []
 
@@ -110,7 +111,7 @@ def test_a_network_is_searched_for_real(toy: NodeData, tmp_path: Path) -> None:
 
 def test_mistakes_are_one_line(toy: NodeData, tmp_path: Path) -> None:
     (tmp_path / "noise.sqlite").write_bytes(b"no database at all" * 100)
-    with pytest.raises(DataError, match=r"'.*noise\.sqlite' is no file of a search"):
+    with pytest.raises(DataError, match=r"'.*noise\.sqlite' is not a search file"):
         look(toy, tmp_path / "noise.sqlite", 1)
     with pytest.raises(InputError, match="there is no folder"):
         look(toy, tmp_path / "no" / "s.sqlite", 1)
@@ -118,3 +119,34 @@ def test_mistakes_are_one_line(toy: NodeData, tmp_path: Path) -> None:
         look(toy, tmp_path / "s.sqlite", 0)
     with pytest.raises(InputError, match="peaked has nothing left to search over"):
         look(toy, tmp_path / "s.sqlite", 1, fixed=frozenset({"layers", "dropout"}))
+
+
+@pytest.mark.parametrize("when", ["made", "used"])
+def test_a_full_disk_is_not_called_damage(
+    toy: NodeData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    file = tmp_path / "s.sqlite"
+    if when == "used":
+        look(toy, file, 2)
+
+    class Full(sqlite3.Connection):
+        def cursor(self, factory: Any = None) -> Any:
+            return super().cursor(FullCursor)
+
+    class FullCursor(sqlite3.Cursor):
+        def execute(self, words: str, *rest: Any) -> Any:
+            if words.lstrip().upper().startswith(("INSERT", "CREATE", "UPDATE")):
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise error
+            return super().execute(words, *rest)
+
+    real = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda *a, **k: real(*a, **k, factory=Full))
+        patch.setattr("sqlite3.dbapi2.connect", sqlite3.connect)
+        with pytest.raises(UnavailableError, match=r"cannot be used \(database or disk is full\)"):
+            look(toy, file, 3)
+    assert file.exists() == (when == "used")
+    look(toy, file, 3)
+    assert len(CALLS) >= 3

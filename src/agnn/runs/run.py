@@ -17,6 +17,8 @@ from agnn.kernels import choose
 from agnn.methods import Method, Outcome, Task, get_method
 from agnn.training import Progress
 
+_MOST_REPLICAS = 100_000  # seeds are listed before the memory is looked at
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -66,6 +68,8 @@ def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
     """The seeds of `replicas` replicas: `seed` and the numbers after it."""
     if replicas < 1:
         raise InputError(f"`replicas` must be at least 1; got {replicas}.")
+    if replicas > _MOST_REPLICAS:
+        raise InputError(f"`replicas` must be at most {_MOST_REPLICAS:,}; got {replicas}.")
     if seed < 0:
         raise InputError(f"`seed` must not be negative; got {seed}.")
     return tuple(range(seed, seed + replicas))

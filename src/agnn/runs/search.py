@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -51,7 +53,7 @@ class Search:
                 f"'{self.file}' cannot be made: there is no folder '{self.file.parent}'."
             )
         if self.file.exists() and not _may_be_sqlite(self.file):
-            raise DataError(f"'{self.file}' is no file of a search; choose another --search-file.")
+            raise DataError(f"'{self.file}' is not a search file; choose another --search-file.")
 
 
 def _may_be_sqlite(file: Path) -> bool:
@@ -100,12 +102,13 @@ def searched(
         "method": method.settings, "split": split_spec, "seeds": list(first),
         "data": data.fingerprint, "free": free, "class_weight": str(class_weight),
     }  # fmt: skip
-    study = _study(search.file, method.name, about)
-    start = {name: method.settings[name] for name in free}
-    if all(_is_looked_at(name, value) for name, value in start.items()):
-        study.enqueue_trial(start, skip_if_exists=True)
-    _run(study, accuracy, search.trials, told)
-    return method.with_fields(**study.best_params)
+    with _file_errors(search.file):
+        study = _study(search.file, method.name, about)
+        start = {name: method.settings[name] for name in free}
+        if all(_is_looked_at(name, value) for name, value in start.items()):
+            study.enqueue_trial(start, skip_if_exists=True)
+        _run(study, accuracy, search.trials, told)
+        return method.with_fields(**study.best_params)
 
 
 def _run(study: Any, accuracy: Callable[[Any], float], trials: int, told: Told | None) -> None:
@@ -143,17 +146,41 @@ def _suggested(trial: Any, names: Sequence[str]) -> dict[str, Any]:
     return chosen
 
 
+@contextmanager
+def _file_errors(file: Path) -> Iterator[None]:
+    """Report what goes wrong with a search file in one line; only a damaged one is called so."""
+    try:
+        yield
+    except Exception as error:
+        cause = _sqlite_error(error)
+        if cause is None:
+            raise
+        if cause.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise DataError(f"'{file}' is not a search file, or is damaged ({cause}).") from error
+        raise UnavailableError(
+            f"the search file '{file}' cannot be used ({cause}). Finished trials in it are kept: "
+            f"free some space and give the same command again, or choose another --search-file."
+        ) from error
+
+
+def _sqlite_error(error: BaseException | None) -> sqlite3.Error | None:
+    """SQLite's error behind an error of optuna or SQLAlchemy; None where it has another cause."""
+    while error is not None and not isinstance(error, sqlite3.Error):
+        error = getattr(error, "orig", None) or error.__cause__ or error.__context__
+    return error
+
+
 def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
     """The study of this question in the file, new or begun."""
     try:
         optuna = import_module("optuna")
-        problems = import_module("sqlalchemy.exc")
     except ModuleNotFoundError as error:
         raise UnavailableError(
-            "optuna is not installed, and it does the searching: pip install 'agnn[search]'."
+            "optuna is not installed, and --search needs it: pip install 'agnn[search]'."
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    is_new = not file.exists()
     try:
         return optuna.create_study(
             storage=f"sqlite:///{file.absolute()}",
@@ -162,5 +189,9 @@ def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
             load_if_exists=True,
             sampler=optuna.samplers.TPESampler(seed=0),
         )
-    except (problems.SQLAlchemyError, RuntimeError) as error:
-        raise DataError(f"'{file}' is no file of a search, or is damaged.") from error
+    except Exception as error:
+        if is_new:  # half a file would be in the way of the next search
+            file.unlink(missing_ok=True)
+        if isinstance(error, RuntimeError):  # a database of another version or program
+            raise DataError(f"'{file}' is not a search file, or is damaged.") from error
+        raise
