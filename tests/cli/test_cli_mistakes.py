@@ -46,6 +46,12 @@ def refused(agnn: Any, here: Path, line: str) -> str:
             "`folds` must be at least 2 and at most the number of labelled nodes, 2708; got 1.",
         ),
         ("cora --replicas 0", "`replicas` must be at least 1; got 0."),
+        ("cora --replicas 1000000000", "`replicas` must be at most 100,000; got 1000000000."),
+        (f"cora --replicas {10**30}", "`replicas` must be at most 100,000; got 1"),
+        (
+            "cora --class-weight Theory=1 --class-weight Theory=2",
+            "--class-weight is given twice for class 'Theory'; leave one of them.",
+        ),
         ("cora --replicas many", "'--replicas': Input should be a valid integer"),
         ("cora --seed -1", "`seed` must not be negative; got -1."),
         ("cora --epochs 0", "--epochs must be at least 1; got 0."),
@@ -72,6 +78,16 @@ def refused(agnn: Any, here: Path, line: str) -> str:
 )
 def test_a_wrong_argument_is_named(agnn: Any, here: Path, options: str, said: str) -> None:
     assert said in refused(agnn, here, f"train {options}")
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--edges -1", "--hidden 0", "--nodes 0", "--features 0", "--classes 1", "--replicas 0",
+     "--layers -1", f"--edges {10**30}"],
+)  # fmt: skip
+def test_a_size_that_no_graph_has_is_refused(agnn: Any, here: Path, options: str) -> None:
+    message = refused(agnn, here, f"doctor --nodes 10 {options}")
+    assert f"'{options.split()[0]}'" in message
 
 
 def test_json_leaves_standard_output_empty_on_a_mistake(agnn: Any, here: Path) -> None:

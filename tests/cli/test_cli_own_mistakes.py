@@ -69,8 +69,8 @@ BAD_NODES: dict[str, tuple[str | bytes, str]] = {
     "same column": (NODES.replace("colour", "age"), "'nodes.csv' has two columns called 'age'"),
     "lone class": (
         NODES.replace("p0,art", "p0,rare"),
-        "class 'rare' of 'nodes' has one labelled node ('p0'): it cannot be learned from and "
-        "tested too.",
+        "class 'rare' of 'nodes' has one labelled node ('p0'): it cannot be in both "
+        "training and test.",
     ),
 }
 

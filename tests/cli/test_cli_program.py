@@ -58,16 +58,20 @@ def test_the_installed_program_exits_with_the_code_of_main(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("raw")
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, typer.Abort])
+@pytest.mark.parametrize(
+    ("interruption", "said"), [(KeyboardInterrupt, "nothing was written"), (typer.Abort, "")]
+)
 def test_an_interrupted_run_exits_130_and_leaves_nothing(
-    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
-) -> None:
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException],
+    said: str,
+) -> None:  # fmt: skip
     def interrupt(*_: object, **__: object) -> None:
         raise interruption
 
     monkeypatch.setattr("safetensors.torch.save_file", interrupt)
     answer = agnn("train raw --epochs 1 --replicas 1 --out run --quiet")
-    assert (answer.code, answer.out, answer.err) == (130, "", "")
+    assert (answer.code, answer.out) == (130, "")
+    assert said in answer.err
     assert [path.name for path in here.iterdir()] == ["raw"]
 
 
@@ -80,3 +84,20 @@ def test_a_fault_of_the_program_is_not_passed_off_as_the_user_s(
     monkeypatch.setattr("agnn.runs.evaluate", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         agnn("train cora")
+
+
+@pytest.mark.usefixtures("raw")
+def test_weights_that_cannot_be_written_are_one_line(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors import SafetensorError
+
+    def fail(*_: object, **__: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", fail)
+    answer = agnn("train raw --epochs 1 --replicas 1 --out run --quiet")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert "No space left on device" in answer.err
+    assert not (here / "run").exists()

@@ -40,7 +40,7 @@ def test_a_search_is_told_kept_and_gone_on_with(agnn: Any, here: Path) -> None:
     [
         ("--search 0", "`trials` of a search must be at least 1; got 0"),
         ("--search 2 --search-file no/s.sqlite", "there is no folder 'no'"),
-        ("--search 2 --search-file nodes.csv", "'nodes.csv' is no file of a search"),
+        ("--search 2 --search-file nodes.csv", "'nodes.csv' is not a search file"),
         ("--dropout 2", "`dropout` must be at least 0 and below 1; got 2.0."),
         ("--search 2 --tuned", "--search and --tuned both choose"),
     ],

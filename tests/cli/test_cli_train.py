@@ -169,6 +169,9 @@ def test_a_split_file_is_the_split(agnn: Any) -> None:
 
 
 @pytest.mark.usefixtures("raw")
-def test_numbers_that_are_not_finite_are_null_in_json(agnn: Any) -> None:
-    found = record(agnn(f"train raw --learning-rate 1e38 {SHORT}"))
-    assert any(beta is None for betas in found["betas"] for beta in betas)
+def test_a_training_that_diverges_is_one_line_and_writes_nothing(agnn: Any, here: Path) -> None:
+    answer = agnn(f"train raw --learning-rate 1e38 {SHORT} --out run")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: training diverged")
+    assert answer.err.count("\n") == 1
+    assert not (here / "run").exists()

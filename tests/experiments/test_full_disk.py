@@ -9,9 +9,9 @@ from small_tables import stored_run
 
 import agnn.experiments.executor as executor
 from agnn.errors import UnavailableError
-from agnn.evaluation import evaluate
 from agnn.experiments import RunSpec, Store, execute, works_of
 from agnn.experiments.store import StoreWriteError
+from agnn.runs import evaluate
 
 SPEC = RunSpec.from_values({"method": "agnn", "split": "fixed"})
 

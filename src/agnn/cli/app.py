@@ -14,7 +14,7 @@ from agnn.cli.doctor import doctor
 from agnn.cli.explain import explain
 from agnn.cli.explore import explore
 from agnn.cli.export import export
-from agnn.cli.failures import INTERRUPTED, one_line
+from agnn.cli.failures import INTERRUPTED, Interrupted, one_line
 from agnn.cli.inspect import inspect
 from agnn.cli.methods import methods
 from agnn.cli.predict import predict
@@ -62,6 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = program.main(args=arguments, prog_name="agnn", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except Interrupted as interruption:
+        sys.stderr.write(f"\ninterrupted: {interruption}\n")
+        return INTERRUPTED
+    except SystemExit as end:
+        # rich ends the program so when nobody reads the help any more, as in `agnn --help | head`.
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return 0
     except Exception as error:
         message = one_line(error)
         if message is None:

@@ -31,6 +31,10 @@ def class_weight_of(words: list[str] | None) -> ClassWeight:
     weights = {}
     for word in words:
         name, sign, number = word.rpartition("=")
+        if name in weights:
+            raise InputError(
+                f"--class-weight is given twice for class '{name}'; leave one of them."
+            )
         try:
             weights[name] = float(number)
         except ValueError:

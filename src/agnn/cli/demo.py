@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agnn.cli.console import screen, write_json
+from agnn.cli.failures import interruptible
 from agnn.cli.options import Epochs, Json, Quiet, Replicas, Seed, Threads
 from agnn.cli.progress import training_progress
 from agnn.cli.record import run_record, run_table
@@ -47,7 +48,8 @@ def demo(
     check_demo_folder(out)
     method = tuned_method("agnn", _SPLIT, _DATASET, {"epochs": epochs})
     label = f"Training {method.title} on {_DATASET}"
-    with training_progress(label, is_quiet=quiet) as progress:
+    kept = "nothing was written; the same command starts anew."
+    with interruptible(lambda: kept), training_progress(label, is_quiet=quiet) as progress:
         run = evaluate(method, load_dataset(_DATASET), _SPLIT, seeds, progress=progress)
     changed = {"--replicas": replicas, "--seed": seed, "--epochs": epochs}
     words = [f"{name} {value}" for name, value in changed.items() if value is not None]

@@ -11,17 +11,20 @@ from agnn.cli.options import Json
 if TYPE_CHECKING:
     from rich.table import Table
 
+_MOST = 10**12  # sizes above it are typing mistakes
+
 
 def doctor(
     nodes: Annotated[
-        int | None, typer.Option(help="Also say whether a graph of this many nodes fits.")
+        int | None,
+        typer.Option(help="Also say whether a graph with this many nodes fits.", min=1, max=_MOST),
     ] = None,
-    edges: Annotated[int, typer.Option(help="Its undirected edges.")] = 0,
-    features: Annotated[int, typer.Option(help="Its features.")] = 128,
-    classes: Annotated[int, typer.Option(help="Its classes.")] = 10,
-    layers: Annotated[int, typer.Option(help="Propagation layers.")] = 4,
-    hidden: Annotated[int, typer.Option(help="Width of the states.")] = 16,
-    replicas: Annotated[int, typer.Option(help="Models trained at once.")] = 1,
+    edges: Annotated[int, typer.Option(help="Its undirected edges.", min=0, max=_MOST)] = 0,
+    features: Annotated[int, typer.Option(help="Its features.", min=1, max=_MOST)] = 128,
+    classes: Annotated[int, typer.Option(help="Its classes.", min=2, max=_MOST)] = 10,
+    layers: Annotated[int, typer.Option(help="Propagation layers.", min=0, max=_MOST)] = 4,
+    hidden: Annotated[int, typer.Option(help="Width of the states.", min=1, max=_MOST)] = 16,
+    replicas: Annotated[int, typer.Option(help="Models trained at once.", min=1, max=_MOST)] = 1,
     json: Json = False,
 ) -> None:
     """Show versions, devices and backends, and check the fast kernels; exit code 1 if one errs."""

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from agnn.errors import AgnnError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 INTERRUPTED: Final = 130  # 128 and the number of the signal, as shells have it
 
 # typer carries its own copy of click; what it exports leads to the base of all usage errors.
 _UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]
+
+
+class Interrupted(Exception):  # noqa: N818 (what happened is no error)
+    """Ctrl-C in the middle of some work, with a sentence on what was kept and how to go on.
+
+    Not a KeyboardInterrupt, which typer would replace by an exception without the sentence.
+    """
+
+
+@contextmanager
+def interruptible(words: Callable[[], str]) -> Iterator[None]:
+    """Let Ctrl-C during the block report `words`, which are asked for only then."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted(words()) from error
 
 
 def one_line(error: Exception) -> str | None:
@@ -28,6 +48,8 @@ def _message(error: Any) -> str | None:
     if isinstance(error, OSError):
         where = f" '{error.filename}'" if error.filename else ""
         return f"cannot read or write{where}: {error.strerror or error}."
+    if type(error).__name__ == "SafetensorError":  # by name: safetensors loads torch
+        return f"cannot read or write the weights: {error}."
     # torch reports a failed allocation on the CPU as a plain RuntimeError.
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return "not enough memory for this run; try fewer --replicas or a smaller --hidden."

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from agnn.cli.console import screen, write_json
+from agnn.cli.failures import interruptible
 from agnn.cli.options import Backend, Device, Json, Quiet, Threads
 from agnn.cli.threads import use_threads
 from agnn.errors import InputError
 
 _EVERY = "all of them"
+_UNFINISHED = 1  # exit code where runs are missing and nothing went wrong
 
 
 def reproduce(
@@ -78,19 +80,43 @@ def reproduce(
     with closing(Store.open(file)) as kept:
         if rows is not None:
             import_rows(kept, rows)
-        failures = work.run(kept, out, is_quiet=quiet)
+        with interruptible(lambda: _kept_words(work.finished(kept), file, out)):
+            failures, elsewhere = work.run(kept, out, is_quiet=quiet)
         accounts = work.accounts(kept, out)
         write_accounts(accounts, out)
         if export is not None:
             export_rows(kept, export)
         if json:
-            write_json({"experiments": [each.values for each in accounts], "failures": failures})
+            write_json(
+                {
+                    "experiments": [each.values for each in accounts],
+                    "failures": failures,
+                    "unfinished": elsewhere,
+                }
+            )
         else:
             work.show(kept, out)
     for failure in failures:
         screen(is_error=True).print(f"error: {failure}", soft_wrap=True)
-    if failures:
-        raise typer.Exit(2)
+    if elsewhere:
+        screen(is_error=True).print(
+            f"unfinished: another process is working on {elsewhere} of the runs; give the same "
+            f"command again when it is done.",
+            soft_wrap=True,
+        )
+    if failures or elsewhere:
+        raise typer.Exit(2 if failures else _UNFINISHED)
+
+
+def _kept_words(counts: tuple[int, int], file: Path, out: Path) -> str:
+    """What an interrupted call leaves behind, and how to go on."""
+    finished, total = counts
+    if not total:
+        return f"finished figures are kept in '{out}'; the same command draws the others."
+    return (
+        f"{finished} of {total} runs are finished and kept in '{file}'; the same command goes on "
+        f"from there."
+    )
 
 
 def _words(text: str | None) -> frozenset[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from agnn.cli.console import screen
@@ -22,13 +23,14 @@ from agnn.experiments import (
     execute,
     works_of,
 )
+from agnn.experiments.plan import together
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
 
-    from agnn.experiments import Panel
+    from agnn.experiments import Panel, Work
     from agnn.runs import Run
 
 
@@ -45,15 +47,10 @@ class Reproduction:
             for each in self.experiments
         }
 
-    def run(self, store: Store, out: Path, *, is_quiet: bool) -> list[str]:
-        """Run and draw all that is missing; what went wrong, in a line each."""
-        tables = [each for each in self.experiments if isinstance(each, Table)]
-        works = [work for table in tables for work in works_of(table)]
+    def run(self, store: Store, out: Path, *, is_quiet: bool) -> tuple[list[str], int]:
+        """Run and draw what is missing; what went wrong, and how many runs another process has."""
         with experiment_progress(is_quiet=is_quiet) as tell:
-            done = execute(works, store, device=self.device, backend=self.backend, tell=tell)
-        if done.elsewhere and not is_quiet:
-            words = f"{done.elsewhere} runs are being made by another process and are not shown yet"
-            screen(is_error=True).print(words, soft_wrap=True)
+            done = execute(self.works, store, device=self.device, backend=self.backend, tell=tell)
         failures = list(done.failures)
         for drawing in self.experiments:
             if isinstance(drawing, Drawing):
@@ -61,7 +58,18 @@ class Reproduction:
                     self._draw(drawing, out, is_quiet=is_quiet)
                 except AgnnError as error:
                     failures.append(f"{drawing.name}: {error}")
-        return failures
+        return failures, done.elsewhere
+
+    @cached_property
+    def works(self) -> list[Work]:
+        """The runs behind the tables."""
+        tables = (each for each in self.experiments if isinstance(each, Table))
+        return together(work for table in tables for work in works_of(table))
+
+    def finished(self, store: Store) -> tuple[int, int]:
+        """How many runs are finished, and how many there are in all."""
+        total = sum(len(work.seeds) for work in self.works)
+        return total - sum(len(store.missing(w.key, w.seeds)) for w in self.works), total
 
     def _draw(self, drawing: Drawing, out: Path, *, is_quiet: bool) -> None:
         from agnn.report import drawn_figures, panel_figure, write_figures

@@ -24,6 +24,7 @@ from agnn.cli.data_options import (
     Text,
 )
 from agnn.cli.data_table import data_table
+from agnn.cli.failures import interruptible
 from agnn.cli.options import Backend, Device, Epochs, Json, Quiet, Replicas, Seed, Threads
 from agnn.cli.progress import tell_trial, training_progress
 from agnn.cli.record import run_record, run_table
@@ -35,6 +36,7 @@ from agnn.errors import InputError
 if TYPE_CHECKING:
     from agnn.data import NodeData, Split
     from agnn.methods import Method
+    from agnn.runs import Search
 
 _PRESET = "the paper's"
 
@@ -156,25 +158,26 @@ def train(
     if data.reading is not None and not json:
         _tell(data, spec)
         _tell_memory(trained, data, splits * len(seeds))
-    if looked_for is not None:
-        trained = searched(
-            trained, data, spec, seeds, looked_for, device=device, backend=backend,
-            class_weight=weight, told=None if quiet else tell_trial,
-        )  # fmt: skip
-    doing = f"Training {trained.title} on {data.name}"
-    with training_progress(doing, is_quiet=quiet) as progress:
-        run = evaluate(
-            trained,
-            data,
-            spec,
-            seeds,
-            device=device,
-            backend=backend,
-            progress=progress,
-            class_weight=weight,
-        )
-    if out is not None:
-        save_run(run, out)
+    with interruptible(lambda: _kept_words(looked_for)):
+        if looked_for is not None:
+            trained = searched(
+                trained, data, spec, seeds, looked_for, device=device, backend=backend,
+                class_weight=weight, told=None if quiet else tell_trial,
+            )  # fmt: skip
+        doing = f"Training {trained.title} on {data.name}"
+        with training_progress(doing, is_quiet=quiet) as progress:
+            run = evaluate(
+                trained,
+                data,
+                spec,
+                seeds,
+                device=device,
+                backend=backend,
+                progress=progress,
+                class_weight=weight,
+            )
+        if out is not None:
+            save_run(run, out)
     if json:
         own = {} if data.reading is None else {"data": data.report.to_dict()}
         write_json(run_record(run, out) | own)
@@ -183,6 +186,18 @@ def train(
         how = f", {trained.configuration}" if tuned else ""
         console.print(f"{trained.title} on {data.name}, split {spec}{how}", style="bold")
         console.print(run_table(run, out))
+
+
+def _kept_words(search: "Search | None") -> str:
+    """What an interrupted training leaves behind, and how to go on."""
+    if search is None:
+        return (
+            "the training was not finished and nothing was written; the same command starts anew."
+        )
+    return (
+        f"nothing was written but the finished trials of the search, which are kept in "
+        f"'{search.file}'; the same command goes on with them."
+    )
 
 
 def _tell(data: "NodeData", spec: str) -> None:
