@@ -15,7 +15,7 @@ from torch import Tensor
 from agnn.graph import FeatureMatrix, View, diffusion, symmetric
 from agnn.kernels import Dropout, sparse_linear
 from agnn.nn import APPNP, DCNN, GAT, GCNII, SGC, DynamicFilter, GraphCNN, MoNet, NodeModel
-from agnn.nn.neighbourhoods import Neighbourhoods
+from agnn.nn._neighbourhoods import Neighbourhoods
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 from zoo import zoo_graph
 

@@ -16,7 +16,7 @@ from agnn.kernels import adam_step, sparse_linear
 from agnn.methods.embedding import EmbeddingMethod, Vectors, of_unit_length
 from agnn.methods.ranked_nodes import RankedNodes
 from agnn.methods.registry import register
-from agnn.nn.initialisation import generators, glorot_uniform
+from agnn.nn import generators, glorot_uniform
 
 
 @register

@@ -1,18 +1,41 @@
-"""Layers and models with a replica axis."""
+"""Layers and models, each with a leading replica axis.
 
-from agnn.nn.appnp import APPNP
-from agnn.nn.dcnn import DCNN
-from agnn.nn.dynamic_filter import DynamicFilter
-from agnn.nn.gat import GAT, AdditiveAttention
-from agnn.nn.gcnii import GCNII
-from agnn.nn.graph_cnn import GraphCNN
-from agnn.nn.layers import Beta, CosineAttention, Linear, SparseLinear
-from agnn.nn.linear_form import Hop, LinearForm, Paths, Units, last_hop
-from agnn.nn.mlp import MLP
-from agnn.nn.models import AGNN, GCN, GLN
-from agnn.nn.monet import MoNet
-from agnn.nn.node_model import ChainModel, NodeModel
-from agnn.nn.sgc import SGC
+A model has R replicas: parameters are [R, ...], states [R, n, d] and logits [R, n, c]. It computes
+logits at the targets of a `View`, which holds the features and the part of the graph that reaches
+these targets. With `View.whole` the targets are all nodes.
+
+    >>> import agnn
+    >>> from agnn.graph import Graph, View, features_of
+    >>> cora = agnn.load_dataset("cora")
+    >>> graph = Graph.from_edges(cora.edges, cora.nodes)
+    >>> features = features_of(cora.normalised_features())
+    >>> model = AGNN(features.width, cora.classes, seeds=(0, 1), betas=(Beta(0.0), Beta(1.0)))
+    >>> view = View.whole(features, graph, model.hops)
+    >>> model(view).shape  # replicas, nodes, classes
+    torch.Size([2, 2708, 7])
+    >>> model.betas.tolist()  # replicas, layers
+    [[0.0, 1.0], [0.0, 1.0]]
+    >>> first, second = model.attentions(view)  # how much each node attends to each neighbour
+    >>> first.edges.shape == (2, graph.edges)
+    True
+
+Most models are a `ChainModel`: operations that follow one another and are differentiated as one
+node of torch's graph. The others compute their logits with ordinary tensors.
+"""
+
+from agnn.nn._agnn import AGNN
+from agnn.nn._appnp import APPNP
+from agnn.nn._dynamic_filter import DynamicFilter
+from agnn.nn._gat import GAT, AdditiveAttention
+from agnn.nn._gcn import GCN, GLN
+from agnn.nn._gcnii import GCNII
+from agnn.nn._graph_cnn import GraphCNN
+from agnn.nn._initialisation import generators, glorot_uniform
+from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
+from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
+from agnn.nn._monet import MoNet
+from agnn.nn._node_model import ChainModel, NodeModel
+from agnn.nn._row_models import DCNN, MLP, SGC
 
 __all__ = [
     "AGNN",
@@ -29,6 +52,7 @@ __all__ = [
     "ChainModel",
     "CosineAttention",
     "DynamicFilter",
+    "FeatureLinear",
     "GraphCNN",
     "Hop",
     "Linear",
@@ -36,7 +60,8 @@ __all__ = [
     "MoNet",
     "NodeModel",
     "Paths",
-    "SparseLinear",
     "Units",
+    "generators",
+    "glorot_uniform",
     "last_hop",
 ]

@@ -1,4 +1,4 @@
-"""The layers that the models are made of, each with a leading replica axis."""
+"""The layers of the models, each with a leading replica axis."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from agnn.kernels import (
     attention_weights,
     run_chain,
 )
-from agnn.nn.initialisation import glorot_uniform
+from agnn.nn._initialisation import glorot_uniform
 
 
-class SparseLinear(nn.Module):
-    """dropout(X) W + b for the features, sparse as a rule.
+class FeatureLinear(nn.Module):
+    """dropout(X) W + b for the features, which all replicas share; sparse or dense.
 
     Shapes: X [n, d_x], weight [R, d_x, d], bias [R, d] or none; output [R, n, d].
     """
@@ -36,25 +36,25 @@ class SparseLinear(nn.Module):
         sources: Sequence[Generator],
         *,
         has_bias: bool,
-        heads: int = 1,  # such maps side by side: K times as many columns
+        heads: int = 1,  # K maps side by side: K times as many columns
     ) -> None:
         super().__init__()
         self.weight = nn.Parameter(glorot_uniform(sources, features, width, heads))
         self.bias = nn.Parameter(torch.zeros(len(sources), width * heads)) if has_bias else None
 
     def link(self, x: Features, drop: DropoutAt | None, backend: str) -> Link:
-        """The layer as the start of a model's chain."""
+        """Return the layer as the first link of a chain."""
         if isinstance(x, DenseFeatures):
             return SharedLinearLink(x, self.weight, self.bias, drop, backend)
         return SparseLinearLink(x, self.weight, self.bias, drop, backend)
 
     def forward(self, x: Features, drop: DropoutAt | None, backend: str) -> Tensor:
-        """States [R, n, d]."""
+        """Return states [R, n, d]."""
         return run_chain([self.link(x, drop, backend)], x.values)
 
 
 class Linear(nn.Module):
-    """dropout(H) W + b for dense states.
+    """dropout(H) W + b for states, which differ between replicas.
 
     Shapes: H [R, n, d], weight [R, d, k], bias [R, k] or none; output [R, n, k].
     """
@@ -66,24 +66,24 @@ class Linear(nn.Module):
         sources: Sequence[Generator],
         *,
         has_bias: bool,
-        heads: int = 1,  # such maps side by side: K times as many columns
+        heads: int = 1,  # K maps side by side: K times as many columns
     ) -> None:
         super().__init__()
         self.weight = nn.Parameter(glorot_uniform(sources, width, outputs, heads))
         self.bias = nn.Parameter(torch.zeros(len(sources), outputs * heads)) if has_bias else None
 
     def link(self, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> DenseLinearLink:
-        """The layer as a part of a model's chain."""
+        """Return the layer as a link of a chain."""
         return DenseLinearLink(self.weight, self.bias, row_ids, drop, backend)
 
     def forward(self, h: Tensor, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> Tensor:
-        """Outputs [R, n, k]; `row_ids` [n] are the rows' labels in the whole graph."""
+        """Return outputs [R, n, k]; `row_ids` [n] are the rows' indices in the full graph."""
         return run_chain([self.link(row_ids, drop, backend)], h)
 
 
 @dataclass(frozen=True)
 class Beta:
-    """How an attention layer's scalar starts, and whether training moves it."""
+    """The initial value of an attention layer's scalar, and whether it is learned."""
 
     start: float = 1.0
     learned: bool = True
@@ -93,7 +93,7 @@ class CosineAttention(nn.Module):
     """H' = P H with P_i. = softmax over j in N(i) and i of beta cos(H_i, H_j), Eq. (5).
 
     Shapes: H [R, n, d], beta [R]; output [R, rows, d]. A fixed beta is a buffer: saved and moved
-    with the model, but no parameter.
+    with the model, but not a parameter.
     """
 
     beta: Tensor
@@ -107,13 +107,13 @@ class CosineAttention(nn.Module):
             self.register_buffer("beta", start)
 
     def link(self, graph: Graph, rows: int, backend: str) -> CosineAttentionLink:
-        """The layer as a part of a model's chain."""
+        """Return the layer as a link of a chain."""
         return CosineAttentionLink(graph, self.beta, rows, backend)
 
     def forward(self, graph: Graph, h: Tensor, rows: int, backend: str) -> Tensor:
-        """The new states of the first `rows` nodes."""
+        """Return the new states of the first `rows` nodes."""
         return run_chain([self.link(graph, rows, backend)], h)
 
     def attention(self, graph: Graph, h: Tensor, rows: int) -> Attention:
-        """The weights that `forward` averages by."""
+        """Return the weights of the average that `forward` computes."""
         return attention_weights(graph, h, self.beta, rows=rows)

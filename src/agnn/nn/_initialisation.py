@@ -1,4 +1,7 @@
-"""Random starts: one generator a replica, so a replica starts the same alone and in a batch."""
+"""Initial weights, drawn from one generator per replica.
+
+A replica therefore starts with the same weights alone and in a batch.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from agnn.errors import InputError
 
 
 def generators(seeds: Sequence[int]) -> tuple[Generator, ...]:
-    """One generator for each replica's seed."""
+    """Return one generator per seed."""
     if not seeds:
         raise InputError("a model needs at least one replica; got no seeds.")
     for seed in seeds:
-        # torch's CPU generator looks at 32 bits: a larger seed would repeat a smaller one.
+        # torch's CPU generator reads 32 bits: a larger seed would repeat a smaller one.
         if not 0 <= seed < 2**32:
             raise InputError(f"a seed must be between 0 and 2^32 - 1; got {seed}.")
     return tuple(Generator().manual_seed(seed) for seed in seeds)
@@ -25,7 +28,7 @@ def generators(seeds: Sequence[int]) -> tuple[Generator, ...]:
 def glorot_uniform(
     sources: Sequence[Generator], fan_in: int, fan_out: int, heads: int = 1
 ) -> Tensor:
-    """Weights [R, fan_in, fan_out K], uniform within +-sqrt(6 / (fan_in + fan_out)).
+    """Return weights [R, fan_in, fan_out K], uniform within +-sqrt(6 / (fan_in + fan_out)).
 
     K = `heads` matrices of that size stand side by side, each drawn as if it were alone.
     """
@@ -35,6 +38,6 @@ def glorot_uniform(
 
 
 def normal(sources: Sequence[Generator], *shape: int, deviation: float) -> Tensor:
-    """Numbers [R, *shape] around zero."""
+    """Return normally distributed numbers [R, *shape] with mean zero."""
     draws = [torch.randn(shape, generator=source) for source in sources]
     return torch.stack(draws).mul_(deviation)

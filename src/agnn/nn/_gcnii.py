@@ -1,4 +1,4 @@
-"""GCNII: a deep graph convolution that keeps its first state and most of its identity."""
+"""GCNII: a deep graph convolution with initial residual and identity mapping."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from agnn.graph import View
 from agnn.kernels import Anchor, Blend, Dropout, DropoutLink, Link, PropagateLink, ReLU
-from agnn.nn.initialisation import generators
-from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.linear_form import (
+from agnn.nn._initialisation import generators
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._linear_form import (
     SUM_OVER_PATHS,
     LinearForm,
     Paths,
@@ -22,7 +22,7 @@ from agnn.nn.linear_form import (
     fixed_note,
     last_hop,
 )
-from agnn.nn.node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
+from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
 
 
 class GCNII(ChainModel):
@@ -52,7 +52,7 @@ class GCNII(ChainModel):
         sources = generators(seeds)
         self.alpha = alpha
         self.shares = [math.log(strength / t + 1.0) for t in range(1, layers + 1)]
-        self.first = SparseLinear(features, hidden, sources, has_bias=True)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=True)
         self.layers = nn.ModuleList(
             Linear(hidden, hidden, sources, has_bias=False) for _ in range(layers)
         )

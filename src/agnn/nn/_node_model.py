@@ -1,4 +1,4 @@
-"""What every model is: logits for the nodes of a view, for all replicas at once."""
+"""The base classes of all models: logits at the targets of a view, for all replicas at once."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from torch import Tensor, nn
 from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Dropout, DropoutAt, Link, run_chain
-from agnn.nn.linear_form import LinearForm, Paths
+from agnn.nn._linear_form import LinearForm, Paths
 
-# Where dropout acts: on the features, before the output layer, and from INSIDE on wherever a model
-# has further places. The numbers are part of what a seed means: do not renumber.
+# Places where dropout acts: the features, the input of the output layer, and from INSIDE on any
+# further places of a model. A seed's draws depend on these numbers: do not renumber.
 INPUT, OUTPUT, INSIDE = 0, 1, 2
 
 
 class NodeModel(nn.Module, ABC):
-    """A model that gives every replica's logits at the targets of a view."""
+    """A model that computes every replica's logits at the targets of a view."""
 
     # Why its predictions cannot be explained, as the end of a sentence; None where they can.
     unexplained: ClassVar[str | None] = "it does not state the matrices by which it propagates"
@@ -31,7 +31,7 @@ class NodeModel(nn.Module, ABC):
 
     @property
     def betas(self) -> Tensor | None:
-        """Every attention layer's scalar, [R, l]; None for a model that has none."""
+        """The scalar of every attention layer, [R, l]; None for a model without."""
         return None
 
     def propagation(self, view: View) -> Paths | None:
@@ -44,10 +44,10 @@ class NodeModel(nn.Module, ABC):
 
     @abstractmethod
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
-        """Logits [R, targets, c] on a view of the right depth."""
+        """Return logits [R, targets, c] on a view of the right depth."""
 
     def forward(self, view: View, dropout: Dropout | None = None) -> Tensor:
-        """Logits [R, targets, c]; with `dropout` for a training step, without to evaluate."""
+        """Return logits [R, targets, c]; `dropout` is given in training steps only."""
         if view.field.hops != self.hops:
             raise InputError(
                 f"the model has {self.hops} propagation layers, the view is {view.field.hops} deep."
@@ -56,22 +56,22 @@ class NodeModel(nn.Module, ABC):
 
 
 class ChainModel(NodeModel):
-    """A model whose operations follow one another: a single node of torch's graph."""
+    """A model whose operations follow one another, as a single node of torch's graph."""
 
     @abstractmethod
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
-        """The model as a chain of operations from the features to the logits."""
+        """Return the model as a chain of operations from the features to the logits."""
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
-        """What the chain ends with."""
+        """Run the chain."""
         return run_chain(self.links(view, dropout), view.features.values)
 
 
 def rows_by_layer(view: View) -> tuple[int, ...]:
-    """How many rows each propagation layer computes, from the first layer to the last."""
+    """Return the number of rows that each propagation layer computes, first layer first."""
     return view.field.sizes[-2::-1]
 
 
 def at(dropout: Dropout | None, place: int) -> DropoutAt | None:
-    """The dropout of one place, or none where nothing is dropped."""
+    """Return the dropout of one place, or None where nothing is dropped."""
     return None if dropout is None else dropout.at(place)

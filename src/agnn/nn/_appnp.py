@@ -20,10 +20,10 @@ from agnn.kernels import (
     dropout,
     run_chain,
 )
-from agnn.nn.initialisation import generators
-from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.linear_form import LinearForm, Paths, Units, fixed_hops, fixed_note, last_hop
-from agnn.nn.node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
+from agnn.nn._initialisation import generators
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._linear_form import LinearForm, Paths, Units, fixed_hops, fixed_note, last_hop
+from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
 
 
 class APPNP(ChainModel):
@@ -51,11 +51,11 @@ class APPNP(ChainModel):
         super().__init__(len(seeds), steps, backend)
         sources = generators(seeds)
         self.alpha = alpha
-        self.first = SparseLinear(features, hidden, sources, has_bias=False)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=False)
         self.last = Linear(hidden, classes, sources, has_bias=False)
 
     def links(self, view: View, stream: Dropout | None) -> list[Link]:
-        """Two layers, then steps that come back to their output."""
+        """Two layers, then propagation steps that are blended with their output."""
         prediction = Anchor()
         chain: list[Link] = [
             self.first.link(view.features, at(stream, INPUT), self.backend),
@@ -91,7 +91,7 @@ class APPNP(ChainModel):
         )
 
     def _propagated(self, view: View, rows: int, stream: Dropout | None, place: int) -> Link:
-        """P at the first `rows` rows; in training with some entries dropped."""
+        """P at the first `rows` rows; in training some of its entries are dropped."""
         weights = view.symmetric_propagation
         if stream is None:
             return PropagateLink(weights, rows, self.backend)
@@ -102,7 +102,7 @@ class APPNP(ChainModel):
             columns = values[None, :, None].expand(self.replicas, -1, 1)
             return dropout(columns, labels, stream.at(place), backend=self.backend)
 
-        # An edge is known by where it stands in the whole graph, a node by its label there.
+        # Draws belong to an edge's or node's index in the full graph.
         edges = drawn(weights.edge_weights[:count], field.edge_ids[:count], place)
         loops = drawn(weights.loop_weights[:rows], field.nodes[:rows], place + 1)
         return WeightedSumLink(graph, edges, loops, self.backend)

@@ -1,4 +1,4 @@
-"""Graph-CNN: spatial filters, one weight matrix for a node and one for its neighbours."""
+"""Graph-CNN: spatial filters with one matrix for a node and one for its neighbours."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from agnn.graph import Propagation, View
 from agnn.kernels import Attention, Dropout, heads_of, propagate
-from agnn.nn.initialisation import generators
-from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
-from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
+from agnn.nn._initialisation import generators
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
+from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
 
 
 class GraphCNN(NodeModel):
@@ -22,7 +22,7 @@ class GraphCNN(NodeModel):
         H      = ReLU(dropout(X) V0 + A dropout(X) V1 + b)
         logits = dropout(H) W0 + A dropout(H) W1 + b'
 
-    A is the adjacency as it is, without weights; column 2 f + s of a layer's matrix is feature f of
+    A is the unweighted adjacency matrix; column 2 f + s of a layer's matrix is feature f of
     slice s.
     """
 
@@ -39,7 +39,7 @@ class GraphCNN(NodeModel):
     ) -> None:
         super().__init__(len(seeds), 2, backend)
         sources = generators(seeds)
-        self.first = SparseLinear(features, hidden, sources, has_bias=False, heads=2)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=2)
         self.first_bias = nn.Parameter(torch.zeros(len(seeds), hidden))
         self.last = Linear(hidden, classes, sources, has_bias=False, heads=2)
         self.last_bias = nn.Parameter(torch.zeros(len(seeds), classes))

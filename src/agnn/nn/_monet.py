@@ -10,15 +10,15 @@ from torch import Tensor, nn
 
 from agnn.graph import View
 from agnn.kernels import Attention, Dropout, heads_of, weighted_sum
-from agnn.nn.initialisation import generators, glorot_uniform
-from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
-from agnn.nn.neighbourhoods import Neighbourhoods, sizes
-from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
+from agnn.nn._initialisation import generators, glorot_uniform
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
+from agnn.nn._neighbourhoods import Neighbourhoods, sizes
+from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
 
 
 class GaussianMixture(nn.Module):
-    """The weights of K Gaussian kernels by edge, not yet divided by their sum.
+    """Unnormalised weights of K Gaussian kernels per edge.
 
         u_ij = (|N(i)+i|^-1/2, |N(j)+j|^-1/2),  v = tanh(T u + t)
         w_k  = exp(-1/2 sum over dimensions of ((v - mu_k) / sigma_k)^2)
@@ -69,7 +69,7 @@ class MoNet(NodeModel):
         super().__init__(len(seeds), 2, backend)
         sources = generators(seeds)
         self.kernels = kernels
-        self.first = SparseLinear(features, hidden, sources, has_bias=False, heads=kernels)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=kernels)
         self.last = Linear(hidden, classes, sources, has_bias=False, heads=kernels)
         self.mixture = GaussianMixture(kernels, dimensions, sources)
 
@@ -117,8 +117,8 @@ class MoNet(NodeModel):
         """Every kernel's weights of edges and loops, and their totals [R, rows, 1, K]."""
         graph, near = view.field.graph, Neighbourhoods.of(view, rows)
         edges, loops = near.parts(self.mixture(view, near))
-        # Sums over ones are the totals. Dividing the sums by them, not every weight, adds up over
-        # neighbours in the kernels alone, whose order is fixed on every device.
+        # Weighted sums over ones are the totals. Dividing sums instead of weights leaves every
+        # sum over neighbours to the kernels, whose order is fixed on every device.
         ones = edges.new_ones(self.replicas, graph.nodes, self.kernels)
         totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)[:, :, None]
         return edges, loops, totals
@@ -135,5 +135,5 @@ class MoNet(NodeModel):
         return found
 
     def _mixed(self, sums: Tensor, totals: Tensor) -> Tensor:
-        """Means by kernel, added up; [R, rows, d]."""
+        """Return the sum of the kernels' means; [R, rows, d]."""
         return (heads_of(sums, self.kernels) / totals).sum(-1)

@@ -1,4 +1,4 @@
-"""The neighbourhoods of a view's rows as lists of pairs: what weights by edge are computed from."""
+"""Neighbourhoods as lists of (receiver, sender) pairs, for models that compute edge weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agnn.graph import View
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhoods:
-    """Who receives from whom in the first `rows` rows of a view, the nodes themselves last."""
+    """The edges into the first `rows` rows of a view, followed by their self-loops."""
 
     receivers: Tensor  # [m' + rows] int64, rows of the view
     senders: Tensor  # [m' + rows] int64
@@ -21,7 +21,7 @@ class Neighbourhoods:
 
     @classmethod
     def of(cls, view: View, rows: int) -> Neighbourhoods:
-        """Those of the first `rows` rows."""
+        """Return those of the first `rows` rows."""
         graph = view.field.graph
         edges = graph.edges_of(rows)
         own = torch.arange(rows, device=graph.device)
@@ -33,10 +33,10 @@ class Neighbourhoods:
         )
 
     def parts(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """The weights of the edges and those of the nodes themselves, as `weighted_sum` reads."""
+        """Return the weights of edges and of self-loops, as `weighted_sum` reads them."""
         return weights[:, : self.edges], weights[:, self.edges :]
 
 
 def sizes(view: View) -> Tensor:
-    """|N(i)| + 1 in the whole graph, for the nodes of a view; [n'] int64."""
+    """Return |N(i)| + 1 in the full graph for the nodes of a view; [n'] int64."""
     return view.degrees + 1

@@ -1,4 +1,4 @@
-"""The graph attention network: several heads that weigh neighbours by an added score."""
+"""GAT: several attention heads, each with a score that is a sum over both ends of an edge."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from agnn.kernels import (
     heads_of,
     run_chain,
 )
-from agnn.nn.initialisation import generators, glorot_uniform
-from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.linear_form import Hop, LinearForm, Paths, Units, elu_gate, last_hop
-from agnn.nn.node_model import INPUT, INSIDE, OUTPUT, ChainModel, at
+from agnn.nn._initialisation import generators, glorot_uniform
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, elu_gate, last_hop
+from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, ChainModel, at
 
 
 class AdditiveAttention(nn.Module):
@@ -54,7 +54,7 @@ class AdditiveAttention(nn.Module):
         return AdditiveAttentionLink(graph, *vectors, rows, *draws, backend)
 
     def attention(self, view: View, h: Tensor, rows: int) -> Attention:
-        """The weights that the layer averages by, without dropout."""
+        """Return the weights of the average, without dropout."""
         return additive_attention_weights(
             view.field.graph, h, self.receiving, self.sending, rows=rows
         )
@@ -86,7 +86,7 @@ class GAT(ChainModel):
         super().__init__(len(seeds), 2, backend)
         sources = generators(seeds)
         self.output_heads = output_heads
-        self.first = SparseLinear(features, hidden, sources, has_bias=False, heads=heads)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=heads)
         self.first_attention = AdditiveAttention(hidden, heads, sources)
         self.last = Linear(hidden * heads, classes, sources, has_bias=False, heads=output_heads)
         self.last_attention = AdditiveAttention(classes, output_heads, sources)
@@ -106,7 +106,7 @@ class GAT(ChainModel):
 
     @torch.no_grad()
     def attentions(self, view: View) -> list[Attention]:
-        """P of both layers without dropout, by head, each for the rows its layer computes."""
+        """Return P of both layers per head, without dropout, for the rows they compute."""
         targets, middle, _ = view.field.sizes
         links = self.links(view, None)
         states = run_chain(links[:1], view.features.values)

@@ -1,4 +1,4 @@
-"""Dynamic filters: neighbours are shared out softly among several weight matrices."""
+"""Dynamic filters: each neighbour is assigned softly to several weight matrices."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from agnn.kernels import (
     sparse_linear,
     weighted_sum,
 )
-from agnn.nn.initialisation import generators, normal
-from agnn.nn.layers import Linear, SparseLinear
-from agnn.nn.linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
-from agnn.nn.neighbourhoods import Neighbourhoods, sizes
-from agnn.nn.node_model import INPUT, OUTPUT, NodeModel, at
+from agnn.nn._initialisation import generators, normal
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
+from agnn.nn._neighbourhoods import Neighbourhoods, sizes
+from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at
 
-_DEVIATION = 0.1  # of everything at the start in the authors' program
+_DEVIATION = 0.1  # of all initial weights in the authors' code
 
 
 class Assignment(nn.Module):
     """q_m(i, j) / (|N(i)| + 1), q = softmax over m of u_m . x_i - u_m . x_j + c_m.
 
-    Shapes: weight [R, d, M], bias [R, M]. The same for all translations of the states.
+    Shapes: weight [R, d, M], bias [R, M]. Invariant to translations of the states.
     """
 
     def __init__(self, width: int, filters: int, sources: Sequence[Generator]) -> None:
@@ -38,7 +38,7 @@ class Assignment(nn.Module):
         self.bias = nn.Parameter(normal(sources, filters, deviation=_DEVIATION))
 
     def forward(self, view: View, near: Neighbourhoods, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """The weights of edges and of nodes for scores x U [R, n, M]."""
+        """Return the weights of edges and of self-loops for scores x U [R, n, M]."""
         gap = scores[:, near.receivers] - scores[:, near.senders] + self.bias[:, None]
         share = gap.softmax(-1) / sizes(view)[near.receivers, None].to(gap.dtype)
         return near.parts(share)
@@ -65,7 +65,7 @@ class DynamicFilter(NodeModel):
         super().__init__(len(seeds), 2, backend)
         sources = generators(seeds)
         self.filters = filters
-        self.first = SparseLinear(features, hidden, sources, has_bias=False, heads=filters)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=filters)
         self.first_assignment = Assignment(features, filters, sources)
         self.first_bias = nn.Parameter(torch.zeros(len(seeds), hidden))
         self.last = Linear(hidden, classes, sources, has_bias=False, heads=filters)
@@ -73,7 +73,7 @@ class DynamicFilter(NodeModel):
         self.last_bias = nn.Parameter(torch.zeros(len(seeds), classes))
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
-        """The two layers; what is dropped is dropped for the filters and for their choice alike."""
+        """The two layers; filters and assignments see the same dropped inputs."""
         _, hidden, _ = self._first_layer(view, dropout)
         h, nodes = torch.relu(hidden), view.field.nodes[: view.field.sizes[1]]
         heads = self._last_heads(view, h, dropout)

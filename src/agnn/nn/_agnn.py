@@ -1,0 +1,104 @@
+"""AGNN: attention with one scalar per layer, between two linear layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from agnn.graph import View
+from agnn.kernels import Attention, Dropout, Link, ReLU
+from agnn.nn._initialisation import generators
+from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
+from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
+from agnn.nn._node_model import INPUT, OUTPUT, ChainModel, at, rows_by_layer
+
+
+class AGNN(ChainModel):
+    """Attention-based graph neural network, Eq. (4) to (6) of the paper.
+
+        H1      = ReLU(dropout(X) W0 + b0)
+        H(t+1)  = P(t) H(t),  P(t)_i. = softmax over N(i) and i of beta(t) cos(H_i, H_j)
+        logits  = dropout(H) W1 + b1
+
+    The output layer acts on rows alone, so logits are computed at the targets only.
+    """
+
+    unexplained: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        seeds: Sequence[int] = (0,),
+        *,
+        betas: Sequence[Beta] = (Beta(), Beta()),
+        hidden: int = 16,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__(len(seeds), len(betas), backend)
+        sources = generators(seeds)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=True)
+        self.layers = nn.ModuleList(CosineAttention(beta, len(seeds)) for beta in betas)
+        self.last = Linear(hidden, classes, sources, has_bias=True)
+
+    @property
+    def betas(self) -> Tensor:
+        """The beta of every layer, fixed or learned; [R, l]."""
+        if not self.layers:
+            return self.first.weight.new_empty(self.replicas, 0)
+        return torch.stack([layer.beta.detach() for layer in self._layers()], dim=1)
+
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """First layer, ReLU, attention layers, last layer."""
+        field = view.field
+        return [
+            self.first.link(view.features, at(dropout, INPUT), self.backend),
+            ReLU(),
+            *(
+                layer.link(field.graph, rows, self.backend)
+                for layer, rows in zip(self._layers(), rows_by_layer(view), strict=True)
+            ),
+            self.last.link(field.targets, at(dropout, OUTPUT), self.backend),
+        ]
+
+    @property
+    def combination(self) -> tuple[float, ...]:
+        """The weight of each state H(0) to H(l) in what the output layer reads: the last alone."""
+        return last_hop(self.hops)
+
+    def propagation(self, view: View) -> Paths:
+        """Its attention, layer by layer."""
+        hops = tuple(Hop(each) for each in self.attentions(view))
+        return Paths(hops, self.combination, is_attention=True)
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """The units of the first layer are gated, then averaged by attention."""
+        states = self.first(view.features, None, self.backend)
+        return LinearForm(
+            paths=self.propagation(view),
+            units=(Units(),) * self.hops,
+            states=states,
+            first_weight=self.first.weight,
+            first_bias=self.first.bias,
+            gate=states > 0,
+            last_weight=self.last.weight,
+            last_bias=self.last.bias,
+        )
+
+    @torch.no_grad()
+    def attentions(self, view: View) -> list[Attention]:
+        """Return P(1) to P(l) without dropout, each for the rows that its layer computes."""
+        graph = view.field.graph
+        h = torch.relu(self.first(view.features, None, self.backend))
+        found = []
+        for layer, rows in zip(self._layers(), rows_by_layer(view), strict=True):
+            found.append(layer.attention(graph, h, rows))
+            h = layer(graph, h, rows, self.backend)
+        return found
+
+    def _layers(self) -> list[CosineAttention]:
+        return [layer for layer in self.layers if isinstance(layer, CosineAttention)]

@@ -1,0 +1,99 @@
+"""Models that read a node's own row and no neighbour: MLP, SGC and DCNN.
+
+The last two get features that were propagated before training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from agnn.graph import View
+from agnn.kernels import Dropout, Link, ReLU, TanhLinearLink, run_chain
+from agnn.nn._initialisation import generators, glorot_uniform, normal
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._node_model import INPUT, OUTPUT, ChainModel, at
+
+
+class MLP(ChainModel):
+    """logits = dropout(ReLU(dropout(X) W0 + b0)) W1 + b1, with or without the biases."""
+
+    unexplained: ClassVar[str | None] = "it depends on the node's own features alone"
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        seeds: Sequence[int] = (0,),
+        *,
+        hidden: int = 16,
+        has_bias: bool = True,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__(len(seeds), 0, backend)
+        sources = generators(seeds)
+        self.first = FeatureLinear(features, hidden, sources, has_bias=has_bias)
+        self.last = Linear(hidden, classes, sources, has_bias=has_bias)
+
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """First layer, ReLU, last layer."""
+        return [
+            self.first.link(view.features, at(dropout, INPUT), self.backend),
+            ReLU(),
+            self.last.link(view.field.targets, at(dropout, OUTPUT), self.backend),
+        ]
+
+    def hidden_states(self, view: View, dropout: Dropout | None = None) -> Tensor:
+        """ReLU(dropout(X) W0 + b0); [R, targets, d]."""
+        return run_chain(self.links(view, dropout)[:2], view.features.values)
+
+
+class SGC(ChainModel):
+    """Simple graph convolution: logits = dropout(X') W + b for X' = P^k X (Wu et al. 2019).
+
+    The caller computes X' once. No layer propagates, so a view is the rows themselves.
+    """
+
+    unexplained: ClassVar[str | None] = "it reads features that were propagated before training"
+
+    def __init__(
+        self, features: int, classes: int, seeds: Sequence[int] = (0,), *, backend: str = "auto"
+    ) -> None:
+        super().__init__(len(seeds), 0, backend)
+        self.first = FeatureLinear(features, classes, generators(seeds), has_bias=True)
+
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """The one layer."""
+        return [self.first.link(view.features, at(dropout, INPUT), self.backend)]
+
+
+class DCNN(ChainModel):
+    """Diffusion-convolutional network (Atwood and Towsley 2016).
+
+        logits = tanh(X' diag(s)) W + b,  X' = [X, P X, P^2 X, ...]
+
+    The caller computes X' once; s holds one weight per step and feature. No layer propagates, so a
+    view is the rows themselves.
+    """
+
+    unexplained: ClassVar[str | None] = (
+        "its features are propagated before training and pass through tanh, so no part of a logit "
+        "belongs to one node"
+    )
+
+    def __init__(
+        self, features: int, classes: int, seeds: Sequence[int] = (0,), *, backend: str = "auto"
+    ) -> None:
+        super().__init__(len(seeds), 0, backend)
+        sources = generators(seeds)
+        self.scale = nn.Parameter(normal(sources, features, deviation=0.01))
+        self.weight = nn.Parameter(glorot_uniform(sources, features, classes))
+        self.bias = nn.Parameter(torch.zeros(len(seeds), classes))
+
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """The one operation; nothing is dropped."""
+        parameters = (self.scale, self.weight, self.bias)
+        return [TanhLinearLink(view.sparse_features, *parameters, self.backend)]
