@@ -8,7 +8,14 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix, Propagation, ReceptiveField, View, symmetric
+from agnn.graph import (
+    FeatureMatrix,
+    Propagation,
+    ReceptiveField,
+    View,
+    neighbour_mean,
+    symmetric,
+)
 from properties import assert_close
 from zoo import ZOO, zoo_graph
 
@@ -59,3 +66,11 @@ def test_a_view_weighs_by_the_degrees_of_the_whole_graph():
     expected = symmetric(graph, torch.float64)
     assert torch.equal(weights.loop_weights, expected.loop_weights[view.field.nodes])
     assert torch.equal(weights.edge_weights, expected.edge_weights[view.field.edge_ids])
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_neighbour_mean_leaves_the_node_itself_out(name):
+    A = ZOO[name].neighbourhoods().double()
+    A.fill_diagonal_(0.0)
+    expected = A / A.sum(1, keepdim=True).clamp(min=1.0)
+    assert_close(dense_matrix(neighbour_mean(zoo_graph(name), torch.float64)), expected, 1e-14)

@@ -14,7 +14,19 @@ from torch import Tensor
 
 from agnn.graph import FeatureMatrix, View, diffusion, symmetric
 from agnn.kernels import Dropout, sparse_linear
-from agnn.nn import APPNP, DCNN, GAT, GCNII, SGC, DynamicFilter, GraphCNN, MoNet, NodeModel
+from agnn.nn import (
+    APPNP,
+    DCNN,
+    GAT,
+    GCNII,
+    SGC,
+    DynamicFilter,
+    GraphCNN,
+    GraphSAGE,
+    MoNet,
+    NodeModel,
+    Separated,
+)
 from agnn.nn._neighbourhoods import Neighbourhoods
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 from zoo import zoo_graph
@@ -41,6 +53,11 @@ MODELS = {
     "gcnii": lambda b: GCNII(9, 3, (4, 5), hidden=5, layers=4, backend=b),
     "graph_cnn": lambda b: GraphCNN(9, 3, (4, 5), hidden=5, backend=b),
     "monet": lambda b: MoNet(9, 3, (4, 5), hidden=5, backend=b),
+    "graphsage": lambda b: GraphSAGE(9, 3, (4, 5), hidden=5, layers=3, backend=b),
+    "separated": lambda b: Separated(9, 3, (4, 5), hidden=5, layers=2, backend=b),
+    "separated_attention": lambda b: Separated(
+        9, 3, (4, 5), hidden=5, layers=2, weights="attention", normalisation="none", backend=b
+    ),
     "sgc": lambda b: SGC(9, 3, (4, 5), backend=b),
 }
 
@@ -142,6 +159,48 @@ def test_gcnii_is_the_peers_layers_one_after_the_other(backend):
             h = torch.relu(conv(h, start, EDGES))
         assert_close(found, h @ model.last.weight[r] + model.last.bias[r], 1e-10)
     assert model.shares == [math.log(0.5 / t + 1) for t in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_graphsage_is_the_peers_layers_one_after_the_other(backend):
+    model = built("graphsage", backend)
+    for r, found in enumerate(outputs(model)):
+        h = DENSE
+        owns, means = [model.first_own, *model.own], [model.first_mean, *model.mean]
+        for own, mean in zip(owns, means, strict=True):
+            conv = geometric.SAGEConv(h.shape[1], 5, bias=False).double()
+            conv.lin_r.weight.data, conv.lin_l.weight.data = own.weight[r].T, mean.weight[r].T
+            h = F.normalize(torch.relu(conv(h, EDGES)), dim=1)
+        assert_close(found, h @ model.last.weight[r] + model.last.bias[r], 1e-10)
+
+
+def attention_matrix(h: Tensor, beta: Tensor) -> Tensor:
+    """Softmax over each node's neighbours and itself of beta times the cosine."""
+    unit = F.normalize(h, dim=1)
+    is_near = torch.eye(N, dtype=torch.bool)
+    is_near[GRAPH.receivers, GRAPH.senders] = True
+    return (beta * unit @ unit.T).masked_fill(~is_near, -torch.inf).softmax(1)
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+@pytest.mark.parametrize("kind", ["separated", "separated_attention"])
+def test_the_separated_block_is_its_formula(kind, backend):
+    model = built(kind, backend)
+
+    def norm(h: Tensor) -> Tensor:
+        if kind == "separated_attention":
+            return h
+        return (h - h.mean(1, keepdim=True)) / (h.var(1, keepdim=True, correction=0) + 1e-5).sqrt()
+
+    for r, found in enumerate(outputs(model)):
+        h = F.gelu(DENSE @ model.first.weight[r] + model.first.bias[r])
+        for t, block in enumerate(model.blocks):
+            z = norm(h)
+            weights = P if kind == "separated" else attention_matrix(z, model.attention[t].beta[r])
+            W = torch.cat([block.own.weight[r], block.mean.weight[r]])
+            inner = F.gelu(torch.cat([z, weights @ z], dim=1) @ W + block.own.bias[r])
+            h = h + inner @ block.outer.weight[r] + block.outer.bias[r]
+        assert_close(found, norm(h) @ model.last.weight[r] + model.last.bias[r], 1e-10)
 
 
 @pytest.mark.parametrize("backend", CPU_BACKENDS)

@@ -26,8 +26,10 @@ from agnn.nn import (
     Beta,
     DynamicFilter,
     GraphCNN,
+    GraphSAGE,
     MoNet,
     NodeModel,
+    Separated,
 )
 from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits
 from zoo import tiny_random
@@ -39,6 +41,8 @@ OTHERS = {
     "gcn": GCN,
     "gcnii": lambda *sizes, **how: GCNII(*sizes, layers=3, hidden=24, **how),
     "gln": GLN,
+    "graphsage": lambda *sizes, **how: GraphSAGE(*sizes, hidden=24, **how),
+    "separated": lambda *sizes, **how: Separated(*sizes, layers=3, hidden=24, **how),
     "sgc": SGC,
 }
 # Their weights by edge are plain torch, which sums in an order of its own.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
-from agnn.training import HighestAccuracy, LastEpoch, Selection, WindowStop
+from agnn.training import BestScore, HighestAccuracy, LastEpoch, Selection, Targets, WindowStop
 
 CPU = torch.device("cpu")
 
@@ -121,3 +123,35 @@ def test_rules_start_afresh_for_every_run():
     rule = HighestAccuracy(1)
     assert kept_epochs(rule, [[0.9, 0.1]], [[0, 0]]) == [0]
     assert kept_epochs(rule, [[0.1, 0.2]], [[0, 0]]) == [1]
+
+
+def test_the_area_under_the_curve_is_scikit_learns_with_ties_and_padding():
+    draw = np.random.default_rng(0)
+    labels, weights = torch.tensor(draw.integers(0, 2, (3, 50))), torch.full((3, 50), 0.02)
+    weights[0, 40:] = 0.0
+    picked = torch.tensor(draw.normal(size=(3, 50, 2))).round(decimals=1)
+    margins = picked[..., 1] - picked[..., 0]
+    found = Targets(None, None, labels, weights, None).aucs(picked)
+    for r in range(3):
+        is_counted = weights[r] > 0
+        expected = roc_auc_score(labels[r][is_counted], margins[r][is_counted])
+        assert found[r] == pytest.approx(expected, abs=1e-6)
+
+
+def test_without_both_classes_the_area_under_the_curve_is_one_half():
+    labels = torch.zeros(1, 4, dtype=torch.int64)
+    found = Targets(None, None, labels, torch.full((1, 4), 0.25), None).aucs(torch.rand(1, 4, 2))
+    assert found.tolist() == [0.5]
+
+
+def test_the_best_score_wins_ties_by_loss_and_stops_after_its_patience():
+    tracker = BestScore(patience=2).tracker(1, torch.device("cpu"))
+    seen = [(0.5, 3.0), (0.6, 2.0), (0.6, 1.9), (0.6, 1.95), (0.55, 1.8), (0.5, 2.0), (0.4, 2.0)]
+    kept = []
+    for epoch, (score, loss) in enumerate(seen, start=1):
+        values = (torch.tensor([epoch]), torch.tensor([score]), torch.tensor([loss]))
+        kept.append(bool(tracker.update(*values)))
+        if tracker.is_finished():
+            break
+    assert kept == [True, True, True, False, False, False, False]
+    assert tracker.is_finished()

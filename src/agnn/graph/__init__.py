@@ -6,7 +6,7 @@ from agnn.graph.edge_lookup import edge_places, row_edges
 from agnn.graph.features import FeatureMatrix
 from agnn.graph.graph import Graph
 from agnn.graph.hop_rings import hop_rings
-from agnn.graph.propagation import Propagation, diffusion, symmetric
+from agnn.graph.propagation import Propagation, diffusion, neighbour_mean, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 from agnn.graph.view import View
 from agnn.graph.walks import Walks
@@ -25,6 +25,7 @@ __all__ = [
     "edge_places",
     "features_of",
     "hop_rings",
+    "neighbour_mean",
     "row_edges",
     "row_normalised",
     "symmetric",

@@ -67,3 +67,17 @@ def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
     """
     share = (graph.degrees + 1).to(torch.float64).reciprocal()
     return Propagation(graph, share[graph.senders].to(dtype), torch.zeros_like(share, dtype=dtype))
+
+
+def neighbour_mean(
+    graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
+) -> Propagation:
+    """D^-1 A: the mean over a node's neighbours, itself not counted; zero without neighbours.
+
+    `degrees` [n] are those of the nodes in the whole graph, where `graph` is a part of it.
+    """
+    whole = graph.degrees if degrees is None else degrees
+    share = whole.clamp(min=1).to(torch.float64).reciprocal()
+    return Propagation(
+        graph, share[graph.receivers].to(dtype), torch.zeros_like(share, dtype=dtype)
+    )

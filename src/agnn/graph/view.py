@@ -11,7 +11,7 @@ from torch import Tensor
 from agnn.graph.dense_features import Features
 from agnn.graph.features import FeatureMatrix
 from agnn.graph.graph import TOO_LARGE_TO_PRUNE, Graph
-from agnn.graph.propagation import Propagation, symmetric
+from agnn.graph.propagation import Propagation, neighbour_mean, symmetric
 from agnn.graph.receptive_field import ReceptiveField
 
 
@@ -62,3 +62,9 @@ class View:
         """The GCN weights, by the degrees of the whole graph, on the field's edges."""
         dtype: torch.dtype = self.features.dtype
         return symmetric(self.field.graph, dtype, self.degrees)
+
+    @cached_property
+    def mean_propagation(self) -> Propagation:
+        """The mean over a node's neighbours, by the degrees of the whole graph."""
+        dtype: torch.dtype = self.features.dtype
+        return neighbour_mean(self.field.graph, dtype, self.degrees)

@@ -1,5 +1,6 @@
 """The methods, each one file behind one small protocol."""
 
+from agnn.methods._baselines import Boosting, Majority, Ridge
 from agnn.methods.agnn import AGNN
 from agnn.methods.appnp import APPNP
 from agnn.methods.bootstrap import Bootstrap
@@ -44,6 +45,7 @@ __all__ = [
     "LINE",
     "NEU",
     "SGC",
+    "Boosting",
     "Bootstrap",
     "DeepWalk",
     "DynamicFilter",
@@ -51,6 +53,7 @@ __all__ = [
     "Graph2Gauss",
     "GraphCNN",
     "LabelPropagation",
+    "Majority",
     "ManifoldRegularisation",
     "Method",
     "MoNet",
@@ -61,6 +64,7 @@ __all__ = [
     "Planetoid",
     "PlanetoidI",
     "PlanetoidT",
+    "Ridge",
     "SemiSupervisedEmbedding",
     "SingleLayerPerceptron",
     "Task",

@@ -36,6 +36,7 @@ from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._monet import MoNet
 from agnn.nn._node_model import ChainModel, NodeModel
 from agnn.nn._row_models import DCNN, MLP, SGC
+from agnn.nn._separated import GraphSAGE, Normalisation, Separated, Weights
 
 __all__ = [
     "AGNN",
@@ -54,13 +55,17 @@ __all__ = [
     "DynamicFilter",
     "FeatureLinear",
     "GraphCNN",
+    "GraphSAGE",
     "Hop",
     "Linear",
     "LinearForm",
     "MoNet",
     "NodeModel",
+    "Normalisation",
     "Paths",
+    "Separated",
     "Units",
+    "Weights",
     "generators",
     "glorot_uniform",
     "last_hop",

@@ -21,8 +21,9 @@ own seed and may have its own split, learning rate, weight decay and dropout.
     torch.Size([2, 2708, 7])
 
 A `Recipe` holds the optimiser's settings and a `Selection`, the rule that decides which epoch's
-weights are kept: `HighestAccuracy`, `WindowStop`, `LastEpoch`, `LowestLoss`, `BothBest` or
-`BestThenLowest`. `memory_estimate` gives an upper bound of the memory before anything is allocated.
+weights are kept: `HighestAccuracy`, `WindowStop`, `LastEpoch`, `LowestLoss`, `BothBest`,
+`BestThenLowest` or `BestScore`. `memory_estimate` gives an upper bound of the memory before
+anything is allocated.
 """
 
 from agnn.training._captured import Captured
@@ -38,6 +39,7 @@ from agnn.training._loop import (
 from agnn.training._memory import MemoryEstimate, check_memory, free_memory, memory_estimate
 from agnn.training._recipe import Recipe
 from agnn.training._selection import (
+    BestScore,
     BestThenLowest,
     BothBest,
     HighestAccuracy,
@@ -50,6 +52,7 @@ from agnn.training._selection import (
 from agnn.training._targets import Targets
 
 __all__ = [
+    "BestScore",
     "BestThenLowest",
     "BothBest",
     "Captured",

@@ -58,7 +58,7 @@ class History:
     """What was measured in every epoch; each [epochs run, R] unless it says otherwise."""
 
     training_loss: Tensor
-    watched_accuracy: Tensor  # empty where the rule watches nothing
+    watched_accuracy: Tensor  # or the rule's other metric; empty where it watches nothing
     watched_loss: Tensor
     selected_epochs: Tensor  # [R], counted from 1; 0 where no epoch had finite weights
     betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
@@ -130,6 +130,7 @@ class TrainingRun:
         self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
         self.batch = recipe.batch
         self.is_penalised = recipe.selection.adds_penalty
+        self.metric = recipe.selection.metric
         self.tracker = recipe.selection.tracker(replicas, device)
         self.weights = KeptWeights(model)
         # Row e is for epoch e, counted from 1.
@@ -196,7 +197,7 @@ class TrainingRun:
 
     @torch.no_grad()
     def look(self) -> tuple[Tensor, Tensor]:
-        """Return accuracy and loss at the watched nodes; [R] each."""
+        """Return the score and the loss at the watched nodes; [R] each."""
         if self.watched is None:
             nothing = self.training_loss.new_zeros(self.model.replicas)
             return nothing, nothing
@@ -204,7 +205,7 @@ class TrainingRun:
         losses = self.watched.losses(picked, self.model.backend)
         if self.is_penalised:
             losses += self.optimiser.penalties()
-        return self.watched.accuracies(picked), losses
+        return self.watched.scores(picked, self.metric), losses
 
     def finish(self, epochs: int) -> History:
         """Put the kept weights into the model and return the history of the epochs run."""

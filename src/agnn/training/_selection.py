@@ -2,7 +2,7 @@
 
 A rule is a frozen description. Its tracker holds a few numbers per replica in tensors. After every
 epoch it returns the replicas whose current weights become the kept ones, without waiting for the
-device. The first rules are those of the paper; the last three stop after some epochs without
+device. The first rules are those of the paper; the last four stop after some epochs without
 progress, as the programs of later models do, and differ in what counts as progress and in which
 epoch is kept.
 """
@@ -19,6 +19,8 @@ from torch import Tensor
 from agnn.errors import InputError
 
 Part = Literal["validation", "test"]
+# "best": the area under the ROC curve with two classes, the accuracy otherwise.
+Metric = Literal["accuracy", "best"]
 
 
 class Tracker(ABC):
@@ -38,6 +40,7 @@ class Selection(ABC):
 
     watches: ClassVar[bool] = True  # whether it reads accuracy and loss at all
     adds_penalty: ClassVar[bool] = False  # whether its loss includes the L2 term
+    metric: Metric = "accuracy"  # what the tracker is given as `accuracy`
     on: Part
 
     @abstractmethod
@@ -241,6 +244,31 @@ class _BestThenLowest(_Patient):
 
     def remember(self, accuracy: Tensor, loss: Tensor, kept: Tensor) -> None:
         torch.where(kept, loss, self.kept_loss, out=self.kept_loss)
+
+
+@dataclass(frozen=True)
+class BestScore(Selection):
+    """The epoch with the best score and, among equals, the lowest loss.
+
+    Stop when neither has improved for `patience` epochs. `metric` says what the score is.
+    """
+
+    patience: int = 100
+    on: Part = "validation"
+    metric: Metric = "accuracy"
+
+    def __post_init__(self) -> None:
+        _check(self.patience)
+
+    def tracker(self, replicas: int, device: torch.device) -> Tracker:
+        """Return a new tracker."""
+        return _BestScore(self.patience, replicas, device)
+
+
+class _BestScore(_BestThenLowest):
+    def compare(self, accuracy: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
+        _, kept = super().compare(accuracy, loss)
+        return kept | (loss < self.best_loss), kept
 
 
 def _check(patience: int) -> None:

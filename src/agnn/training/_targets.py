@@ -13,6 +13,7 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import DropoutAt, cross_entropy, random_words
+from agnn.training._selection import Metric
 
 # Where the random numbers of the batch order come from: beyond any place that a model drops at.
 ORDER_PLACE = 2**20
@@ -83,6 +84,27 @@ class Targets:
         # Counted, not summed in fractions: equal counts must compare as equal.
         right = (picked.argmax(-1) == self.labels) & (self.weights > 0)
         return right.sum(1) / self.counts
+
+    def scores(self, picked: Tensor, metric: Metric) -> Tensor:
+        """Return each replica's accuracy or, by `metric`, area under the ROC curve; [R]."""
+        is_binary = picked.shape[2] == 2
+        return self.aucs(picked) if metric == "best" and is_binary else self.accuracies(picked)
+
+    def aucs(self, picked: Tensor) -> Tensor:
+        """Return each replica's area under the ROC curve, second class against first; [R].
+
+        The share of pairs, one node of each class, in which the node of the second class has the
+        larger margin; a tie counts one half, and so does a class without nodes.
+        """
+        margin = (picked[..., 1] - picked[..., 0]).contiguous()  # [R, k]
+        first = (self.weights > 0) & (self.labels == 0)
+        second = (self.weights > 0) & (self.labels == 1)
+        # Nodes of the second class and padding are sorted behind all others: no pair has them.
+        rivals = margin.masked_fill(~first, torch.inf).sort(dim=1).values
+        below, ties = (torch.searchsorted(rivals, margin, side=side) for side in ("left", "right"))
+        won = ((below + ties) * second).sum(1).to(torch.float64) / 2
+        pairs = first.sum(1) * second.sum(1)
+        return torch.where(pairs > 0, won / pairs.clamp(min=1), 0.5).to(self.weights.dtype)
 
 
 def check_batches(counts: Sequence[int], size: int | None) -> None:

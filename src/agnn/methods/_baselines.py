@@ -1,0 +1,220 @@
+"""Cheap baselines: the most frequent class, ridge regression, gradient boosted trees.
+
+They train no network. A result that does not beat them has not learned from the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agnn.data import NodeData, Split
+from agnn.errors import InputError
+from agnn.graph import adjacency, row_normalised
+from agnn.methods.by_split import SplitMethod, one_hot
+from agnn.methods.protocol import require_features
+from agnn.methods.registry import register
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_FEW_COLUMNS = 0.25  # share of stored entries from which features are a table of numbers
+
+
+@register
+@dataclass(frozen=True)
+class Majority(SplitMethod):
+    """Predict the most frequent class of the training nodes, whatever the node.
+
+    The probabilities are the classes' shares among the training nodes.
+    """
+
+    name: ClassVar[str] = "majority"
+    title: ClassVar[str] = "Most frequent class"
+    cites: ClassVar[str] = ""
+
+    def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
+        """Class probabilities [n, c], the same for every node."""
+        shares = one_hot(data.labels[split.train], data.classes).mean(axis=0)
+        return np.tile(shares, (data.nodes, 1))
+
+
+def _viewed(view: str, A: Any, F: Any) -> Any:
+    """F, A F, A^2 F or F - A F, by the name of the view."""
+    if view == "X":
+        return F
+    mean = A @ F
+    return {"AX": lambda: mean, "A2X": lambda: A @ mean, "X-AX": lambda: F - mean}[view]()
+
+
+_VIEWS = ("X", "AX", "A2X", "X-AX")
+
+
+@register
+@dataclass(frozen=True)
+class Ridge(SplitMethod):
+    """Ridge regression of the labels on X, AX, A^2 X or (I - A) X, or on all four side by side.
+
+        W = argmin over W of |M W - Y|^2 + `penalty` |W|^2,  solved in closed form
+
+    M holds the training rows of a view of the features, A is the mean over a node's neighbours,
+    Y the labels as one-hot rows. The view and the penalty are those with the most correct
+    predictions at the validation nodes; without validation nodes, all views at penalty 1.
+    """
+
+    name: ClassVar[str] = "ridge"
+    title: ClassVar[str] = "Ridge regression"
+    cites: ClassVar[str] = "Zhao, Zhou, Dai et al. 2025"
+
+    penalties: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+    def __post_init__(self) -> None:
+        if not self.penalties or min(self.penalties) <= 0.0:
+            raise InputError(f"`penalties` must be above 0; got {self.penalties}.")
+
+    def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
+        """Class probabilities [n, c]."""
+        require_features(data, self.name)
+        best, kept = (-1.0, 0.0), None
+        for fitted in self._candidates(data, split):
+            if not split.validation.size:
+                kept = fitted
+                break
+            known = data.labels[split.validation]
+            found = fitted[split.validation]
+            right = float(np.mean(found.argmax(axis=1) == known))
+            quality = (right, -float(np.square(found - one_hot(known, data.classes)).mean()))
+            if quality > best:
+                best, kept = quality, fitted
+        assert kept is not None  # noqa: S101 (there is always a first candidate)
+        share = np.clip(kept, 1e-6, None)
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+    def _candidates(self, data: NodeData, split: Split) -> Iterator[NDArray[np.float64]]:
+        """Fitted values [n, c] of every view and penalty; first all views at penalty 1."""
+        X = _with_constant(scaled_columns_or_rows(data))
+        A = row_normalised(adjacency(data.edges, data.nodes))
+        # Only the training rows of a view are ever formed: A^2 X of a whole graph can be dense.
+        rows = _training_rows(A, X, split.train)
+        Y = one_hot(data.labels[split.train], data.classes)
+        order = sorted(self.penalties, key=lambda penalty: abs(np.log(penalty)))
+        for names in (_VIEWS, *((name,) for name in _VIEWS)):
+            solve = _solver([rows[name] for name in names], Y)
+            for penalty in order:
+                parts = solve(penalty)
+                fitted = [_viewed(n, A, X @ W) for n, W in zip(names, parts, strict=True)]
+                yield np.asarray(sum(fitted))
+
+
+def _training_rows(A: Any, X: Any, train: NDArray[np.int64]) -> dict[str, Any]:
+    """The given rows of every view."""
+    one, own = A[train] @ X, X[train]
+    return {"X": own, "AX": one, "A2X": (A[train] @ A) @ X, "X-AX": own - one}
+
+
+def _solver(
+    blocks: list[Any], Y: NDArray[np.float64]
+) -> Callable[[float], list[NDArray[np.float64]]]:
+    """The ridge weights of each block of columns, for any penalty, by one eigendecomposition."""
+    from scipy import sparse
+
+    M = sparse.hstack(blocks, format="csr")
+    cuts = np.cumsum([block.shape[1] for block in blocks])[:-1]
+    is_wide = M.shape[1] > M.shape[0]
+    gram = (M @ M.T if is_wide else M.T @ M).toarray()
+    values, vectors = np.linalg.eigh(gram)
+    values = np.clip(values, 0.0, None)
+    turned = vectors.T @ (Y if is_wide else M.T @ Y)
+
+    def solve(penalty: float) -> list[NDArray[np.float64]]:
+        inner = vectors @ (turned / (values + penalty)[:, None])
+        W = M.T @ inner if is_wide else inner
+        return np.split(np.asarray(W), cuts)
+
+    return solve
+
+
+@register
+@dataclass(frozen=True)
+class Boosting(SplitMethod):
+    """Gradient boosted trees on a node's own columns, the mean over its neighbours, and its degree.
+
+    scikit-learn's HistGradientBoostingClassifier. More than `components` columns are first
+    projected on so many singular vectors: trees take columns one at a time, and thousands of
+    mostly empty ones tell them little.
+    """
+
+    name: ClassVar[str] = "boosting"
+    title: ClassVar[str] = "Gradient boosting"
+    cites: ClassVar[str] = "Bazhenov, Platonov and Prokhorenkova 2025"
+
+    iterations: int = 200
+    learning_rate: float = 0.1
+    leaf: int = 5  # fewest training nodes in a leaf
+    components: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "leaf", "components"):
+            if getattr(self, name) < 1:
+                raise InputError(f"`{name}` must be at least 1; got {getattr(self, name)}.")
+
+    def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
+        """Class probabilities [n, c]."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        labels = data.labels[split.train]
+        present = np.unique(labels)
+        found = np.zeros((data.nodes, data.classes))
+        if present.size == 1:  # a single class needs no trees
+            found[:, present] = 1.0
+            return found
+        columns = self._columns(data)
+        model = HistGradientBoostingClassifier(
+            max_iter=self.iterations, learning_rate=self.learning_rate,
+            min_samples_leaf=self.leaf, early_stopping=False, random_state=0,
+        )  # fmt: skip
+        model.fit(columns[split.train], labels)
+        found[:, present] = model.predict_proba(columns)
+        return found
+
+    def _columns(self, data: NodeData) -> NDArray[np.float64]:
+        """[n, 2 k + 1] own columns, their mean over the neighbours, the degree."""
+        from sklearn.decomposition import TruncatedSVD
+
+        matrix = adjacency(data.edges, data.nodes)
+        degree: NDArray[np.float64] = np.asarray(matrix.sum(axis=1))
+        own: Any = data.features
+        if data.feature_count > self.components:
+            most = min(self.components, data.nodes - 1)
+            own = TruncatedSVD(most, random_state=0).fit_transform(scaled_columns_or_rows(data))
+        elif data.feature_count:
+            own = own.toarray().astype(np.float64)
+        else:
+            own = np.zeros((data.nodes, 0))
+        return np.column_stack([own, row_normalised(matrix) @ own, degree])
+
+
+def scaled_columns_or_rows(data: NodeData) -> csr_array[Any, Any]:
+    """Rows of length 1 for bags of words, standardised columns for a table of numbers; [n, d_x]."""
+    from scipy import sparse
+    from sklearn.preprocessing import normalize
+
+    X = data.features.astype(np.float64)
+    if X.nnz < _FEW_COLUMNS * data.nodes * data.feature_count:
+        return sparse.csr_array(normalize(X))
+    dense = X.toarray()
+    spread = dense.std(axis=0)
+    centred = dense - dense.mean(axis=0)
+    return sparse.csr_array(centred / np.where(spread > 0.0, spread, 1.0))
+
+
+def _with_constant(X: csr_array[Any, Any]) -> csr_array[Any, Any]:
+    """X with a column of ones, whose weight is the intercept."""
+    from scipy import sparse
+
+    ones = sparse.csr_array(np.ones((X.shape[0], 1)))
+    return sparse.csr_array(sparse.hstack([X, ones], format="csr"))
