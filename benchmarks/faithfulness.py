@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from agnn.explanation import OpenedRun, Removal, attention_agreement, counterfactual, open_run
-from agnn.explanation.faithfulness import (
+from agnn.explanation import OpenedRun, Removal, counterfactual, open_run
+from agnn.metrics import Summary
+from benchmarks.edge_removal import (
     COUNTS,
     Falls,
     attended_edges,
+    attention_agreement,
     chance_falls,
     contributing_edges,
     falls,
@@ -30,7 +32,6 @@ from agnn.explanation.faithfulness import (
     sampled_test_nodes,
     summaries,
 )
-from agnn.metrics import Summary
 
 Pairs = list[tuple[int, int]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.edge_removal import attended_edges
 
 from agnn.explanation import OpenedRun, as_opened
-from agnn.explanation.faithfulness import attended_edges
 from agnn.methods import get_method
 from agnn.runs import evaluate
 

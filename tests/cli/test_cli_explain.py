@@ -28,7 +28,7 @@ def test_it_prints_a_paragraph_and_tables(agnn, folder):
     answer = agnn("explain", folder, 60, "--limit", 3)
     assert answer.code == 0
     words = " ".join(answer.out.split())
-    assert words.startswith("Node 60 is ")
+    assert " for node 60 with confidence " in words
     for title in ("the node itself and its neighbours", "training nodes that reach it",
                   "nodes that speak for", "features that speak for it"):  # fmt: skip
         assert title in words

@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData
-from agnn.explanation import TrainedModel, layer_weights
-from agnn.explanation.contributions import Contributions, contributions
+from agnn.explanation import Contributions, TrainedModel, contributions, layer_weights
 from agnn.kernels import Attention
 from agnn.nn import AGNN, GLN
 from properties import as_matrix

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from opened_toys import TEMPERATURE, saved_toy, zoo_run
 
 from agnn.data import NodeData, Split, read_tables
 from agnn.errors import AgnnError, InputError
@@ -22,6 +21,7 @@ from agnn.explanation import (
     path_attention,
     trained_model,
 )
+from opened_toys import TEMPERATURE, saved_toy, zoo_run
 from own_tables import write_tables
 from properties import as_matrix
 from zoo import ZOO
@@ -181,7 +181,7 @@ def test_an_unlabelled_node_has_its_predicted_class(opened: OpenedRun) -> None:
         if each.node % 3:
             assert (each.label, each.class_from) == (None, "prediction")
             assert each.class_name == each.prediction
-    assert "right" not in found.in_words()
+    assert "correct" not in found.in_words()
     assert "wrong" not in found.in_words()
 
 
@@ -293,7 +293,7 @@ def test_a_hub_lists_as_many_as_asked() -> None:
     assert len(found.neighbours) == 5
     assert found.rest.nodes == 695
     assert len(found.training_nodes) == 5
-    assert "697 more nodes make " in found.in_words()
+    assert "697 more nodes have " in found.in_words()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -310,7 +310,10 @@ def test_every_odd_graph_can_be_explained(kind: str, name: str) -> None:
 def test_a_node_alone_says_so() -> None:
     found = explain(zoo_run("agnn", "no edges"), 1)
     assert found.neighbours == ()
-    assert "Nothing else reaches it: the answer comes from its own features." in found.in_words()
+    assert (
+        "No other node reaches it: the prediction depends on its own features alone."
+        in found.in_words()
+    )
 
 
 def test_fixed_weights_are_said_to_be_no_attention() -> None:
@@ -378,14 +381,30 @@ def test_the_frame_has_a_row_for_each_listed_node(found: Explanation) -> None:
 
 def test_the_words_name_answer_truth_neighbours_and_second(found: Explanation) -> None:
     words = found.in_words()
-    assert words.startswith(f"Node 100 is {found.prediction}, says AGNN with confidence ")
-    truth = "That is right." if found.answer == found.label else "That is wrong: it is green."
+    assert words.startswith(f"AGNN predicts {found.prediction} for node 100 with confidence ")
+    truth = "This is correct." if found.answer == found.label else "wrong: the label is green."
     assert truth in words
     for each in found.neighbours[:3]:
         assert f"{each.id} (" in words
-    assert f"Second comes {found.class_names[found.second]}" in words
+    assert f"The second most probable class is {found.class_names[found.second]}" in words
 
 
 def test_a_label_that_was_shown_is_said_to_have_been() -> None:
     words = explain(zoo_run("agnn", "random"), 99).in_words()
-    assert "Its label, red, was given in training." in words
+    assert "Its label, red, was used in the training." in words
+
+
+@pytest.mark.parametrize(("kind", "weight"), [("agnn", "attention"), ("gcn", "propagation weight")])
+def test_weights_are_not_called_a_part_of_the_prediction(kind: str, weight: str) -> None:
+    words = explain(zoo_run(kind, "random"), TARGET).in_words()
+    assert f"% of the {weight} stays with the node itself" in words
+    assert "of the answer" not in words
+    assert "of the prediction" not in words
+
+
+def test_training_nodes_that_hardly_count_are_summed_up() -> None:
+    found = explain(zoo_run("agnn", "random"), TARGET)
+    some = tuple(each._replace(weight=0.002) for each in found.training)
+    assert some
+    words = replace(found, training=some).in_words()
+    assert f"Training nodes have {'1 %' if len(some) > 2 else 'under 1 %'} of it." in words

@@ -13,10 +13,11 @@ from agnn.explanation import (
     TrainedModel,
     edge_relevance,
     layer_weights,
+    model_paths,
     neighbourhood,
     path_attention,
 )
-from agnn.explanation.neighbour_choice import most_attended, parents
+from agnn.explanation._neighbourhood import most_attended, parents
 from properties import as_matrix
 from zoo import ZOO, zoo_graph
 from zoo_models import even_split, random_model, zoo_data, zoo_model
@@ -228,16 +229,16 @@ def test_unlabelled_nodes_are_part_of_a_neighbourhood() -> None:
 @pytest.mark.parametrize("name", ["random", "hub", "path", "one node", "isolated nodes"])
 def test_weights_that_are_kept_change_no_number(kind: str, name: str) -> None:
     split = even_split(ZOO[name].nodes)
-    fresh, kept = zoo_model(kind, name), zoo_model(kind, name)
-    assert len(kept.kept_paths.hops) == kept.model.hops
+    trained = zoo_model(kind, name)
+    whole = model_paths(trained.model, trained.whole_view())
     for target in {0, ZOO[name].nodes // 2, ZOO[name].nodes - 1}:
-        one = neighbourhood(fresh, target, split, hops=2, limit=30)
-        two = neighbourhood(kept, target, split, hops=2, limit=30)
+        one = neighbourhood(trained, target, split, hops=2, limit=30)
+        two = neighbourhood(trained, target, split, hops=2, limit=30, whole=whole)
         assert two.nodes.tolist() == one.nodes.tolist()
         assert two.weights == pytest.approx(one.weights, abs=1e-6)
         assert two.elsewhere == pytest.approx(one.elsewhere, abs=1e-6)
         for first, second in zip(one.layers, two.layers, strict=True):
-            for field in ("reach", "attention", "loops", "relevance", "loop_relevance"):
+            for field in ("reach", "flow", "attention", "loops", "relevance", "loop_relevance"):
                 expected = pytest.approx(getattr(first, field), abs=1e-5, nan_ok=True)
                 assert getattr(second, field) == expected
 
@@ -250,3 +251,21 @@ def test_a_limit_or_a_distance_that_makes_no_sense_is_refused() -> None:
         neighbourhood(trained, 0, split, hops=-1)
     with pytest.raises(InputError, match=r"index from 0 to 5; got 6\."):
         neighbourhood(trained, 6, split)
+
+
+@pytest.mark.parametrize("kind", ["agnn", "gcn", "appnp", "gat"])
+def test_flow_is_what_of_a_state_arrives_by_way_of_an_edge(kind: str) -> None:
+    """What arrives of each sender in a layer, less what stays there, came over its edges."""
+    trained = zoo_model(kind, "lopsided")
+    nodes = trained.data.nodes
+    found = neighbourhood(trained, nodes - 1, even_split(nodes), hops=nodes)
+    paths = model_paths(trained.model, trained.whole_view())
+    last = np.zeros_like(found.weights)
+    last[:, 0] = 1.0
+    after = [*(layer.reach for layer in found.layers[1:]), last]
+    for layer, hop, used in zip(found.layers, paths.hops, after, strict=True):
+        P = as_matrix(trained.graph, hop.attention).double().numpy()
+        P = P[:, found.nodes][:, :, found.nodes]
+        receiver, sender = found.edges
+        expected = hop.keep * used[:, receiver] * P[:, receiver, sender]
+        assert layer.flow == pytest.approx(expected, abs=1e-6)

@@ -97,6 +97,6 @@ def test_an_explanation_shows_itself_in_a_notebook(opened: OpenedRun, node: int)
     (picture,) = [own for tag, own in read.tags if tag == "img"]
     assert str(picture["src"]).startswith("data:image/svg+xml;base64,")
     assert "alert('x')" in str(picture["alt"])
-    assert "AGNN with confidence" in read.text
+    assert "with confidence" in read.text
     assert shown.to_dict() == explain(opened, node, limit=3).to_dict()
     assert repr(shown) == shown.in_words()

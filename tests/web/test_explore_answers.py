@@ -11,8 +11,15 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import OpenedRun, as_opened, layer_weights, open_run, without_edges
-from agnn.explanation.relevance import class_relevance, edge_relevance
+from agnn.explanation import (
+    OpenedRun,
+    as_opened,
+    class_relevance,
+    edge_relevance,
+    layer_weights,
+    open_run,
+    without_edges,
+)
 from agnn.methods import get_method
 from agnn.runs import evaluate
 from agnn.web._asgi import Application

@@ -13,8 +13,7 @@ from agnn.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from agnn.explanation import Counterfactual, Explanation
-    from agnn.explanation.reaching_node import ReachingNode
+    from agnn.explanation import Counterfactual, Explanation, ReachingNode
 
 _LONGEST_WORDS = 5000
 

@@ -1,41 +1,60 @@
-"""Attention as an answer: relevance of edges and classes, and what reaches one node."""
+"""Reasons for predictions: attention over all layers, contributions to the logits, removals.
 
-from agnn.explanation.contrasts import DRAWABLE, find_contrasts
-from agnn.explanation.counterfactuals import Counterfactual, counterfactual
-from agnn.explanation.edge_flow import EdgeFlow, edge_flow
-from agnn.explanation.edge_ranking import LayerRanking, edge_ranking
-from agnn.explanation.explained_node import explain
-from agnn.explanation.explanation import Explanation
-from agnn.explanation.flow import layer_weights, model_paths, path_attention, path_rows
-from agnn.explanation.layer_inside import LayerInside
-from agnn.explanation.model_relevance import layer_relevances
-from agnn.explanation.neighbourhood import Neighbourhood, neighbourhood
+`explain` answers for one node of a run. Attention (`neighbourhood`, `path_attention`, relevance)
+says where a model looks; contributions (`Explanation.for_answer`, `contributions`) say what its
+logits are made of; removals (`without_edges`, `counterfactual`) compute what it would predict
+otherwise. All of them ask the model for its propagation matrices and gates (`agnn.nn.LinearForm`)
+and know no model by name.
+"""
+
+from agnn.explanation._contrasts import DRAWABLE, find_contrasts
+from agnn.explanation._contributions import Contributions, contributions
+from agnn.explanation._counterfactuals import Counterfactual, counterfactual
+from agnn.explanation._explain import explain
+from agnn.explanation._explanation import Explanation, ReachingNode
+from agnn.explanation._flow import (
+    edge_flows,
+    layer_weights,
+    model_paths,
+    path_attention,
+    path_rows,
+)
+from agnn.explanation._neighbourhood import LayerInside, Neighbourhood, neighbourhood
+from agnn.explanation._relevance import (
+    LayerRanking,
+    class_relevance,
+    edge_ranking,
+    edge_relevance,
+    labelled_edges,
+    layer_relevances,
+    rankings_of,
+)
+from agnn.explanation._removed_edges import Removal, without_edges
 from agnn.explanation.opened_run import OpenedRun, as_opened, open_run
-from agnn.explanation.relevance import class_relevance, edge_relevance
-from agnn.explanation.removed_edges import Removal, without_edges
-from agnn.explanation.replica_agreement import attention_agreement
 from agnn.explanation.trained_model import TrainedModel
 
 __all__ = [
     "DRAWABLE",
+    "Contributions",
     "Counterfactual",
-    "EdgeFlow",
     "Explanation",
     "LayerInside",
     "LayerRanking",
     "Neighbourhood",
     "OpenedRun",
+    "ReachingNode",
     "Removal",
     "TrainedModel",
     "as_opened",
-    "attention_agreement",
     "class_relevance",
+    "contributions",
     "counterfactual",
-    "edge_flow",
+    "edge_flows",
     "edge_ranking",
     "edge_relevance",
     "explain",
     "find_contrasts",
+    "labelled_edges",
     "layer_relevances",
     "layer_weights",
     "model_paths",
@@ -43,5 +62,6 @@ __all__ = [
     "open_run",
     "path_attention",
     "path_rows",
+    "rankings_of",
     "without_edges",
 ]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation.flow import model_paths
 from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
-from agnn.kernels import Attention
 from agnn.methods import Method, NetworkMethod
-from agnn.nn import Hop, NodeModel, Paths
+from agnn.nn import NodeModel
 from agnn.training import probabilities
 
 if TYPE_CHECKING:
@@ -90,22 +88,6 @@ class TrainedModel:
                 return False
         return True
 
-    @cached_property
-    def kept_paths(self) -> Paths:
-        """P(1) to P(l) at every node: once asked for, they make `paths_around` a lookup."""
-        return model_paths(self.model, self.whole_view())
-
-    def paths_around(self, node: int) -> tuple[ReceptiveField, Paths]:
-        """What the model reads to compute one node, and P(1) to P(l) there, on the CPU."""
-        if "kept_paths" not in self.__dict__:
-            view = self.view_of(node)
-            return view.field, model_paths(self.model, view)
-        self.check_node(node)
-        field = ReceptiveField.around(self.graph, torch.tensor([node]), self.model.hops)
-        layers = zip(self.kept_paths.hops, field.sizes[-2::-1], strict=True)
-        hops = tuple(_restricted(hop, field, rows) for hop, rows in layers)
-        return field, replace(self.kept_paths, hops=hops)
-
     def view_of(self, node: int) -> View:
         """What the model reads to compute one node."""
         self.check_node(node)
@@ -133,10 +115,3 @@ class TrainedModel:
         read = method.features(data) if isinstance(method, NetworkMethod) else None
         features = features_of(data.normalised_features() if read is None else read)
         return features.to(device), self.graph.to(device)
-
-
-def _restricted(hop: Hop, field: ReceptiveField, rows: int) -> Hop:
-    """The whole graph's weights at the first `rows` rows of a field."""
-    weights, edges = hop.attention, field.edge_ids[: field.graph.edges_of(rows)]
-    own = Attention(weights.edges[:, edges], weights.loops[:, field.nodes[:rows]])
-    return replace(hop, attention=own)

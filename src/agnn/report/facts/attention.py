@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from agnn.explanation import class_relevance, edge_relevance, model_paths
-from agnn.explanation.edge_ranking import LayerRanking, labelled_edges, rankings_of
+from agnn.explanation import (
+    LayerRanking,
+    class_relevance,
+    edge_relevance,
+    labelled_edges,
+    model_paths,
+    rankings_of,
+)
 from agnn.report.facts.absent import Absent
 
 if TYPE_CHECKING:

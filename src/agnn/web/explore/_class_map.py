@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.explanation import layer_weights
-from agnn.explanation.relevance import class_relevance, edge_relevance
+from agnn.explanation import class_relevance, edge_relevance, layer_weights
 from agnn.web.explore._records import plain_numbers
 
 if TYPE_CHECKING:

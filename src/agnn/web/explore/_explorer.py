@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from agnn.errors import InputError
-from agnn.explanation import neighbourhood, without_edges
+from agnn.explanation import model_paths, neighbourhood, without_edges
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._marks import class_marks
 from agnn.web.explore._node_search import NodeSearch
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.explanation import OpenedRun
+    from agnn.nn import Paths
 
 _MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
 _MOST_LISTED: Final = 500  # nodes on which two runs differ
@@ -70,6 +71,7 @@ class Explorer:
         self.data = first
         self.search = NodeSearch(first, self.runs[0].trained.graph)
         self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
+        self._paths: dict[int, Paths] = {}  # of the whole graph, by the identity of the run
         self._maps = [ClassMap(run.trained) for run in self.runs]
 
     def prepare(self) -> None:
@@ -78,7 +80,7 @@ class Explorer:
             run.probabilities  # noqa: B018 kept on first use
             graph, model = run.trained.graph, run.trained.model
             if run.replicas * model.hops * (graph.edges + graph.nodes) <= _MOST_KEPT:
-                run.trained.kept_paths  # noqa: B018 likewise
+                self._paths[id(run)] = model_paths(model, run.trained.whole_view())
         self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
 
@@ -131,7 +133,10 @@ class Explorer:
         self, run: OpenedRun, node: int, *, hops: int, limit: int, replica: int | None
     ) -> Picture:
         """What a run sees around a node."""
-        shown = neighbourhood(run.trained, node, run.splits[replica or 0], hops=hops, limit=limit)
+        shown = neighbourhood(
+            run.trained, node, run.splits[replica or 0], hops=hops, limit=limit,
+            whole=self._paths.get(id(run)),
+        )  # fmt: skip
         if replica is None:
             return Picture(shown, run.probabilities[shown.nodes], None)
         return Picture(shown, shown.scores[replica], replica)

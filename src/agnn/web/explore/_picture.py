@@ -109,7 +109,8 @@ def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, A
     ways = np.stack([there, reverse[there]], 1)  # [e / 2, 2]
     attention = np.stack([chosen(layer.attention, replica) for layer in shown.layers])  # [l, e]
     relevance = np.stack([chosen(layer.relevance, replica) for layer in shown.layers])
-    crossing = chosen(_crossings(shown), replica)[:, ways].sum(-1)  # [l, e / 2]
+    flow = np.stack([chosen(layer.flow, replica) for layer in shown.layers])
+    crossing = flow[:, ways].sum(-1)  # [l, e / 2]
     return records(
         {
             "ends": np.stack([i[there], j[there]], 1).tolist(),
@@ -123,22 +124,6 @@ def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, A
 def _by_link(values: NDArray[np.float64], ways: NDArray[np.int64]) -> Any:
     """Values [l, e] as [e / 2, 2, l]."""
     return plain_numbers(np.moveaxis(values[:, ways], 0, -1))
-
-
-def _crossings(shown: Neighbourhood) -> NDArray[np.float64]:
-    """The part of what reaches the target that goes from j to i in each layer; [R, l, e].
-
-    In layer t it is (P(l)...P(t+1)) at i, the part of the new state that is used, times P(t)[i, j].
-    Zero where a layer's row does not matter for the target.
-    """
-    receivers = shown.edges[0]
-    used = np.zeros_like(shown.weights)
-    used[:, 0] = 1.0  # after the last layer only the target's state is used
-    found = []
-    for layer in reversed(shown.layers):
-        found.append(used[:, receivers] * np.nan_to_num(layer.attention))
-        used = layer.reach
-    return np.stack(found[::-1], axis=1)
 
 
 def joint_layout(

@@ -11,6 +11,8 @@ from agnn.errors import InputError
 from agnn.kernels import Attention
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
     from agnn.explanation.trained_model import TrainedModel
@@ -70,6 +72,20 @@ def path_rows(field: ReceptiveField, paths: Paths) -> list[Tensor]:
         row = before
     rows[0] += restarted
     return rows
+
+
+def edge_flows(field: ReceptiveField, paths: Paths, rows: Sequence[Tensor]) -> list[Tensor]:
+    """How much of what arrives at the target crosses each edge in each layer; [R, m'] by layer.
+
+    In layer t it is the part of the new state at i that arrives, times keep P(t)[i, j]. Followed
+    backwards it is a walk from the target, and the flow is how often the walk takes the edge.
+    """
+    receivers, last = field.graph.receivers.cpu(), paths.combination[-1]
+    after = [*rows[1:], torch.full((rows[0].shape[0], 1), last, dtype=torch.float64)]
+    return [
+        hop.keep * row[:, receivers[: hop.attention.edges.shape[1]]] * hop.attention.edges
+        for hop, row in zip(paths.hops, after, strict=True)
+    ]
 
 
 def path_attention(trained: TrainedModel, node: int) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.explanation.removed_edges import Removal
+from agnn.explanation._removed_edges import Removal
 from agnn.files import plain_id
 
 if TYPE_CHECKING:

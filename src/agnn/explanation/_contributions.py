@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from agnn.explanation.flow import on_cpu, path_rows
+from agnn.explanation._flow import on_cpu, path_rows
 from agnn.graph import DenseFeatures
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from benchmarks.edge_removal import edge_flow
 
-from agnn.explanation import edge_flow, layer_weights
+from agnn.explanation import layer_weights
 from properties import as_matrix
 from zoo import ZOO
 from zoo_models import zoo_model

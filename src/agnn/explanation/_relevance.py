@@ -1,4 +1,8 @@
-"""Attention quality: how often the most and the least relevant edges stay inside a class."""
+"""Relevance: how far attention departs from treating all neighbours alike.
+
+By edge (Eq. 9), by pair of classes (Eq. 8), and as a ranking: how often the most and the least
+relevant edges join nodes of one class.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,90 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation.model_relevance import trained_network, whole_attention
-from agnn.explanation.relevance import edge_relevance
+from agnn.explanation._flow import model_paths
+from agnn.explanation.trained_model import TrainedModel
+from agnn.graph import Graph
+from agnn.kernels import Attention
 from agnn.metrics import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-    from torch import Tensor
-
     from agnn.data import NodeData
-    from agnn.graph import Graph
-    from agnn.kernels import Attention
     from agnn.nn import NodeModel
 
 # A layer whose relevances are all below this attends evenly (beta = 0): what order is left in
 # them is rounding.
 _EVEN: Final = 1e-5
+
+
+def edge_relevance(graph: Graph, attention: Attention) -> Attention:
+    """R(j -> i) = (P_ij - u_i) / u_i with u_i = 1 / (|N(i)| + 1), Eq. (9) of the paper.
+
+    Zero where a node attends evenly; the same shapes as the attention it is made from, which may
+    be that of the first rows only.
+    """
+    rows, edges = attention.loops.shape[1], attention.edges.shape[1]
+    size = (graph.degrees[:rows] + 1).to(attention.edges.dtype)
+    return Attention(
+        attention.edges * size[graph.receivers[:edges]] - 1.0,
+        attention.loops * size - 1.0,
+    )
+
+
+def class_relevance(
+    graph: Graph, attention: Attention, labels: NDArray[np.int64], classes: int
+) -> Tensor:
+    """Relevance(c2 -> c1), Eq. (8): the mean R(j -> i) over edges and self-loops; [c, c] float64.
+
+    Row c1 receives, column c2 sends. Replicas are averaged; nodes without a label are left out;
+    a pair of classes that no edge joins is NaN.
+    """
+    relevance = edge_relevance(graph, attention)
+    y = torch.tensor(labels)
+    nodes = torch.arange(graph.nodes)
+    receiver = y[torch.cat([graph.receivers, nodes])]
+    sender = y[torch.cat([graph.senders, nodes])]
+    value = torch.cat([relevance.edges.mean(0), relevance.loops.mean(0)]).double()
+    known = (receiver >= 0) & (sender >= 0)
+    pair = receiver[known] * classes + sender[known]
+    total = torch.zeros(classes * classes, dtype=torch.float64).index_add(0, pair, value[known])
+    count = torch.bincount(pair, minlength=classes * classes)
+    return (total / count).view(classes, classes)
+
+
+def layer_relevances(model: NodeModel | None, data: NodeData) -> list[Tensor]:
+    """Relevance(c2 -> c1), Eq. (8), of every layer from first to last; each [c, c] float64.
+
+    All labels of `data` are read, those of test nodes too: this looks back, it predicts nothing.
+    """
+    trained = trained_network(model, data)
+    return [
+        class_relevance(trained.graph, each, data.labels, data.classes)
+        for each in whole_attention(trained)
+    ]
+
+
+def trained_network(model: NodeModel | None, data: NodeData) -> TrainedModel:
+    """The model with its data; raises where there is no model."""
+    if model is None:
+        raise InputError("the method has no network whose attention could be read.")
+    return TrainedModel(model, data)
+
+
+def whole_attention(trained: TrainedModel) -> list[Attention]:
+    """P(1) to P(l) at every node; raises unless they are attention."""
+    paths = model_paths(trained.model, trained.whole_view())
+    if not paths.is_attention:
+        raise InputError(
+            f"relevance is defined for attention, which {type(trained.model).__name__} does not "
+            f"learn."
+        )
+    return [hop.attention for hop in paths.hops]
 
 
 @dataclass(frozen=True, eq=False)

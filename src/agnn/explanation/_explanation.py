@@ -1,0 +1,303 @@
+"""The reasons for one prediction, as data and as a short paragraph."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agnn.files import plain_id
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from pandas import DataFrame
+
+_NAMED: Final = 3  # neighbours, and features, that are named in a sentence
+
+
+@dataclass(frozen=True)
+class ReachingNode:
+    """A node that reaches the explained one; numbers are means over the replicas."""
+
+    node: int  # index in the data
+    id: Hashable  # the data's own
+    hops: int  # distance; 0 is the explained node itself
+    weight: float  # share of all that arrives, over all paths; with AGNN its path attention
+    attention: tuple[float, ...] | None  # [l] P(t)[i, j] at the explained node's row; None beyond
+    relevance: tuple[float, ...] | None  # [l] R(j -> i), Eq. (9), of the same row; None beyond
+    label: str | None  # its class in the data, where that is known
+    trained_in: float  # the share of replicas that were shown that label
+    prediction: str | None  # None where computing it would be too costly: see `explain`
+    confidence: float | None  # of the prediction, at the run's temperature
+    toward_answer: float  # what it adds to the answer's logit, less the mean over all classes
+    over_second: float  # what it adds to the answer's logit, less the second class's
+
+    @property
+    def class_name(self) -> str | None:
+        """The known class, or else the predicted one."""
+        return self.prediction if self.label is None else self.label
+
+    @property
+    def class_from(self) -> str:
+        """Where `class_name` is from: "training label", "label", "prediction" or "nowhere"."""
+        if self.label is None:
+            return "nowhere" if self.prediction is None else "prediction"
+        return "training label" if self.trained_in > 0 else "label"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            "id": plain_id(self.id),
+            "node": self.node,
+            "hops": self.hops,
+            "weight": self.weight,
+            "attention": None if self.attention is None else list(self.attention),
+            "relevance": None if self.relevance is None else list(self.relevance),
+            "class": self.class_name,
+            "class_from": self.class_from,
+            "label": self.label,
+            "trained_in": self.trained_in,
+            "prediction": self.prediction,
+            "confidence": self.confidence,
+            "toward_answer": self.toward_answer,
+            "over_second": self.over_second,
+        }
+
+
+class Rest(NamedTuple):
+    """Nodes that are counted and not listed."""
+
+    nodes: int
+    weight: float
+    toward_answer: float
+    over_second: float
+
+
+class TrainingClass(NamedTuple):
+    """The training nodes of one class that reach the explained node."""
+
+    class_name: str
+    nodes: int  # with their label shown to some replica
+    weight: float  # of them together, each replica's own training nodes counted
+
+
+class FeatureShare(NamedTuple):
+    """One input feature, over all nodes that reach the explained node."""
+
+    feature: int  # column of the data's features
+    name: str
+    toward_answer: float
+    over_second: float
+    own: float  # the part of `toward_answer` that is the node's own feature
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What a run predicts for one node, with which confidence, and for which reasons.
+
+    `weight` is attention over all paths, so the weights of the node itself, of the listed
+    neighbours and of the rest sum to 1. It says where the model looks, not what decides.
+    `toward_answer` and `over_second` are contributions: they take the mean logits of the replicas
+    apart, exactly, with attention and active units held (see `contributions`).
+    """
+
+    node: int  # index in the data
+    id: Hashable  # the data's own
+    data_name: str
+    method: str  # its title
+    replicas: int
+    class_names: tuple[str, ...]  # [c]
+    answer: int  # the predicted class, the most probable
+    second: int  # the second most probable class
+    probabilities: NDArray[np.float64]  # [c] the mean over the replicas, at the temperature
+    uncalibrated: NDArray[np.float64]  # [c] the mean as it is
+    temperature: float
+    disagreement: float  # share of replicas that predict another class
+    label: int  # the true class in the data; -1 where it is unknown
+    trained_in: float  # share of replicas that were trained on the label
+    betas: tuple[float, ...] | None  # [l] AGNN's, means over the replicas
+    is_attention: bool  # whether weights are learned attention; else they are fixed
+    margin: float  # mean logit of the predicted class less that of the second
+    margin_constant: float  # the part of it that biases add, and no node
+    itself: ReachingNode
+    neighbours: tuple[ReachingNode, ...]  # the most attended first
+    rest: Rest  # nodes that reach it and are not in `neighbours`
+    for_answer: tuple[ReachingNode, ...]  # that contribute most to the prediction, itself included
+    for_second: tuple[ReachingNode, ...]  # that contribute most to the second class
+    training: tuple[TrainingClass, ...]  # the heaviest first
+    training_nodes: tuple[ReachingNode, ...]  # the most attended training nodes
+    features: tuple[FeatureShare, ...]  # that contribute most to the prediction
+    features_for_second: tuple[FeatureShare, ...]  # that contribute most to the second class
+    notes: tuple[str, ...]  # sentences on how to read the numbers of this method
+
+    @property
+    def prediction(self) -> str:
+        """The name of the predicted class."""
+        return self.class_names[self.answer]
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the predicted class at the run's temperature."""
+        return float(self.probabilities[self.answer])
+
+    def in_words(self) -> str:
+        """The reasons in a short paragraph."""
+        sentences = (
+            _prediction(self), _truth(self), _neighbours(self), _training(self), _reasons(self),
+            _second(self),
+        )  # fmt: skip
+        return " ".join(each for each in sentences if each)
+
+    def to_frame(self) -> DataFrame:
+        """The node itself and the listed neighbours as a data frame, one per row."""
+        from agnn.data.packages import tables_package
+
+        rows = []
+        for each in (self.itself, *self.neighbours):
+            row = each.to_dict()
+            for name in ("attention", "relevance"):
+                values = row.pop(name) or [None] * len(self.itself.attention or ())
+                row |= {f"{name} {t}": value for t, value in enumerate(values, start=1)}
+            rows.append(row)
+        frame: DataFrame = tables_package("pandas").DataFrame(rows)
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        c = self.class_names
+        return {
+            "id": plain_id(self.id),
+            "node": self.node,
+            "data": self.data_name,
+            "method": self.method,
+            "replicas": self.replicas,
+            "prediction": self.prediction,
+            "confidence": self.confidence,
+            "uncalibrated_probability": float(self.uncalibrated[self.answer]),
+            "temperature": self.temperature,
+            "disagreement": self.disagreement,
+            "second": c[self.second],
+            "probabilities": dict(zip(c, self.probabilities.tolist(), strict=True)),
+            "label": None if self.label < 0 else c[self.label],
+            "trained_in": self.trained_in,
+            "betas": None if self.betas is None else list(self.betas),
+            "is_attention": self.is_attention,
+            "margin": self.margin,
+            "margin_constant": self.margin_constant,
+            "itself": self.itself.to_dict(),
+            "neighbours": [each.to_dict() for each in self.neighbours],
+            "rest": self.rest._asdict(),
+            "for_answer": [each.to_dict() for each in self.for_answer],
+            "for_second": [each.to_dict() for each in self.for_second],
+            "training": [each._asdict() for each in self.training],
+            "training_nodes": [each.to_dict() for each in self.training_nodes],
+            "features": [each._asdict() for each in self.features],
+            "features_for_second": [each._asdict() for each in self.features_for_second],
+            "notes": list(self.notes),
+            "words": self.in_words(),
+        }
+
+
+def percent(share: float) -> str:
+    """A share of 1 in whole percent; 0 % and 100 % only for exactly none and all."""
+    if 0 < share < 0.005:
+        return "under 1 %"
+    return "over 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
+def _prediction(found: Explanation) -> str:
+    predicted = f"{found.method} predicts {found.prediction} for node {found.id}"
+    sure = f"with confidence {percent(found.confidence)}"
+    if found.replicas == 1:
+        return f"{predicted} {sure}."
+    others = round(found.disagreement * found.replicas)
+    agree = "all agree" if not others else f"{others} of them predict{_s(others)} another class"
+    return f"{predicted} {sure} ({found.replicas} replicas, {agree})."
+
+
+def _truth(found: Explanation) -> str:
+    if found.label < 0:
+        return ""
+    name = found.class_names[found.label]
+    if found.trained_in > 0:
+        some = "" if found.trained_in == 1 else f" of {percent(found.trained_in)} of the replicas"
+        return f"Its label, {name}, was used in the training{some}."
+    if found.label == found.answer:
+        return "This is correct."
+    return f"This is wrong: the label is {name}."
+
+
+def _neighbours(found: Explanation) -> str:
+    if not found.neighbours:
+        return "No other node reaches it: the prediction depends on its own features alone."
+    named = found.neighbours[:_NAMED]
+    listed = [f"{each.id} ({percent(each.weight)}{_class(each)})" for each in named]
+    more = len(found.neighbours) - len(named) + found.rest.nodes
+    left = 1.0 - found.itself.weight - sum(each.weight for each in named)
+    rest = f"; {more:,} more {_nodes(more)} {_have(more)} {percent(left)}" if more else ""
+    weight = "attention" if found.is_attention else "propagation weight"
+    return (
+        f"Over all layers, {percent(found.itself.weight)} of the {weight} stays with the node "
+        f"itself, and of the others {_list(listed)} {_have(len(listed))} most{rest}."
+    )
+
+
+def _training(found: Explanation) -> str:
+    if not found.training:
+        return "No training node reaches it."
+    if (total := sum(each.weight for each in found.training)) < 0.01:
+        return f"Training nodes have {percent(total)} of it."
+    listed = [f"{each.class_name} {percent(each.weight)}" for each in found.training[:_NAMED]]
+    return f"Training nodes have this much of it, by class: {', '.join(listed)}."
+
+
+def _reasons(found: Explanation) -> str:
+    nodes = [_named(each) for each in found.for_answer[:_NAMED]]
+    names = [each.name for each in found.features[:_NAMED] if each.toward_answer > 0]
+    listed = [_list(nodes)] if nodes else []
+    if names:
+        listed.append(f"by feature, {_list(names)}")
+    return f"Most is contributed to {found.prediction} by {'; '.join(listed)}." if listed else ""
+
+
+def _second(found: Explanation) -> str:
+    name = found.class_names[found.second]
+    chance = percent(float(found.probabilities[found.second]))
+    stated = f"The second most probable class is {name} with {chance}"
+    listed = [_named(each) for each in found.for_second[:_NAMED]]
+    return (
+        f"{stated}, to which {_list(listed)} contribute{_s_of(listed)} most."
+        if listed
+        else f"{stated}."
+    )
+
+
+def _named(each: ReachingNode) -> str:
+    if each.hops == 0:
+        return "its own features"
+    return str(each.id) if each.class_name is None else f"{each.id} ({each.class_name})"
+
+
+def _class(each: ReachingNode) -> str:
+    return "" if each.class_name is None else f", {each.class_name}"
+
+
+def _list(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _s_of(names: list[str]) -> str:
+    return "s" if len(names) == 1 and names[0] != "its own features" else ""
+
+
+def _s(count: int) -> str:
+    return "s" if count == 1 else ""
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _nodes(count: int) -> str:
+    return "node" if count == 1 else "nodes"
