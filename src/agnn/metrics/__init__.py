@@ -24,7 +24,13 @@ The replicas of a run form an `Ensemble`: the mean of their probabilities, sharp
 one temperature that is fitted to validation nodes (`fitted_temperature`, `calibrated`).
 """
 
-from agnn.metrics._accuracy import ClassAccuracy, class_accuracies, replica_values
+from agnn.metrics._accuracy import (
+    AccuracyDifference,
+    ClassAccuracy,
+    accuracy_difference,
+    class_accuracies,
+    replica_values,
+)
 from agnn.metrics._calibration import (
     Calibration,
     Reliability,
@@ -47,6 +53,7 @@ from agnn.metrics._summary import Interval, Summary, percent_interval, wilson_in
 
 __all__ = [
     "MEASURES",
+    "AccuracyDifference",
     "Calibration",
     "ClassAccuracy",
     "Ensemble",
@@ -55,6 +62,7 @@ __all__ = [
     "Reliability",
     "Summary",
     "accuracy",
+    "accuracy_difference",
     "auc",
     "balanced_accuracy",
     "calibrated",

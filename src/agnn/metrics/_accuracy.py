@@ -103,3 +103,42 @@ def _by_trial(
         for label in np.flatnonzero(count).tolist():
             found[label].append(100.0 * float(right[label] / count[label]))
     return found
+
+
+@dataclass(frozen=True)
+class AccuracyDifference:
+    """How many more test nodes one classifier predicts correctly than another, in points."""
+
+    mean: float
+    interval: Interval  # 95 %, over test nodes
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the first classifier is better beyond the uncertainty of the test nodes."""
+        return self.interval.low > 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        return {"mean": self.mean, "interval": list(self.interval), "is_clear": self.is_clear}
+
+
+def accuracy_difference(
+    scores: Tensor, other: Tensor, data: NodeData, splits: Sequence[Split]
+) -> AccuracyDifference:
+    """Accuracy of `scores` [R, n, c] minus that of `other` [R, n, c] on the same test nodes.
+
+    Paired by node: what both predict correctly or both do not says nothing about which is better.
+    Every node counts with its mean over the replicas that have it for test.
+    """
+    total, count = np.zeros(data.nodes), np.zeros(data.nodes)
+    found = (each.argmax(-1).cpu().numpy() for each in (scores, other))
+    for own, rival, split in zip(*found, splits, strict=True):
+        truth = data.labels[split.test]
+        total[split.test] += own[split.test] == truth
+        total[split.test] -= rival[split.test] == truth
+        count[split.test] += 1
+    tested = count > 0
+    gains = 100.0 * total[tested] / count[tested]
+    mean, n = float(gains.mean()), gains.size
+    error = float(gains.std(ddof=1)) / np.sqrt(n) if n > 1 else np.inf
+    return AccuracyDifference(mean, Interval(mean - 1.96 * error, mean + 1.96 * error))
