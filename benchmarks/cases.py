@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from benchmarks import pairs, processes
+from benchmarks import pairs, processes, serving
 from benchmarks.graphs import RANDOM
 
 
@@ -119,6 +119,23 @@ CEILINGS: tuple[Ceiling, ...] = (
             "filled": "the same in the next process, from the cache",
         },
         {"empty": 30.0},
+    ),
+    Ceiling(
+        "serve",
+        "ms",
+        serving.milliseconds,
+        {
+            f"{name}_{part}": f"`agnn serve`, {what}: {part}"
+            for name, what in serving.WHAT.items()
+            for part in ("p50", "p99")
+        },
+        {"predict_1_p50": 5.0, "health_50_p99": 50.0, "health_beside_50_p99": 50.0},
+    ),
+    Ceiling(
+        "serve-rate",
+        "requests/s",
+        serving.rates,
+        {name: f"`agnn serve`, {what}" for name, what in serving.WHAT.items()},
     ),
 )
 

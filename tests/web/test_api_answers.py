@@ -166,7 +166,9 @@ def test_the_model_says_what_it_is(app: Application, ask: Any) -> None:
     assert (facts["explains"], facts["takes_new_nodes"], facts["replicas"]) == (True, True, 3)
 
 
-def test_concurrent_requests_get_the_same_answers(app: Application) -> None:
+def test_concurrent_requests_get_the_same_answers(served: dict[str, ServedModel]) -> None:
+    app = served_application(served["tables"])  # an application belongs to one event loop
+
     async def together() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -178,6 +180,38 @@ def test_concurrent_requests_get_the_same_answers(app: Application) -> None:
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.content for answer in answers[:6]}) == 1
     assert len({answer.content for answer in answers[6:]}) == 1
+
+
+def test_health_does_not_wait_for_a_crowd_of_other_requests(
+    served: dict[str, ServedModel],
+) -> None:
+    app = served_application(served["tables"])  # an application belongs to one event loop
+    done: list[str] = []
+
+    async def crowd() -> None:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+
+            async def ask(method: str, path: str, body: Any = None) -> None:
+                answer = await client.request(method, path, json=body)
+                assert answer.status_code == 200
+                done.append(path)
+
+            some = [ask("POST", "/predict", {"ids": ["p1"]}) for _ in range(40)]
+            await asyncio.gather(*some, ask("GET", "/health"))
+
+    asyncio.run(crowd())
+    assert done.index("/health") < 10
+    assert len(done) == 41
+
+
+def test_a_few_known_nodes_are_looked_up_and_anything_else_is_left_to_threads(
+    served: dict[str, ServedModel],
+) -> None:
+    model = served["tables"]
+    assert model.is_instant(["p1", "p2"])
+    assert not model.is_instant(["p1"] * 33)
+    assert not model.is_instant(["p1", "no node"])  # similar ids have to be found
 
 
 def test_health_answers_and_metrics_count_what_was_asked(

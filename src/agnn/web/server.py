@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -36,7 +37,22 @@ def run_server(
             app, log_config=None, log_level="error", access_log=False, server_header=False,
             http=Connection, ws="none", loop="asyncio", timeout_graceful_shutdown=_PATIENCE,
         )  # fmt: skip
-        _Server(config, lambda: ready(address_of(listener))).run(sockets=[listener])
+        with _short_thread_turns():
+            _Server(config, lambda: ready(address_of(listener))).run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def _short_thread_turns() -> Iterator[None]:
+    """Let the event loop interrupt computing threads after 0.5 ms instead of Python's 5 ms.
+
+    The loop gives up the interpreter lock at every read and write, several times per request.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fastapi import FastAPI
 
 from agnn import __version__
-from agnn.web._asgi import Application
+from agnn.web._asgi import Application, Receive, Scope, Send
 from agnn.web._errors import add_error_answers
 from agnn.web.api._metrics import Metrics, Observer
 from agnn.web.api._page import add_page
@@ -57,4 +58,21 @@ def served_application(model: ServedModel, options: ServeOptions | None = None) 
     add_page(app)
     asked = TokenGuard(app, options.token)
     inside = guarded(asked, options.hosts, max_body=options.max_body)
-    return Observer(inside, metrics, options.log)
+    return Observer(_in_turn(inside), metrics, options.log)
+
+
+def _in_turn(app: Application) -> Application:
+    """`app` with one new request per turn of the event loop; /health does not wait for its turn.
+
+    A crowd of requests that are read at the same moment would else be answered in one go, and a
+    request for /health would wait for all of them.
+    """
+    lock = asyncio.Lock()
+
+    async def ask(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] != "/health":
+            async with lock:
+                await asyncio.sleep(0)
+        await app(scope, receive, send)
+
+    return ask
