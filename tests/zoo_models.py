@@ -17,6 +17,7 @@ from agnn.nn import (
     GCN,
     GCNII,
     GLN,
+    AGNNPlus,
     Beta,
     DynamicFilter,
     GraphCNN,
@@ -43,6 +44,7 @@ def zoo_data(name: str) -> NodeData:
 
 BUILDS: dict[str, Callable[..., NodeModel]] = {
     "agnn": partial(AGNN, betas=BETAS, hidden=5),
+    "agnn_plus": partial(AGNNPlus, betas=BETAS, hidden=5),
     "gcn": partial(GCN, hidden=5),
     "gln": partial(GLN, hidden=5),
     "gat": partial(GAT, hidden=3, heads=2, output_heads=2),

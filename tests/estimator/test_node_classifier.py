@@ -18,7 +18,7 @@ from agnn import DataError, InputError, NodeClassifier, NodeData, evaluate, get_
 from agnn.data import Split, with_new_nodes
 from agnn.graph import Graph, features_of
 from agnn.methods import method_names
-from agnn.runs import save_run
+from agnn.runs import save_run, suited_method
 from agnn.training import probabilities
 from own_tables import write_tables
 from properties import fresh_python
@@ -57,12 +57,15 @@ def kept(people: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_own_data_called_cora_does_not_get_the_preset_of_cora(toy: NodeData) -> None:
     impostor = replace(toy, name="cora")
     method = NodeClassifier("agnn", replicas=1, epochs=2).fit(impostor).run_.method
-    assert method == get_method("agnn").preset("fixed", "*").with_fields(epochs=2)
+    assert method == suited_method("agnn", "fixed", impostor).with_fields(epochs=2)
+    assert method.scaling == "length"
     assert method != get_method("agnn").preset("fixed", "cora").with_fields(epochs=2)
 
 
 def test_fitting_is_evaluate_with_the_same_words(fitted: NodeClassifier, toy: NodeData) -> None:
-    run = evaluate(get_method("gcn")(epochs=20), toy, "fixed", range(3))
+    run = evaluate(
+        suited_method("gcn", "fixed", toy).with_fields(epochs=20), toy, "fixed", range(3)
+    )
     assert torch.equal(fitted.run_.outcome.scores, run.outcome.scores)
     assert fitted.accuracy_.values == run.accuracy.values
     test = toy.split("fixed").test

@@ -46,7 +46,7 @@ def demo(
     seeds = replica_seeds(seed, replicas)
     use_threads(threads)
     check_demo_folder(out)
-    method = tuned_method("agnn", _SPLIT, _DATASET, {"epochs": epochs})
+    method = tuned_method("agnn", _SPLIT, load_dataset(_DATASET), {"epochs": epochs})
     label = f"Training {method.title} on {_DATASET}"
     kept = "nothing was written; the same command starts anew."
     with interruptible(lambda: kept), training_progress(label, is_quiet=quiet) as progress:

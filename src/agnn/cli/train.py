@@ -70,6 +70,14 @@ def train(
     dropout: Annotated[
         float | None, typer.Option(help="From 0 to below 1.", show_default=_PRESET)
     ] = None,
+    scaling: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the features: sum (rows that sum to 1), length (rows of length 1), standard "
+            "(columns of mean 0 and variance 1) or none.",
+            show_default="sum on the paper's datasets, else what suits the features",
+        ),
+    ] = None,
     class_weight: ClassWeights = None,
     tuned: Annotated[
         bool,
@@ -119,7 +127,7 @@ def train(
 
     Hyper-parameters that are not set are those of the paper for this dataset and kind of split.
     """
-    from agnn.data import check_learnable, default_split, make_splits, preset_name
+    from agnn.data import check_learnable, default_split, make_splits
     from agnn.files import check_new_folder
     from agnn.kernels import choose
     from agnn.runs import Search, evaluate, find_device, replica_seeds, save_run, searched
@@ -143,9 +151,9 @@ def train(
     spec = split or default_split(data)
     changes = {
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
-        "weight_decay": weight_decay, "dropout": dropout,
+        "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
     }  # fmt: skip
-    trained = tuned_method(method, spec, preset_name(data), changes, is_tuned=tuned)
+    trained = tuned_method(method, spec, data, changes, is_tuned=tuned)
     _check_test_nodes(spec)
     # What cannot be split or weighed should be all that is said.
     splits = make_splits(data, spec, seeds[:1])

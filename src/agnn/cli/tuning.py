@@ -11,20 +11,22 @@ from agnn.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agnn.data import NodeData
     from agnn.methods import Method
 
 
 def tuned_method(
-    name: str, split: str, dataset: str, changes: Mapping[str, Any], *, is_tuned: bool = False
+    name: str, split: str, data: NodeData, changes: Mapping[str, Any], *, is_tuned: bool = False
 ) -> Method:
-    """The preset for this split and dataset, with the `changes` that are not None.
+    """The defaults for this split and data, with the `changes` that are not None.
 
     If `is_tuned`, the rest of the method's grid is chosen on validation nodes.
     """
+    from agnn.data import check_scaling
     from agnn.methods import NetworkMethod, Tuned
-    from agnn.runs import preset_method
+    from agnn.runs import suited_method
 
-    method = preset_method(name, split, dataset.lower())
+    method = suited_method(name, split, data)
     wanted = {field: value for field, value in changes.items() if value is not None}
     known = {field.name for field in fields(method)}
     for field in wanted:
@@ -33,9 +35,11 @@ def tuned_method(
             raise InputError(f"{method.name} has no {_option(field)}; it takes {takes}.")
         if is_tuned and field in method.grid:
             raise InputError(f"{_option(field)} is among what --tuned chooses; leave one of them.")
-        _check_number(_option(field), wanted[field])
+        if not isinstance(wanted[field], str):
+            _check_number(_option(field), wanted[field])
     method = method.with_fields(**wanted)
     if isinstance(method, NetworkMethod):
+        check_scaling(method.scaling)
         method.recipe()  # it has checks of its own
     return Tuned(method) if is_tuned else method
 

@@ -9,6 +9,7 @@ from agnn.data.new_nodes import with_new_nodes
 from agnn.data.planetoid import load_planetoid
 from agnn.data.preprocessing import Preprocessing
 from agnn.data.report import DataReport, check_learnable
+from agnn.data.scaling import SCALINGS, Scaling, check_scaling, suited_scaling
 from agnn.data.splits import (
     DEFAULT_SPLITS,
     Split,
@@ -27,14 +28,17 @@ from agnn.data.tables import from_pandas, read_tables
 __all__ = [
     "DEFAULT_SPLITS",
     "GRAPH_FILES",
+    "SCALINGS",
     "DataReport",
     "NodeData",
     "Preprocessing",
     "RawCounts",
+    "Scaling",
     "Split",
     "SplitSpec",
     "balanced_split",
     "check_learnable",
+    "check_scaling",
     "dataset_names",
     "default_split",
     "from_networkx",
@@ -52,6 +56,7 @@ __all__ = [
     "read_tables",
     "stratified_folds",
     "stratified_split",
+    "suited_scaling",
     "uniform_split",
     "with_new_nodes",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from agnn.data.edges import RawCounts, simple_edges
 from agnn.data.features import checked_features, rows_summing_to_one
 from agnn.data.labels import checked_ids, checked_labels, distinct_names
+from agnn.data.scaling import scaled_features
 from agnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from agnn.data.preprocessing import Preprocessing
     from agnn.data.reading import Reading
     from agnn.data.report import DataReport
+    from agnn.data.scaling import Scaling
     from agnn.data.splits import Split
 
 
@@ -53,7 +55,7 @@ class NodeData:
     facts: RawCounts
 
     row_normalised: bool = True
-    """The methods see rows that sum to 1, as in the paper; False: features as they are here."""
+    """Part of the fingerprint of data stored by older versions; methods have a `scaling`."""
 
     preprocessing: Preprocessing | None = field(default=None, repr=False)
     """How the features were made from a table's columns; it makes those of new nodes, too."""
@@ -165,11 +167,19 @@ class NodeData:
 
         return data_report(self)
 
-    def normalised_features(self) -> SparseRows:
-        """The features as the methods see them.
+    def scaled_features(
+        self, scaling: Scaling, fitted_on: NodeData | None = None
+    ) -> SparseRows | NDArray[np.float32]:
+        """The features under a scaling: "sum", "length", "standard" or "none".
 
-        With rows that sum to 1, as in the paper (zero rows stay zero), where `row_normalised`;
-        else as they are.
+        `fitted_on` is the data that a model was trained on, where this is other data.
+        """
+        return scaled_features(self, scaling, fitted_on)
+
+    def normalised_features(self) -> SparseRows:
+        """The features with rows that sum to 1, as in the paper; zero rows stay zero.
+
+        As they are where the data was read so (`row_normalised`).
         """
         return rows_summing_to_one(self.features) if self.row_normalised else self.features
 

@@ -59,6 +59,12 @@ def read_stored_graph(path: Path, preprocessing: Preprocessing | None) -> NodeDa
         raise DataError(f"'{path}' is damaged or is no stored graph: {error!r}.") from error
 
 
+def is_row_normalised(path: Path) -> bool:
+    """Whether the networks of older versions made the stored rows sum to 1."""
+    with np.load(path, allow_pickle=False) as archive:
+        return bool(json.loads(archive["words"].tobytes())["row_normalised"])
+
+
 def _data(arrays: dict[str, Any], preprocessing: Preprocessing | None) -> NodeData:
     from scipy import sparse
 

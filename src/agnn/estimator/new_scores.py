@@ -27,4 +27,4 @@ def new_scores(run: Run, data: NodeData) -> Tensor:
             f"'{data.name}' has {data.feature_count} features, but the model was trained on "
             f"{own.feature_count}."
         )
-    return TrainedModel(model, data, run.method).scores
+    return TrainedModel(model, data, run.method, own).scores

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from agnn.data import NodeData, Split, check_learnable, default_split, preset_name
+from agnn.data import NodeData, Split, check_learnable, default_split
 from agnn.errors import InputError
 from agnn.estimator.class_labels import class_labels
 from agnn.estimator.graph_inputs import graph_of_arrays, labelled_at, names_of, positions
@@ -18,7 +18,7 @@ from agnn.estimator.kept_run import kept_run
 from agnn.estimator.new_scores import new_scores
 from agnn.explanation import OpenedRun, as_opened
 from agnn.metrics import Calibration, Ensemble, Summary, ensemble_of
-from agnn.runs import Run, evaluate, preset_method, replica_seeds, save_run
+from agnn.runs import Run, evaluate, replica_seeds, save_run, suited_method
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -103,7 +103,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             data, spec = data.with_split(spec), spec.name
         spec = spec or default_split(data)
         fields = {name: getattr(self, name) for name in _FIELDS} | dict(self.parameters or {})
-        method = preset_method(self.method, spec, preset_name(data)).with_fields(**fields)
+        method = suited_method(self.method, spec, data).with_fields(**fields)
         weight: Any = self.class_weight
         if isinstance(weight, Mapping):
             weight = {str(name): value for name, value in weight.items()}

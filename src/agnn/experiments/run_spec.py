@@ -67,6 +67,8 @@ def described(method: Method) -> dict[str, Any]:
     found: dict[str, Any] = {"name": method.name}
     for each in fields(method):
         value = getattr(method, each.name)
+        if each.name in method.implied and method.implied[each.name] == value:
+            continue  # results are stored that do not state it
         found[each.name] = described(value) if isinstance(value, Method) else value
     return found
 

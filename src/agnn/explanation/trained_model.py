@@ -38,6 +38,7 @@ class TrainedModel:
     method: Method | None = (
         None  # that made the model, where it reads other features than the data's
     )
+    trained_on: NodeData | None = None  # where `data` holds other nodes
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, NodeModel):
@@ -112,6 +113,9 @@ class TrainedModel:
         """Features and graph where the model lies."""
         device = next(self.model.parameters()).device
         method, data = self.method, self.data
-        read = method.features(data) if isinstance(method, NetworkMethod) else None
-        features = features_of(data.normalised_features() if read is None else read)
+        if isinstance(method, NetworkMethod):
+            read = method.features(data, self.trained_on)
+        else:
+            read = data.scaled_features(self.model.scaling, self.trained_on)
+        features = features_of(read)
         return features.to(device), self.graph.to(device)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from agnn.graph.features import FeatureMatrix
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array, csr_matrix
 
 _DENSE = 0.25  # share of stored entries from which a dense matrix is smaller and faster
@@ -69,10 +71,13 @@ Features = FeatureMatrix | DenseFeatures
 
 
 def features_of(
-    matrix: csr_array[Any, Any] | csr_matrix[Any], dtype: torch.dtype = torch.float32
+    matrix: csr_array[Any, Any] | csr_matrix[Any] | NDArray[Any],
+    dtype: torch.dtype = torch.float32,
 ) -> Features:
     """The features of all nodes, dense where many entries are stored and sparse where few are."""
     rows, columns = matrix.shape
+    if isinstance(matrix, np.ndarray):
+        return DenseFeatures(torch.from_numpy(matrix).to(dtype), torch.arange(rows))
     if matrix.nnz < _DENSE * rows * columns:
         return FeatureMatrix.from_scipy(matrix, dtype)
     return DenseFeatures(torch.from_numpy(matrix.toarray()).to(dtype), torch.arange(rows))

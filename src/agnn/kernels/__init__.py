@@ -14,6 +14,7 @@ from agnn.kernels.backends import BACKENDS, choose, obstacle
 from agnn.kernels.branches import Anchor, Blend
 from agnn.kernels.chain import ELU, HeadMean, Link, ReLU, run_chain
 from agnn.kernels.columns import heads_of
+from agnn.kernels.consistency.op import consistency
 from agnn.kernels.cosine_attention.op import (
     Attention,
     CosineAttentionLink,
@@ -25,6 +26,7 @@ from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import DropoutLink, dropout
 from agnn.kernels.dropout.reference import random_words
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
+from agnn.kernels.hop_mean import HopMean, RowDropoutLink, for_versions
 from agnn.kernels.pagerank.op import personal_pagerank
 from agnn.kernels.propagate.op import PropagateLink, propagate
 from agnn.kernels.random_walk.op import random_walks
@@ -54,9 +56,11 @@ __all__ = [
     "DropoutAt",
     "DropoutLink",
     "HeadMean",
+    "HopMean",
     "Link",
     "PropagateLink",
     "ReLU",
+    "RowDropoutLink",
     "SharedLinearLink",
     "SparseLinearLink",
     "TanhLinearLink",
@@ -66,10 +70,12 @@ __all__ = [
     "additive_attention_weights",
     "attention_weights",
     "choose",
+    "consistency",
     "cosine_attention",
     "cross_entropy",
     "dense_linear",
     "dropout",
+    "for_versions",
     "heads_of",
     "hierarchical_skip_gram",
     "negative_skip_gram",

@@ -2,6 +2,7 @@
 
 from agnn.methods._baselines import Boosting, Majority, Ridge
 from agnn.methods.agnn import AGNN
+from agnn.methods.agnn_plus import AGNNPlus
 from agnn.methods.appnp import APPNP
 from agnn.methods.bootstrap import Bootstrap
 from agnn.methods.dcnn import DCNN
@@ -45,6 +46,7 @@ __all__ = [
     "LINE",
     "NEU",
     "SGC",
+    "AGNNPlus",
     "Boosting",
     "Bootstrap",
     "DeepWalk",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from agnn import nn
-from agnn.data import NodeData
+from agnn.data import NodeData, Scaling
 from agnn.errors import InputError
 from agnn.graph import Graph, diffusion
 from agnn.methods.network import NetworkMethod
@@ -17,7 +17,7 @@ from agnn.methods.registry import register
 from agnn.training import HighestAccuracy, Part, Recipe
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from agnn.methods.network import Matrix
 
 
 @register
@@ -40,6 +40,9 @@ class DCNN(NetworkMethod):
 
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"learning_rate": (0.001, 0.005, 0.02)}
 
+    implied: ClassVar[Mapping[str, Any]] = {"scaling": "none"}
+
+    scaling: Scaling = "none"
     steps: int = 2
     learning_rate: float = 0.005
     weight_decay: float = 0.0
@@ -56,12 +59,12 @@ class DCNN(NetworkMethod):
         """One copy of the features a step, and the features themselves."""
         return features * (self.steps + 1)
 
-    def features(self, data: NodeData) -> csr_array[Any, Any]:
-        """[X, P X, P^2 X, ...] for the raw features, one step after the other."""
+    def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
+        """[X, P X, P^2 X, ...], one step after the other."""
         from scipy.sparse import csr_array, hstack
 
         P = diffusion(Graph.from_edges(data.edges, data.nodes), torch.float64).matrix()
-        parts = [csr_array(data.features)]
+        parts = [csr_array(super().features(data, fitted_on))]
         for _ in range(self.steps):
             parts.append(P @ parts[-1])
         return csr_array(hstack(parts))

@@ -62,6 +62,8 @@ class Method(ABC):
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
     # field -> the values that `tuned` tries, on validation nodes
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    # fields that came after results were stored -> what those results had: they do not state it
+    implied: ClassVar[Mapping[str, Any]] = {}
     # whether a GPU trains many replicas in about the time of one
     fills_a_gpu: ClassVar[bool] = False
 

@@ -17,7 +17,7 @@ from agnn.methods.registry import register
 from agnn.training import LastEpoch, Recipe
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from agnn.methods.network import Matrix
 
 
 @register
@@ -52,10 +52,10 @@ class SGC(NetworkMethod):
         if self.steps < 0:
             raise InputError(f"`steps` must be at least 0; got {self.steps}.")
 
-    def features(self, data: NodeData) -> csr_array[Any, Any]:
+    def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
         """P^k X."""
         P = symmetric(Graph.from_edges(data.edges, data.nodes), torch.float64).matrix()
-        X = super().features(data)
+        X = super().features(data, fitted_on)
         for _ in range(self.steps):
             X = P @ X
         return X

@@ -24,6 +24,7 @@ node of torch's graph. The others compute their logits with ordinary tensors.
 """
 
 from agnn.nn._agnn import AGNN
+from agnn.nn._agnn_plus import AGNNPlus
 from agnn.nn._appnp import APPNP
 from agnn.nn._dynamic_filter import DynamicFilter
 from agnn.nn._gat import GAT, AdditiveAttention
@@ -48,6 +49,7 @@ __all__ = [
     "GLN",
     "MLP",
     "SGC",
+    "AGNNPlus",
     "AdditiveAttention",
     "Beta",
     "ChainModel",

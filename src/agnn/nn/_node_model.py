@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from agnn.data import Scaling
 from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Dropout, DropoutAt, Link, run_chain
@@ -19,6 +20,9 @@ INPUT, OUTPUT, INSIDE = 0, 1, 2
 
 class NodeModel(nn.Module, ABC):
     """A model that computes every replica's logits at the targets of a view."""
+
+    # How the features that it was trained on were scaled; the method that builds it sets this.
+    scaling: Scaling = "sum"
 
     # Why its predictions cannot be explained, as the end of a sentence; None where they can.
     unexplained: ClassVar[str | None] = "it does not state the matrices by which it propagates"

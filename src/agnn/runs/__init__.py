@@ -2,7 +2,7 @@
 
 from agnn.runs.class_weights import ClassWeight
 from agnn.runs.devices import find_device, versions
-from agnn.runs.run import Run, evaluate, preset_method, replica_seeds
+from agnn.runs.run import Run, evaluate, preset_method, replica_seeds, suited_method
 from agnn.runs.run_folder import run_config, save_run
 from agnn.runs.run_history import stored_history
 from agnn.runs.saved_run import SavedRun, check_data, load_run, stored_data, stored_scores
@@ -22,6 +22,7 @@ __all__ = [
     "run_config",
     "save_run",
     "searched",
+    "suited_method",
     "stored_data",
     "stored_history",
     "stored_scores",

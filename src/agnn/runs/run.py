@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from agnn.data import NodeData, Split, SplitSpec, make_splits
+from agnn.data import NodeData, Split, SplitSpec, make_splits, preset_name, suited_scaling
 from agnn.errors import InputError
 from agnn.metrics import Calibration, Summary, calibrated, replica_values
 from agnn.runs.class_weights import ClassWeight, class_weights
@@ -86,6 +86,20 @@ def preset_method(name: str, split_spec: str, dataset: str) -> Method:
     if spec.has_validation and getattr(method, "watched", None) == "test":
         return method.with_fields(watched="validation")
     return method
+
+
+def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
+    """The method with the hyper-parameters for this kind of split and this data.
+
+    A dataset that comes with the package has the method's preset. Any other graph, whatever its
+    name, has the defaults, with features scaled as suits them.
+    """
+    known_as = preset_name(data)
+    method = preset_method(name, split_spec, known_as)
+    # A method that reads raw features by definition goes on doing so.
+    if known_as != "*" or getattr(method, "scaling", "none") == "none":
+        return method
+    return method.with_fields(scaling=suited_scaling(data))
 
 
 def evaluate(

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from agnn.data import NodeData, Preprocessing, Split, dataset_names, load_dataset
-from agnn.data.stored_graph import read_stored_graph
+from agnn.data.stored_graph import is_row_normalised, read_stored_graph
 from agnn.errors import AgnnError, DataError
 from agnn.runs.checksums import check_checksums
 from agnn.runs.run_folder import CONFIG, FORMAT, GRAPH, PREPROCESSING, SCORES, SPLITS, WEIGHTS
@@ -54,7 +54,10 @@ def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
             raise DataError(f"its format is {config['format']}, this version reads {FORMAT}")
         check_checksums(config, folder)
         fields = dict(config["method"])
-        method: Method = get_method(fields.pop("name"))(**fields)
+        kind = get_method(fields.pop("name"))
+        if issubclass(kind, NetworkMethod) and "scaling" not in fields:
+            fields |= _older_scaling(folder)
+        method: Method = kind(**fields)
         if config.get("configuration") == "tuned":  # older folders do not say
             method = Tuned(method)
         seeds = tuple(config["seeds"])
@@ -71,6 +74,12 @@ def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
     return SavedRun(folder, method, seeds, splits, names, model, config)
 
 
+def _older_scaling(folder: Path) -> dict[str, str]:
+    """What a folder from before methods had a `scaling` says about it: its graph does, if any."""
+    path = folder / GRAPH
+    return {} if not path.exists() or is_row_normalised(path) else {"scaling": "none"}
+
+
 def _model(
     folder: Path, method: Method, features: int, classes: int, seeds: tuple[int, ...], backend: str
 ) -> NodeModel:
@@ -79,7 +88,7 @@ def _model(
 
     if not isinstance(method, NetworkMethod):
         raise DataError(f"'{folder}' holds weights, but {method.name} has no model.")
-    model = method.build(method.input_width(features), classes, seeds, backend)
+    model = method.built(method.input_width(features), classes, seeds, backend)
     try:
         model.load_state_dict(load_file(folder / WEIGHTS))
     except SafetensorError as error:

@@ -27,6 +27,7 @@ anything is allocated.
 """
 
 from agnn.training._captured import Captured
+from agnn.training._consistency import Consistency, ConsistencySettings, Objective
 from agnn.training._loop import (
     ExtraLoss,
     History,
@@ -56,12 +57,15 @@ __all__ = [
     "BestThenLowest",
     "BothBest",
     "Captured",
+    "Consistency",
+    "ConsistencySettings",
     "ExtraLoss",
     "HighestAccuracy",
     "History",
     "LastEpoch",
     "LowestLoss",
     "MemoryEstimate",
+    "Objective",
     "Part",
     "Problem",
     "Progress",

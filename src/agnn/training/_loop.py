@@ -16,6 +16,7 @@ from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
 from agnn.nn import NodeModel
 from agnn.training._captured import repeated
+from agnn.training._consistency import Objective
 from agnn.training._optimiser import ReplicaAdam
 from agnn.training._recipe import Recipe
 from agnn.training._targets import ORDER_PLACE, Targets, batch_weights, check_batches
@@ -89,14 +90,18 @@ def train(
     progress: Progress | None = None,
     *,
     extra_loss: ExtraLoss | None = None,
+    objective: Objective | None = None,
 ) -> History:
     """Train all replicas of `model` and leave it with the weights that the recipe selects.
 
     Every replica is watched on its own validation nodes, or on its test nodes if the rule says so.
-    `extra_loss` is called once per step and added to the loss. A replica whose loss or weights
-    become infinite or NaN has diverged: it keeps the epoch selected before, and the others go on.
+    `extra_loss` is called once per step and added to the loss; `objective` is called in place of
+    the model where a step's loss is more than the cross-entropy of one output.
+
+    A replica whose loss or weights become infinite or NaN has diverged: it keeps the epoch
+    selected before, and the others go on.
     """
-    run = TrainingRun(model, problem, recipe, extra_loss)
+    run = TrainingRun(model, problem, recipe, extra_loss, objective)
     next_epoch = repeated(run.epoch, problem.graph.device)
     for epoch in range(1, recipe.epochs + 1):
         next_epoch()
@@ -118,9 +123,10 @@ class TrainingRun:
         problem: Problem,
         recipe: Recipe,
         extra_loss: ExtraLoss | None = None,
+        objective: Objective | None = None,
     ) -> None:
         _check(model, problem, recipe)
-        self.extra_loss = extra_loss
+        self.extra_loss, self.objective = extra_loss, objective
         self.model, replicas, device = model, model.replicas, problem.graph.device
         self.training = problem.targets("train", model.hops, problem.class_weights)
         self.watched: Targets | None = None
@@ -186,9 +192,12 @@ class TrainingRun:
         `weights` [R, k] are those of the training nodes; by default all count the same.
         """
         self.dropout.epoch += 1
-        outputs = self.model(self.training.view, self.dropout)
-        picked = self.training.pick(outputs)
-        losses = self.training.losses(picked, self.model.backend, weights)
+        if self.objective is not None:
+            losses = self.objective(self.training, self.dropout)
+        else:
+            outputs = self.model(self.training.view, self.dropout)
+            picked = self.training.pick(outputs)
+            losses = self.training.losses(picked, self.model.backend, weights)
         if self.extra_loss is not None:
             losses = losses + self.extra_loss(self.dropout)
         torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing

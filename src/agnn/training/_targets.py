@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -65,6 +66,12 @@ class Targets:
             torch.from_numpy(weights).to(device, features.dtype),
             torch.from_numpy(counts).to(device),
         )
+
+    @cached_property
+    def nodes(self) -> Tensor:
+        """The nodes themselves; [R, k] int64."""
+        found = self.view.field.targets
+        return found.expand(self.labels.shape) if self.rows is None else found[self.rows]
 
     def pick(self, outputs: Tensor) -> Tensor:
         """Return each replica's own rows of outputs [R, targets, c]; [R, k, c]."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from agnn.errors import InputError
 
 _U64 = 0xFFFFFFFFFFFFFFFF
+_VERSION = 2**32  # between the places of two versions of a replica: more than a model has
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +62,34 @@ class Dropout:
         self.rates = tuple(rates)
         self.device = torch.device(device)
         self.epoch = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self._places: dict[int, DropoutAt] = {}
+        self._places: dict[tuple[int, int, float | None], DropoutAt] = {}
 
-    def at(self, place: int) -> DropoutAt:
-        """The dropout at `place`, any small number that the model gives to its places."""
-        if place not in self._places:
-            words = [_key(seed, place) for seed in self.seeds]
+    def at(self, place: int, *, versions: int = 1, rate: float | None = None) -> DropoutAt:
+        """The dropout at `place`, any small number that the model gives to its places.
+
+        With `versions` every replica has that many streams, [R * versions], version s of replica
+        r at r * versions + s; the first is the replica's own. `rate` is the rate of this place
+        where it has one of its own.
+        """
+        wanted = (place, versions, rate)
+        if wanted not in self._places:
+            rates = self.rates if rate is None else (rate,) * len(self.rates)
+            rates = tuple(each for each in rates for _ in range(versions))
+            words = [
+                _key(seed, place + version * _VERSION)
+                for seed in self.seeds
+                for version in range(versions)
+            ]
             keys = torch.tensor(words, dtype=torch.int64, device=self.device)
-            thresholds = [int(rate * 2**32) for rate in self.rates]
-            scales = [1.0 / (1.0 - rate) for rate in self.rates]
-            self._places[place] = DropoutAt(
+            thresholds = [int(each * 2**32) for each in rates]
+            scales = [1.0 / (1.0 - each) for each in rates]
+            self._places[wanted] = DropoutAt(
                 keys,
                 torch.tensor(thresholds, dtype=torch.int64, device=self.device),
                 torch.tensor(scales, dtype=torch.float64, device=self.device),
                 self.epoch,
             )
-        return self._places[place]
+        return self._places[wanted]
 
 
 def _key(seed: int, place: int) -> tuple[int, int]:

@@ -111,7 +111,8 @@ class ServedModel:
         model = self._network()
         data = _larger_graph(self.opened, nodes, edges)
         behind = torch.arange(self.opened.data.nodes, data.nodes)
-        scores = TrainedModel(model, data, self.opened.method).scores_around(behind)
+        trained = TrainedModel(model, data, self.opened.method, self.opened.data)
+        scores = trained.scores_around(behind)
         found = ensemble_of(scores, self.opened.temperature)
         if not np.isfinite(found.probabilities).all():
             raise InputError("the numbers in `columns` are too large to compute with.")

@@ -1,0 +1,89 @@
+"""How features are scaled before a network reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import numpy as np
+
+from agnn.data.features import frozen_csr, rows_summing_to_one
+from agnn.errors import unknown_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.data._node_data import NodeData
+    from agnn.data.features import SparseRows
+
+Scaling = Literal["sum", "length", "standard", "none"]
+SCALINGS: Final[tuple[str, ...]] = get_args(Scaling)
+
+_DENSE: Final = 0.25  # share of stored entries from which features are a table, not a bag of words
+
+
+def check_scaling(scaling: str) -> None:
+    """Raise unless `scaling` is the name of one."""
+    if scaling not in SCALINGS:
+        raise unknown_name("scaling", scaling, SCALINGS)
+
+
+def scaled_features(
+    data: NodeData, scaling: Scaling, fitted_on: NodeData | None = None
+) -> SparseRows | NDArray[np.float32]:
+    """The features of `data` as a network reads them; [n, d_x].
+
+    "sum" makes every row sum to 1, as in the paper; features with negative numbers are then used
+    as they are, since such sums mean nothing. "length" makes every row a vector of length 1.
+    "standard" gives every column mean 0 and variance 1; its statistics are those of `fitted_on`,
+    the data that the model was trained on, where `data` holds other nodes. "none" changes nothing.
+    Rows of zeros stay zero under "sum" and "length", constant columns become zero under "standard".
+    """
+    check_scaling(scaling)
+    x, known = data.features, (data if fitted_on is None else fitted_on).features
+    if scaling == "sum":
+        return x if _is_signed(known) else rows_summing_to_one(x)
+    if scaling == "length":
+        return _rows_of_length_one(x)
+    if scaling == "standard":
+        means, scales = _column_statistics(known)
+        dense: NDArray[np.float32] = ((x.toarray() - means) * scales).astype(np.float32)
+        return dense
+    return x
+
+
+def suited_scaling(data: NodeData) -> Scaling:
+    """The scaling for a graph that no setting was published for, by what its features are.
+
+    Bags of words, or other sparse counts, are scaled to length 1. Tables of numbers are
+    standardised, unless the reader has done so when it made the features from their columns.
+    """
+    x = data.features
+    if not _is_signed(x) and x.nnz < _DENSE * x.shape[0] * x.shape[1]:
+        return "length"
+    return "standard" if data.preprocessing is None else "none"
+
+
+def _column_statistics(features: SparseRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Every column's mean and the inverse of its deviation, 1 for a constant column; [d_x]."""
+    rows = max(1, features.shape[0])
+    wide: Any = features.astype(np.float64)
+    means = np.asarray(wide.sum(axis=0)).ravel() / rows
+    squares = np.asarray(wide.multiply(wide).sum(axis=0)).ravel() / rows
+    variances = np.maximum(squares - means**2, 0.0)
+    # Below this, a variance is what rounding left of a constant column.
+    is_constant = variances <= 1e-12 * np.maximum(squares, 1e-300)
+    return means, 1.0 / np.sqrt(np.where(is_constant, 1.0, variances))
+
+
+def _is_signed(features: SparseRows) -> bool:
+    return bool(features.nnz and features.data.min() < 0)
+
+
+def _rows_of_length_one(features: SparseRows) -> SparseRows:
+    """Each row over its Euclidean length; zero rows stay."""
+    wide: Any = features.astype(np.float64)
+    length = np.sqrt(wide.multiply(wide).sum(axis=1))  # [n]
+    scale = np.divide(1.0, length, out=np.ones_like(length), where=length != 0)
+    matrix = features.copy()
+    matrix.data = (features.data * np.repeat(scale, np.diff(features.indptr))).astype(np.float32)
+    return frozen_csr(matrix)

@@ -1,0 +1,1 @@
+"""Consistency of predictions: `op.py` is the public entry, `reference.py` the definition."""

@@ -1,0 +1,122 @@
+"""The objective of training on several random versions of every replica.
+
+Cross-entropy at the training nodes, averaged over the versions, and a term that pulls the
+versions of a node together (Feng et al. 2020). Labels enter through the cross-entropy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from agnn.errors import InputError
+from agnn.graph import Features, Graph, View
+from agnn.kernels import Dropout, consistency, cross_entropy, random_words
+from agnn.training._targets import Targets
+
+# A step's objective of every replica [R], differentiable in the model's parameters, for the
+# training nodes of a run. Replica r's value must not depend on the other replicas.
+Objective = Callable[[Targets, Dropout], Tensor]
+
+# Where the random numbers of the sample come from: beyond any place that a model drops at.
+_SAMPLE_PLACE = 2**20 + 1
+
+
+class VersionedModel(Protocol):
+    """What the objective asks of a model."""
+
+    hops: int
+    backend: str
+
+    def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
+        """Logits [R, S, targets, c] of S random versions of every replica."""
+
+
+@dataclass(frozen=True)
+class ConsistencySettings:
+    """How versions of a replica are drawn together."""
+
+    versions: int = 2  # S
+    strength: float = 1.0  # lambda
+    temperature: float = 0.5  # T: below 1 the mean prediction is sharpened
+    confidence: float = 0.0  # nodes whose mean prediction is below are left out
+    warm_up: int = 1  # steps over which the strength rises to its value
+    sample: int | None = None  # nodes per step that are drawn together; None: all
+
+    def __post_init__(self) -> None:
+        for name in ("versions", "warm_up", "sample"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"`{name}` must be at least 1; got {value}.")
+        if not self.temperature > 0:
+            raise InputError(f"`temperature` must be above 0; got {self.temperature}.")
+        for name in ("strength", "confidence"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"`{name}` must be at least 0; got {getattr(self, name)}.")
+
+
+class Consistency:
+    """The objective of a model on a graph: call it once per step.
+
+    The consistency term is a mean over all nodes, or over a sample that every step draws anew.
+    The sample depends on the step alone, so it is the same for all replicas, and a step computes
+    only what the training nodes and the sample depend on.
+    """
+
+    def __init__(
+        self, model: VersionedModel, features: Features, graph: Graph, settings: ConsistencySettings
+    ) -> None:
+        self.model, self.features, self.graph, self.settings = model, features, graph, settings
+        self.is_whole = settings.sample is None or settings.sample >= graph.nodes
+        self.draws = Dropout((0,), (0.0,), graph.device).at(_SAMPLE_PLACE)
+
+    def __call__(self, targets: Targets, dropout: Dropout) -> Tensor:
+        """One number per replica [R]."""
+        chosen = self.settings
+        view, rows, sample = self._whole(targets) if self.is_whole else self._part(targets, dropout)
+        logits = self.model.version_logits(view, dropout, chosen.versions)  # [R, S, targets, c]
+        own = rows[:, None, :, None].expand(-1, chosen.versions, -1, logits.shape[-1])
+        losses = _version_mean(targets, logits.gather(2, own), self.model.backend)
+        apart = consistency(
+            logits if sample is None else logits[:, :, sample],
+            temperature=chosen.temperature,
+            confidence=chosen.confidence,
+            backend=self.model.backend,
+        )
+        rise = (dropout.epoch / chosen.warm_up).clamp(max=1.0).to(logits.dtype)
+        return losses + chosen.strength * rise * apart
+
+    @cached_property
+    def _everything(self) -> View:
+        return View.whole(self.features, self.graph, self.model.hops)
+
+    def _whole(self, targets: Targets) -> tuple[View, Tensor, Tensor | None]:
+        """All nodes: the view, the training nodes' rows [R, k], no sample."""
+        return self._everything, targets.nodes, None
+
+    def _part(self, targets: Targets, dropout: Dropout) -> tuple[View, Tensor, Tensor | None]:
+        """What training nodes and a sample depend on, and the rows of both."""
+        places = torch.arange(self.settings.sample or 0, device=self.graph.device)
+        draws = replace(self.draws, epoch=dropout.epoch)
+        words = random_words(draws, places, torch.zeros_like(places))[0]  # below 2^32
+        sample = torch.unique((words * self.graph.nodes) >> 32)
+        nodes = torch.unique(torch.cat([targets.nodes.flatten(), sample]))
+        view = View.around(self.features, self.graph, nodes, self.model.hops)
+        return view, view.field.rows_of(targets.nodes), view.field.rows_of(sample)
+
+
+def _version_mean(targets: Targets, picked: Tensor, backend: str) -> Tensor:
+    """The cross-entropy of each replica, averaged over its versions; `picked` [R, S, k, c]."""
+    versions = picked.shape[1]
+    labels = targets.labels.repeat_interleave(versions, 0)
+    weights = targets.weights.repeat_interleave(versions, 0)
+    each = cross_entropy(picked.flatten(0, 1), labels, weights, backend=backend)
+    total, *others = each.view(-1, versions).unbind(1)
+    for other in others:
+        total = total + other
+    return total / versions
