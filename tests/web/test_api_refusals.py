@@ -274,7 +274,7 @@ def test_more_than_is_done_at_once_is_refused_and_asked_to_come_again(
 ) -> None:
     monkeypatch.setattr("agnn.web.api._application.Workload", lambda: Workload(1, waiting=-1))
     app = served_application(served["tables"])
-    answer = ask(app, "POST", "/predict", json={"ids": ["p1"]})
+    answer = ask(app, path="/explain?node=p1")
     assert refused(answer, 503) == "the server is busy; ask again in a second."
     assert answer.headers["retry-after"] == "1"
 
