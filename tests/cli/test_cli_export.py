@@ -11,8 +11,10 @@ import pytest
 
 from agnn.cli import main
 from agnn.data import NodeData
+from agnn.estimator import NodeClassifier
 from agnn.graph import Graph
 from agnn.methods import get_method
+from agnn.metrics import ensemble_of
 from agnn.runs import evaluate, save_run
 
 
@@ -34,8 +36,33 @@ def test_the_file_gives_the_runs_own_probabilities(folder, toy, tmp_path, capsys
     program = onnxruntime.InferenceSession(out)
     (found,) = program.run(["probabilities"], {"features": x, "edge_index": edges})
     run = evaluate(get_method("agnn")(epochs=20, layers=2), toy, seeds=(0, 1))
-    np.testing.assert_allclose(found, run.outcome.scores.mean(0).numpy(), atol=1e-5, rtol=0)
+    expected = ensemble_of(run.outcome.scores, run.calibration.temperature)
+    assert run.calibration.temperature != 1.0
+    np.testing.assert_allclose(found, expected.probabilities, atol=1e-5, rtol=0)
     assert [each.name for each in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_the_file_gives_what_predict_proba_gives(toy, tmp_path):
+    fitted = NodeClassifier("agnn", epochs=20, replicas=2, layers=2).fit(toy)
+    fitted.save(tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "model.onnx")]) == 0
+    graph = Graph.from_edges(toy.edges, toy.nodes)
+    edges = np.stack([graph.senders.numpy(), graph.receivers.numpy()])
+    x = toy.normalised_features().toarray().astype(np.float32)
+    program = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = program.run(["probabilities"], {"features": x, "edge_index": edges})
+    np.testing.assert_allclose(found, fitted.predict_proba(), atol=1e-5, rtol=0)
+
+
+def test_a_folder_without_a_temperature_gets_the_one_that_its_predictions_have(
+    folder, tmp_path, monkeypatch
+):
+    from agnn.runs import SavedRun
+
+    assert main(["export", str(folder), "--out", str(tmp_path / "new.onnx")]) == 0
+    monkeypatch.setattr(SavedRun, "temperature", property(lambda _: None))
+    assert main(["export", str(folder), "--out", str(tmp_path / "old.onnx")]) == 0
+    assert (tmp_path / "new.onnx").read_bytes() == (tmp_path / "old.onnx").read_bytes()
 
 
 def test_json_tells_what_was_written(folder, toy, tmp_path, capsys):

@@ -15,11 +15,12 @@ from torch import Tensor
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.graph import Graph, features_of
+from agnn.metrics import ensemble_of
 from agnn.nn import AGNN, GCN, GLN, MLP, Beta, NodeModel
-from agnn.onnx import model_graph, onnx_model
+from agnn.onnx import _model, onnx_model
 from agnn.training import probabilities
 from properties import dense_attention, fresh_python
-from zoo import ZOO, Specimen
+from zoo import ZOO, Specimen, random_pairs
 
 SEEDS = (0, 1, 2)
 WIDTH, CLASSES = 9, 4
@@ -42,11 +43,13 @@ def trained(name: str, features: int, classes: int) -> NodeModel:
     return model
 
 
-def session(model: NodeModel, classes: int = CLASSES) -> onnxruntime.InferenceSession:
-    made = onnx_model(model, [f"class {k}" for k in range(classes)])
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(made.SerializeToString(), options)
+def session(
+    model: NodeModel, classes: int = CLASSES, temperature: float = 1.0
+) -> onnxruntime.InferenceSession:
+    """With onnxruntime's default number of threads, as users have it."""
+    names = [f"class {k}" for k in range(classes)]
+    made = onnx_model(model, names, temperature=temperature)
+    return onnxruntime.InferenceSession(made.SerializeToString())
 
 
 def computed(
@@ -88,6 +91,60 @@ def test_on_cora_too(name, cora: NodeData, cora_graph):
     mean, each = computed(program, dense, both_directions(cora_graph))
     np.testing.assert_allclose(each, expected, atol=1e-5, rtol=0)
     np.testing.assert_allclose(mean, expected.mean(0), atol=1e-5, rtol=0)
+
+
+def test_a_thousand_calls_with_several_threads_agree():
+    """Where several threads add to one place, some of its terms are lost."""
+    star = Specimen(2000, tuple((0, i) for i in range(1, 2000)))
+    model = AGNN(WIDTH, CLASSES, SEEDS, betas=[Beta(1.3)])
+    assert_calls_agree(model, features_for(star), star.graph(), calls=1000)
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn"])
+def test_calls_on_cora_with_several_threads_agree(name, cora: NodeData, cora_graph):
+    model = trained(name, cora.feature_count, cora.classes)
+    x = cora.normalised_features().toarray().astype(np.float32)
+    assert_calls_agree(model, x, cora_graph, calls=20)
+
+
+def assert_calls_agree(model: NodeModel, x: NDArray[np.float32], graph: Graph, calls: int) -> None:
+    from scipy.sparse import csr_array
+
+    expected = probabilities(model, features_of(csr_array(x)), graph).numpy()
+    made = onnx_model(model, ["a"] * expected.shape[2]).SerializeToString()
+    program = onnxruntime.InferenceSession(made)
+    edges = both_directions(graph)
+    for _ in range(calls):
+        _, each = computed(program, x, edges)
+        np.testing.assert_allclose(each, expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn"])
+def test_the_order_of_the_edges_changes_no_bit(name):
+    specimen = ZOO["random"]
+    program, edges = session(trained(name, WIDTH, CLASSES)), both_directions(specimen.graph())
+    shuffled = edges[:, torch.randperm(edges.shape[1], generator=torch.Generator().manual_seed(3))]
+    for one, other in zip(
+        computed(program, features_for(specimen), edges),
+        computed(program, features_for(specimen), shuffled),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_node_with_very_many_neighbours_is_no_exception():
+    hub = Specimen(5000, tuple((0, i) for i in range(1, 5000)) + random_pairs(5000, 100, seed=1))
+    model, x, graph = trained("agnn", WIDTH, CLASSES), features_for(hub), hub.graph()
+    assert_calls_agree(model, x, graph, calls=1)
+
+
+@pytest.mark.parametrize("temperature", [0.25, 1.0, 4.0])
+def test_the_probabilities_are_those_of_the_ensemble_at_its_temperature(temperature):
+    specimen, model = ZOO["random"], trained("agnn", WIDTH, CLASSES)
+    program = session(model, temperature=temperature)
+    mean, each = computed(program, features_for(specimen), both_directions(specimen.graph()))
+    expected = ensemble_of(torch.from_numpy(each), temperature).probabilities
+    np.testing.assert_allclose(mean, expected, atol=1e-6, rtol=0)
 
 
 def test_the_exported_model_is_the_papers_formula():
@@ -135,7 +192,7 @@ def test_a_model_of_another_kind_is_refused():
 
 
 def test_a_model_too_large_for_one_file_is_refused(monkeypatch):
-    monkeypatch.setattr(model_graph, "_LARGEST", 100)
+    monkeypatch.setattr(_model, "_LARGEST", 100)
     with pytest.raises(InputError, match="GiB of weights, and an ONNX file holds less than 2"):
         onnx_model(trained("gcn", WIDTH, CLASSES), ["a"] * CLASSES)
 

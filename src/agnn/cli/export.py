@@ -17,7 +17,8 @@ def export(
     """Write the model of a run as ONNX, for graphs of any size.
 
     The file takes `features` [n, d_x], as the model was trained on, and `edge_index` [2, m], both
-    directions of every edge. It gives `probabilities` [n, c] and `replica_probabilities` [R, n, c].
+    directions of every edge. It gives `probabilities` [n, c], the same as `agnn predict`, and
+    `replica_probabilities` [R, n, c].
     """
     from agnn.files import check_new_file
     from agnn.onnx import export_run

@@ -1,46 +1,70 @@
-"""A trained model as an ONNX graph of plain operations, for graphs of any size."""
+"""A trained model as an ONNX graph of plain operations, and the model of a run as a file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import agnn
 from agnn.errors import InputError
+from agnn.explanation import open_run
+from agnn.files import check_new_file, write_file
 from agnn.kernels import ReLU
 from agnn.nn import AGNN, GCN, NodeModel
-from agnn.onnx.draft import Draft
-from agnn.onnx.formulas import (
+from agnn.onnx._draft import Draft, onnx_package
+from agnn.onnx._formulas import (
+    Neighbourhoods,
     SymmetricPropagation,
     attention_layer,
+    ensemble,
     first_layer,
     last_layer,
+    scaled_features,
 )
-from agnn.onnx.neighbourhoods import Neighbourhoods
-from agnn.onnx.package import onnx_package
+from agnn.runs import SavedRun
 
-OPSET: Final = 18  # the first in which ScatterND takes the largest value
+OPSET: Final = 18
 _FORMAT: Final = 8  # of the file, as old as the opset: older programs read it
 _LARGEST: Final = 2**31 - 2**20  # bytes that fit one file, less room for the operations
 _FEATURES, _EDGES = "features", "edge_index"
 
 
-def onnx_model(model: NodeModel, class_names: Sequence[str]) -> Any:
+def export_run(saved: SavedRun, path: Path | str) -> int:
+    """Write the model of a loaded run to a new ONNX file; returns its size in bytes."""
+    check_new_file(path)
+    if saved.model is None:
+        raise InputError(
+            f"the run in '{saved.folder}' has no model to export: {saved.method.title} keeps none."
+        )
+    temperature = saved.temperature
+    if temperature is None:  # a folder of an earlier version: fitted again, as for predictions
+        temperature = open_run(saved.folder).temperature
+    made = onnx_model(saved.model, saved.class_names, temperature=temperature)
+    content: bytes = made.SerializeToString()
+    write_file(path, content)
+    return len(content)
+
+
+def onnx_model(model: NodeModel, class_names: Sequence[str], *, temperature: float = 1.0) -> Any:
     """The model as an `onnx.ModelProto`, checked.
 
     Inputs: `features` [n, d_x] float32, as the model was trained on
     (`NodeData.normalised_features`), and `edge_index` [2, m] int64, both directions of every edge,
-    none twice; self-loops are ignored. Outputs: `probabilities` [n, c], the mean over the
-    replicas, and `replica_probabilities` [R, n, c]. The numbers n and m are free. The class names
-    are in the file's metadata, as JSON.
+    none twice; self-loops are ignored. The numbers n and m are free, and the order of the edges
+    does not matter.
+
+    Outputs: `probabilities` [n, c], the ensemble of the replicas at the run's temperature, as
+    `predict_proba` gives them, and `replica_probabilities` [R, n, c], each replica's own. The
+    class names are in the file's metadata, as JSON.
     """
     helper, numbers = onnx_package().helper, onnx_package().TensorProto
     _check(model)
     features = model.get_parameter("first.weight").shape[1]
     classes = model.get_parameter("last.weight").shape[2]
     draft = Draft()
-    _write(draft, model)
+    _write(draft, model, temperature)
     shapes: dict[str, tuple[int, list[str | int]]] = {
         _FEATURES: (numbers.FLOAT, ["n", features]),
         _EDGES: (numbers.INT64, [2, "m"]),
@@ -70,29 +94,29 @@ def _check(model: NodeModel) -> None:
         )
 
 
-def _write(draft: Draft, model: Any) -> None:
+def _write(draft: Draft, model: Any, temperature: float) -> None:
     """Write the operations from the inputs to the outputs."""
-    near = Neighbourhoods.of(draft, _FEATURES, _EDGES)
+    near = Neighbourhoods(draft, _FEATURES, _EDGES)
     logits = (_agnn if isinstance(model, AGNN) else _gcn)(near, model)
     by_replica = draft.op("Transpose", logits, perm=[1, 0, 2])
     scores = draft.op("Softmax", by_replica, axis=-1, output="replica_probabilities")
-    draft.op("ReduceMean", scores, draft.integers(0), keepdims=0, output="probabilities")
+    ensemble(draft, scores, temperature, "probabilities")
 
 
 def _agnn(near: Neighbourhoods, model: Any) -> str:
     """Eq. (4) to (6); logits [n, R, c]."""
-    draft, width = near.draft, model.first.weight.shape[2]
-    h = draft.op("Relu", first_layer(draft, _FEATURES, model.first.weight, model.first.bias))
+    draft, x = near.draft, scaled_features(near.draft, _FEATURES)
+    h = draft.op("Relu", first_layer(draft, x, model.first.weight, model.first.bias))
     for layer in model.layers:
-        h = attention_layer(near, h, layer.beta, width)
+        h = attention_layer(near, h, layer.beta)
     return last_layer(draft, h, model.last.weight, model.last.bias)
 
 
 def _gcn(near: Neighbourhoods, model: Any) -> str:
     """Eq. (1), or Eq. (3) for a model with nothing between its layers; logits [n, R, c]."""
-    draft, (replicas, width, classes) = near.draft, model.last.weight.shape
+    draft, x = near.draft, scaled_features(near.draft, _FEATURES)
     propagate = SymmetricPropagation(near)
-    h = propagate(first_layer(draft, _FEATURES, model.first.weight, None), replicas, width)
+    h = propagate(first_layer(draft, x, model.first.weight, None))
     if any(isinstance(link, ReLU) for link in model.between()):
         h = draft.op("Relu", h)
-    return propagate(last_layer(draft, h, model.last.weight, None), replicas, classes)
+    return propagate(last_layer(draft, h, model.last.weight, None))
