@@ -89,8 +89,8 @@ def test_neighbourhoods_are_of_nodes_that_agnn_knows_and_gcn_does_not(
         asked.append((list(models), split.name, targets, title))
         return Figure(figsize=(1, 1))
 
-    monkeypatch.setattr("agnn.report.experiment_figures.find_contrasts", find_contrasts)
-    monkeypatch.setattr("agnn.report.experiment_figures.contrast_figure", contrast_figure)
+    monkeypatch.setattr("agnn.report._paper_figures.find_contrasts", find_contrasts)
+    monkeypatch.setattr("agnn.report._paper_figures.contrast_figure", contrast_figure)
     (here / "mine.toml").write_text(NEIGHBOURHOODS, encoding="utf-8")
     assert agnn("reproduce mine.toml --quiet").code == 0
     drawn = (["AGNN", "GCN"], "fixed", [7, 8, 9], "Cora, layer 2")

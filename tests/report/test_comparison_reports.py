@@ -34,7 +34,7 @@ from agnn.report import (
     write_report,
     write_whole,
 )
-from agnn.report.comparison_words import (
+from agnn.report._comparisons import (
     number,
     our_words,
     row_lines,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agnn.metrics import Summary
-from agnn.report.curves import accuracy_curve, beta_curves, loss_curve
+from agnn.report._charts import accuracy_curve, beta_curves, loss_curve
 from agnn.report.facts.training import Curve, Training
 
 

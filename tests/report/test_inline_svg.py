@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from agnn.report.figure_style import figure_style
-from agnn.report.inline_svg import inline_svg
-from agnn.report.palette import INK, WORDS
+from agnn.report import figure_style
+from agnn.report._rendering import inline_svg
+from agnn.report._style import INK, WORDS
 
 HOSTILE = '</svg><script>alert("x")</script> id="y" url(#z) &amp; $x$'
 

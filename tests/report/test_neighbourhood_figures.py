@@ -13,9 +13,16 @@ from matplotlib.colors import to_hex, to_rgb
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import Neighbourhood, TrainedModel, layer_relevances, neighbourhood
-from agnn.report import Panel, contrast_figure, neighbourhood_figure, png, relevance_figure, svg
-from agnn.report.ink import ink_on
-from agnn.report.node_marks import class_mark
+from agnn.report import (
+    Panel,
+    class_mark,
+    contrast_figure,
+    ink_on,
+    neighbourhood_figure,
+    png,
+    relevance_figure,
+    svg,
+)
 from agnn.runs import Run, evaluate, preset_method
 from zoo_models import even_split, zoo_model
 
@@ -244,12 +251,12 @@ def test_a_contrast_has_a_column_a_target_and_a_row_a_model(
         answers = runs[name].outcome.scores.argmax(-1)
         for node in targets:
             right = int((answers[:, node] == data.labels[node]).sum())
-            expected.append(f"{name.upper()} ({right} of 3 right), toy {data.node_ids[node]}")
+            expected.append(f"{name.upper()} ({right} of 3 correct), toy {data.node_ids[node]}")
     assert titles == expected
     truth = data.class_names[data.labels[targets[0]]]
     answer = int(runs["agnn"].outcome.scores[:, targets[0]].mean(0).argmax())
     note = figure.axes[0].get_xlabel()
-    assert note.startswith(f"answer: {data.class_names[answer]}\ntrue: {truth}")
+    assert note.startswith(f"prediction: {data.class_names[answer]}\nlabel: {truth}")
 
 
 def test_the_relevance_figure_shows_the_layer_that_was_asked_for(
@@ -276,6 +283,6 @@ def test_a_contrast_can_be_titled_and_needs_something_to_show(
 ) -> None:
     split = runs["agnn"].data.split("fixed")
     figure = contrast_figure(models, split, [10], title="My papers")
-    assert figure.axes[0].get_title(loc="left").endswith(" right), My papers 10")
+    assert figure.axes[0].get_title(loc="left").endswith(" correct), My papers 10")
     with pytest.raises(InputError, match="must not be empty; got 2 models and 0 targets"):
         contrast_figure(models, split, [])

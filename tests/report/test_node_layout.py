@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agnn.explanation import Neighbourhood, neighbourhood
-from agnn.report.node_layout import node_layout
+from agnn.report import node_layout
 from zoo_models import even_split, zoo_model
 
 

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from agnn.explanation import neighbourhood
-from agnn.report.quick_layout import quick_layout
+from agnn.report import QUICK, node_layout
 from zoo_models import even_split, zoo_model
+
+
+def quick_layout(edges: np.ndarray, parents: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    return node_layout(edges, parents, radii, QUICK)
 
 
 def star_of_stars(hubs: int, leaves: int) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from agnn.metrics import Summary
-from agnn.report import png, relevance_heat_map, replica_figure, svg
-from agnn.report.numbers import signed, spread
+from agnn.report import png, relevance_heat_map, replica_figure, signed, spread, svg
 
 
 def words(figure: Any) -> list[str]:

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from agnn.errors import InputError
-from agnn.report import check_demo_folder, demo_folder
+from agnn.report import check_demo_folder, demo_folder, figure_style, png, svg, write_run_figures
 
 
 def write_demo(folder: Path, text: str) -> None:
@@ -101,3 +102,18 @@ def test_the_marker_lists_what_was_written(tmp_path: Path) -> None:
     write_demo(tmp_path / "demo", "first")
     marker = json.loads((tmp_path / "demo" / "demo.json").read_text())
     assert marker["files"] == ["demo.json", "index.html", "run/config.json"]
+
+
+def test_both_files_of_a_figure_are_in_the_style_of_the_page(tmp_path):
+    def line():
+        with figure_style():
+            figure = Figure()
+            figure.add_subplot().plot([1, 2])
+        return figure
+
+    with figure_style():
+        figure = line()
+        expected = png(figure), svg(figure)
+    write_run_figures(tmp_path / "figures", {"line": (line(), "A line.")})
+    found = (tmp_path / "figures" / "line.png").read_bytes()
+    assert (found, (tmp_path / "figures" / "line.svg").read_text()) == expected

@@ -211,6 +211,16 @@ def test_the_facts_are_json_with_nothing_lost(facts):
     assert "sha256" not in values["run"]
 
 
+def test_ids_that_are_numpys_numbers_are_json_too(named_toy):
+    data = replace(named_toy, node_ids=tuple(np.arange(named_toy.nodes)))
+    run = evaluate(get_method("agnn")(epochs=3, layers=1), data, seeds=(0, 1))
+    config = {"accuracy": run.accuracy.to_dict(), "seeds": list(run.seeds), "betas": run.betas}
+    values = run_facts(as_opened(run), config, run.outcome.history).to_dict()
+    again = json.loads(json.dumps(values, allow_nan=False))
+    assert type(again["test_nodes"]["most"][0]["id"]) is int
+    assert type(again["neighbourhoods"][0]["nodes"][0]["id"]) is int
+
+
 def absent(part: object) -> str:
     assert isinstance(part, Absent)
     assert part.to_dict() == {"absent": part.reason}

@@ -13,8 +13,8 @@ from agnn.data import NodeData, Split
 from agnn.explanation import as_opened
 from agnn.methods import get_method
 from agnn.report import rendered, run_facts, run_figures, run_page
+from agnn.report._run_page import SECTIONS
 from agnn.report.facts.absent import Absent
-from agnn.report.run_page import SECTIONS
 from agnn.runs import evaluate
 from agnn.runs.run_folder import run_config
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agnn.report.shown_text import shown_text
+from agnn.report import shown_text
 
 
 @pytest.mark.parametrize(

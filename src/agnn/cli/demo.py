@@ -77,18 +77,21 @@ def demo(
 def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
     """The page, its figures, the result as JSON and the run, all of it or nothing."""
     from agnn.explanation import as_opened
-    from agnn.report import demo_folder, png, rendered, run_facts, run_figures, run_page
+    from agnn.report import (
+        demo_folder,
+        rendered,
+        run_facts,
+        run_figures,
+        run_page,
+        write_run_figures,
+    )
     from agnn.runs import run_config, save_run
 
     with demo_folder(out) as draft:
         facts = run_facts(as_opened(run), run_config(run), run.outcome.history)
         figures = run_figures(facts)
-        drawings = rendered(figures)
-        (draft / "figures").mkdir()
-        for name, (figure, _) in figures.items():
-            (draft / "figures" / f"{name}.svg").write_text(drawings[name].svg, encoding="utf-8")
-            (draft / "figures" / f"{name}.png").write_bytes(png(figure))
-        page = run_page(facts, drawings, remark=_PAPER, command=command)
+        write_run_figures(draft / "figures", figures)
+        page = run_page(facts, rendered(figures), remark=_PAPER, command=command)
         (draft / "index.html").write_text(page, encoding="utf-8")
         (draft / "result.json").write_text(json_text(record, indent=2), encoding="utf-8")
         save_run(run, draft / "run")
@@ -98,7 +101,7 @@ def _relevance_table(class_names: tuple[str, ...], relevance: "NDArray[np.float6
     """Rows by name and number, columns by number: it fits 80 characters."""
     from rich.table import Table
 
-    from agnn.report.numbers import signed
+    from agnn.report import signed
 
     table = Table("", box=None, header_style="dim", padding=(0, 1, 0, 0))
     for number, _ in enumerate(class_names, 1):

@@ -78,7 +78,7 @@ def _check_new(html: Path) -> None:
 
 def _show(found: "Explanation") -> None:
     """Print the paragraph and the tables."""
-    from agnn.report.shown_text import shown_text
+    from agnn.report import shown_text
 
     console = screen()
     console.print(shown_text(found.in_words(), _LONGEST_WORDS))
@@ -104,7 +104,7 @@ def _nodes(title: str, rows: "tuple[ReachingNode, ...]") -> "Table":
     """Ids are somebody else's text: letters that would move the cursor are marked."""
     from rich.table import Table
 
-    from agnn.report.shown_text import shown_text
+    from agnn.report import shown_text
 
     table = Table(
         "id", "class", "known from", "hops", "weight", "attention", "for it", "over second",
@@ -124,7 +124,7 @@ def _nodes(title: str, rows: "tuple[ReachingNode, ...]") -> "Table":
 def _features(found: "Explanation", second: str) -> "Table":
     from rich.table import Table
 
-    from agnn.report.shown_text import shown_text
+    from agnn.report import shown_text
 
     table = Table(
         "feature", "adds", f"feature for {second}", "adds ",
@@ -141,7 +141,7 @@ def _features(found: "Explanation", second: str) -> "Table":
 
 
 def _changed(found: "Explanation", changed: "Counterfactual | None") -> str:
-    from agnn.report.shown_text import shown_text
+    from agnn.report import shown_text
 
     if changed is None:
         return "No set of neighbours was found without whom the answer would be another."

@@ -101,7 +101,7 @@ def ensemble_words(run: Run) -> str | None:
 def beta_words(run: Run) -> list[str]:
     """Each layer's beta over the replicas: mean, lowest and highest."""
     from agnn.metrics import Summary
-    from agnn.report.numbers import spread
+    from agnn.report import spread
 
     return [spread(Summary(column)) for column in zip(*(run.betas or []), strict=True)]
 

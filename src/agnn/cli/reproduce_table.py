@@ -14,7 +14,7 @@ def comparison_table(comparison: Comparison) -> Grid:
     """A line for the paper, one for ours and one for the verdicts in every row."""
     from rich.table import Table as Grid
 
-    from agnn.report.comparison_words import row_lines
+    from agnn.report import row_lines
 
     table = comparison.table
     grid = Grid(

@@ -7,7 +7,7 @@ otherwise. All of them ask the model for its propagation matrices and gates (`ag
 and know no model by name.
 """
 
-from agnn.explanation._contrasts import DRAWABLE, find_contrasts
+from agnn.explanation._contrasts import DRAWABLE, MOST_DRAWN, find_contrasts
 from agnn.explanation._contributions import Contributions, contributions
 from agnn.explanation._counterfactuals import Counterfactual, counterfactual
 from agnn.explanation._explain import explain
@@ -35,6 +35,7 @@ from agnn.explanation.trained_model import TrainedModel
 
 __all__ = [
     "DRAWABLE",
+    "MOST_DRAWN",
     "Contributions",
     "Counterfactual",
     "Explanation",

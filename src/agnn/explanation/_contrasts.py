@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from agnn.data import Split
     from agnn.explanation.trained_model import TrainedModel
 
-# Fewer nodes show nothing, more cannot be told apart in a picture.
-DRAWABLE: Final = range(5, 61)
+MOST_DRAWN: Final = 60  # nodes in a picture; more cannot be told apart
+DRAWABLE: Final = range(5, MOST_DRAWN + 1)  # fewer show nothing
 
 
 def find_contrasts(

@@ -1,40 +1,55 @@
-"""Results to figures and pages: pure functions, and the folder they are written to."""
+"""Figures and pages about runs, explanations and experiments.
 
-from agnn.report.comparison_json import comparison_values
-from agnn.report.comparison_markdown import comparison_markdown, drawing_markdown, markdown_page
-from agnn.report.comparison_page import DrawingSection, TableSection, comparison_page
-from agnn.report.demo_folder import check_demo_folder, demo_folder
-from agnn.report.experiment_figures import panel_figure
-from agnn.report.experiment_files import (
-    FIGURES,
-    adopt_figures,
-    drawn_figures,
-    write_figures,
-    write_report,
-    write_whole,
+Facts, figures and pages are pure functions of a run: `run_facts` computes everything a report
+says, `run_figures` draws it, `run_page` writes the HTML. The same holds for `explanation_page` and
+`comparison_page`. Only `demo_folder` and the `write_*` functions touch the disk.
+"""
+
+from agnn.report._charts import relevance_heat_map, reliability_diagram, replica_figure
+from agnn.report._comparisons import (
+    DrawingSection,
+    TableSection,
+    comparison_markdown,
+    comparison_page,
+    comparison_values,
+    drawing_markdown,
+    markdown_page,
+    row_lines,
+    time_words,
 )
-from agnn.report.explanation_page import (
+from agnn.report._explanation_page import (
+    ShownExplanation,
     explanation_figure,
     explanation_fragment,
     explanation_page,
+    shown_explanation,
     surroundings_of,
 )
+from agnn.report._files import (
+    FIGURES,
+    adopt_figures,
+    check_demo_folder,
+    demo_folder,
+    drawn_figures,
+    write_figures,
+    write_report,
+    write_run_figures,
+    write_whole,
+)
+from agnn.report._layout import QUICK, node_layout
+from agnn.report._marks import class_mark
+from agnn.report._neighbourhoods import Panel, mark_areas, neighbourhood_figure
+from agnn.report._paper_figures import contrast_figure, panel_figure, relevance_figure
+from agnn.report._rendering import PageFigure, png, svg
+from agnn.report._run_figures import rendered, run_figures
+from agnn.report._run_page import Relation, relations, run_page
+from agnn.report._style import figure_style, ink_on
+from agnn.report._text import shown_text, signed, spread
 from agnn.report.facts.run_facts import RunFacts, run_facts
-from agnn.report.heat_map import relevance_heat_map
-from agnn.report.neighbourhood_figure import neighbourhood_figure
-from agnn.report.neighbourhood_panel import Panel
-from agnn.report.page_figure import PageFigure
-from agnn.report.paper_figures import contrast_figure, relevance_figure
-from agnn.report.relations import Relation, relations
-from agnn.report.reliability_diagram import reliability_diagram
-from agnn.report.rendering import png, svg
-from agnn.report.replicas import replica_figure
-from agnn.report.run_figures import rendered, run_figures
-from agnn.report.run_page import run_page
-from agnn.report.shown_explanation import ShownExplanation, shown_explanation
 
 __all__ = [
     "FIGURES",
+    "QUICK",
     "DrawingSection",
     "PageFigure",
     "Panel",
@@ -44,6 +59,7 @@ __all__ = [
     "TableSection",
     "adopt_figures",
     "check_demo_folder",
+    "class_mark",
     "comparison_markdown",
     "comparison_page",
     "comparison_values",
@@ -54,8 +70,12 @@ __all__ = [
     "explanation_figure",
     "explanation_fragment",
     "explanation_page",
+    "figure_style",
+    "ink_on",
+    "mark_areas",
     "markdown_page",
     "neighbourhood_figure",
+    "node_layout",
     "panel_figure",
     "png",
     "relations",
@@ -64,13 +84,19 @@ __all__ = [
     "reliability_diagram",
     "rendered",
     "replica_figure",
+    "row_lines",
     "run_facts",
     "run_figures",
     "run_page",
     "shown_explanation",
+    "shown_text",
+    "signed",
+    "spread",
     "surroundings_of",
     "svg",
+    "time_words",
     "write_figures",
     "write_report",
+    "write_run_figures",
     "write_whole",
 ]

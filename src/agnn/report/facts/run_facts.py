@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agnn.files import plain
 from agnn.metrics import (
     Calibration,
     ClassAccuracy,
@@ -67,9 +68,9 @@ class RunFacts:
         return tuple(Summary(column) for column in zip(*rows, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for machines, in what JSON has; what is not there says why."""
+        """The same as JSON values; a part that is missing says why."""
         around = self.surroundings
-        return {
+        values = {
             "title": self.title,
             "run": {key: each for key, each in self.config.items() if key != "sha256"},
             "caveat": self.caveat,
@@ -93,6 +94,7 @@ class RunFacts:
             if isinstance(around, Absent)
             else [one.to_dict() for one in around],
         }
+        return dict(plain(values))
 
 
 def run_facts(opened: OpenedRun, config: Mapping[str, Any], history: History | None) -> RunFacts:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from agnn.explanation import DRAWABLE, neighbourhood
+from agnn.explanation import DRAWABLE, MOST_DRAWN, neighbourhood
 from agnn.report.facts.absent import Absent
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from agnn.data import Split
     from agnn.explanation import Neighbourhood, TrainedModel
     from agnn.report.facts.certainty import Certainty, NodeAnswer
-
-_MOST_NODES: Final = 60  # in a picture; more cannot be told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +80,7 @@ def _drawable(
     good: list[tuple[NodeAnswer, Neighbourhood]] = []
     rest: list[tuple[NodeAnswer, Neighbourhood]] = []
     for row in rows:
-        around = neighbourhood(trained, row.node, split, limit=_MOST_NODES)
+        around = neighbourhood(trained, row.node, split, limit=MOST_DRAWN)
         fits = around.nodes.size + around.left_out in DRAWABLE
         (good if fits else rest).append((row, around))
         if len(good) == count:

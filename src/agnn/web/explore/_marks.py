@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from agnn.report.ink import ink_on
-from agnn.report.node_marks import class_mark
+from agnn.report import class_mark, ink_on
 
 _LETTERS: Final = {1: "M", 2: "L", 4: "C"}  # matplotlib's codes, without the one that closes
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.report.neighbourhood_panel import mark_areas
-from agnn.report.quick_layout import quick_layout
+from agnn.report import QUICK, mark_areas, node_layout
 from agnn.web.explore._records import chosen, plain_numbers, records
 
 if TYPE_CHECKING:
@@ -147,6 +146,6 @@ def joint_layout(
     ways = [np.array([position[node] for node in each.nodes.tolist()]) for each in shown]
     joined = [way[each.edges] for way, each in zip(ways, shown, strict=True)]
     edges = np.unique(np.hstack(joined), axis=1)
-    place = quick_layout(edges, np.array(parents), np.array(largest))
+    place = node_layout(edges, np.array(parents), np.array(largest), QUICK)
     place -= place[0]  # the target in the middle of all
     return [place[way] for way in ways]

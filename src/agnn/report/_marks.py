@@ -1,4 +1,4 @@
-"""A mark for every class: a colour and a shape, so that it reads in grey and without colour."""
+"""A mark for every class: a colour and a shape, so that it can be read without colour."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from matplotlib.path import Path
 
+from agnn.report._style import CLASSES
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Okabe and Ito's, which all eyes tell apart; those next to each other differ in brightness too.
-_COLOURS: Final = (
-    "#e69f00", "#0072b2", "#f0e442", "#d55e00", "#56b4e9", "#009e73", "#cc79a7"
-)  # fmt: skip
 _UNKNOWN: Final = "#ffffff"
 
 
 class Mark(NamedTuple):
-    """How the nodes of a class look."""
+    """Colour and shape of the nodes of a class."""
 
     colour: str
     shape: Path  # around the origin, of area 1
@@ -28,12 +26,12 @@ def class_mark(label: int) -> Mark:
     """The mark of a class, or of a node without one (-1): an empty octagon.
 
     There are 7 colours and 7 shapes. When the colours begin again the shapes have moved on by
-    one: 49 classes have marks of their own.
+    one, so 49 classes have different marks.
     """
     if label < 0:
         return Mark(_UNKNOWN, _UNKNOWN_SHAPE)
-    colours, shapes = len(_COLOURS), len(_SHAPES)
-    return Mark(_COLOURS[label % colours], _SHAPES[(label + label // colours) % shapes])
+    colours, shapes = len(CLASSES), len(_SHAPES)
+    return Mark(CLASSES[label % colours], _SHAPES[(label + label // colours) % shapes])
 
 
 def _shape(corners: NDArray[np.float64]) -> Path:

@@ -1,23 +1,29 @@
-"""A figure as part of a page: it takes the page's font and colours, and shares no name with others.
+"""Figures as SVG and PNG, and as part of a page.
 
-A picture in an `<img>` keeps its own colours. Inside the page it can be dark where the page is, and
-its words are found by the page's search.
+The same figure gives the same bytes. A picture in an `<img>` keeps its own colours; an SVG inside
+the page can be dark where the page is, and its text is found by the page's search.
 """
 
 from __future__ import annotations
 
+import io
 import re
+import warnings
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+import matplotlib
 from markupsafe import Markup
 
-from agnn.report.palette import FAINT, GRID, INK, PAPER, WORDS
-from agnn.report.rendering import svg
+from agnn.report._style import FAINT, GRID, INK, PAPER, WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from matplotlib.figure import Figure
 
+_DOTS_PER_INCH: Final = 160
 _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK: Final = "http://www.w3.org/1999/xlink"
 _LINK: Final = f"{{{_XLINK}}}href"
@@ -35,8 +41,39 @@ _FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
 _FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
 
 
+class PageFigure(NamedTuple):
+    """A drawing and its caption."""
+
+    svg: str
+    caption: str  # also read by screen readers
+
+
+def svg(figure: Figure) -> str:
+    """The figure as SVG, with its words as text."""
+    buffer = io.StringIO()
+    # Text stays text, so that it can be searched; ids and dates do not change from run to run.
+    with matplotlib.rc_context({"svg.hashsalt": "agnn", "svg.fonttype": "none"}), _any_script():
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()
+
+
+@contextmanager
+def _any_script() -> Iterator[None]:
+    """No warning about characters that matplotlib's font lacks: the reader's program has others."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
+        yield
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as PNG."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DOTS_PER_INCH)
+    return buffer.getvalue()
+
+
 def inline_svg(figure: Figure, name: str, words: str) -> Markup:
-    """The figure as an `<svg>` element: `name` is its own on the page, `words` say what it is."""
+    """The figure as an `<svg>` element; `name` is unique on the page, `words` describe it."""
     return inlined(svg(figure), name, words)
 
 
@@ -66,7 +103,7 @@ def _drop(parent: ET.Element, tag: str) -> None:
 
 
 def _rename(element: ET.Element, name: str) -> None:
-    """Put the figure's name before every name in it, and before what refers to one."""
+    """Prefix every id in the figure, and every reference to one, with the figure's name."""
     attributes = element.attrib
     if "id" in attributes:
         attributes["id"] = f"{name}-{attributes['id']}"

@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from agnn.report.class_accuracy_figure import class_accuracy_figure
-from agnn.report.curves import accuracy_curve, beta_curves, loss_curve
+from agnn.report._charts import (
+    accuracy_curve,
+    beta_curves,
+    class_accuracy_figure,
+    loss_curve,
+    relevance_heat_map,
+    reliability_diagram,
+    replica_figure,
+)
+from agnn.report._neighbourhoods import Panel, legend_figure, lone_neighbourhood
+from agnn.report._rendering import PageFigure, svg
+from agnn.report._style import figure_style
+from agnn.report._text import shown_text
 from agnn.report.facts.absent import Absent
-from agnn.report.figure_style import figure_style
-from agnn.report.heat_map import relevance_heat_map
-from agnn.report.neighbourhood_figure import legend_figure, lone_neighbourhood
-from agnn.report.neighbourhood_panel import Panel
-from agnn.report.page_figure import PageFigure
-from agnn.report.reliability_diagram import reliability_diagram
-from agnn.report.rendering import svg
-from agnn.report.replicas import replica_figure
-from agnn.report.shown_text import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,16 +8,17 @@ import numpy as np
 
 from agnn import __version__
 from agnn.data.report_words import column_lines, count_lines, odd_lines
+from agnn.report._environment import environment
+from agnn.report._rendering import inlined
 from agnn.report.facts.absent import Absent
-from agnn.report.inline_svg import inlined
-from agnn.report.page_environment import environment
-from agnn.report.relations import Relation, relations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from agnn.report._rendering import PageFigure
     from agnn.report.facts.run_facts import RunFacts
-    from agnn.report.page_figure import PageFigure
 
 # Each has a template of its own, run_NAME.html.
 SECTIONS: Final = (
@@ -103,3 +104,25 @@ def _relations(facts: RunFacts) -> list[Relation]:
     if isinstance(facts.attention, Absent):
         return []
     return relations(facts.attention.layers[-1].relevance, facts.class_names)
+
+
+class Relation(NamedTuple):
+    """A pair of different classes and the relevance from one to the other."""
+
+    sender: str
+    receiver: str
+    relevance: float
+
+
+def relations(relevance: NDArray[np.float64], class_names: Sequence[str]) -> list[Relation]:
+    """All pairs of different classes that an edge joins, the most relevant first.
+
+    `relevance` is [c, c]: row receives, column sends, NaN where no edge joins the two.
+    """
+    pairs = [
+        Relation(sender, receiver, float(relevance[i, j]))
+        for i, receiver in enumerate(class_names)
+        for j, sender in enumerate(class_names)
+        if i != j and not np.isnan(relevance[i, j])
+    ]
+    return sorted(pairs, key=lambda pair: -pair.relevance)

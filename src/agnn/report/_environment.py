@@ -6,8 +6,7 @@ import base64
 
 import jinja2
 
-from agnn.report.numbers import percent, signed, spread
-from agnn.report.shown_text import shown_text
+from agnn.report._text import percent, shown_text, signed, spread
 
 
 def environment() -> jinja2.Environment:

@@ -1,0 +1,220 @@
+"""The charts of a run: curves, replicas, accuracy by class, reliability, relevance by class."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+import matplotlib
+import numpy as np
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from agnn.metrics import Summary
+from agnn.report._style import EMPTY, FAINT, GRID, INK, LAYERS, MARK, ink_on
+from agnn.report._text import shown_text, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+    from numpy.typing import NDArray
+
+    from agnn.metrics import Calibration, ClassAccuracy, Reliability
+    from agnn.report.facts.training import Curve, Training
+
+_CURVE_SIZE: Final = (3.5, 2.6)  # inches
+_POINTS: Final = 500  # of a line; more cannot be seen
+_STROKES: Final = ("solid", "dashed", "dashdot", "dotted")  # so that it reads in grey
+_CLASS_LETTERS: Final = 26  # in a line of a class's name
+# From dark blue to yellow, lighter all the way: it reads the same in grey and without full colour
+# vision. The sign stands in the cells.
+_RELEVANCE: Final = "cividis"
+_CELL_LETTERS: Final = 16  # of a class name before it goes on in the next line
+
+
+def accuracy_curve(training: Training, curve: Curve) -> Figure:
+    """The accuracy on the watched nodes, and where each replica stopped for good."""
+    figure, axes = _empty(f"Accuracy on {training.part} nodes (%)")
+    _draw_curve(axes, curve, INK)
+    axes.plot(
+        training.kept.values, training.kept_accuracy, "o", color=MARK, markersize=5, alpha=0.9,
+        label="epoch kept",
+    )  # fmt: skip
+    # The first steep epochs would press all the rest into one line.
+    axes.set_ylim(bottom=max(0.0, float(np.percentile(curve.low, 3)) - 3))
+    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    return figure
+
+
+def loss_curve(training: Training) -> Figure:
+    """The loss that training lowered, with dropout as it was then."""
+    figure, axes = _empty("Training loss")
+    _draw_curve(axes, training.loss, INK)
+    axes.set_ylim(bottom=0)
+    return figure
+
+
+def beta_curves(training: Training) -> Figure:
+    """The one scalar of each attention layer."""
+    figure, axes = _empty("β")
+    for layer, curve in enumerate(training.betas):
+        colour, stroke = LAYERS[layer % len(LAYERS)], _STROKES[layer % len(_STROKES)]
+        _draw_curve(axes, curve, colour, stroke, f"layer {layer + 1}")
+    axes.legend(loc="best", frameon=False, fontsize=9)
+    return figure
+
+
+def _empty(title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=_CURVE_SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, loc="left")
+    axes.set_xlabel("epoch")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _draw_curve(
+    axes: Axes, curve: Curve, colour: str, stroke: str = "solid", label: str = "mean"
+) -> None:
+    """The mean as a line, lowest to highest as a band."""
+    count = curve.mean.size
+    shown = np.unique(np.linspace(0, count - 1, min(count, _POINTS)).round().astype(np.int64))
+    epochs = shown + 1
+    axes.fill_between(epochs, curve.low[shown], curve.high[shown], color=colour, alpha=0.2, lw=0)
+    axes.plot(epochs, curve.mean[shown], color=colour, linestyle=stroke, lw=1.6, label=label)
+
+
+def replica_figure(accuracy: Summary, betas: NDArray[np.floating] | None) -> Figure:
+    """A dot per replica: test accuracy with its mean, and beta [R, l] layer by layer if given."""
+    panels = 1 if betas is None else 2
+    figure = Figure(figsize=(3.6 * panels, 3.2), layout="constrained")
+    first, *rest = figure.subplots(1, panels, squeeze=False)[0]
+    _draw_dots(first, [accuracy], [""])
+    first.set_title("Test accuracy (%)", loc="left")
+    if accuracy.standard_error is not None:
+        low, high = accuracy.mean - accuracy.standard_error, accuracy.mean + accuracy.standard_error
+        first.axhspan(low, high, color=FAINT, alpha=0.5, linewidth=0, zorder=0)
+        first.set_xlabel("mean with standard error, and each replica", fontsize=9)
+    if betas is not None:
+        layers = [Summary(column) for column in np.asarray(betas, dtype=np.float64).T.tolist()]
+        _draw_dots(rest[0], layers, [f"layer {t + 1}" for t in range(len(layers))])
+        rest[0].set_title("Beta, layer by layer", loc="left")
+        rest[0].set_ylim(bottom=min(0.0, rest[0].get_ylim()[0]))
+    return figure
+
+
+def _draw_dots(axes: Axes, columns: list[Summary], names: list[str]) -> None:
+    for place, summary in enumerate(columns):
+        aside = np.linspace(-0.22, 0.22, summary.n) if summary.n > 1 else np.zeros(1)
+        axes.plot(place + aside, summary.values, "o", color=INK, markersize=5, alpha=0.85)
+        axes.plot([place - 0.32, place + 0.32], [summary.mean] * 2, color=MARK, linewidth=2)
+    axes.set_xticks(range(len(columns)), names)
+    axes.set_xlim(-0.6, len(columns) - 0.4)
+    axes.tick_params(axis="x", length=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def class_accuracy_figure(rows: Sequence[ClassAccuracy]) -> Figure:
+    """A line per class: the ensemble with Wilson's interval, the replicas with their error."""
+    figure = Figure(figsize=(6.4, 1.0 + 0.42 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    for place, row in enumerate(rows):
+        if row.interval is not None and row.ensemble is not None:
+            axes.plot(row.interval, [place - 0.13] * 2, color=INK, linewidth=1.6)
+            axes.plot(row.ensemble, place - 0.13, "o", color=INK, markersize=6)
+        if row.replicas is not None:
+            error = row.replicas.standard_error or 0.0
+            ends = (row.replicas.mean - error, row.replicas.mean + error)
+            axes.plot(ends, [place + 0.17] * 2, color=MARK, linewidth=3.2, solid_capstyle="butt")
+            axes.plot(row.replicas.mean, place + 0.17, "D", color=MARK, markersize=4.5)
+    axes.plot([], [], "o-", color=INK, markersize=6, label="ensemble, 95 % of test nodes")
+    axes.plot([], [], "D-", color=MARK, markersize=4.5, label="one replica, standard error")
+    names = [
+        textwrap.fill(shown_text(row.name, 3 * _CLASS_LETTERS), _CLASS_LETTERS) for row in rows
+    ]
+    axes.set_yticks(range(len(rows)), names)
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("right answers (%)")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def reliability_diagram(calibration: Calibration) -> Figure:
+    """Accuracy over confidence on the test nodes, before and after the temperature.
+
+    Bars are shares of right answers, marks the mean confidence of the same answers: a bar above
+    its mark is an answer that could have been surer.
+    """
+    figure = Figure(figsize=(7.2, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    _draw_reliability(left, calibration.before, "mean of the replicas")
+    _draw_reliability(right, calibration.after, f"temperature {calibration.temperature:.2f}")
+    left.set_ylabel("share of right answers")
+    right.legend(loc="upper left", frameon=False)
+    return figure
+
+
+def _draw_reliability(axes: Axes, found: Reliability, title: str) -> None:
+    bins = found.count.size
+    full = np.flatnonzero(found.count)
+    middles = (full + 0.5) / bins
+    # Strong bars stand for many answers, faint ones for few.
+    shares = found.count[full] / found.count.sum()
+    colours = [to_rgba(INK, 0.35 + 0.65 * share / shares.max()) for share in shares]
+    axes.bar(middles, found.accuracy[full], 0.92 / bins, color=colours, label="right answers")
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2, zorder=0)
+    axes.plot(
+        middles, found.confidence[full], "_", color=MARK, markersize=10, markeredgewidth=2.2,
+        label="confidence",
+    )  # fmt: skip
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
+    axes.set_title(f"{title}: error {found.error:.3f}", loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def relevance_heat_map(
+    relevance: NDArray[np.float64], class_names: Sequence[str], title: str
+) -> Figure:
+    """A square of cells [c, c], each with its number: row receives, column sends."""
+    classes = len(class_names)
+    figure = Figure(figsize=(3.2 + 0.72 * classes, 2.2 + 0.6 * classes), layout="constrained")
+    axes = figure.add_subplot()
+    colours = matplotlib.colormaps[_RELEVANCE].with_extremes(bad=EMPTY)
+    image = axes.imshow(np.ma.masked_invalid(relevance), cmap=colours, aspect="auto")
+    _write_values(axes, image, relevance)
+    _name_classes(axes, class_names)
+    axes.set_title(title, loc="left", parse_math=False)
+    bar = figure.colorbar(image, ax=axes, pad=0.02)
+    bar.set_label("0: an even share of the attention")
+    bar.outline.set_visible(False)
+    return figure
+
+
+def _write_values(axes: Axes, image: AxesImage, relevance: NDArray[np.float64]) -> None:
+    for (i, j), value in np.ndenumerate(relevance):
+        colour = image.to_rgba(np.ma.masked_invalid([value]))[0, :3]
+        axes.text(j, i, signed(value), ha="center", va="center", color=ink_on(colour), fontsize=11)
+
+
+def _name_classes(axes: Axes, class_names: Sequence[str]) -> None:
+    lines = [textwrap.fill(name, _CELL_LETTERS) for name in class_names]
+    axes.set_xticks(range(len(lines)), lines, rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(lines)), lines)
+    for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        label.set_parse_math(False)  # a class name with dollar signs is a name, not a formula
+    axes.set_xlabel("neighbour's class (sends)")
+    axes.set_ylabel("node's class (receives)")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)

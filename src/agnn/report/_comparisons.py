@@ -1,0 +1,276 @@
+"""Compared tables and drawn figures as Markdown, as an HTML page and as JSON values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agnn.experiments import RULE
+from agnn.report._environment import environment
+from agnn.report._rendering import PageFigure
+from agnn.report._text import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agnn.experiments import ComparedCell, ComparedRow, Comparison, Drawing, PaperFigure
+    from agnn.metrics import Summary
+
+
+class TableSection(NamedTuple):
+    """A compared table and the command that made it."""
+
+    comparison: Comparison
+    command: str
+
+
+class DrawingSection(NamedTuple):
+    """A drawn figure and the command that made it."""
+
+    drawing: Drawing
+    command: str
+    figures: tuple[PageFigure, ...]
+
+
+def comparison_page(title: str, sections: Sequence[TableSection | DrawingSection]) -> str:
+    """The page as HTML."""
+    pages = environment()
+    pages.globals.update(
+        row_lines=row_lines,
+        count_words=count_words,
+        making_words=making_words,
+        note_words=note_words,
+        number=number,
+    )
+    return pages.get_template("comparison.html").render(
+        title=title,
+        rule=RULE,
+        sections=sections,
+    )
+
+
+def comparison_markdown(comparison: Comparison, command: str) -> str:
+    """One section: the table, its verdicts, its notes, its making."""
+    table = comparison.table
+    unit = f", in {table.unit}" if table.unit else ""
+    header = ["", f"figures{unit}", *(column.title for column in table.columns)]
+    lines = [
+        f"## {table.heading}",
+        "",
+        f"    {command}",
+        "",
+        _markdown_line(header),
+        _markdown_line(["---"] * len(header)),
+    ]
+    for row in comparison.rows:
+        lines += _markdown_row(row, table.digits)
+    tolerance = number(table.tolerance, None)
+    lines += ["", f"Verdicts (tolerance {tolerance}): {count_words(comparison)}.", ""]
+    lines += [f"- {note}" for note in note_words(comparison)]
+    lines += [f"- Made by: {words}." for words in making_words(comparison)]
+    return "\n".join(lines) + "\n"
+
+
+def drawing_markdown(drawing: Drawing, command: str, images: Sequence[str]) -> str:
+    """One section: the figure's images by their addresses, and its notes."""
+    lines = [f"## {drawing.heading}", "", f"    {command}", ""]
+    lines += [f"![{drawing.heading}]({image})" for image in images]
+    if not images:
+        lines += ["Not drawn yet."]
+    lines += ["", *(f"- {note}" for note in drawing.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_page(title: str, opening: str, sections: Sequence[str]) -> str:
+    """Sections under one title, with the rule of the verdicts."""
+    parts = [f"# {title}", opening, f"Verdicts: {RULE}", *sections]
+    return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
+
+
+def _markdown_row(compared: ComparedRow, digits: int | None) -> list[str]:
+    lines = []
+    for k, line in enumerate(row_lines(compared, digits)):
+        title = f"**{compared.row.title}**" if k == 0 else ""
+        lines.append(_markdown_line([title, line.what, *line.cells]))
+    return lines
+
+
+def _markdown_line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def comparison_values(comparison: Comparison, command: str) -> dict[str, Any]:
+    """A compared table with all it depends on."""
+    table, making = comparison.table, comparison.making
+    return {
+        "name": table.name,
+        "place": table.place,
+        "title": table.title,
+        "command": command,
+        "tolerance": table.tolerance,
+        "notes": list(table.notes),
+        "columns": [column.title for column in table.columns],
+        "rows": [_row_values(row) for row in comparison.rows],
+        "runs": making.runs,
+        "seconds": making.seconds,
+        "devices": list(making.devices),
+        "versions": list(making.versions),
+    }
+
+
+def _row_values(compared: ComparedRow) -> dict[str, Any]:
+    row = compared.row
+    return {
+        "title": row.title,
+        "group": row.group,
+        "method": row.method,
+        "configuration": row.configuration,
+        "hyper_parameters_changed": dict(row.fields),
+        "absence": compared.absence,
+        "notes": list(row.notes),
+        "method_note": compared.method_note,
+        "cells": [_cell_values(cell) for cell in compared.cells],
+    }
+
+
+def _cell_values(cell: ComparedCell) -> dict[str, Any]:
+    return {
+        "paper": _figure_values(cell.paper),
+        "ours": _summary_values(cell.ours),
+        "honest": _summary_values(cell.beside),
+        "difference": cell.difference,
+        "verdict": cell.verdict,
+        "references": [
+            {"source": each.source, "figure": _figure_values(each.figure), "verdict": each.verdict}
+            for each in cell.references
+        ],
+    }
+
+
+def _figure_values(figure: PaperFigure | None) -> dict[str, Any] | None:
+    if figure is None:
+        return None
+    return {"printed": figure.printed, "mean": figure.mean, "standard_error": figure.error}
+
+
+def _summary_values(summary: Summary | None) -> dict[str, Any] | None:
+    return None if summary is None else summary.to_dict()
+
+
+class Line(NamedTuple):
+    """One line of a row: what it holds, and a text and a kind for every column."""
+
+    what: str
+    cells: tuple[str, ...]
+    kinds: tuple[str, ...]  # the verdicts in a line of verdicts, else empty texts
+
+
+def row_lines(compared: ComparedRow, digits: int | None) -> list[Line]:
+    """The paper's line, ours, the verdicts; then the honest figures and other papers', if any.
+
+    A row whose method is not there has only the paper's line and the word.
+    """
+    cells = compared.cells
+    plain = ("",) * len(cells)
+    paper = Line("paper", tuple(paper_words(cell.paper) for cell in cells), plain)
+    if compared.absence is not None:
+        missing = tuple(cell.verdict for cell in cells)
+        return [paper, Line("ours", missing, missing)]
+    lines = [
+        paper,
+        Line("ours", tuple(our_words(cell.ours, digits) for cell in cells), plain),
+        Line(
+            "verdict",
+            tuple(verdict_words(cell, digits) for cell in cells),
+            tuple(cell.verdict for cell in cells),
+        ),
+    ]
+    if any(cell.beside is not None for cell in cells):
+        honest = tuple(our_words(cell.beside, digits) for cell in cells)
+        lines.append(Line("honest", honest, plain))
+    return lines + [_reference_line(compared, k) for k in range(len(cells[0].references))]
+
+
+def _reference_line(compared: ComparedRow, k: int) -> Line:
+    others = [cell.references[k] for cell in compared.cells]
+    words = tuple(
+        NOTHING if each.figure is None else f"{each.figure.printed}: {each.verdict}"
+        for each in others
+    )
+    return Line(others[0].source, words, tuple(each.verdict for each in others))
+
+
+def paper_words(figure: PaperFigure | None) -> str:
+    """As printed; a dash for an empty cell."""
+    return NOTHING if figure is None else figure.printed
+
+
+def our_words(summary: Summary | None, digits: int | None) -> str:
+    """Mean ± standard error (n); a single value alone; a dash for none."""
+    if summary is None:
+        return NOTHING
+    mean = number(summary.mean, digits)
+    if summary.standard_error is None:
+        return mean
+    return f"{mean} ± {number(summary.standard_error, digits)} ({summary.n})"
+
+
+def verdict_words(cell: ComparedCell, digits: int | None) -> str:
+    """The verdict, after the difference where there is one; "same" where it is exactly nil."""
+    if cell.difference is None:
+        return cell.verdict
+    if cell.difference == 0.0:
+        return "same"
+    return f"{signed_number(cell.difference, digits)} {cell.verdict}"
+
+
+def number(value: float, digits: int | None) -> str:
+    """With so many decimal places; with None as few as it needs."""
+    return f"{value:g}" if digits is None else f"{value:.{digits}f}"
+
+
+def signed_number(value: float, digits: int | None) -> str:
+    """The same with a sign; what rounds to zero has none."""
+    text = number(value, digits)
+    if float(text) == 0:
+        return number(0.0, digits)
+    return f"+{text}" if value > 0 else "\N{MINUS SIGN}" + text.removeprefix("-")
+
+
+def count_words(comparison: Comparison) -> str:
+    """How many cells have which verdict."""
+    counts: dict[str, int] = {}
+    for row in comparison.rows:
+        for cell in row.cells:
+            counts[cell.verdict] = counts.get(cell.verdict, 0) + 1
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
+def note_words(comparison: Comparison) -> list[str]:
+    """The notes of the table, then those of its rows, and which rows are missing and why."""
+    words, missing = list(comparison.table.notes), dict[str, list[str]]()
+    for compared in comparison.rows:
+        words += [f"{compared.row.title}: {note}" for note in compared.row.notes]
+        # A method that stands in several rows says it once.
+        if compared.method_note and not any(compared.method_note in word for word in words):
+            words.append(f"{compared.row.title}: {compared.method_note}")
+        if compared.absence is not None:
+            missing.setdefault(compared.absence, []).append(compared.row.title)
+    return words + [f"Missing, {why}: {'; '.join(rows)}." for why, rows in missing.items()]
+
+
+def making_words(comparison: Comparison) -> list[str]:
+    """Where and with what the runs were made; nothing for a table without runs."""
+    making = comparison.making
+    if making.runs == 0:
+        return []
+    return [
+        f"{making.runs} runs, {time_words(making.seconds)} in all; {'; '.join(making.devices)}",
+        *making.versions,
+    ]
+
+
+def time_words(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever a person would say."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,282 @@
+"""Pictures of neighbourhoods: panels side by side on one layout, with one legend."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.transforms import Affine2D, ScaledTranslation
+
+from agnn.errors import InputError
+from agnn.report._layout import node_layout
+from agnn.report._marks import class_mark
+from agnn.report._style import EDGE, GRID, PAPER, WORDS, ink_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from agnn.explanation import Neighbourhood
+
+_SIDE: Final = 3.4  # inches of a panel
+_WHOLE: Final = 4.0  # area of a mark that has all the attention, an edge being 1 long
+_SMALLEST: Final = 0.003  # a mark with a smaller share is drawn as if it had this
+_NUMBERED: Final = 15.0  # points across from which on a mark holds its number
+_NOTE_LETTERS: Final = 44  # in a line below a panel
+_MANY_LINES: Final = 150  # edges, beyond which they are drawn thinner
+_MARGIN: Final = 0.15  # around the marks, in lengths of an edge
+_LEAST_HALF_SIDE: Final = 1.6  # so that two nodes alone are not blown up
+_READING: Final = (
+    "area and number: percent of what reaches the target; colour and shape: true class"
+)
+_LETTER: Final = 0.085  # inches, generously
+_LEGEND_FONT: Final = 9
+
+
+class Panel(NamedTuple):
+    """One neighbourhood in a figure."""
+
+    neighbourhood: Neighbourhood
+    title: str  # above it
+    note: str = ""  # below it
+
+    @property
+    def caption(self) -> str:
+        """The note, and how much comes from nodes that are not shown; wrapped."""
+        lines = [*self.note.splitlines(), _unseen(self.neighbourhood)]
+        return "\n".join(textwrap.fill(line, _NOTE_LETTERS) for line in lines if line)
+
+
+def _unseen(shown: Neighbourhood) -> str:
+    rest, share = shown.left_out, 100 * (1 - shown.shares.sum())
+    if rest:
+        nodes = "node is" if rest == 1 else "nodes are"
+        return f"{rest} near {nodes} not shown; {share:.0f} % is from there or farther away"
+    return f"{share:.0f} % is from farther away" if share >= 0.5 else ""
+
+
+def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequence[str]) -> Figure:
+    """Panels side by side, one column per target; the panels of a column share their places.
+
+    The area of a node is its share of all that reaches the target, the paths through all layers
+    taken together; colour and shape are its true class. The target has a thick outline, a
+    training node a star. Large nodes hold their share in percent.
+    """
+    panels = [panel for column in columns for panel in column]
+    if not panels:
+        raise InputError("`columns` must hold at least one panel; got none.")
+    rows, width = max(map(len, columns)), _SIDE * len(columns)
+    legend = _legend_of([panel.neighbourhood for panel in panels], class_names, width)
+    lines = max(panel.caption.count("\n") + 1 for panel in panels)
+    height = (_SIDE + 0.25 + 0.16 * lines) * rows + legend.height
+    figure = Figure(figsize=(width, height), layout="constrained")
+    grid = figure.subplots(rows, len(columns), squeeze=False)
+    for k, column in enumerate(columns):
+        shown = [panel.neighbourhood for panel in column]
+        places = _shared_places(shown)
+        middle, half = _frame(shown, places)
+        for row, (panel, place) in enumerate(zip(column, places, strict=True)):
+            _draw_panel(grid[row, k], panel, place, middle, half)
+        for axes in grid[len(column) :, k]:
+            axes.set_axis_off()
+    legend.write(figure)
+    return figure
+
+
+def lone_neighbourhood(panel: Panel) -> Figure:
+    """One panel without a legend, for a page that has it once for all."""
+    lines = panel.caption.count("\n") + 1
+    figure = Figure(figsize=(_SIDE, _SIDE + 0.25 + 0.16 * lines), layout="constrained")
+    (place,) = _shared_places([panel.neighbourhood])
+    middle, half = _frame([panel.neighbourhood], [place])
+    _draw_panel(figure.add_subplot(), panel, place, middle, half)
+    return figure
+
+
+def legend_figure(
+    shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float
+) -> Figure:
+    """The legend alone, `width` inches wide."""
+    legend = _legend_of(shown, class_names, width)
+    figure = Figure(figsize=(width, legend.height), layout="constrained")
+    legend.write(figure)
+    return figure
+
+
+def _shared_places(column: Sequence[Neighbourhood]) -> list[NDArray[np.float64]]:
+    """Each panel's places [k, 2]: the same for the same nodes, whatever their order."""
+    first = column[0]
+    order = np.argsort(first.nodes)
+    if any(not np.array_equal(np.sort(each.nodes), first.nodes[order]) for each in column):
+        return [node_layout(each.edges, each.parents, _mark_reaches(each)) for each in column]
+    ways = [order[np.searchsorted(first.nodes, each.nodes, sorter=order)] for each in column]
+    reaches = np.zeros(first.nodes.size)
+    for each, way in zip(column, ways, strict=True):
+        reaches[way] = np.maximum(reaches[way], _mark_reaches(each))
+    place = node_layout(first.edges, first.parents, reaches)
+    return [place[way] for way in ways]
+
+
+def _frame(
+    column: Sequence[Neighbourhood], places: Sequence[NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], float]:
+    """The middle [2] and half the side of a square that holds every panel of a column."""
+    reaches = [_mark_reaches(each)[:, None] for each in column]
+    low = np.min([(p - r).min(0) for p, r in zip(places, reaches, strict=True)], axis=0)
+    high = np.max([(p + r).max(0) for p, r in zip(places, reaches, strict=True)], axis=0)
+    return (low + high) / 2, max(float((high - low).max()) / 2 + _MARGIN, _LEAST_HALF_SIDE)
+
+
+def mark_areas(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The areas of marks by their share of the attention, edges being 1 long; [k]."""
+    # Paper: there the radius is proportional to attention. An eye compares areas.
+    return _WHOLE * np.maximum(shares, _SMALLEST)
+
+
+def _mark_reaches(shown: Neighbourhood) -> NDArray[np.float64]:
+    """The distance from the middle of each mark to its farthest point, edges being 1 long; [k]."""
+    corners = [np.linalg.norm(class_mark(c).shape.vertices, axis=1).max() for c in shown.labels]
+    reaches: NDArray[np.float64] = np.sqrt(mark_areas(shown.shares)) * corners
+    return reaches
+
+
+def _draw_panel(
+    axes: Axes, panel: Panel, place: NDArray[np.float64], middle: NDArray[np.float64], half: float
+) -> None:
+    """Draw the nodes at `place` [k, 2] into a square around `middle` [2], `half` its side."""
+    axes.set_xlim(middle[0] - half, middle[0] + half)
+    axes.set_ylim(middle[1] - half, middle[1] + half)
+    axes.set_aspect("equal")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_color(GRID)
+    axes.set_title(panel.title, fontsize=10, loc="left", parse_math=False)
+    axes.set_xlabel(panel.caption, fontsize=9, loc="left", parse_math=False)
+    shown = panel.neighbourhood
+    _draw_edges(axes, shown, place)
+    areas = mark_areas(shown.shares)
+    across = 2 * np.sqrt(areas / np.pi) * _SIDE * 72 / (2 * half)  # points
+    for node in range(shown.nodes.size):
+        _draw_mark(axes, shown, node, place[node], float(areas[node]))
+        if shown.is_train[node]:
+            _draw_star(axes, shown, node, place[node], float(areas[node]))
+        if across[node] >= _NUMBERED:
+            _write_share(axes, shown, node, place[node], min(8.5, 0.42 * float(across[node])))
+
+
+def _draw_edges(axes: Axes, shown: Neighbourhood, place: NDArray[np.float64]) -> None:
+    i, j = shown.edges[:, shown.edges[0] < shown.edges[1]]
+    lines = list(np.stack([place[i], place[j]], 1))
+    width = 0.8 if len(lines) <= _MANY_LINES else 0.4
+    axes.add_collection(LineCollection(lines, colors=EDGE, linewidths=width, zorder=1))
+
+
+def _draw_mark(
+    axes: Axes, shown: Neighbourhood, node: int, place: NDArray[np.float64], area: float
+) -> None:
+    label = int(shown.labels[node])
+    mark = class_mark(label)
+    move = Affine2D().scale(np.sqrt(area)).translate(*place)
+    patch = PathPatch(
+        mark.shape.transformed(move),
+        facecolor=mark.colour,
+        edgecolor=WORDS,
+        linewidth=2.6 if node == 0 else 0.6,
+        linestyle="solid" if label >= 0 else (0, (2, 1)),
+        joinstyle="round",
+        zorder=3.0 - min(1.0, area / _WHOLE) * 0.9,  # small marks lie on top of large ones
+        gid=f"node-{shown.nodes[node]}",
+    )
+    axes.add_patch(patch)
+
+
+def _draw_star(
+    axes: Axes, shown: Neighbourhood, node: int, place: NDArray[np.float64], area: float
+) -> None:
+    """Beside the mark, for the star must not hide the colour of a small one."""
+    beside = axes.transData + ScaledTranslation(3.5 / 72, 3.5 / 72, axes.figure.dpi_scale_trans)
+    axes.plot(
+        *(place + 0.7 * np.sqrt(area / np.pi)), transform=beside, marker="*", markersize=10,
+        color=WORDS, markeredgecolor=PAPER, markeredgewidth=0.7, linestyle="none", zorder=5,
+        gid=f"train-{shown.nodes[node]}",
+    )  # fmt: skip
+
+
+def _write_share(
+    axes: Axes, shown: Neighbourhood, node: int, place: NDArray[np.float64], size: float
+) -> None:
+    colour = to_rgb(class_mark(int(shown.labels[node])).colour)
+    x, y = place.tolist()
+    axes.text(
+        x, y, f"{100 * shown.shares[node]:.0f}", ha="center", va="center", fontsize=size,
+        color=ink_on(colour), zorder=4,
+    )  # fmt: skip
+
+
+class _Legend(NamedTuple):
+    """What a figure's marks mean, broken into lines that fit its width."""
+
+    keys: list[Line2D]
+    columns: int
+    title: str
+
+    @property
+    def height(self) -> float:
+        """The inches that it takes."""
+        lines = self.title.count("\n") + 1 + math.ceil(len(self.keys) / self.columns)
+        return 0.25 + 0.19 * lines
+
+    def write(self, figure: Figure) -> None:
+        """Put the legend below all panels of the figure."""
+        # A legend fills its columns from top to bottom; this order makes it read row by row.
+        by_row = [key for first in range(self.columns) for key in self.keys[first :: self.columns]]
+        legend = figure.legend(
+            handles=by_row,
+            loc="outside lower center",
+            ncols=self.columns,
+            frameon=False,
+            fontsize=_LEGEND_FONT,
+            title=self.title,
+            title_fontsize=_LEGEND_FONT,
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
+def _legend_of(shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float) -> _Legend:
+    """The classes that occur and what else a mark can have, for a figure `width` inches wide."""
+    present = np.unique(np.concatenate([each.labels for each in shown])).tolist()
+    keys = [
+        _class_key(label, class_names[label] if label >= 0 else "no label") for label in present
+    ]
+    keys.append(_key("o", PAPER, 2.4, "target"))
+    if any(each.is_train.any() for each in shown):
+        keys.append(_key("*", WORDS, 0.6, "training node"))
+    letters = max(len(str(key.get_label())) for key in keys)
+    fitting = max(1, int(width / (0.45 + _LETTER * letters)))
+    rows = math.ceil(len(keys) / fitting)
+    title = textwrap.fill(_READING, max(20, int(width / _LETTER)))
+    return _Legend(keys, math.ceil(len(keys) / rows), title)
+
+
+def _class_key(label: int, name: str) -> Line2D:
+    mark = class_mark(label)
+    key = _key("o", mark.colour, 0.6, name)
+    key.set_marker(mark.shape)
+    return key
+
+
+def _key(marker: str, colour: str, outline: float, label: str) -> Line2D:
+    return Line2D(
+        [], [], linestyle="none", marker=marker, markersize=9, markerfacecolor=colour,
+        markeredgecolor=WORDS, markeredgewidth=outline, label=label,
+    )  # fmt: skip
