@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from agnn.errors import AgnnError, DataError, InputError, UnavailableError
     from agnn.estimator import NodeClassifier
+    from agnn.experiments import reproduce
     from agnn.methods import get_method, method_names
     from agnn.runs import evaluate, load_run, preset_method, save_run
     from agnn.training import memory_estimate
@@ -51,6 +52,7 @@ _HOMES = {
     "preset_method": "agnn.runs",
     "read_graph": "agnn.data",
     "read_tables": "agnn.data",
+    "reproduce": "agnn.experiments",
     "save_run": "agnn.runs",
 }
 
@@ -77,6 +79,7 @@ __all__ = [
     "preset_method",
     "read_graph",
     "read_tables",
+    "reproduce",
     "save_run",
 ]
 

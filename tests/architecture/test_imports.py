@@ -29,7 +29,7 @@ JOBS = {
     "onnx": (),
     "onnxruntime": (),
     "fastapi": ("web/_errors.py", "web/*/*.py"),
-    "pydantic": ("web/*/*.py",),
+    "pydantic": ("web/*/*.py", "experiments/_spec.py", "experiments/_reading.py"),
     "starlette": ("web/_errors.py", "web/*/*.py"),
     "uvicorn": ("web/server.py", "web/_connections.py"),
     "typer": ("cli/*.py", "cli.py"),

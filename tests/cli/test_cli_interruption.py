@@ -17,7 +17,7 @@ import pytest
 
 PROGRAM = """
 import sys
-import agnn.experiments.executor as executor
+import agnn.experiments._executor as executor
 from agnn.cli import main
 executor._MOST, executor._LEAST = 5, 5  # small batches, so that there is something to interrupt
 sys.exit(main())
@@ -83,7 +83,7 @@ def test_ctrl_c_in_reproduce_says_what_is_kept_and_how_to_go_on(agnn: Any, here:
     said = interrupted(process, lambda: count(store, "runs") >= 10)
     found = re.search(
         r"interrupted: (\d+) of 4000 runs are finished and kept in 'reproduction/runs.sqlite'; "
-        r"the same command goes on from there\.",
+        r"the same command continues from there\.",
         said,
     )
     assert found is not None, said

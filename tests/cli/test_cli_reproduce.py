@@ -90,7 +90,7 @@ def test_a_second_call_runs_nothing_and_says_the_same(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("ran a finished run again")
 
-    monkeypatch.setattr("agnn.experiments.executor.evaluate", never)
+    monkeypatch.setattr("agnn.experiments._executor.evaluate", never)
     assert agnn("reproduce tiny.toml --quiet") == first
 
 
@@ -111,7 +111,7 @@ def test_progress_is_plain_lines_where_there_is_no_terminal(agnn: Any) -> None:
     answer = agnn("reproduce tiny.toml --methods gcn --datasets cora --json")
     lines = answer.err.splitlines()
     assert lines[0].startswith("tiny: GCN on cora, fixed: 0 of 3 runs")
-    assert lines[-1] == "tiny: GCN on cora, fixed: 3 of 3 runs, about 0 s left"
+    assert lines[-1] == "tiny: GCN on cora, fixed: 3 of 3 runs, about 0.0 s left"
     assert answer.out.count("\n") == 1
 
 
@@ -155,10 +155,10 @@ def test_runs_travel_as_text_and_a_page_comes_from_them_alone(agnn: Any, tiny: P
         ("table2 --methods agn", "unknown method 'agn'; did you mean 'agnn'?"),
         ("table2 --datasets coora", "unknown dataset 'coora'; did you mean 'cora'?"),
         ("table2 --seeds 0", "`seeds` must be at least 1; got 0."),
-        ("table4 --datasets pubmed", "nothing is left of what was named"),
+        ("table4 --datasets pubmed", "no cell is left with the chosen methods and datasets."),
         ("none.toml", "cannot read 'none.toml'"),
         ("table2 --page x.md", "there is no store 'reproduction/runs.sqlite'"),
-        ("table2 --page x.md --rows none", "'none' is no folder of exported runs."),
+        ("table2 --page x.md --rows none", "'none' is not a folder of exported runs."),
         ("table2 --threads 0", "`threads` must be from 1 to 1024; got 0."),
     ],
 )

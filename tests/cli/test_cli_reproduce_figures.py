@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from agnn.experiments import drawings
+from agnn.experiments import _drawings as drawings
 from agnn.runs import preset_method
 
 RELEVANCE = """
@@ -132,7 +132,7 @@ def test_the_edges_of_both_rows_are_ranked_once_and_kept_replica_by_replica(
         )
         return [None, last]
 
-    monkeypatch.setattr("agnn.experiments.measures.edge_ranking", edge_ranking)
+    monkeypatch.setattr("agnn.experiments._executor.edge_ranking", edge_ranking)
     (here / "edges.toml").write_text(EDGES, encoding="utf-8")
     answer = agnn("reproduce edges.toml --quiet --json")
     (found,) = json.loads(answer.out)["experiments"]

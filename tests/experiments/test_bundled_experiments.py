@@ -39,7 +39,7 @@ METHODS = {
 def test_every_file_is_in_the_list_and_every_name_has_its_file():
     folder = resources.files("agnn.experiments") / "tables"
     files = {file.name.removesuffix(".toml") for file in folder.iterdir()}
-    assert files == set(NAMES)
+    assert files == {*NAMES, "graphs"}
     assert set(SIZES) == set(TABLES)
 
 
@@ -120,7 +120,7 @@ def test_tables_that_share_runs_share_their_keys():
     assert len(keys("table5") & keys("table2")) == 3  # the layers of the presets
 
 
-def test_folds_have_an_honest_figure_beside_them():
+def test_folds_have_a_nested_figure_beside_them():
     works = {(work.method.name, work.split): work for work in works_of(bundled("table8"))}
     for split in ("3-fold", "10-fold"):
         assert works["agnn", split].method.watched == "test"

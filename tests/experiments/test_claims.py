@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from small_tables import stored_run
 
-import agnn.experiments.claims as claims
-import agnn.experiments.executor as executor
+import agnn.experiments._claims as claims
+import agnn.experiments._executor as executor
 from agnn.experiments import Choice, Key, RunSpec, Store, execute, narrowed, works_of
-from agnn.experiments.claims import Owner, claim, held, holding, is_void, this_process
+from agnn.experiments._claims import Owner, claim, held, holding, is_void, this_process
 
 SPEC = RunSpec.from_values({"method": "agnn", "split": "fixed"})
 KEY = Key(SPEC.hash, "d")
@@ -61,7 +61,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/ns").is_dir(), reason="need
 
 @needs_proc
 def test_the_claims_of_a_process_that_has_ended_are_void_at_once(store):
-    program = "from agnn.experiments.claims import this_process; print(*this_process(), sep='|')"
+    program = "from agnn.experiments._claims import this_process; print(*this_process(), sep='|')"
     places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(  # noqa: S603 (ours)
         [sys.executable, "-c", program], capture_output=True, text=True, env=places, check=True

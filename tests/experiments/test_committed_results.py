@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 
 from agnn.cli.app import main
-from agnn.experiments import Choice, Store, bundled, compare, import_rows, narrowed, works_of
-from agnn.experiments.catalogue import NAMES
-from agnn.experiments.spec import Table
-from agnn.experiments.stored_run import Key
+from agnn.experiments import (
+    NAMES,
+    Choice,
+    Key,
+    Store,
+    Table,
+    bundled,
+    compare,
+    import_rows,
+    narrowed,
+    works_of,
+)
 
 ROOT = Path(__file__).parents[2]
 OURS = Choice(methods=frozenset({"agnn", "gcn", "gln"}))

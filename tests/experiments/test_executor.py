@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from small_tables import SMALL, small_table
 
-import agnn.experiments.executor as executor
+import agnn.experiments._executor as executor
 from agnn.errors import InputError
 from agnn.experiments import Choice, Store, execute, narrowed, works_of
-from agnn.experiments.claims import claim
-from agnn.experiments.executor import rounded
+from agnn.experiments._claims import claim
+from agnn.experiments._executor import rounded
 from agnn.methods import get_method
 from agnn.runs import evaluate
 

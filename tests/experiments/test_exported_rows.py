@@ -53,9 +53,9 @@ def test_a_second_export_gives_the_same_bytes_and_loses_nothing(filled, tmp_path
     ("change", "said"),
     [
         (lambda text: text.replace('"3-fold"', '"5-fold"', 2), "has the hash"),
-        (lambda text: text[:-30], "line 1: no exported runs"),
-        (lambda text: text.replace('"seed": [0]', '"seed": [0, 1]'), "line 1: no exported runs"),
-        (lambda text: text.replace('"seed"', '"sede"'), "line 1: no exported runs"),
+        (lambda text: text[:-30], "line 1: not an exported run"),
+        (lambda text: text.replace('"seed": [0]', '"seed": [0, 1]'), "line 1: not an exported run"),
+        (lambda text: text.replace('"seed"', '"sede"'), "line 1: not an exported run"),
     ],
 )
 def test_a_line_that_was_changed_by_hand_is_refused(filled, tmp_path, change, said):
@@ -69,5 +69,5 @@ def test_a_line_that_was_changed_by_hand_is_refused(filled, tmp_path, change, sa
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(DataError, match="is no folder of exported runs"):
+    with pytest.raises(DataError, match="is not a folder of exported runs"):
         import_rows(Store.in_memory(), tmp_path / "none")

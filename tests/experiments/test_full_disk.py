@@ -7,10 +7,10 @@ import sqlite3
 import pytest
 from small_tables import stored_run
 
-import agnn.experiments.executor as executor
+import agnn.experiments._executor as executor
 from agnn.errors import UnavailableError
 from agnn.experiments import RunSpec, Store, execute, works_of
-from agnn.experiments.store import StoreWriteError
+from agnn.experiments._store import StoreWriteError
 from agnn.runs import evaluate
 
 SPEC = RunSpec.from_values({"method": "agnn", "split": "fixed"})

@@ -9,8 +9,8 @@ import pytest
 
 from agnn.errors import DataError
 from agnn.experiments import RunSpec
-from agnn.experiments.run_spec import absence, described, method_of, run_spec_of
-from agnn.experiments.spec import Cell
+from agnn.experiments._run_spec import absence, described, method_of, run_spec_of
+from agnn.experiments._spec import Cell
 from agnn.methods import AGNN, GCN, GLN, Method, Outcome, Task, Tuned
 
 
@@ -62,7 +62,8 @@ def cell(**changes: object) -> Cell:
         "source": "runs", "value": "accuracy", "dataset": "cora", "split": "fixed",
         "method": "agnn", "configuration": "published", "fields": (), "seeds": 3,
     }  # fmt: skip
-    return Cell(**(values | changes))  # type: ignore[arg-type]
+    values = values | changes
+    return Cell(**{"preset": values["dataset"], **values})  # type: ignore[arg-type]
 
 
 def test_a_cell_has_the_preset_of_its_dataset_and_split_with_its_own_fields():

@@ -8,9 +8,9 @@ from typing import ClassVar
 import pytest
 import torch
 
-import agnn.experiments.executor as executor
+import agnn.experiments._executor as executor
 from agnn.experiments import Work, execute
-from agnn.experiments.tuning import settled
+from agnn.experiments._executor import settled
 from agnn.methods import Method, Outcome, Task, Tuned
 
 

@@ -13,12 +13,12 @@ from agnn.experiments import (
     ComparedRow,
     Comparison,
     Drawing,
-    Panel,
     PaperFigure,
+    RelevancePanel,
     Row,
     Table,
 )
-from agnn.experiments.comparison import ComparedReference, Making
+from agnn.experiments._comparison import ComparedReference, Making
 from agnn.metrics import Summary
 from agnn.report import (
     DrawingSection,
@@ -39,7 +39,6 @@ from agnn.report._comparisons import (
     our_words,
     row_lines,
     signed_number,
-    time_words,
     verdict_words,
 )
 
@@ -61,7 +60,7 @@ def comparison() -> Comparison:
     first = ComparedCell(PAPER, OURS, "reproduced", Summary([82.0]), (reference,))
     second = ComparedCell(None, Summary([70.0]), "not in the paper", None, (empty,))
     missing = (ComparedCell(None, None, "missing"), ComparedCell(PAPER, None, "missing"))
-    table = Table("t", "Table 0", "A table", columns, rows, seeds=2, unit="%", notes=("A note.",))
+    table = Table("t", "A table", rows, columns, "Table 0", seeds=2, unit="%", notes=("A note.",))
     compared = (
         ComparedRow(rows[0], (first, second), method_note="As its authors have it."),
         ComparedRow(rows[1], missing, "not among the methods yet"),
@@ -93,16 +92,9 @@ def test_differences_have_a_sign_unless_they_round_to_nothing(value, digits, wor
     assert number(abs(value), digits) == words.lstrip(f"{MINUS}+")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(12.34, "12.3 s"), (150.0, "2.5 min"), (9000.0, "2.5 h")]
-)
-def test_times_are_said_as_people_say_them(seconds, words):
-    assert time_words(seconds) == words
-
-
 def test_a_row_has_a_line_for_each_thing_that_is_compared(comparison):
     lines = row_lines(comparison.rows[0], 2)
-    assert [line.what for line in lines] == ["paper", "ours", "verdict", "honest", "Kipf"]
+    assert [line.what for line in lines] == ["paper", "ours", "verdict", "nested", "Kipf"]
     assert lines[2].cells == ("+0.10 reproduced", "not in the paper")
     assert lines[3].cells == ("82.00", NOTHING)
     assert lines[4].cells == ("81.5: above", NOTHING)
@@ -120,7 +112,7 @@ def test_markdown_has_every_cell_note_and_the_making(comparison):
     for words in (
         "## Table 0: A table", "    agnn reproduce t", "83.20 ± 0.20 (2)", "a \\| b",
         "- A note.", "- AGNN: Departure: none.", "- AGNN: As its authors have it.",
-        "not among the methods yet", "61.0 s in all",
+        "not among the methods yet", "61 s in all",
         "cpu, backend numba", "torch 2", "1 reproduced, 1 not in the paper, 2 missing",
     ):  # fmt: skip
         assert words in text
@@ -148,7 +140,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_sound_html_and_escapes_what_it_prints(comparison):
-    drawing = Drawing("f", "Figure 0", "A figure", "relevance", 1, (Panel("cora", "x", 1),))
+    drawing = Drawing("f", "A figure", "relevance", (RelevancePanel("cora", "x", 1),), "Figure 0")
     figure = PageFigure("<svg/>", "caption <b>")
     sections = [
         DrawingSection(drawing, "agnn reproduce f", (figure,)),
@@ -170,7 +162,7 @@ def test_json_has_every_number_in_full(comparison):
     assert cell["paper"] == {"printed": "83.1 ± 0.08", "mean": 83.1, "standard_error": 0.08}
     assert cell["ours"]["values"] == [83.0, 83.4]
     assert cell["difference"] == pytest.approx(0.1)
-    assert (cell["verdict"], cell["honest"]["mean"]) == ("reproduced", 82.0)
+    assert (cell["verdict"], cell["nested"]["mean"]) == ("reproduced", 82.0)
     assert cell["references"][0]["source"] == "Kipf"
     assert values["rows"][1]["absence"] == "not among the methods yet"
     assert (values["runs"], values["seconds"], values["tolerance"]) == (3, 61.0, 0.4)
@@ -185,7 +177,7 @@ def test_a_page_of_markdown_states_the_rule():
 
 
 def test_a_figure_that_is_not_drawn_says_so():
-    drawing = Drawing("f", "Figure 0", "A figure", "relevance", 1, (), ("A note.",))
+    drawing = Drawing("f", "A figure", "relevance", (), "Figure 0", notes=("A note.",))
     assert "Not drawn yet." in drawing_markdown(drawing, "agnn reproduce f", [])
     assert "![Figure 0: A figure](figures/f.png)" in drawing_markdown(
         drawing, "c", ["figures/f.png"]

@@ -1,4 +1,4 @@
-"""A progress bar on standard error while a method trains."""
+"""Progress on standard error: a bar on a terminal, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from agnn.cli.console import screen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
-    from agnn.training import Progress
+    from agnn import experiments, training
 
 _TIMED: Final = 5  # epochs, or fewer that take _ENOUGH
 _ENOUGH: Final = 2.0  # seconds
@@ -21,70 +21,107 @@ _WORTH_TELLING: Final = 5.0  # seconds
 
 
 @contextmanager
-def training_progress(label: str, *, is_quiet: bool) -> Iterator[Progress | None]:
-    """What to tell after every epoch: a bar on a terminal, one plain line elsewhere, or nothing."""
+def training_progress(label: str, *, is_quiet: bool) -> Iterator[training.Progress | None]:
+    """What is called after every epoch."""
     console = screen(is_error=True)
     if is_quiet:
         yield None
-        return
-    if not console.is_terminal:
-        yield _Lines(console, label)
-        return
+    elif not console.is_terminal:
+        yield _EpochLines(console, label)
+    else:
+        with _bar(console) as show:
+
+            def tell(done: int, total: int) -> None:
+                show(label, done, total, f"{done}/{total} epochs")
+
+            yield tell
+
+
+@contextmanager
+def experiment_progress(*, is_quiet: bool) -> Iterator[Callable[[experiments.Progress], None]]:
+    """What is called while experiments run."""
+    console = screen(is_error=True)
+    if is_quiet:
+        yield lambda _: None
+    elif not console.is_terminal:
+        yield _RunLines(console)
+    else:
+        with _bar(console) as show:
+
+            def tell(progress: experiments.Progress) -> None:
+                show(progress.label, progress.done, progress.total, _run_words(progress))
+
+            yield tell
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Callable[[str, float, int, str], None]]:
+    """A bar that shows a label, how much is done of how much, and words at its end."""
     from rich import progress as bars
 
     columns = (
         bars.TextColumn("{task.description}", markup=False),
         bars.BarColumn(),
-        bars.TextColumn("{task.fields[epochs]}"),
+        bars.TextColumn("{task.fields[words]}"),
         bars.TimeRemainingColumn(),
     )
     with bars.Progress(*columns, console=console, transient=True) as bar:
-        preparing = f"{label} (preparing; the first run compiles)"
-        task = bar.add_task(preparing, total=None, epochs="")
+        task = bar.add_task("Preparing (the first run compiles)", total=None, words="")
 
-        def tell(done: int, total: int) -> None:
-            bar.update(
-                task,
-                description=label,
-                completed=done,
-                total=total,
-                epochs=f"{done}/{total} epochs",
-            )
+        def show(label: str, done: float, total: int, words: str) -> None:
+            bar.update(task, description=label, completed=done, total=total, words=words)
 
-        yield tell
+        yield show
 
 
-class _Lines:
+class _EpochLines:
     """Plain lines: what starts, and after the first epochs how long it may take."""
 
     def __init__(self, console: Console, label: str) -> None:
         self.console, self.label = console, label
         self.start = 0.0
-        self.has_told = False
+        self.is_timed = False
 
     def __call__(self, done: int, total: int) -> None:
-        """Tell that `done` of at most `total` epochs are done."""
-        if done == 1:  # not before: a mistake in the input should be all that is said
+        """Report that `done` of at most `total` epochs are done."""
+        if done == 1:  # not before: a mistake in the input should be all that is printed
             self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
             self.start = time.perf_counter()  # the first one also compiles
-        elif not self.has_told:
+        elif not self.is_timed:
             passed, timed = time.perf_counter() - self.start, done - 1
             if timed == _TIMED or passed >= _ENOUGH:
-                self.has_told = True
+                self.is_timed = True
                 left = passed / timed * (total - done)
                 if left >= _WORTH_TELLING:
+                    from agnn.experiments import duration
+
                     self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
 
 
+class _RunLines:
+    """A line when other runs begin and whenever some have been finished."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.label, self.done = console, "", -1
+
+    def __call__(self, progress: experiments.Progress) -> None:
+        if (progress.label, progress.finished) == (self.label, self.done):
+            return
+        self.label, self.done = progress.label, progress.finished
+        self.console.print(f"{progress.label}: {_run_words(progress)}", soft_wrap=True)
+
+
+def _run_words(progress: experiments.Progress) -> str:
+    """Runs done and to do, and about how long it will take."""
+    from agnn.experiments import duration
+
+    counts = f"{progress.finished} of {progress.total} runs"
+    if progress.seconds_left is None:
+        return counts
+    return f"{counts}, about {duration(progress.seconds_left)} left"
+
+
 def tell_trial(done: int, total: int, best: float) -> None:
-    """Tell how far a search is, and what it has found."""
+    """Report how far a search is, and the best accuracy so far."""
     words = f"searched {done} of {total} settings; best validation accuracy {best:.2f} %"
     screen(is_error=True).print(words, soft_wrap=True)
-
-
-def duration(seconds: float) -> str:
-    """A time in words, as roughly as it is known."""
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    minutes = seconds / 60
-    return f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"

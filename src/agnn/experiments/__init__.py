@@ -1,65 +1,128 @@
-"""The paper's tables and figures as data, the runs behind them, and a store that keeps them."""
+"""The paper's tables and figures as data, rerun by one call and compared cell by cell.
 
-from agnn.experiments.catalogue import NAMES, bundled, find_experiments
-from agnn.experiments.choice import Choice, check_choice, narrowed, narrowed_drawing
-from agnn.experiments.comparison import ComparedCell, ComparedRow, Comparison, compare
-from agnn.experiments.drawings import drawing_hash, drawing_runs
-from agnn.experiments.executor import Executed, execute
-from agnn.experiments.pace import Progress
-from agnn.experiments.plan import Work, works_of
-from agnn.experiments.reading import read_experiment, read_experiment_file
-from agnn.experiments.rows import export_rows, import_rows
-from agnn.experiments.run_spec import RunSpec
-from agnn.experiments.spec import (
+A table is a TOML file: datasets and splits as columns, methods as rows, the published figures.
+`reproduce` makes the runs that are missing, keeps each one in a store and gives a verdict on every
+cell. Nothing is run twice, and an interrupted call goes on where it stopped.
+
+>>> from agnn.experiments import RULE, reproduce
+>>> found = reproduce("table2", methods=["gcn"], datasets=["cora"], seeds=2)
+>>> cell = found["table2"].rows[0].cells[0]
+>>> cell.paper.printed, cell.ours.n, cell.verdict
+('81.5', 2, 'reproduced')
+
+The parts: `find_experiments` and `read_experiment` give tables and figures, `Choice` narrows them,
+`works_of` lists the runs behind one, `execute` makes those that a `Store` lacks, `compare` sets
+them beside the published figures, `export_rows` writes them as text.
+"""
+
+from agnn.experiments._choice import (
+    Choice,
+    check_choice,
+    chosen_experiments,
+    command_of,
+    narrowed,
+    narrowed_drawing,
+)
+from agnn.experiments._comparison import (
+    RULE,
+    ComparedCell,
+    ComparedReference,
+    ComparedRow,
+    Comparison,
+    Making,
+    Verdict,
+    compare,
+    verdict,
+)
+from agnn.experiments._drawings import KINDS, drawing_hash, drawing_runs
+from agnn.experiments._executor import Executed, execute
+from agnn.experiments._pace import Progress, duration
+from agnn.experiments._plan import Work, count_runs, works_of
+from agnn.experiments._reading import (
+    NAMES,
+    bundled,
+    find_experiments,
+    read_experiment,
+    read_experiment_file,
+)
+from agnn.experiments._reproduce import (
+    Draw,
+    Reproduction,
+    Result,
+    finished_store,
+    reproduce,
+    results_of,
+    works_behind,
+)
+from agnn.experiments._rows import export_rows, import_rows
+from agnn.experiments._run_spec import RunSpec
+from agnn.experiments._spec import (
     Column,
     Drawing,
     Experiment,
+    NeighbourhoodPanel,
     Panel,
     PaperFigure,
     Reference,
+    RelevancePanel,
     Row,
     Table,
 )
-from agnn.experiments.store import Store
-from agnn.experiments.stored_run import Key, StoredRun
-from agnn.experiments.verdict import RULE, Verdict, verdict
+from agnn.experiments._store import Key, Store, StoredRun, StoreWriteError
 
 __all__ = [
+    "KINDS",
     "NAMES",
     "RULE",
     "Choice",
     "Column",
     "ComparedCell",
+    "ComparedReference",
     "ComparedRow",
     "Comparison",
+    "Draw",
     "Drawing",
     "Executed",
     "Experiment",
     "Key",
+    "Making",
+    "NeighbourhoodPanel",
     "Panel",
     "PaperFigure",
     "Progress",
     "Reference",
+    "RelevancePanel",
+    "Reproduction",
+    "Result",
     "Row",
     "RunSpec",
     "Store",
+    "StoreWriteError",
     "StoredRun",
     "Table",
     "Verdict",
     "Work",
     "bundled",
     "check_choice",
+    "chosen_experiments",
+    "command_of",
     "compare",
+    "count_runs",
     "drawing_hash",
     "drawing_runs",
+    "duration",
     "execute",
     "export_rows",
     "find_experiments",
+    "finished_store",
     "import_rows",
     "narrowed",
     "narrowed_drawing",
     "read_experiment",
     "read_experiment_file",
+    "reproduce",
+    "results_of",
     "verdict",
+    "works_behind",
     "works_of",
 ]

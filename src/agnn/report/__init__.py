@@ -15,7 +15,6 @@ from agnn.report._comparisons import (
     drawing_markdown,
     markdown_page,
     row_lines,
-    time_words,
 )
 from agnn.report._explanation_page import (
     ShownExplanation,
@@ -41,6 +40,12 @@ from agnn.report._marks import class_mark
 from agnn.report._neighbourhoods import Panel, mark_areas, neighbourhood_figure
 from agnn.report._paper_figures import contrast_figure, panel_figure, relevance_figure
 from agnn.report._rendering import PageFigure, png, svg
+from agnn.report._reproduction import (
+    figure_drawer,
+    result_values,
+    write_page,
+    write_reproduction,
+)
 from agnn.report._run_figures import rendered, run_figures
 from agnn.report._run_page import Relation, relations, run_page
 from agnn.report._style import figure_style, ink_on
@@ -70,6 +75,7 @@ __all__ = [
     "explanation_figure",
     "explanation_fragment",
     "explanation_page",
+    "figure_drawer",
     "figure_style",
     "ink_on",
     "mark_areas",
@@ -84,6 +90,7 @@ __all__ = [
     "reliability_diagram",
     "rendered",
     "replica_figure",
+    "result_values",
     "row_lines",
     "run_facts",
     "run_figures",
@@ -94,9 +101,10 @@ __all__ = [
     "spread",
     "surroundings_of",
     "svg",
-    "time_words",
     "write_figures",
+    "write_page",
     "write_report",
+    "write_reproduction",
     "write_run_figures",
     "write_whole",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnn.experiments import RULE
+from agnn.experiments import RULE, duration
 from agnn.report._environment import environment
 from agnn.report._rendering import PageFigure
 from agnn.report._text import NOTHING
@@ -136,7 +136,7 @@ def _cell_values(cell: ComparedCell) -> dict[str, Any]:
     return {
         "paper": _figure_values(cell.paper),
         "ours": _summary_values(cell.ours),
-        "honest": _summary_values(cell.beside),
+        "nested": _summary_values(cell.beside),
         "difference": cell.difference,
         "verdict": cell.verdict,
         "references": [
@@ -165,7 +165,7 @@ class Line(NamedTuple):
 
 
 def row_lines(compared: ComparedRow, digits: int | None) -> list[Line]:
-    """The paper's line, ours, the verdicts; then the honest figures and other papers', if any.
+    """The paper's line, ours, the verdicts; then the nested figures and other papers', if any.
 
     A row whose method is not there has only the paper's line and the word.
     """
@@ -185,8 +185,8 @@ def row_lines(compared: ComparedRow, digits: int | None) -> list[Line]:
         ),
     ]
     if any(cell.beside is not None for cell in cells):
-        honest = tuple(our_words(cell.beside, digits) for cell in cells)
-        lines.append(Line("honest", honest, plain))
+        nested = tuple(our_words(cell.beside, digits) for cell in cells)
+        lines.append(Line("nested", nested, plain))
     return lines + [_reference_line(compared, k) for k in range(len(cells[0].references))]
 
 
@@ -224,7 +224,7 @@ def verdict_words(cell: ComparedCell, digits: int | None) -> str:
 
 
 def number(value: float, digits: int | None) -> str:
-    """With so many decimal places; with None as few as it needs."""
+    """With this many decimal places; None for as few as it needs."""
     return f"{value:g}" if digits is None else f"{value:.{digits}f}"
 
 
@@ -264,13 +264,6 @@ def making_words(comparison: Comparison) -> list[str]:
     if making.runs == 0:
         return []
     return [
-        f"{making.runs} runs, {time_words(making.seconds)} in all; {'; '.join(making.devices)}",
+        f"{making.runs} runs, {duration(making.seconds)} in all; {'; '.join(making.devices)}",
         *making.versions,
     ]
-
-
-def time_words(seconds: float) -> str:
-    """Seconds, minutes or hours, whichever a person would say."""
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agnn.errors import InputError
 from agnn.explanation import (
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from agnn.data import Split
-    from agnn.experiments import Drawing
+    from agnn.experiments import Drawing, NeighbourhoodPanel, RelevancePanel
     from agnn.experiments import Panel as DrawingPanel
     from agnn.explanation import Neighbourhood
     from agnn.runs import Run
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 def panel_figure(drawing: Drawing, panel: DrawingPanel, runs: Mapping[str, Run]) -> Figure:
     """One panel of a figure; `runs` are those of its dataset, by method."""
-    return _KINDS[drawing.kind](panel, runs)
+    return DRAWN[drawing.kind](panel, runs)
 
 
-def _relevance(panel: DrawingPanel, runs: Mapping[str, Run]) -> Figure:
-    return relevance_figure(_trained(runs["agnn"]), panel.layer or 1, panel.title)
+def _relevance(panel: RelevancePanel, runs: Mapping[str, Run]) -> Figure:
+    return relevance_figure(_trained(runs["agnn"]), panel.layer, panel.title)
 
 
-def _neighbourhoods(panel: DrawingPanel, runs: Mapping[str, Run]) -> Figure:
+def _neighbourhoods(panel: NeighbourhoodPanel, runs: Mapping[str, Run]) -> Figure:
     agnn, gcn = (_trained(runs[name]) for name in ("agnn", "gcn"))
     split = runs["agnn"].splits[0]
-    targets = find_contrasts(agnn, gcn, split, panel.count or 1)
+    targets = find_contrasts(agnn, gcn, split, panel.count)
     return contrast_figure({"AGNN": agnn, "GCN": gcn}, split, targets, title=panel.title)
 
 
-# Every kind of figure that the experiments' files may name.
-_KINDS: Final[Mapping[str, Callable[[DrawingPanel, Mapping[str, Run]], Figure]]] = {
+# The kinds of figures, the same as `agnn.experiments.KINDS`, and what draws a panel of each.
+DRAWN: Final[Mapping[str, Callable[[Any, Mapping[str, Run]], Figure]]] = {
     "relevance": _relevance,
     "neighbourhoods": _neighbourhoods,
 }

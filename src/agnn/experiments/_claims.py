@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from agnn.experiments.store import Store, StoreWriteError
-from agnn.experiments.stored_run import Key
+from agnn.experiments._store import Key, Store, StoreWriteError
 
 BEAT: Final = 10.0  # seconds between two heartbeats
 EXPIRY: Final = 60.0  # seconds after the last heartbeat at which a claim is void

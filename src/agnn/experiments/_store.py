@@ -7,13 +7,47 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
 from agnn.errors import DataError, UnavailableError
-from agnn.experiments.run_spec import RunSpec
-from agnn.experiments.stored_run import Key, StoredRun
+from agnn.experiments._run_spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Key:
+    """Runs that are repetitions of each other: hash of the specification, hash of the data."""
+
+    spec: str
+    data: str
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One finished run; with folds, one trial. The lists have one entry per trained replica."""
+
+    spec: str
+    data: str
+    seed: int
+    experiment: str  # for which it was run first
+    method: str
+    dataset: str
+    split: str
+    accuracy: float
+    selected_epochs: list[int] | None
+    betas: list[list[float]] | None
+    extra: dict[str, Any]  # further numbers that were measured
+    versions: dict[str, str]
+    device: str
+    backend: str
+    seconds: float
+
+    @property
+    def key(self) -> Key:
+        """What it is a repetition of."""
+        return Key(self.spec, self.data)
+
 
 _APPLICATION: Final = 0x41474E4E  # "AGNN": marks the file as ours
 _FORMAT: Final = 1
@@ -36,8 +70,6 @@ CREATE TABLE claims (
 """
 _AS_JSON: Final = ("selected_epochs", "betas", "extra", "versions")
 _COLUMNS: Final = tuple(each.name for each in fields(StoredRun))
-
-
 # Primary result codes of SQLite for a disk that is full, fails or may not be written.
 _UNWRITABLE: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 

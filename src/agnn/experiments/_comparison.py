@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final, Literal
 
-from agnn.data import load_dataset
-from agnn.experiments.facts import fact
-from agnn.experiments.run_spec import absence, method_of, run_spec_of
-from agnn.experiments.spec import Cell, Column, PaperFigure, Row, Table, cell_of
-from agnn.experiments.store import Store
-from agnn.experiments.stored_run import Key, StoredRun
-from agnn.experiments.verdict import Verdict, verdict
+from agnn.data import NodeData, make_splits
+from agnn.errors import DataError
+from agnn.experiments._run_spec import absence, method_of, run_spec_of
+from agnn.experiments._spec import Cell, Column, PaperFigure, Row, Table, cell_of
+from agnn.experiments._store import Key, Store, StoredRun
 from agnn.metrics import Summary
+
+Verdict = Literal["reproduced", "above", "below", "not in the paper", "missing"]
+
+RULE = (
+    "reproduced: |ours - paper| ≤ 2 √(se_ours² + se_paper²) + tolerance, where a standard error "
+    "that is not known counts as 0; above or below: the difference is larger; "
+    "not in the paper: the paper's cell is empty; missing: no run yet."
+)
+# Rounding in the sum must not decide: 81.5 - 81.1 is above 0.4 by one part in 10^15.
+_ROUNDING = 1e-9
+
+
+def verdict(paper: PaperFigure | None, ours: Summary | None, tolerance: float) -> Verdict:
+    """How our figure stands to the paper's."""
+    if ours is None:
+        return "missing"
+    if paper is None:
+        return "not in the paper"
+    difference = ours.mean - paper.mean
+    joint = math.hypot(ours.standard_error or 0.0, paper.error or 0.0)
+    if abs(difference) <= 2 * joint + tolerance + _ROUNDING:
+        return "reproduced"
+    return "above" if difference > 0 else "below"
 
 
 @dataclass(frozen=True)
@@ -88,7 +111,7 @@ def _compared_row(
     sample = cell_of(table, row, table.columns[0])
     method = None if table.source == "data" else method_of(sample)
     is_absent = table.source != "data" and method is None
-    note = str(getattr(method, "note", ""))
+    note = "" if method is None else method.note
     return ComparedRow(row, cells, absence(sample) if is_absent else None, note)
 
 
@@ -96,10 +119,10 @@ def _compared(
     table: Table, row: Row, k: int, store: Store, used: dict[tuple[Key, int], StoredRun]
 ) -> ComparedCell:
     column: Column = table.columns[k]
-    ours = _found(cell_of(table, row, column), store, used)
+    ours = _found(table, cell_of(table, row, column), store, used)
     beside = None
     if column.beside is not None:
-        beside = _found(cell_of(table, row, column, column.beside), store, used)
+        beside = _found(table, cell_of(table, row, column, column.beside), store, used)
     references = tuple(
         ComparedReference(
             each.source, each.figures[k], verdict(each.figures[k], ours, table.tolerance)
@@ -110,14 +133,16 @@ def _compared(
     return ComparedCell(paper, ours, verdict(paper, ours, table.tolerance), beside, references)
 
 
-def _found(cell: Cell, store: Store, used: dict[tuple[Key, int], StoredRun]) -> Summary | None:
+def _found(
+    table: Table, cell: Cell, store: Store, used: dict[tuple[Key, int], StoredRun]
+) -> Summary | None:
     if cell.source != "runs":
-        value = fact(cell)
+        value = _data_fact(table, cell) if cell.source == "data" else _preset_fact(cell)
         return None if value is None else Summary([value])
     spec = run_spec_of(cell)
     if spec is None:
         return None
-    key = Key(spec.hash, load_dataset(cell.dataset).fingerprint)
+    key = Key(spec.hash, table.data(cell.dataset).fingerprint)
     runs = [run for run in store.runs(key) if run.seed < cell.seeds]
     used.update({(key, run.seed): run for run in runs})
     is_accuracy = cell.value == "accuracy"
@@ -134,3 +159,33 @@ def _making(runs: Iterable[StoredRun]) -> Making:
         devices=tuple(sorted({f"{run.device}, backend {run.backend}" for run in kept})),
         versions=tuple(sorted(words)),
     )
+
+
+_OF_DATA: Final[Mapping[str, Callable[[NodeData], int]]] = {
+    "nodes": lambda data: data.nodes,
+    "edges": lambda data: data.edges.shape[1],
+    "listed_edges": lambda data: data.facts.raw_edge_entries // 2,
+    "classes": lambda data: data.classes,
+    "features": lambda data: data.feature_count,
+}
+
+
+def _data_fact(table: Table, cell: Cell) -> float:
+    """A figure of a dataset."""
+    data = table.data(cell.dataset)
+    if cell.value == "training_nodes":
+        return make_splits(data, cell.split, (0,))[0].train.size
+    if cell.value not in _OF_DATA:
+        known = ", ".join((*_OF_DATA, "training_nodes"))
+        raise DataError(f"unknown value '{cell.value}' of a dataset; known: {known}.")
+    return _OF_DATA[cell.value](data)
+
+
+def _preset_fact(cell: Cell) -> float | None:
+    """A hyper-parameter of a preset; None where its method is missing."""
+    method = method_of(cell)
+    if method is None:
+        return None
+    if not hasattr(method, cell.value):
+        raise DataError(f"{method.name} has no hyper-parameter '{cell.value}'.")
+    return float(getattr(method, cell.value))

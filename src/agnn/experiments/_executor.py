@@ -1,4 +1,4 @@
-"""Work to finished runs in a store: in batches, only what is missing, each stored at once."""
+"""Execution of the runs behind a table: in batches, only what is missing, each stored at once."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from agnn.data import SplitSpec
-from agnn.errors import AgnnError
-from agnn.experiments.claims import Owner, claim, held, holding
-from agnn.experiments.measures import measured
-from agnn.experiments.pace import Clock, Tell
-from agnn.experiments.plan import Work, together
-from agnn.experiments.store import Store, StoreWriteError
-from agnn.experiments.stored_run import Key, StoredRun
-from agnn.experiments.tuning import settled
-from agnn.methods import Method, NetworkMethod
+from agnn.data import SplitSpec, make_splits
+from agnn.errors import AgnnError, InputError
+from agnn.experiments._claims import Owner, claim, held, holding
+from agnn.experiments._pace import Clock, Tell
+from agnn.experiments._plan import Work, together
+from agnn.experiments._store import Key, Store, StoredRun, StoreWriteError
+from agnn.explanation import edge_ranking
+from agnn.methods import Method, NetworkMethod, Task, Tuned
 from agnn.runs import Run, evaluate, find_device
 
 # Replicas that are trained at once on a CPU. More are hardly faster; fewer are lost if it dies.
 _MOST, _LEAST, _NODES_AT_ONCE = 25, 10, 75_000
+_TUNING_SEEDS: Final = (0, 1, 2)
+_RANKED_EDGES: Final = 100  # at either end of the order, as in the paper's Table 6
 _POLL: Final = 0.5  # seconds between two looks at the claims of another process
 
 
@@ -177,3 +177,38 @@ def _stored_runs(
 def rounded(betas: Sequence[float]) -> list[float]:
     """Six digits: about what a float32 holds, without the tail that a float64 shows of it."""
     return [float(f"{beta:.6g}") for beta in betas]
+
+
+def settled(work: Work, device: str, backend: str) -> tuple[Method, Method | None]:
+    """What to run, and the candidate that was chosen for all runs of the work, if there is one.
+
+    Where all seeds share a split, the choice is made by the first seeds whatever the batch: a
+    tuned method left to itself would choose by the seeds that it is given. Where every seed has
+    its own split, each makes its own choice.
+    """
+    if not isinstance(work.method, Tuned):
+        return work.method, None
+    seeds = work.seeds if len(work.seeds) == 1 else _TUNING_SEEDS
+    splits = make_splits(work.data, work.split, seeds)
+    if len({id(split) for split in splits}) > 1 or len(splits) != len(seeds):
+        return work.method, None
+    chosen = work.method.choose(Task(work.data, splits, seeds, find_device(device), backend))
+    return chosen, chosen
+
+
+def measured(measure: str | None, run: Run) -> list[dict[str, float]]:
+    """What `measure` says of each replica; nothing where it is None."""
+    if measure is None:
+        return [{} for _ in run.seeds]
+    if measure == "edge_ranking":
+        return _edge_ranking(run)
+    raise InputError(f"unknown measure '{measure}'; known: edge_ranking.")
+
+
+def _edge_ranking(run: Run) -> list[dict[str, float]]:
+    """Shares of edges within a class among the last layer's most and least relevant."""
+    last = edge_ranking(run.outcome.model, run.data, _RANKED_EDGES)[-1]
+    if last.top is None or last.bottom is None:
+        raise InputError("the last layer attends evenly, so its edges have no order.")
+    pairs = zip(last.top.values, last.bottom.values, strict=True)
+    return [{"top_within": top, "bottom_within": bottom} for top, bottom in pairs]

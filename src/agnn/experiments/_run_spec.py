@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from agnn.errors import AgnnError, DataError
-from agnn.experiments.spec import Cell
+from agnn.experiments._spec import Cell
 from agnn.methods import Method, Tuned, method_names
 from agnn.runs import preset_method
 
@@ -78,7 +78,7 @@ def method_of(cell: Cell) -> Method | None:
     if cell.method is None or cell.method not in method_names():
         return None
     try:
-        method = preset_method(cell.method, cell.split, cell.dataset)
+        method = preset_method(cell.method, cell.split, cell.preset)
         method = method.with_fields(**dict(cell.fields))
     except AgnnError as error:
         raise DataError(f"the row of '{cell.method}' on {cell.dataset}: {error}") from error

@@ -1,4 +1,4 @@
-"""A table to the work behind it: which runs, each once, and in what order."""
+"""The runs behind a table: which ones, each once, and in what order."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agnn.data import NodeData, load_dataset
-from agnn.experiments.run_spec import MEASURES, RunSpec, method_of
-from agnn.experiments.spec import Cell, Column, Row, Table, cell_of
-from agnn.experiments.stored_run import Key
+from agnn.data import NodeData
+from agnn.experiments._run_spec import MEASURES, RunSpec, method_of
+from agnn.experiments._spec import Cell, Column, Row, Table, cell_of
+from agnn.experiments._store import Key, Store
 from agnn.methods import Method
 
 
@@ -46,7 +46,7 @@ def works_of(table: Table) -> list[Work]:
     if table.source != "runs":
         return []
     works = (
-        _work(table.name, row.title, cell)
+        _work(table, row, cell)
         for row in table.rows
         for column in table.columns
         for cell in cells_of(table, row, column)
@@ -73,9 +73,18 @@ def cells_of(table: Table, row: Row, column: Column) -> list[Cell]:
     return [cell_of(table, row, column), *beside]
 
 
-def _work(experiment: str, title: str, cell: Cell) -> Work | None:
+def _work(table: Table, row: Row, cell: Cell) -> Work | None:
     method = method_of(cell)
     if method is None:
         return None
-    data, measure = load_dataset(cell.dataset), MEASURES[cell.value]
-    return Work(experiment, title, method, data, cell.split, measure, tuple(range(cell.seeds)))
+    return Work(
+        table.name, row.title, method, table.data(cell.dataset), cell.split, MEASURES[cell.value],
+        tuple(range(cell.seeds)),
+    )  # fmt: skip
+
+
+def count_runs(works: Iterable[Work], store: Store) -> tuple[int, int]:
+    """How many runs of these works are finished, and how many there are in all."""
+    works = together(works)
+    total = sum(len(work.seeds) for work in works)
+    return total - sum(len(store.missing(work.key, work.seeds)) for work in works), total

@@ -1,22 +1,37 @@
-"""The trained models behind a figure."""
+"""The kinds of figures, and the trained models behind one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from agnn.data import load_dataset
-from agnn.experiments.run_spec import RunSpec
-from agnn.experiments.spec import Drawing
+from agnn.experiments._run_spec import RunSpec
+from agnn.experiments._spec import Drawing, NeighbourhoodPanel, Panel, RelevancePanel
 from agnn.runs import Run, evaluate, preset_method
 from agnn.training import Progress
 
 _SPLIT: Final = "fixed"
-_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
-    "relevance": ("agnn",),
-    "neighbourhoods": ("agnn", "gcn"),  # what one gets right and the other wrong
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure: the methods it looks at and what its panels hold.
+
+    `agnn.report` has the function that draws it, under the same name.
+    """
+
+    methods: tuple[str, ...]
+    panel: type[Panel]
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "relevance": Kind(("agnn",), RelevancePanel),
+    # What one gets right and the other wrong.
+    "neighbourhoods": Kind(("agnn", "gcn"), NeighbourhoodPanel),
 }
 
 
@@ -30,7 +45,7 @@ def drawing_runs(
             preset_method(name, _SPLIT, dataset), load_dataset(dataset), _SPLIT,
             range(drawing.seeds), device=device, backend=backend, progress=progress,
         )
-        for name in _METHODS[drawing.kind]
+        for name in KINDS[drawing.kind].methods
     }  # fmt: skip
 
 
@@ -38,10 +53,11 @@ def drawing_hash(drawing: Drawing) -> str:
     """A hash of what a figure depends on: its kind, panels and seeds, methods and data."""
     parts: list[object] = [drawing.kind, drawing.seeds]
     for panel in drawing.panels:
-        parts += [panel.dataset, panel.title, panel.layer, panel.count]
+        layer, count = getattr(panel, "layer", None), getattr(panel, "count", None)
+        parts += [panel.dataset, panel.title, layer, count]
         parts += [load_dataset(panel.dataset).fingerprint]
         parts += [
             RunSpec.of(preset_method(name, _SPLIT, panel.dataset), _SPLIT, None).text
-            for name in _METHODS[drawing.kind]
+            for name in KINDS[drawing.kind].methods
         ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Stored runs as text files that can be committed: one line a cell, the same bytes each time."""
+"""Stored runs as text files that can be committed: one line per cell, the same bytes each time."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from agnn.errors import DataError
-from agnn.experiments.run_spec import RunSpec
-from agnn.experiments.store import Store
-from agnn.experiments.stored_run import StoredRun
+from agnn.experiments._run_spec import RunSpec
+from agnn.experiments._store import Store, StoredRun
 
 _PER_RUN: Final = ("seed", "accuracy", "selected_epochs", "betas", "extra", "seconds")
 _SUFFIX: Final = ".jsonl"
 
 
 def export_rows(store: Store, folder: Path) -> list[Path]:
-    """Write the runs to `folder`, one file a kind of split; runs that are there already stay."""
+    """Write the runs to `folder`, one file per kind of split; runs that are there already stay."""
     together = Store.in_memory()
     if folder.is_dir():
         import_rows(together, folder)
@@ -39,14 +38,16 @@ def import_rows(store: Store, folder: Path) -> int:
     """Add the runs in the files of `folder` to the store; how many were new."""
     files = sorted(folder.glob(f"*{_SUFFIX}"))
     if not files and not folder.is_dir():
-        raise DataError(f"'{folder}' is no folder of exported runs.")
+        raise DataError(f"'{folder}' is not a folder of exported runs.")
     new = 0
     for file in files:
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             try:
                 spec, runs = _parsed(line)
             except (ValueError, TypeError, KeyError, DataError) as error:
-                raise DataError(f"'{file}', line {number}: no exported runs ({error}).") from error
+                raise DataError(
+                    f"'{file}', line {number}: not an exported run ({error})."
+                ) from error
             new += store.add(spec, runs)
     return new
 

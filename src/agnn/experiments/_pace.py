@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agnn.data import SplitSpec
-from agnn.experiments.plan import Work
+from agnn.experiments._plan import Work
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Clock:
         self.tell(Progress(label, self.done, 0.0, self.total, None))
 
     def tell_part(self, work: Work, count: int, part: float) -> None:
-        """So much of `count` running ones is done."""
+        """Report that this part of `count` running ones is done."""
         running = part * count * self.costs[work.key]
         cost, spent = self.done_cost + running, time.monotonic() - self.start
         rest = sum(self.costs[key] * runs for key, runs in self.left.items()) - running
@@ -69,3 +69,15 @@ class Clock:
 def _cost(work: Work) -> float:
     epochs = getattr(work.method, "epochs", 1000)
     return float(work.data.nodes * SplitSpec.parse(work.split).folds * epochs)
+
+
+def duration(seconds: float) -> str:
+    """A time as a person would state it.
+
+    >>> duration(4.21), duration(45.2), duration(200), duration(40_000)
+    ('4.2 s', '45 s', '3.3 min', '11 h')
+    """
+    number, unit = seconds, "s"
+    if seconds >= 100:
+        number, unit = (seconds / 60, "min") if seconds < 6000 else (seconds / 3600, "h")
+    return f"{number:.1f} {unit}" if number < 10 else f"{number:.0f} {unit}"

@@ -1,0 +1,172 @@
+"""TOML files to experiments, and the experiments that come with the package."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from agnn.errors import DataError, unknown_name
+from agnn.experiments._drawings import KINDS
+from agnn.experiments._spec import Column, Drawing, Experiment, Panel, Reference, Row, Table
+
+NAMES: Final = (
+    "table1", "table2", "table3", "table4", "table5", "figure1", "table6", "figure2", "figure3",
+    "figure4", "figure5", "figure6", "table7", "table8", "hyperparameters", "embeddings", "beyond",
+)  # fmt: skip
+GRAPHS: Final = "graphs"  # the table over a folder of somebody's own graphs
+
+
+@cache
+def bundled(name: str) -> Experiment:
+    """An experiment that comes with the package."""
+    if name not in (*NAMES, GRAPHS):
+        raise unknown_name("experiment", name, (*NAMES, GRAPHS, "all"))
+    file = resources.files("agnn.experiments") / "tables" / f"{name}.toml"
+    return read_experiment(name, file.read_text(encoding="utf-8"), f"{name}.toml")
+
+
+def find_experiments(names: Sequence[str | Experiment]) -> list[Experiment]:
+    """The experiments of these names and files, each once; "all" stands for all of the package."""
+    found: dict[str, Experiment] = {}
+    for name in names:
+        if not isinstance(name, str):
+            found[name.file or name.name] = name
+        elif name.endswith(".toml"):
+            found[name] = read_experiment_file(Path(name))
+        else:
+            wanted = NAMES if name.lower() == "all" else (name.lower(),)
+            found |= {each: bundled(each) for each in wanted}
+    return list(found.values())
+
+
+def read_experiment_file(path: Path) -> Experiment:
+    """The experiment in a file of one's own."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read '{path}': {error}") from error
+    return replace(read_experiment(path.stem, text, str(path)), file=str(path))
+
+
+def read_experiment(name: str, text: str, file: str) -> Experiment:
+    """The experiment in a TOML text; `file` is what an error calls it."""
+    try:
+        values = _frozen(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"'{file}' is not TOML: {error}") from error
+    for key in {"name", "file"} & set(values):
+        raise DataError(f"{file}: unknown key `{key}`; an experiment goes by the name of its file.")
+    if "kind" in values:
+        return _drawing(name, values, file)
+    table: Table = _read(Table, values | {"name": name}, file)
+    _check_cells(table, file)
+    return table
+
+
+def _frozen(values: Any) -> Any:
+    """The same values with tuples instead of lists, as the specifications have them."""
+    if isinstance(values, dict):
+        return {key: _frozen(value) for key, value in values.items()}
+    return tuple(map(_frozen, values)) if isinstance(values, list) else values
+
+
+def _drawing(name: str, values: dict[str, Any], file: str) -> Drawing:
+    kind = values["kind"]
+    if kind not in KINDS:
+        raise DataError(f"{file}: `kind` is {kind!r}, which is unknown; known: {', '.join(KINDS)}.")
+    panel = KINDS[kind].panel
+    panels = _read(tuple[panel, ...], values.get("panels", ()), file, "panels", panel)  # type: ignore[valid-type]
+    drawing: Drawing = _read(Drawing, values | {"name": name, "panels": panels}, file)
+    return drawing
+
+
+def _check_cells(table: Table, file: str) -> None:
+    """Every cell needs a dataset, a run or preset a method, and a row as many figures as columns.
+
+    A table without columns is one over graphs of somebody's own, which have no printed figures.
+    """
+    width = len(table.columns)
+    if not table.rows:
+        raise DataError(f"{file}: `rows` must not be empty.")
+    for k, row in enumerate(table.rows):
+        where = f"{file}, rows[{k}]"
+        for key, figures in [
+            ("paper", row.figures),
+            *(("figures", each.figures) for each in row.references),
+        ]:
+            if len(figures) != width:
+                raise DataError(f"{where}: `{key}` has {len(figures)} figures for {width} columns.")
+        if table.source != "data" and row.method is None:
+            raise DataError(f"{where}: '{row.title}' needs a `method`.")
+        for column in table.columns:
+            if row.dataset is None and column.dataset is None:
+                raise DataError(f"{where}: '{row.title}' has no `dataset` under '{column.title}'.")
+
+
+def _read(schema: Any, values: Any, file: str, place: str = "", panel: type = Panel) -> Any:
+    """The values as the schema has them; the first slip is an error by file and key."""
+    try:
+        return TypeAdapter(schema).validate_python(values)
+    except ValidationError as error:
+        slip = error.errors()[0]
+        location = [*([place] if place else []), *slip["loc"]]
+        tables = {
+            "": schema, "columns": Column, "rows": Row, "references": Reference, "panels": panel,
+        }  # fmt: skip
+        # An entry of a plain list: the key is that of the list.
+        while isinstance(location[-1], int) and location[-2] not in tables:
+            location.pop()
+        where, table = file, ""
+        for part in location[:-1]:
+            where += f"[{part}]" if isinstance(part, int) else f", {part}"
+            table = table if isinstance(part, int) else part
+        key = location[-1]
+        if isinstance(key, int):
+            raise DataError(f"{where}[{key}] must be a table; got {slip['input']!r}.") from error
+        if slip["type"] == "unexpected_keyword_argument":
+            words = f"unknown key `{key}`; {_hint(key, tables[table])}"
+        else:
+            words = f"`{key}` {_words(slip)}."
+        raise DataError(f"{where}: {words}".replace("..", ".")) from error
+
+
+def _hint(key: str, table: type) -> str:
+    """The nearest key that a table may have, or all of them."""
+    known = sorted(set(TypeAdapter(table).json_schema()["properties"]) - {"name", "file"})
+    near = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}."
+
+
+def _words(slip: Any) -> str:
+    """What is wrong with a value."""
+    context, got = slip.get("ctx", {}), f"; got {slip['input']!r}"
+    match slip["type"]:
+        case "missing" | "missing_argument":
+            return "is missing"
+        case "value_error":
+            return str(context["error"])
+        case "literal_error":
+            return f"is {slip['input']!r}, which is unknown; known: {context['expected']}"
+        case "greater_than_equal":
+            return f"must be at least {context['ge']:g}{got}"
+        case kind:
+            return f"must be {_KINDS.get(kind, 'valid')}{got}"
+
+
+_KINDS: Final = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "a text",
+    "tuple_type": "a list",
+    "mapping_type": "a table",
+    "dict_type": "a table",
+}

@@ -1,0 +1,234 @@
+"""What an experiment is: a table of cells or a figure of panels, as plain data.
+
+The annotations are also the schema of the TOML files: pydantic reads these classes from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+
+from agnn.data import NodeData, dataset_names, load_dataset
+from agnn.errors import InputError
+
+Source = Literal["runs", "data", "presets"]
+
+_PRINTED = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?: ± ([0-9]+(?:\.[0-9]+)?))?")
+_CLOSED = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A number as a paper prints it, with its standard error where it has one."""
+
+    printed: str  # "83.1 ± 0.08"
+    mean: float
+    error: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The figure in "83.1 ± 0.08" or "83.1"; None for an empty cell."""
+        if text == "":
+            return None
+        match = _PRINTED.fullmatch(text)
+        if match is None:
+            raise InputError(f"'{text}' is not a figure; write '83.1', '83.1 ± 0.08' or ''.")
+        return cls(text, float(match[1]), None if match[2] is None else float(match[2]))
+
+
+def _parsed(printed: object) -> object:
+    """The figures in a list of texts."""
+    if not isinstance(printed, tuple) or not all(isinstance(each, str) for each in printed):
+        raise ValueError("must be a list of texts")
+    return tuple(PaperFigure.parse(each) for each in printed)
+
+
+def _known(dataset: str | None) -> str | None:
+    """A dataset of the package."""
+    if dataset is not None and dataset not in dataset_names():
+        names = ", ".join(dataset_names())
+        raise ValueError(f"is '{dataset}', which is unknown; known: {names}")
+    return dataset
+
+
+def _or_none(number: object) -> object:
+    return None if number == -1 else number
+
+
+Figures = Annotated[tuple[PaperFigure | None, ...], BeforeValidator(_parsed)]
+Dataset = Annotated[str | None, AfterValidator(_known)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+# A whole number from 0 up; -1 in a file stands for none.
+OptionalCount = Annotated[int | None, Field(ge=0, strict=True), BeforeValidator(_or_none)]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The same row in another paper."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    source: str
+    figures: Figures
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the cells of a column share; `beside` is a split whose figure is printed with theirs."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    title: str
+    dataset: Dataset = None
+    split: str | None = None
+    value: str | None = None
+    beside: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the cells of a row share, and the paper's figures, one per column."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    title: str
+    figures: Annotated[Figures, Field(alias="paper")] = ()
+    method: str | None = None
+    configuration: Literal["published", "tuned"] = "published"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    dataset: Dataset = None
+    split: str | None = None
+    value: str | None = None
+    seeds: OptionalCount = None  # 1: nothing is drawn, so another seed would repeat the first
+    group: str = ""
+    notes: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper, or one of ours in its manner.
+
+    `source` says where our figures come from: trained runs, the data, or the presets.
+    """
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...] = ()
+    place: str = ""  # "Table 2", as in the paper
+    source: Source = "runs"
+    seeds: Count = 1
+    tolerance: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)] = 0.4
+    digits: OptionalCount = 2  # decimal places of our figures; None: as many as they have
+    unit: str = ""
+    notes: tuple[str, ...] = ()
+    file: str = ""  # of one's own, that it was read from
+
+    @property
+    def heading(self) -> str:
+        """The title, after the table's place in the paper if it has one."""
+        return f"{self.place}: {self.title}" if self.place else self.title
+
+    def data(self, dataset: str) -> NodeData:
+        """The graph of a column."""
+        return load_dataset(dataset)
+
+    def preset(self, dataset: str) -> str:
+        """The dataset whose published hyper-parameters a column takes."""
+        return dataset
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of a figure."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    dataset: Annotated[str, AfterValidator(_known)]
+    title: str
+
+    @property
+    def stem(self) -> str:
+        """What sets its file apart from those of the other panels."""
+        return self.dataset
+
+
+@dataclass(frozen=True)
+class RelevancePanel(Panel):
+    """The relevance of a layer's attention, by classes."""
+
+    layer: Count
+
+    @property
+    def stem(self) -> str:
+        """The dataset and the layer."""
+        return f"{self.dataset}-layer{self.layer}"
+
+
+@dataclass(frozen=True)
+class NeighbourhoodPanel(Panel):
+    """The neighbourhoods of `count` test nodes."""
+
+    count: Count
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of the paper."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    name: str
+    title: str
+    kind: str
+    panels: tuple[Panel, ...]
+    place: str = ""
+    seeds: Count = 1
+    notes: tuple[str, ...] = ()
+    file: str = ""  # of one's own, that it was read from
+
+    @property
+    def heading(self) -> str:
+        """The title, after the figure's place in the paper if it has one."""
+        return f"{self.place}: {self.title}" if self.place else self.title
+
+
+Experiment = Table | Drawing
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: all that our figure in it depends on."""
+
+    source: Source
+    value: str
+    dataset: str
+    preset: str  # the dataset whose published hyper-parameters are meant
+    split: str
+    method: str | None
+    configuration: str
+    fields: tuple[tuple[str, Any], ...]
+    seeds: int
+
+
+def cell_of(table: Table, row: Row, column: Column, split: str | None = None) -> Cell:
+    """The cell where a row and a column meet; `split` takes the place of theirs."""
+    dataset = row.dataset or column.dataset or ""
+    return Cell(
+        source=table.source,
+        value=row.value or column.value or "accuracy",
+        dataset=dataset,
+        preset=table.preset(dataset),
+        split=split or row.split or column.split or "fixed",
+        method=row.method,
+        configuration=row.configuration,
+        fields=tuple(sorted(row.fields.items())),
+        seeds=table.seeds if row.seeds is None else row.seeds,
+    )

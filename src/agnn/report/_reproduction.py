@@ -1,0 +1,138 @@
+"""A reproduction as files: a report per experiment, one of all, and the page in the docs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agnn.experiments import (
+    Drawing,
+    chosen_experiments,
+    drawing_hash,
+    finished_store,
+    results_of,
+)
+from agnn.files import plain
+from agnn.report._comparisons import (
+    DrawingSection,
+    TableSection,
+    comparison_markdown,
+    comparison_page,
+    comparison_values,
+    drawing_markdown,
+    markdown_page,
+)
+from agnn.report._files import (
+    FIGURES,
+    adopt_figures,
+    drawn_figures,
+    write_figures,
+    write_report,
+    write_whole,
+)
+from agnn.report._paper_figures import panel_figure
+from agnn.report._rendering import PageFigure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from agnn.experiments import Choice, Draw, Result
+    from agnn.runs import Run
+
+TITLE: Final = "The paper, rerun"
+_OPENING: Final = """\
+Every table and figure of the paper, as this package reruns them: the paper's figure, ours with its
+standard error and number of runs in brackets, and the verdict. The command above a table makes it
+again; finished runs are not repeated.
+
+This page is generated from the runs in `{source}`:
+
+    {command}
+"""
+
+
+def figure_drawer(out: Path) -> Draw:
+    """What `reproduce` draws figures with: files below `out`, made again when outdated."""
+
+    def draw(drawing: Drawing, train: Callable[[str], dict[str, Run]]) -> None:
+        mark = drawing_hash(drawing)
+        if drawn_figures(out, drawing.name, mark):
+            return
+        figures = {
+            f"{drawing.name}-{panel.stem}": panel_figure(drawing, panel, train(panel.dataset))
+            for panel in drawing.panels
+        }
+        write_figures(out, drawing.name, mark, figures)
+
+    return draw
+
+
+def result_values(result: Result, folder: Path) -> dict[str, Any]:
+    """A result as JSON has it; the files of a figure are below `folder`."""
+    if result.comparison is not None:
+        return comparison_values(result.comparison, result.command)
+    drawing = result.experiment
+    stems = drawn_figures(folder, drawing.name)
+    files = [folder / FIGURES / f"{stem}.{end}" for stem in stems for end in ("png", "svg")]
+    return {
+        "name": drawing.name, "place": drawing.place, "title": drawing.title,
+        "command": result.command, "notes": list(drawing.notes), "files": list(map(str, files)),
+    }  # fmt: skip
+
+
+def write_reproduction(results: Sequence[Result], out: Path) -> None:
+    """Write a report on each experiment to `out`, and one on all where there are several."""
+    groups = {each.experiment.name: [each] for each in results}
+    if len(results) > 1:
+        groups["all"] = list(results)
+    for name, group in groups.items():
+        markdown = markdown_page(TITLE, "", [_markdown(each, out) for each in group])
+        html = comparison_page(TITLE, [_section(each, out) for each in group])
+        values = [plain(result_values(each, out)) for each in group]
+        write_report(out, name, markdown, html, values[0] if len(group) == 1 else values)
+
+
+def write_page(
+    page: Path, names: Sequence[str], choice: Choice, store: Path, rows: Path | None, out: Path
+) -> None:
+    """Write one Markdown page from the exported runs in `rows`, else from the store.
+
+    Figures that were drawn in `out` are copied to a folder beside the page.
+    """
+    kept = finished_store(store, rows)
+    try:
+        results = results_of(chosen_experiments(names, choice), choice, kept)
+    finally:
+        kept.close()
+    for each in results:
+        if isinstance(each.experiment, Drawing):
+            mark = drawing_hash(each.experiment)
+            adopt_figures(out, page.parent, each.experiment.name, mark)
+    source = (rows or store).as_posix()
+    option = "--store" if rows is None else "--rows"
+    command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
+    opening = _OPENING.format(source=source, command=command)
+    write_whole(page, markdown_page(TITLE, opening, [_markdown(r, page.parent) for r in results]))
+
+
+def _markdown(result: Result, folder: Path) -> str:
+    """A section of Markdown; images by their place beside the page."""
+    if result.comparison is not None:
+        return comparison_markdown(result.comparison, result.command)
+    drawing = result.experiment
+    assert isinstance(drawing, Drawing)  # noqa: S101 (what has no comparison is a figure)
+    images = [f"{FIGURES}/{stem}.png" for stem in drawn_figures(folder, drawing.name)]
+    return drawing_markdown(drawing, result.command, images)
+
+
+def _section(result: Result, folder: Path) -> TableSection | DrawingSection:
+    """A section of a page of HTML, which holds its images."""
+    if result.comparison is not None:
+        return TableSection(result.comparison, result.command)
+    drawing = result.experiment
+    assert isinstance(drawing, Drawing)  # noqa: S101 (as above)
+    files = [folder / FIGURES / f"{stem}.svg" for stem in drawn_figures(folder, drawing.name)]
+    captions = [f"{drawing.heading}; {panel.title}" for panel in drawing.panels]
+    # Without figures there are fewer texts than panels.
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    return DrawingSection(drawing, result.command, tuple(map(PageFigure, texts, captions)))
