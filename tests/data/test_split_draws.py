@@ -210,3 +210,22 @@ def test_the_nodes_that_are_set_aside_are_uniform_over_the_other_folds() -> None
 def test_nested_folds_have_a_spec(tiny: NodeData) -> None:
     assert make_splits(tiny, "3-fold-nested", [4]) == nested_k_folds(tiny, 3, 4)
     assert make_splits(tiny, "3-Fold-Nested", [4]) == nested_k_folds(tiny, 3, 4)
+
+
+def test_a_number_of_labels_per_class_leaves_the_rest_for_test(cora):
+    split = make_splits(cora, "20-per-class", (3,))[0]
+    for part, count in (("train", 20), ("validation", 30)):
+        assert np.bincount(cora.labels[split.parts[part]]).tolist() == [count] * cora.classes
+    assert sum(part.size for part in split.parts.values()) == cora.labelled.size
+    again, other = make_splits(cora, "20-per-class", (3, 4))
+    assert again == split
+    assert not np.array_equal(other.train, split.train)
+
+
+def test_a_class_with_few_nodes_gives_a_third_to_each_part(toy):
+    split = make_splits(toy, "100-per-class", (0,))[0]
+    counts = np.bincount(toy.labels[toy.labelled])
+    assert np.bincount(toy.labels[split.train]).tolist() == (counts // 3).clip(1).tolist()
+    assert split.test.size > 0
+    with pytest.raises(InputError, match="`per_class` must be at least 1; got 0"):
+        make_splits(toy, "0-per-class", (0,))

@@ -85,8 +85,7 @@ def test_a_figure_gets_its_models_trained_once_for_each_dataset():
     drawn, seen = [], []
 
     def draw(figure: Drawing, train) -> None:
-        for panel in figure.panels:
-            drawn.append((panel.count, train(panel.dataset)))
+        drawn.extend((panel.count, train(panel.dataset)) for panel in figure.panels)
 
     import agnn.experiments._drawings as drawings
 

@@ -107,4 +107,4 @@ def over_graphs(table: Table, folder: Path) -> GraphTable:
 
 def split_of(data: NodeData) -> str:
     """The kind of split that a graph of one's own is compared on."""
-    return "own" if data.splits else "balanced"
+    return "own" if data.splits else "20-per-class"

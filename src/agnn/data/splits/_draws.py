@@ -29,6 +29,7 @@ class Stream(IntEnum):
     NESTED = 4
     STRATIFIED_FOLDS = 5
     STRATIFIED = 6
+    PER_CLASS = 7
 
 
 _SET_ASIDE: Final = 10  # one in this many training nodes of a fold becomes a validation node
@@ -76,6 +77,29 @@ def balanced_split(
         )
     others, tested = _consecutive(rest, validation, test)
     return Split(f"balanced-{seed}", train, others, tested, seed)
+
+
+def per_class_split(data: NodeData, per_class: int, seed: int) -> Split:
+    """`per_class` training and half as many more validation nodes of each class; the rest is test.
+
+    With 20 training nodes these are 30 for validation. A class with fewer than three times as many
+    nodes as training nodes gives a third of them to each part.
+    """
+    if per_class < 1:
+        raise InputError(f"`per_class` must be at least 1; got {per_class}.")
+    _check_two_per_class(data)
+    order = _shuffled_labelled(data, seed, Stream.PER_CLASS)
+    parts: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
+    for label in range(data.classes):
+        members = order[data.labels[order] == label]
+        train, validation = per_class, per_class * 3 // 2
+        if members.size < 3 * per_class:
+            train, validation = max(members.size // 3, 1), members.size // 3
+        pieces = np.split(members, [train, train + validation])
+        for part, piece in zip(parts, pieces, strict=True):
+            part.append(piece)
+    first, second, third = (np.sort(np.concatenate(part)) for part in parts)
+    return Split(f"{per_class}-per-class-{seed}", first, second, third, seed)
 
 
 def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:

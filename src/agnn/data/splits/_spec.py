@@ -11,6 +11,7 @@ from agnn.data.splits._draws import (
     balanced_split,
     k_folds,
     nested_k_folds,
+    per_class_split,
     stratified_folds,
     stratified_split,
     uniform_split,
@@ -35,7 +36,7 @@ _FOLDED: Final[Mapping[str, Callable[[NodeData, int, int], tuple[Split, ...]]]] 
     "fold-nested": nested_k_folds,
     "stratified-fold": stratified_folds,
 }
-_EXAMPLES: Final = ("10-fold", "10-fold-nested", "stratified-5-fold")
+_EXAMPLES: Final = ("20-per-class", "10-fold", "10-fold-nested", "stratified-5-fold")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class SplitSpec:
     - "uniform" (or "random"): uniform over the labelled nodes, with the sizes of the fixed split,
       or 60, 20 and 20 % where there is none
     - "balanced": 20 training nodes per class, 500 for validation, 1000 for test
+    - "20-per-class", or another number: 20 training nodes per class, 30 per class for validation,
+      all others for test
     - "stratified": 60, 20 and 20 % of each class
     - "10-fold", or another number: all folds of the first seed, then of the second, ...
     - "10-fold-nested": the same folds with a tenth of each training part as validation nodes
@@ -68,6 +71,9 @@ class SplitSpec:
     folds: int = 1
     """Splits per seed."""
 
+    per_class: int = 0
+    """Training nodes per class of "20-per-class"; 0 for any other kind."""
+
     @classmethod
     def parse(cls, text: str) -> SplitSpec:
         """The specification in `text`; a word that is not known is taken as a split's name."""
@@ -80,6 +86,8 @@ class SplitSpec:
             kind = (match[1] or "") + match[3]
             if kind in _FOLDED:
                 return cls(text, kind, int(match[2]))
+        if match := re.fullmatch(r"([0-9]{1,6})-per-class", word):
+            return cls(text, "per-class", per_class=int(match[1]))
         return cls(text, "named")
 
     @property
@@ -87,7 +95,7 @@ class SplitSpec:
         """The paper's name for this kind of split: "fixed", "random" or "cross-validation"."""
         if self.kind in ("fold", "fold-nested"):
             return "cross-validation"
-        return "random" if self.kind in (*_DRAWN, "stratified-fold") else "fixed"
+        return "random" if self.kind in (*_DRAWN, "stratified-fold", "per-class") else "fixed"
 
     @property
     def has_validation(self) -> bool:
@@ -108,6 +116,8 @@ class SplitSpec:
             return (data.split(self.text),) * len(seeds)
         if self.kind in _DRAWN:
             return tuple(_DRAWN[self.kind](data, seed) for seed in seeds)
+        if self.kind == "per-class":
+            return tuple(per_class_split(data, self.per_class, seed) for seed in seeds)
         if self.kind in _FOLDED:
             draw = _FOLDED[self.kind]
             return tuple(split for seed in seeds for split in draw(data, self.folds, seed))
