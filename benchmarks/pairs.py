@@ -110,7 +110,7 @@ def sparse_example(dataset: str, form: str) -> peer.Training:
 
 def _learned(dataset: str) -> list[bool]:
     """Whether each layer's beta is learned: as in ours."""
-    return [beta.learned for beta in ours.preset(dataset).betas()]
+    return [beta.learned for beta in ours.preset(dataset).betas]
 
 
 def _after_first_call(pair: Pair) -> Pair:

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-EXAMPLES = ("agnn.files", "agnn.metrics", "agnn.nn", "agnn.training")
+EXAMPLES = ("agnn.files", "agnn.metrics", "agnn.methods", "agnn.nn", "agnn.training")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

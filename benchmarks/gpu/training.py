@@ -54,7 +54,7 @@ def peer_training(data: NodeData, *, is_compiled: bool) -> Any:
     from benchmarks import peer
 
     method: Any = preset_method("agnn", "fixed", data.name.lower())
-    learned = [beta.learned for beta in method.betas()]
+    learned = [beta.learned for beta in method.betas]
     first = peer.DenseInput(data)
     first.x = first.x.to(DEVICE)
     model = peer.Example(first, data.classes, learned, add_loops=True).to(DEVICE)

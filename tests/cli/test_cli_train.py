@@ -69,7 +69,9 @@ def test_tuned_chooses_on_validation_nodes_and_says_what(agnn: Any, here: Path) 
     found = record(agnn(f"{line} --out run --json --quiet"))
     assert (found["configuration"], len(found["chosen"])) == ("tuned", 2)
     assert (
-        set(found["chosen"][0]) == set(found["hyper_parameters"]) == {"strength", "has_unit_rows"}
+        set(found["chosen"][0])
+        == set(found["hyper_parameters"])
+        == {"penalty_inverse", "has_unit_rows"}
     )
     assert load_run(here / "run").method.configuration == "tuned"
     assert "split fixed, tuned" in agnn(f"{line} --quiet").out

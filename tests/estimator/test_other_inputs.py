@@ -24,5 +24,5 @@ def test_a_method_that_spreads_its_features_first_predicts_the_same_after_loadin
 
 
 def test_class_weights_and_batches_do_not_go_together(toy):
-    with pytest.raises(InputError, match="in batches takes no class weights"):
+    with pytest.raises(InputError, match="dcnn does not take class weights; agnn"):
         evaluate(DCNN(epochs=2), toy, "fixed", (0,), class_weight="balanced")

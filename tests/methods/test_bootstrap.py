@@ -11,7 +11,7 @@ from agnn.data import Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, symmetric_normalised
 from agnn.methods import Bootstrap
-from agnn.methods.bootstrap import add_seeds
+from agnn.methods._bootstrap import add_seeds
 
 
 def test_many_steps_with_a_restart_reach_the_resolvent(toy):

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from agnn.errors import DivergedError
-from agnn.methods import AGNN, Task, Tuned, get_method, method_names
-from agnn.methods.network import NetworkMethod
+from agnn.methods import AGNN, NetworkMethod, Task, Tuned, get_method, method_names
 
 NETWORKS = [name for name in method_names() if issubclass(get_method(name), NetworkMethod)]
 

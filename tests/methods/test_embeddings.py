@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,13 +14,12 @@ from torch.distributions import Independent, Normal, kl_divergence
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.methods import EmbeddingMethod, Task, Tuned, get_method
-from agnn.methods.embedding import of_unit_length
-from agnn.methods.graph2gauss import divergence
-from agnn.methods.line import weighted_pairs
-from agnn.methods.logistic import one_against_rest
-from agnn.methods.neu import enhanced
-from agnn.methods.ranked_nodes import RankedNodes
+from agnn.methods import DeepWalk, EmbeddingMethod, Task, Tuned, get_method
+from agnn.methods._deepwalk import enhanced
+from agnn.methods._embedding import of_unit_length
+from agnn.methods._graph2gauss import RankedNodes, divergence
+from agnn.methods._line import weighted_pairs
+from agnn.methods._linear import one_against_rest
 from properties import assert_same_bits
 
 NAMES = ("deepwalk", "graph2gauss", "lasagne", "line", "neu", "node2vec")
@@ -195,3 +198,12 @@ def test_a_run_on_toy_data_ends_where_it_ended(name, toy):
     answers = get_method(name)().run(Task(toy, (split,) * 3, (0, 1, 2))).scores.argmax(2).numpy()
     found = 100 * (answers == toy.labels)[:, split.test].mean(1)
     assert found == pytest.approx(PINNED[name], abs=6.0)
+
+
+def test_vectors_are_forgotten_with_their_data(toy):
+    data = replace(toy)
+    DeepWalk(walks_per_node=1).run(Task(data, (data.split("fixed"),), (0,)))
+    gone = weakref.ref(data)
+    del data
+    gc.collect()
+    assert gone() is None

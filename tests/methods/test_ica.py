@@ -9,8 +9,8 @@ from scipy.special import expit
 from agnn.errors import InputError
 from agnn.graph import adjacency, row_normalised
 from agnn.methods import ICA, Task
-from agnn.methods.ica import sweep
-from agnn.methods.one_vs_rest import OneVsRest
+from agnn.methods._ica import sweep
+from agnn.methods._linear import OneVsRest
 
 
 def visited_one_by_one(weights, labels, fixed, slopes, order, sweeps):

@@ -10,7 +10,7 @@ from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
 from agnn.methods import SemiSupervisedEmbedding, Task
-from agnn.methods.semi_supervised_embedding import squared_distances
+from agnn.methods._semi_supervised_embedding import squared_distances
 from agnn.nn import GCN
 from properties import assert_close
 

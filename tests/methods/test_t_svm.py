@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import TransductiveSVM, t_svm
+from agnn.methods import TransductiveSVM, _t_svm
 
 
 def test_switching_pairs_worst_with_worst_and_keeps_the_number_of_positives():
@@ -16,14 +16,14 @@ def test_switching_pairs_worst_with_worst_and_keeps_the_number_of_positives():
     margins = np.array([-1.5, -0.2, 2.0, 0.9, -0.4, -2.0, -9.0])
     #          slack    2.5,  1.2, 0.0, 1.9,  0.6,  0.0,  the last is labelled and stays
     free = np.arange(6)
-    assert t_svm._switch(signs, margins, free)
+    assert _t_svm._switch(signs, margins, free)
     assert signs.tolist() == [-1, 1, 1, 1, -1, -1, 1]  # 2.5 + 1.9 > 2, but 1.2 + 0.6 < 2
-    assert not t_svm._switch(signs, np.where(np.arange(7) < 6, 3.0, -9.0) * signs, free)
+    assert not _t_svm._switch(signs, np.where(np.arange(7) < 6, 3.0, -9.0) * signs, free)
 
 
 def test_the_weights_of_the_two_signs_are_balanced():
     signs = np.array([1.0, -1, 1, -1, -1, -1])
-    weights = t_svm._weights(signs, np.arange(2, 6), 2.0, 0.6, 1)
+    weights = _t_svm._weights(signs, np.arange(2, 6), 2.0, 0.6, 1)
     assert weights == pytest.approx([2, 2, 0.2, 0.6, 0.6, 0.6])
 
 
@@ -51,13 +51,15 @@ def test_two_clusters_are_divided_between_them_though_the_labels_divide_elsewher
         class_names=("low", "high"),
     )  # fmt: skip
     split = Split("two", [0, 1], [], [*range(2, 200)])
-    answers = TransductiveSVM(penalty=10.0).scores(data, split).argmax(1)
+    answers = TransductiveSVM(penalty_inverse=10.0).scores(data, split).argmax(1)
     assert (answers == side)[2:].mean() > 0.97
-    plain = TransductiveSVM(penalty=10.0, unlabelled_weight=1e-9).scores(data, split).argmax(1)
+    plain = (
+        TransductiveSVM(penalty_inverse=10.0, unlabelled_weight=1e-9).scores(data, split).argmax(1)
+    )
     assert (plain == side)[2:].mean() < 0.97
 
 
-@pytest.mark.parametrize("name", ["penalty", "unlabelled_weight"])
+@pytest.mark.parametrize("name", ["penalty_inverse", "unlabelled_weight"])
 def test_a_weight_of_zero_is_refused(name):
     with pytest.raises(InputError, match=f"`{name}` must be above 0; got 0"):
         TransductiveSVM(**{name: 0.0})

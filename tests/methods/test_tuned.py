@@ -74,11 +74,11 @@ def test_the_choice_never_reads_the_labels_outside_training_and_validation(toy):
 
 
 def test_it_carries_its_base_and_says_that_it_is_tuned():
-    method = Tuned(SingleLayerPerceptron(strength=3.0))
+    method = Tuned(SingleLayerPerceptron(penalty_inverse=3.0))
     assert (method.name, method.configuration) == ("single_layer_perceptron", "tuned")
     assert SingleLayerPerceptron().configuration == "published"
-    assert method.settings == {"strength": 3.0, "has_unit_rows": False}
-    assert method == Tuned(SingleLayerPerceptron(strength=3.0))
+    assert method.settings == {"penalty_inverse": 3.0, "has_unit_rows": False}
+    assert method == Tuned(SingleLayerPerceptron(penalty_inverse=3.0))
 
 
 def test_a_method_without_a_grid_is_refused():

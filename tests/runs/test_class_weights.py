@@ -12,7 +12,7 @@ from agnn.errors import InputError
 from agnn.runs import evaluate
 from agnn.runs.class_weights import class_weights
 from agnn.graph import FeatureMatrix, Graph
-from agnn.methods import get_method
+from agnn.methods import Tuned, get_method
 from agnn.training import Targets
 from properties import assert_close
 
@@ -71,8 +71,22 @@ def test_weights_that_cannot_be_are_refused(toy, wanted, words):
 
 
 def test_a_method_without_a_network_takes_no_weights(toy):
-    with pytest.raises(InputError, match="label_propagation takes no class weights"):
+    with pytest.raises(InputError, match="label_propagation does not take class weights; agnn"):
         evaluate(get_method("label_propagation")(), toy, "fixed", class_weight="balanced")
+
+
+def test_a_tuned_network_takes_weights_for_every_split(toy):
+    """The candidates of each split are trained with the weights of its own replicas."""
+    tuned = Tuned(get_method("dynamic_filter")(epochs=3))
+    plain = evaluate(tuned, toy, "uniform", (0, 1))
+    weighted = evaluate(tuned, toy, "uniform", (0, 1), class_weight={"red": 50.0})
+    red = [run.outcome.scores[..., 0].mean((1,)) for run in (plain, weighted)]
+    assert (red[1] > red[0]).all()
+
+
+def test_a_tuned_method_without_a_network_names_the_methods_that_take_weights(toy):
+    with pytest.raises(InputError, match="ica does not take class weights; agnn"):
+        evaluate(Tuned(get_method("ica")()), toy, "fixed", class_weight="balanced")
 
 
 def test_a_class_without_a_training_node_has_a_weight_all_the_same(toy):

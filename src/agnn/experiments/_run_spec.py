@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from agnn.errors import AgnnError, DataError
 from agnn.experiments._spec import Cell
-from agnn.methods import Method, Tuned, method_names
+from agnn.methods import Method, Tuned, method_names, stored_name
 from agnn.runs import preset_method
 
 # Raised when the same specification comes to mean other runs; old ones are then not reused.
@@ -62,15 +62,13 @@ class RunSpec:
 def described(method: Method) -> dict[str, Any]:
     """A method by name with every hyper-parameter; a tuned one with its base and grid."""
     if isinstance(method, Tuned):
-        grid = {name: list(values) for name, values in method.base.grid.items()}
+        grid = {stored_name(method.base, n): list(v) for n, v in method.base.grid.items()}
         return {"tuned": described(method.base), "grid": grid}
-    found: dict[str, Any] = {"name": method.name}
-    for each in fields(method):
-        value = getattr(method, each.name)
-        if each.name in method.implied and method.implied[each.name] == value:
-            continue  # results are stored that do not state it
-        found[each.name] = described(value) if isinstance(value, Method) else value
-    return found
+    own = method.identity.items()
+    return {
+        "name": method.name,
+        **{name: described(value) if isinstance(value, Method) else value for name, value in own},
+    }
 
 
 def method_of(cell: Cell) -> Method | None:

@@ -1,37 +1,69 @@
-"""The methods, each one file behind one small protocol."""
+"""The methods, one module each behind one protocol.
 
+A method is a frozen dataclass whose fields are its hyper-parameters. It turns a `Task` (data,
+splits and seeds) into an `Outcome` (class probabilities of every node for every replica).
+
+    >>> import agnn
+    >>> cora = agnn.load_dataset("cora")
+    >>> method = get_method("gcn").preset("fixed", "cora").with_fields(epochs=5)
+    >>> method.hidden, method.learning_rate
+    (16, 0.01)
+    >>> outcome = method.run(Task(cora, (cora.split("fixed"),) * 2, seeds=(0, 1)))
+    >>> outcome.scores.shape  # replicas, nodes, classes
+    torch.Size([2, 2708, 7])
+    >>> "label_propagation" in method_names()
+    True
+
+`NetworkMethod` is the base of all networks: a subclass names its model, declares its fields and
+gives a recipe. `SplitMethod` and `EmbeddingMethod` are the bases of the others. `Tuned` chooses the
+hyper-parameters of another method on validation nodes.
+
+Every module of this package is imported here, so a new method registers itself.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from agnn.methods._agnn import AGNN
+from agnn.methods._agnn_plus import AGNNPlus
+from agnn.methods._appnp import APPNP
 from agnn.methods._baselines import Boosting, Majority, Ridge
-from agnn.methods.agnn import AGNN
-from agnn.methods.agnn_plus import AGNNPlus
-from agnn.methods.appnp import APPNP
-from agnn.methods.bootstrap import Bootstrap
-from agnn.methods.dcnn import DCNN
-from agnn.methods.deepwalk import DeepWalk
-from agnn.methods.dynamic_filter import DynamicFilter
-from agnn.methods.embedding import EmbeddingMethod
-from agnn.methods.gat import GAT
-from agnn.methods.gcn import GCN, GLN
-from agnn.methods.gcnii import GCNII
-from agnn.methods.graph2gauss import Graph2Gauss
-from agnn.methods.graph_cnn import GraphCNN
-from agnn.methods.ica import ICA
-from agnn.methods.label_propagation import LabelPropagation
-from agnn.methods.lasagne import LASAGNE
-from agnn.methods.line import LINE
-from agnn.methods.manifold_regularisation import ManifoldRegularisation
-from agnn.methods.monet import MoNet
-from agnn.methods.multilayer_perceptron import MultilayerPerceptron
-from agnn.methods.network import NetworkMethod
-from agnn.methods.neu import NEU
-from agnn.methods.node2vec import Node2Vec
+from agnn.methods._bootstrap import Bootstrap
+from agnn.methods._dcnn import DCNN
+from agnn.methods._deepwalk import NEU, DeepWalk
+from agnn.methods._dynamic_filter import DynamicFilter
+from agnn.methods._embedding import EmbeddingMethod
+from agnn.methods._gat import GAT
+from agnn.methods._gcn import GCN, GLN
+from agnn.methods._gcnii import GCNII
+from agnn.methods._graph2gauss import Graph2Gauss
+from agnn.methods._graph_cnn import GraphCNN
+from agnn.methods._ica import ICA
+from agnn.methods._label_propagation import LabelPropagation
+from agnn.methods._lasagne import LASAGNE
+from agnn.methods._line import LINE
+from agnn.methods._manifold_regularisation import ManifoldRegularisation
+from agnn.methods._monet import MoNet
+from agnn.methods._multilayer_perceptron import MultilayerPerceptron
+from agnn.methods._network import HiddenNetwork, NetworkMethod
+from agnn.methods._node2vec import Node2Vec
+from agnn.methods._protocol import (
+    Method,
+    Outcome,
+    Task,
+    get_method,
+    method_names,
+    register,
+    renamed,
+    stored_name,
+    validation_accuracies,
+)
+from agnn.methods._semi_supervised_embedding import SemiSupervisedEmbedding
+from agnn.methods._sgc import SGC
+from agnn.methods._single_layer_perceptron import SingleLayerPerceptron
+from agnn.methods._t_svm import TransductiveSVM
+from agnn.methods._tuned import Tuned
 from agnn.methods.planetoid import Planetoid, PlanetoidI, PlanetoidT
-from agnn.methods.protocol import Method, Outcome, Task
-from agnn.methods.registry import get_method, method_names, register
-from agnn.methods.semi_supervised_embedding import SemiSupervisedEmbedding
-from agnn.methods.sgc import SGC
-from agnn.methods.single_layer_perceptron import SingleLayerPerceptron
-from agnn.methods.t_svm import TransductiveSVM
-from agnn.methods.tuned import Tuned
 
 __all__ = [
     "AGNN",
@@ -54,6 +86,7 @@ __all__ = [
     "EmbeddingMethod",
     "Graph2Gauss",
     "GraphCNN",
+    "HiddenNetwork",
     "LabelPropagation",
     "Majority",
     "ManifoldRegularisation",
@@ -75,4 +108,10 @@ __all__ = [
     "get_method",
     "method_names",
     "register",
+    "renamed",
+    "stored_name",
+    "validation_accuracies",
 ]
+
+for _module in iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, row_normalised
-from agnn.methods.by_split import SplitMethod, one_hot
-from agnn.methods.protocol import require_features
-from agnn.methods.registry import register
+from agnn.methods._protocol import register, require_features
+from agnn.methods._split_method import SplitMethod, one_hot
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

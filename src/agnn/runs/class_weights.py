@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from agnn.errors import InputError, unknown_name
-from agnn.methods import Method, NetworkMethod
+from agnn.methods import Method, get_method, method_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +29,9 @@ def class_weights(
     """
     if wanted is None:
         return None
-    if not isinstance(method, NetworkMethod):
-        raise InputError(f"{method.name} takes no class weights; methods that train a network do.")
+    if not method.takes_class_weights:
+        able = [name for name in method_names() if get_method(name).takes_class_weights]
+        raise InputError(f"{method.name} does not take class weights; {', '.join(able)} do.")
     if isinstance(wanted, Mapping):
         return np.tile(_named(wanted, data.class_names), (len(splits), 1))
     if wanted != "balanced":

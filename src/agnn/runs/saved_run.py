@@ -57,7 +57,7 @@ def load_run(folder: Path | str, *, backend: str = "auto") -> SavedRun:
         kind = get_method(fields.pop("name"))
         if issubclass(kind, NetworkMethod) and "scaling" not in fields:
             fields |= _older_scaling(folder)
-        method: Method = kind(**fields)
+        method: Method = kind.from_settings(fields)
         if config.get("configuration") == "tuned":  # older folders do not say
             method = Tuned(method)
         seeds = tuple(config["seeds"])
@@ -88,7 +88,7 @@ def _model(
 
     if not isinstance(method, NetworkMethod):
         raise DataError(f"'{folder}' holds weights, but {method.name} has no model.")
-    model = method.built(method.input_width(features), classes, seeds, backend)
+    model = method.build(method.input_width(features), classes, seeds, backend)
     try:
         model.load_state_dict(load_file(folder / WEIGHTS))
     except SafetensorError as error:

@@ -19,8 +19,7 @@ from agnn.runs.class_weights import ClassWeight, class_weights
 from agnn.runs.devices import find_device
 from agnn.runs.run import seeds_of_replicas
 from agnn.kernels import choose
-from agnn.methods import Method, Task
-from agnn.methods.validation import validation_accuracies
+from agnn.methods import Method, Task, validation_accuracies
 
 _SEEDS: Final = 3  # replicas that a candidate is judged by
 # What is looked at: a range, on a logarithmic scale where the third entry says so, or some values.

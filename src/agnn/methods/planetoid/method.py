@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 
 import torch
 
+from agnn.methods._protocol import Method, Outcome, Task, register, validation_accuracies
 from agnn.methods.planetoid.inductive import PlanetoidI
 from agnn.methods.planetoid.transductive import PlanetoidT
 from agnn.methods.planetoid.variant import Variant
-from agnn.methods.protocol import Method, Outcome, Task
-from agnn.methods.registry import register
-from agnn.methods.validation import validation_accuracies
 
 
 @register

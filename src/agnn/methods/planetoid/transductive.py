@@ -12,13 +12,13 @@ from torch import Tensor
 
 from agnn.data import NodeData, Split
 from agnn.graph import FeatureMatrix
+from agnn.methods._protocol import register
 from agnn.methods.planetoid.batches import Pairs
 from agnn.methods.planetoid.context_softmax import ContextSoftmax
 from agnn.methods.planetoid.head import Head
 from agnn.methods.planetoid.initial import glorot
 from agnn.methods.planetoid.state import Start, State, descend
 from agnn.methods.planetoid.variant import Variant
-from agnn.methods.registry import register
 
 
 @register

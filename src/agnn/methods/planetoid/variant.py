@@ -14,10 +14,9 @@ from torch import Tensor
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, adjacency
+from agnn.methods._protocol import Method, Outcome, Task, require_features, require_validation
 from agnn.methods.planetoid.schedule import Schedule, drawn_schedule
 from agnn.methods.planetoid.state import Start, State
-from agnn.methods.protocol import Method, Outcome, Task, require_features
-from agnn.methods.validation import require_validation
 
 _BYTES_AT_ONCE = 2**32  # of a GPU, for the logits of the replicas that are trained together
 

@@ -1,0 +1,80 @@
+"""The base class of embeddings: learn node vectors, then fit a classifier on them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from agnn.data import NodeData
+from agnn.errors import InputError
+from agnn.graph import Graph
+from agnn.methods._linear import one_against_rest
+from agnn.methods._protocol import Method, Outcome, Task
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class EmbeddingMethod(Method):
+    """Vectors learned without labels, then logistic regression on the training nodes.
+
+    `penalty_inverse` is scikit-learn's C. The vectors are computed on the CPU by one
+    algorithm, whichever backend the task names.
+    """
+
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"penalty_inverse": (0.01, 0.1, 1.0, 10.0)}
+
+    penalty_inverse: float = 1.0  # scikit-learn's default, as the programs leave it
+
+    def __post_init__(self) -> None:
+        if not self.penalty_inverse > 0.0:
+            raise InputError(f"`penalty_inverse` must be above 0; got {self.penalty_inverse}.")
+
+    @abstractmethod
+    def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
+        """Return vectors [n, d] from graph, seed and, in some methods, features."""
+
+    def run(self, task: Task) -> Outcome:
+        """Compute the vectors of the replicas in parallel threads and classify with each."""
+        unfitted = replace(self, penalty_inverse=1.0)
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+            found = list(pool.map(lambda seed: _vectors(unfitted, task.data, seed), task.seeds))
+        scores = [
+            one_against_rest(vectors, task.data, split, self.penalty_inverse)
+            for vectors, split in zip(found, task.splits, strict=True)
+        ]
+        return Outcome(torch.from_numpy(np.stack(scores)).to(task.device))
+
+
+# Candidates of a grid that differ in the classifier alone share their vectors. They are forgotten
+# with the data that they belong to.
+_CACHE: WeakKeyDictionary[NodeData, OrderedDict[Any, Vectors]] = WeakKeyDictionary()
+_CACHED = 8  # sets of vectors per dataset
+
+
+def _vectors(method: EmbeddingMethod, data: NodeData, seed: int) -> Vectors:
+    known = _CACHE.setdefault(data, OrderedDict())
+    vectors = known.get((method, seed))
+    if vectors is None:
+        vectors = method.vectors(data, Graph.from_edges(data.edges, data.nodes), seed)
+        vectors.setflags(write=False)
+        known[method, seed] = vectors
+        while len(known) > _CACHED:
+            known.popitem(last=False)
+    return vectors
+
+
+def of_unit_length(vectors: Vectors) -> Vectors:
+    """Return each row divided by its length; a zero row stays zero."""
+    length: Vectors = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    length[length == 0.0] = 1.0
+    return np.asarray(vectors / length, np.float32)

@@ -1,0 +1,43 @@
+"""MoNet, mixtures of Gaussians over the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from agnn import nn
+from agnn.methods._network import HiddenNetwork
+from agnn.methods._protocol import register
+from agnn.training import Selection, WindowStop
+
+
+@register
+@dataclass(frozen=True)
+class MoNet(HiddenNetwork):
+    """Two layers that weight neighbours by Gaussian kernels of their degrees."""
+
+    name: ClassVar[str] = "monet"
+    title: ClassVar[str] = "MoNet"
+    cites: ClassVar[str] = "Monti, Boscaini, Masci et al. 2017"
+    model: ClassVar[type[nn.NodeModel]] = nn.MoNet
+    note: ClassVar[str] = (
+        "The paper leaves open that each kernel's weights sum to 1 over a neighbourhood and that "
+        "both layers share their kernels: both as in Shchur et al.'s program, written against the "
+        "authors'. All parameters are trained together, not in turns. Trained and stopped as GCN."
+    )
+    decayed: ClassVar[tuple[str, ...]] = ("first.*",)
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"kernels": (1, 2, 4)}
+
+    kernels: int = 2
+    dimensions: int = 2
+    window: int = 10
+
+    @property
+    def state_width(self) -> int:
+        """That of all kernels."""
+        return self.hidden * self.kernels
+
+    def selection(self) -> Selection:
+        """Stop when the watched loss rises."""
+        return WindowStop(self.window, self.watched)

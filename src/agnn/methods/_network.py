@@ -1,0 +1,189 @@
+"""The base classes of methods that train a network by gradient."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agnn.data import NodeData, Scaling
+from agnn.errors import DivergedError, InputError
+from agnn.graph import Features, Graph, features_of
+from agnn.methods._protocol import Method, Outcome, Task, require_features
+from agnn.nn import NodeModel
+from agnn.training import (
+    ExtraLoss,
+    History,
+    MemoryEstimate,
+    Objective,
+    Part,
+    Problem,
+    Recipe,
+    Selection,
+    check_memory,
+    memory_estimate,
+    probabilities,
+    train,
+)
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    Matrix: TypeAlias = csr_array[Any, Any] | NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class NetworkMethod(Method):
+    """A method that builds a model and trains it by a recipe.
+
+    A subclass names its `model` and declares hyper-parameters as fields. Those with the name of a
+    keyword argument of the model are passed to it.
+    """
+
+    fills_a_gpu: ClassVar[bool] = True
+    takes_class_weights: ClassVar[bool] = True
+    model: ClassVar[type[NodeModel]]
+    implied: ClassVar[Mapping[str, Any]] = {"scaling": "sum"}
+
+    scaling: Scaling = "sum"  # of the features: rows that sum to 1, as in the paper
+
+    @property
+    @abstractmethod
+    def propagation_steps(self) -> int:
+        """How many steps over the edges the model takes: the `hops` of the model."""
+
+    @property
+    @abstractmethod
+    def state_width(self) -> int:
+        """How many numbers a node has between two layers, all heads counted."""
+
+    @abstractmethod
+    def recipe(self) -> Recipe:
+        """Return how the model is trained."""
+
+    def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> NodeModel:
+        """Return the untrained model with one replica per seed."""
+        model: Any = self.model
+        own = {name: getattr(self, name) for name in model_keywords(model) if hasattr(self, name)}
+        built: NodeModel = model(features, classes, seeds, backend=backend, **own)
+        built.scaling = self.scaling
+        return built
+
+    def input_width(self, features: int) -> int:
+        """Return the width of the model's input for data with `features` features."""
+        return features
+
+    def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
+        """Return the model's input [n, d_x]: the scaled features.
+
+        `fitted_on` is the data that the model was trained on, where `data` has other nodes.
+        """
+        return data.scaled_features(self.scaling, fitted_on)
+
+    def memory_estimate(self, task: Task) -> MemoryEstimate:
+        """Return what a run on `task` needs, by the method's depth and width."""
+        data = task.data
+        return memory_estimate(
+            data.nodes, 2 * data.edges.shape[1], features=data.feature_count,
+            classes=data.classes,
+            entries=None if self.scaling == "standard" else data.features.nnz,
+            layers=self.propagation_steps, hidden=self.state_width,
+            replicas=len(task.seeds), scored=data.nodes,
+        )  # fmt: skip
+
+    def extra_loss(
+        self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
+    ) -> ExtraLoss | None:
+        """Return a term of a step's objective beside the cross-entropy, or None."""
+        return None
+
+    def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:
+        """Return what a step minimises in place of one output's cross-entropy, or None."""
+        return None
+
+    def run(self, task: Task) -> Outcome:
+        """Train all replicas at once and score every node."""
+        data = task.data
+        require_features(data, self.name)
+        check_memory(self.memory_estimate(task), task.device)
+        graph = Graph.from_edges(data.edges, data.nodes).to(task.device)
+        features = features_of(self.features(data)).to(task.device)
+        model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
+        problem = Problem(features, graph, data.labels, task.splits, task.seeds, task.class_weights)
+        history = train(
+            model, problem, self.recipe(), task.progress,
+            extra_loss=self.extra_loss(model, features, graph, task.seeds),
+            objective=self.objective(model, features, graph),
+        )  # fmt: skip
+        check_usable(history)
+        return Outcome(probabilities(model, features, graph), model, history)
+
+
+@dataclass(frozen=True)
+class HiddenNetwork(NetworkMethod):
+    """A network of two layers, trained by Adam on the mean cross-entropy with L2 and dropout."""
+
+    decayed: ClassVar[tuple[str, ...]] = ("*",)  # patterns over the parameters that have L2
+    # Paper: there is no third part in k-fold runs; the epoch is chosen on the evaluated fold.
+    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+        ("cross-validation", "*"): {"watched": "test"},
+    }
+
+    hidden: int = 16
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-4
+    dropout: float = 0.5
+    epochs: int = 200
+    watched: Part = "validation"
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
+
+    @property
+    def propagation_steps(self) -> int:
+        """One per layer."""
+        return 2
+
+    @property
+    def state_width(self) -> int:
+        """The hidden width."""
+        return self.hidden
+
+    @abstractmethod
+    def selection(self) -> Selection:
+        """Return the rule that stops training and chooses the epoch."""
+
+    def recipe(self) -> Recipe:
+        """Return how the model is trained."""
+        return Recipe(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            dropout=self.dropout,
+            decayed=self.decayed,
+            selection=self.selection(),
+        )
+
+
+def model_keywords(model: type[NodeModel]) -> tuple[str, ...]:
+    """Return the hyper-parameters of a model: its keyword-only arguments but the backend."""
+    found = inspect.signature(model).parameters.values()
+    return tuple(p.name for p in found if p.kind is p.KEYWORD_ONLY and p.name != "backend")
+
+
+def check_usable(history: History) -> None:
+    """Raise `DivergedError` if no replica of the training can be used."""
+    if bool(history.unusable.all()) and history.diverged_epochs is not None:
+        epoch = int(history.diverged_epochs.max())
+        raise DivergedError(
+            f"training diverged: the loss of every replica was infinite or NaN by epoch {epoch}, "
+            f"and no earlier epoch can be kept. Use a lower learning rate or weight decay, and "
+            f"check the scale of the features."
+        )

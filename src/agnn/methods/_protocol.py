@@ -1,0 +1,184 @@
+"""The protocol of methods, the registry, and checks that several methods share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, ClassVar, Final, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.data import NodeData, Split
+from agnn.errors import InputError, unknown_name
+from agnn.nn import NodeModel
+from agnn.training import History, Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is run on: replica r has `splits[r]` and `seeds[r]`."""
+
+    data: NodeData
+    splits: tuple[Split, ...]
+    seeds: tuple[int, ...]
+    device: str = "cpu"
+    backend: str = "auto"
+    progress: Progress | None = None
+    # [R, c], all above 0: the weight of a training node by its label; None for equal weights
+    class_weights: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            raise InputError("`replicas` must be at least 1; got 0.")
+        if len(self.splits) != len(self.seeds):
+            raise InputError(f"{len(self.splits)} splits for {len(self.seeds)} seeds.")
+        for split in {id(split): split for split in self.splits}.values():
+            split.check(self.data)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The result of running a method."""
+
+    scores: Tensor  # [R, n, c] class probabilities of every node
+    model: NodeModel | None = None  # where the method has one
+    history: History | None = None  # where it trains by gradient
+    # the hyper-parameters of each replica, where they were chosen on validation nodes
+    chosen: tuple[Mapping[str, Any], ...] | None = None
+
+
+_STORED: Final = "stored"  # key of a field's metadata: its name in older results
+
+
+def renamed(default: Any, *, stored: str) -> Any:
+    """Declare a hyper-parameter that stored results know under the older name `stored`."""
+    return field(default=default, metadata={_STORED: stored})
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A way to classify nodes. The fields of a subclass are its hyper-parameters."""
+
+    name: ClassVar[str]  # as on the command line
+    title: ClassVar[str]  # as in the tables
+    cites: ClassVar[str]
+    note: ClassVar[str] = ""  # what its sources leave open, and where ours differs
+    # (setting, dataset) -> the fields that differ from the defaults there
+    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
+    # field -> the values that tuning tries on validation nodes
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    # hyper-parameters that older results do not state -> the value that those results had
+    implied: ClassVar[Mapping[str, Any]] = {}
+    # whether a GPU trains many replicas in about the time of one
+    fills_a_gpu: ClassVar[bool] = False
+    # whether training takes weights per class
+    takes_class_weights: ClassVar[bool] = False
+
+    @property
+    def configuration(self) -> str:
+        """How the hyper-parameters were found: "published", or "tuned" on validation nodes."""
+        return "published"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters by name."""
+        return asdict(self)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The hyper-parameters by which stored results are found, under their stored names."""
+        return {
+            stored_name(self, each.name): getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in self.implied or self.implied[each.name] != getattr(self, each.name)
+        }
+
+    @abstractmethod
+    def run(self, task: Task) -> Outcome:
+        """Return the scores of every replica; labels outside `task.splits` are never read."""
+
+    @classmethod
+    def preset(cls, setting: str, dataset: str) -> Self:
+        """Return the method as published for a setting and a dataset.
+
+        The settings are "fixed", "random" and "cross-validation". A dataset without an entry has
+        the defaults, with what its setting changes everywhere.
+        """
+        known = cls.presets.get((setting, dataset), cls.presets.get((setting, "*"), {}))
+        return cls(**known)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the method with stored hyper-parameters, under their present or older names."""
+        present = {stored_name(cls, each.name): each.name for each in fields(cls)}
+        return cls(**{present.get(name, name): value for name, value in settings.items()})
+
+    def with_fields(self, **changes: Any) -> Self:
+        """Return a copy with some hyper-parameters changed; None changes nothing."""
+        wanted = {name: value for name, value in changes.items() if value is not None}
+        known = [each.name for each in fields(self)]
+        for name in wanted:
+            if name not in known:
+                raise unknown_name(f"hyper-parameter of {self.name}", name, known)
+        return replace(self, **wanted)
+
+
+def stored_name(method: Method | type[Method], name: str) -> str:
+    """Return the name under which stored results know the hyper-parameter `name`."""
+    by_name = {each.name: each for each in fields(method)}
+    return str(by_name[name].metadata.get(_STORED, name))
+
+
+_METHODS: dict[str, type[Method]] = {}
+M = TypeVar("M", bound=type[Method])
+
+
+def register(method: M) -> M:
+    """Class decorator: make the method known under its name."""
+    if method.name in _METHODS:
+        raise ValueError(f"two methods are called '{method.name}'")
+    _METHODS[method.name] = method
+    return method
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the names of all methods in alphabetical order."""
+    return tuple(sorted(_METHODS))
+
+
+def get_method(name: str) -> type[Method]:
+    """Return the method of this name."""
+    if name.lower() not in _METHODS:
+        raise unknown_name("method", name, _METHODS)
+    return _METHODS[name.lower()]
+
+
+def require_features(data: NodeData, method: str) -> None:
+    """Raise unless the nodes of `data` have features."""
+    if data.feature_count == 0:
+        raise InputError(f"'{data.name}' has no features, and {method} learns from them.")
+
+
+def require_validation(split: Split, purpose: str) -> None:
+    """Raise unless `split` has validation nodes."""
+    if not split.validation.size:
+        raise InputError(f"the split '{split.name}' has no validation nodes {purpose}.")
+
+
+def validation_accuracies(
+    scores: Tensor, data: NodeData, splits: Sequence[Split], purpose: str
+) -> list[float]:
+    """Return the share of correct predictions among each replica's validation nodes; [R].
+
+    `scores` are [R, n, c]. `purpose` ends the error for a split without validation nodes: "to
+    tune on".
+    """
+    predictions = scores.argmax(-1).cpu().numpy()
+    shares = []
+    for predicted, split in zip(predictions, splits, strict=True):
+        require_validation(split, purpose)
+        shares.append(float(np.mean(predicted[split.validation] == data.labels[split.validation])))
+    return shares
