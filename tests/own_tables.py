@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 PEOPLE = 60
 
@@ -39,3 +42,11 @@ def write_tables(folder: Path) -> tuple[Path, Path]:
     nodes.write_text(text(node_lines()), encoding="utf-8")
     edges.write_text(text(edge_lines()), encoding="utf-8")
     return nodes, edges
+
+
+def without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this process one in which pandas is not installed."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "pandas" or name.startswith("agnn.data.tables"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pandas", None)

@@ -84,7 +84,7 @@ def test_inspect_trains_nothing_and_needs_no_label(agnn: Any, monkeypatch: Any) 
     monkeypatch.setattr("agnn.runs.evaluate", never)
     answer = agnn("inspect --nodes nodes.csv --edges edges.csv --category age --ignore motto")
     assert (answer.code, answer.err) == (0, "")
-    for words in ("nodes: category", "59 values; 1 missing", "hopeless", "has no labels"):
+    for words in ("nodes: category", "59 values; 1 missing", "cannot train", "has no labels"):
         assert words in answer.out
     found = json.loads(agnn(f"inspect {TABLES} --json").out)["data"]
     assert found["classes"] == {"art": 30, "sport": 20}

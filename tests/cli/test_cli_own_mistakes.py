@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from own_tables import edge_lines, node_lines, text, write_tables
+from own_tables import edge_lines, node_lines, text, without_pandas, write_tables
 
 NODES, EDGES = text(node_lines()), text(edge_lines())
 TABLES = "--nodes nodes.csv --edges edges.csv --label topic"
@@ -34,21 +34,21 @@ def refused(agnn: Any, here: Path, line: str) -> str:
 BAD_NODES: dict[str, tuple[str | bytes, str]] = {
     "mixed types": (
         NODES.replace("p7,sport,27", "p7,sport,old"),
-        "'nodes.csv', column 'age', row 8: 'old' is no number, and the column has numbers in "
-        "other rows. Mend it, or take the whole column as names with --category age",
+        "'nodes.csv', column 'age', row 8: 'old' is not a number, and the column has numbers in "
+        "other rows. Fix it, treat the whole column as categories with `category` (--category age)",
     ),
-    "endless": (
+    "infinite": (
         NODES.replace("p7,sport,27", "p7,sport,inf"),
-        "'nodes.csv', column 'age', row 8: the number is endless",
+        "'nodes.csv', column 'age', row 8: the value is infinite",
     ),
     "too large": (
         NODES.replace("p7,sport,27", "p7,sport,-1e308"),
-        "'nodes.csv', column 'age', row 8: the number is -1e+308, too large to compute with.",
+        "'nodes.csv', column 'age', row 8: the value is -1e+308, too large to compute with.",
     ),
     "another id": (
         NODES.replace("id,topic", "who,topic").replace("p7,", "p6,"),
         "'nodes.csv', column 'who': the id 'p6' is in rows 7, 8. If another column holds the ids, "
-        "name it with --id.",
+        "name it as `node_id` (--id).",
     ),
     "id twice": (NODES.replace("p7,", "p6,"), "column 'id': the id 'p6' is in rows 7, 8."),
     "no id": (NODES.replace("p7,", ","), "column 'id': the id is missing in row 8."),
@@ -88,16 +88,16 @@ BAD_EDGES: dict[str, tuple[str, str]] = {
         EDGES + "p3,zz\nqq,p4\n",
         "'edges.csv': 2 of 63 edges name an id that is not in 'nodes.csv', column 'id': row 62 "
         "'zz' in column 'target', row 63 'qq' in column 'source'. Add the nodes, or leave such "
-        "edges out with --drop-unknown",
+        "edges out with `drop_unknown` (--drop-unknown)",
     ),
-    "all nowhere": (EDGES.replace("p", ""), "None is known: are these the right columns"),
+    "all nowhere": (EDGES.replace("p", ""), "No id is known: are these the right columns"),
     "no end": (EDGES + "p3,\n", "'edges.csv', column 'target', row 62: the id is missing."),
     "one column": ("source\np1\n", "'edges.csv' must have two columns of ids; it has 1."),
     "no rows": ("source,target\n", "'edges.csv' has no rows."),
     "weights": (
         "source,target,w\np0,p1,0.5\np1,p2,2\n",
-        "'edges.csv', column 'w': numbers at the edges look like weights, and edges have none "
-        "here. Take the column away, or ignore it with --ignore-weights",
+        "'edges.csv', column 'w': numbers at the edges look like weights, which are not "
+        "supported. Remove the column, or ignore it with `ignore_weights` (--ignore-weights)",
     ),
 }
 
@@ -129,14 +129,14 @@ def test_a_bad_edge_table_is_refused(agnn: Any, here: Path, case: str) -> None:
         (f"{TABLES} --text moto", "unknown column of 'nodes.csv' 'moto'; did you mean 'motto'?"),
         (f"{TABLES} --source form", "unknown column of 'edges.csv' 'form'"),
         (f"{TABLES} --source target --target target", "source and target are the same column"),
-        (f"{TABLES} --id topic", "column 'topic' is asked for as two things at once."),
+        (f"{TABLES} --id topic", "column 'topic' has two roles; give it one."),
         (f"{TABLES} --split-column colour", "column 'colour', rows 1, 2, 3 and 57 more: unknown"),
         (f"{TABLES} --split fixed", "unknown split 'fixed'"),
         (f"{TABLES} --device gpu", "unknown device 'gpu'"),
         (f"{TABLES} --backend nmba", "unknown backend 'nmba'"),
-        ("--nodes nodes.csv --edges edges.csv --label age", "are no classes; name another"),
+        ("--nodes nodes.csv --edges edges.csv --label age", "do not look like classes"),
         ("none.graphml --label x", "cannot read 'none.graphml': No such file"),
-        ("none.npz --label x", "names its own labels and features"),
+        ("none.npz --label x", "has its own labels and features"),
     ],
 )
 def test_a_wrong_option_is_named(agnn: Any, here: Path, options: str, said: str) -> None:
@@ -165,8 +165,8 @@ def of_another_kind(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "said"),
     [
-        (cut_short, "'n.parquet' is damaged, cut short or no Parquet file"),
-        (of_another_kind, "'n.parquet' is damaged, cut short or no Parquet file"),
+        (cut_short, "'n.parquet' is damaged, cut short or not a Parquet file"),
+        (of_another_kind, "'n.parquet' is damaged, cut short or not a Parquet file"),
         (of_no_rows, "'n.parquet' has no rows."),
         (of_one_huge_word, "'n.parquet', column 'y', row 1: a cell has more than 16 MiB."),
     ],
@@ -223,7 +223,7 @@ def test_a_damaged_graph_file_is_refused(agnn: Any, here: Path, end: str, conten
     ("content", "said"),
     [
         ("p0 p1\np1 p2 p3 p4\n", "'e.edgelist' cannot be read as an edge list"),
-        ("p0\np1\n", "'e.edgelist', row 1: an edge list has two ids a line"),
+        ("p0\np1\n", "'e.edgelist', row 1: an edge list has two ids per line"),
         ("# nothing\n", "'e.edgelist' has no rows."),
         ("p0 p1 1\np1 p2 2\n", "'e.edgelist', column 'weight': numbers at the edges"),
         ("p0 \udcff\n", "'e.edgelist' cannot be read as an edge list"),
@@ -240,13 +240,6 @@ def test_a_bad_edge_list_is_refused(agnn: Any, here: Path, content: str, said: s
 def test_a_machine_without_the_extra_is_told_how_to_get_it(
     agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agnn.data import packages
-
-    def absent(name: str) -> None:
-        raise ModuleNotFoundError(name)
-
-    packages.tables_package.cache_clear()
-    monkeypatch.setattr(packages, "import_module", absent)
+    without_pandas(monkeypatch)
     write_tables(here)
     assert refused(agnn, here, f"train {TABLES}").endswith("pip install 'agnn[tables]'.")
-    packages.tables_package.cache_clear()

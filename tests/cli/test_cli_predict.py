@@ -161,7 +161,7 @@ def test_times_are_told_as_roughly_as_they_are_known(seconds: float, words: str)
         ("predict run --nodes twice.csv --edges links.csv --out o.csv", "the id 'p3' is in"),
         (
             "predict run --nodes far.csv --edges links.csv --out o.csv",
-            "'far.csv', column 'age', row 2: the number is 6e+18 deviations from the mean",
+            "'far.csv', column 'age', row 2: the number is 6e+18 standard deviations from the mean",
         ),
         ("predict damaged --out out.csv", "model.safetensors was changed after it was written"),
         ("predict run --device tpu", "unknown device 'tpu'"),

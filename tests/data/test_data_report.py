@@ -79,7 +79,7 @@ def test_rare_classes_and_empty_rows_are_named_with_ids() -> None:
 def test_no_labels_and_one_class_are_hopeless() -> None:
     one = own(["a", "a", "", "a"])
     assert "has one class, 'a', in all 3 labelled nodes" in str(one.report.obstacle)
-    with pytest.raises(DataError, match="there is nothing to tell apart"):
+    with pytest.raises(DataError, match="there is nothing to distinguish"):
         check_learnable(one)
     none = from_pandas(pd.DataFrame({"id": [1, 2]}), pd.DataFrame({"source": [1], "target": [2]}))
     with pytest.raises(DataError, match="'frames' has no labels: name the column"):

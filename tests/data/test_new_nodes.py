@@ -9,7 +9,7 @@ import pytest
 
 from agnn import DataError, InputError, NodeData, from_pandas, read_tables
 from agnn.data import Split, with_new_nodes
-from agnn.data.structure import structure_columns
+from agnn.data._features import structure_columns
 from own_tables import PEOPLE, write_tables
 
 

@@ -210,7 +210,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AgnnError], str]] = {
     "split away": (
         {"splits": {"s": Split("s", [0], [], [5])}},
         InputError,
-        "split 's': `test` names node 5, which is not there: 'three' has 3 nodes",
+        "split 's': `test` names node 5, which does not exist: 'three' has 3 nodes",
     ),
     "split blank": (
         {"splits": {"s": Split("s", [2], [], [1])}},

@@ -61,7 +61,7 @@ def test_a_missing_file_is_named(planetoid, tiny: NodeData, part: str) -> None:
 def test_a_file_cut_short_or_of_garbage_is_named(planetoid, tiny, part: str, damage) -> None:
     path = planetoid.write(tiny) / f"ind.tiny.{part}"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(DataError, match=rf"ind\.tiny\.{part}' is damaged or is no Planetoid file"):
+    with pytest.raises(DataError, match=rf"tiny\.{part}' is damaged or is not a Planetoid file"):
         load_planetoid(planetoid.folder, "tiny")
 
 
@@ -116,10 +116,14 @@ DISAGREEING: dict[str, tuple[str, Any, str]] = {
     "far test": ("test.index", b"4\n7\n", "must name a node from 4 to 6"),
     "few tests": ("test.index", b"4\n", "must name a node from 4 to 6"),
     "same test": ("test.index", b"4\n4\n", "`test` names node 4 more than once"),
-    "test words": ("test.index", b"4\nfour\n", r"test\.index' must hold one node number a line"),
+    "test words": ("test.index", b"4\nfour\n", r"test\.index' must hold one node number per line"),
     "hole": ("graph", {0: [1], 2: [], 3: []}, "graph must list every node from 0 on; it lists 3"),
     "small graph": ("graph", {0: [1], 1: []}, "graph must list every node from 0 on; it lists 2"),
-    "far edge": ("graph", {i: [9] for i in range(7)}, r"edge 0, \(0, 9\), ends at a node that is"),
+    "far edge": (
+        "graph",
+        {i: [9] for i in range(7)},
+        r"edge 0, \(0, 9\), ends at a node that does",
+    ),
     "huge edge": ("graph", {i: [2**70] for i in range(7)}, "beyond 64 bits"),
     "text edge": ("graph", {i: ["1"] for i in range(7)}, "must map node indices to lists of them"),
     "two labels": ("ty", np.ones((2, 2), dtype=int), r"ind\.tiny\.ty' must hold one-hot rows"),

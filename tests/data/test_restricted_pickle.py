@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 
 from agnn.data import NodeData, load_planetoid
-from agnn.data.restricted_pickle import array_in, csr_in, neighbour_lists_in
+from agnn.data.sources._restricted_pickle import array_in, csr_in, neighbour_lists_in
 from agnn.errors import DataError
 
 

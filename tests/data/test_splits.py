@@ -59,7 +59,7 @@ def test_parts_that_overlap_repeat_or_are_no_indices_are_refused(parts: Any, mes
 
 def test_check_wants_nodes_that_exist_and_have_labels(tiny: NodeData) -> None:
     Split("good", [0], [1], [6]).check(tiny)
-    with pytest.raises(InputError, match="`validation` names node 7, which is not there"):
+    with pytest.raises(InputError, match="`validation` names node 7, which does not exist"):
         Split("far", [0], [7], []).check(tiny)
     with pytest.raises(InputError, match="`test` names node 5, which has no label in 'tiny'"):
         Split("blank", [0], [], [5]).check(tiny)
@@ -101,19 +101,19 @@ GOOD = SPLIT.to_dict()
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is damaged or is no saved split"),
-        (json.dumps(GOOD)[:-20], "is damaged or is no saved split"),
-        ("[" * 100_000, "is damaged or is no saved split"),
-        ("\ufeff{}", "is damaged or is no saved split"),
-        ("[1, 2]", "this is no saved split: it must have 'format'"),
-        ('{"train": [1]}', "this is no saved split: it must have 'format'"),
+        ("", "is empty"),
+        (json.dumps(GOOD)[:-20], "is damaged or is not a saved split"),
+        ("[" * 100_000, "is damaged or is not a saved split"),
+        ("\ufeff{}", "is damaged or is not a saved split"),
+        ("[1, 2]", "this is not a saved split: it must have 'format'"),
+        ('{"train": [1]}', "this is not a saved split: it must have 'format'"),
         (json.dumps(GOOD | {"extra": 1}), "a saved split has name, seed, train"),
-        (json.dumps(GOOD | {"train": [1.5]}), "whole numbers in all its lists"),
-        (json.dumps(GOOD | {"train": [True]}), "whole numbers in all its lists"),
-        (json.dumps(GOOD | {"train": 3}), "is damaged or is no saved split"),
+        (json.dumps(GOOD | {"train": [1.5]}), "whole numbers in its lists"),
+        (json.dumps(GOOD | {"train": [True]}), "whole numbers in its lists"),
+        (json.dumps(GOOD | {"train": 3}), "is damaged or is not a saved split"),
         (json.dumps(GOOD | {"train": [10**30]}), "integers; got object"),
         (json.dumps(GOOD | {"train": [2**63]}), "names node 9223372036854775808"),
-        (json.dumps(GOOD | {"name": 3}), "a text as name"),
+        (json.dumps(GOOD | {"name": 3}), "text as its name"),
         (json.dumps(GOOD | {"seed": "7"}), "whole numbers"),
         (json.dumps(GOOD | {"test": [3]}), "node 3 is in both `train` and `test`"),
     ],
@@ -131,5 +131,5 @@ def test_bytes_that_are_no_text_and_a_missing_file_are_refused(tmp_path: Path) -
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match=r"bytes\.json' is damaged"):
         Split.load(tmp_path / "bytes.json")
-    with pytest.raises(DataError, match=r"cannot read split '.*none\.json': No such file"):
+    with pytest.raises(DataError, match=r"cannot read '.*none\.json': No such file"):
         Split.load(tmp_path / "none.json")

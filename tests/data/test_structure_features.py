@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from agnn.data.structure import core_numbers, structure_columns
+from agnn.data._features import core_numbers, structure_columns
 
 GRAPHS = {
     "one node": nx.empty_graph(1),

@@ -12,7 +12,7 @@ import pytest
 
 import agnn
 from agnn import NodeData, from_pandas, read_tables
-from agnn.data.read_options import ReadKeywords, ReadOptions
+from agnn.data import ReadKeywords, ReadOptions
 from own_tables import PEOPLE, edge_lines, node_lines, text, write_tables
 
 
@@ -186,7 +186,7 @@ def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     data = from_pandas(*frames)
     out = {name.removeprefix("nodes ") for name, use in uses(data).items() if use == "left out"}
     assert out == {"same", "also", "empty", "name", "born", "parts"}
-    assert "120 different values in 120 rows are no category" in notes(data)
+    assert "120 distinct values in 120 rows do not look like categories" in notes(data)
     assert data.feature_count == 1
     asked = from_pandas(*frames, category="name", ignore=["x", "born"])
     assert asked.feature_count == n
@@ -240,7 +240,7 @@ def test_numbers_taken_as_names_are_one_hot() -> None:
 def test_without_columns_the_graph_itself_gives_features_and_that_is_said() -> None:
     data = from_pandas(*nodes_and_ring(y=["a", "b", "a", "b"]), label="y")
     assert data.feature_count == 3
-    assert "the features are where a node stands in the graph" in notes(data)
+    assert "the features are made of the graph itself" in notes(data)
 
 
 def test_the_split_column_is_the_fixed_split() -> None:
@@ -261,7 +261,7 @@ def test_without_validation_rows_a_fifth_of_the_training_rows_of_each_class_vali
     split = data.split("fixed")
     assert split.validation.tolist() == [1, 6, 13]
     assert split.train.tolist() == [0, 2, 3, 4, 5, 12, 14]
-    assert "no row says validation" in notes(data)
+    assert "no row is for validation" in notes(data)
 
 
 def test_edges_to_unknown_ids_go_only_if_asked_and_rows_stay_those_of_the_file() -> None:
@@ -280,7 +280,7 @@ def test_weights_go_only_if_asked_and_equal_numbers_are_no_weights() -> None:
     same = from_pandas(nodes, edges.assign(weight=1.0, kind="friend"))
     assert uses(same)["edges kind"] == "left out"
     told = from_pandas(nodes, edges.assign(weight=[1, 2, 3, 4]), ignore_weights=True)
-    assert "the weights in 'weight' are ignored, as asked" in notes(told)
+    assert "the weights in 'weight' are ignored, as requested" in notes(told)
     assert plain.fingerprint == same.fingerprint == told.fingerprint
 
 

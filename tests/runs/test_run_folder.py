@@ -97,7 +97,7 @@ def test_a_run_folder_holds_json_safetensors_plain_arrays_and_a_card(saved):
         "splits.json",
     }
     with np.load(saved / "data.npz", allow_pickle=False) as archive:
-        assert all(archive[name].dtype.kind in "fiu" for name in archive.files)
+        assert all(archive[name].dtype.kind in "fiuU" for name in archive.files)
     json.loads((saved / "config.json").read_text())
     json.loads((saved / "splits.json").read_text())
     assert saved.stat().st_mode & 0o777 == 0o755

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agnn.errors import InputError, UnavailableError
+from agnn.errors import InputError
 from agnn.web._asgi import Application
 from agnn.web._errors import BusyError
 from agnn.web.api import (
@@ -23,6 +23,7 @@ from agnn.web.api import (
     served_application,
 )
 from agnn.web.api._routes import Workload
+from own_tables import without_pandas
 
 COLUMNS = {"age": 50, "colour": "red", "motto": "paint"}
 TOKEN = "a-token-of-many-letters"  # noqa: S105
@@ -242,10 +243,7 @@ def test_a_token_is_one_that_a_header_can_carry(tmp_path: Any) -> None:
 def test_a_missing_package_is_named_and_known_nodes_are_still_answered(
     app: Application, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(name: str) -> Any:
-        raise UnavailableError(f"{name} is not installed: pip install 'agnn[tables]'.")
-
-    monkeypatch.setattr("agnn.web.api._served_model.tables_package", missing)
+    without_pandas(monkeypatch)
     assert "agnn[tables]" in refused(
         ask(app, "POST", "/predict/new", json={"nodes": [node()]}), 501
     )

@@ -14,12 +14,10 @@ def data_table(report: DataReport) -> Table:
     """What is in the data, what was taken as what, and what is odd."""
     from rich.table import Table
 
-    from agnn.data.report_words import class_line, column_lines, count_lines, odd_lines
-
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
-    counts = (*count_lines(report), class_line(report))
-    for name, words in (*counts, *column_lines(report), *odd_lines(report)):
+    counts = (*report.count_lines(), report.class_line())
+    for name, words in (*counts, *report.column_lines(), *report.warning_lines()):
         table.add_row(name, words)
     return table

@@ -49,9 +49,11 @@ class Choice:
 
 def find_data(choice: Choice) -> NodeData:
     """The data of a choice; bundled names win over folders of that name."""
-    from agnn.data import GRAPH_FILES, read_graph, read_tables
+    from agnn.data import GRAPH_FILES, read_graph
 
     if choice.nodes is not None or choice.edges is not None:
+        from agnn.data import read_tables
+
         nodes, edges = _both(choice)
         return read_tables(nodes, edges, name=choice.name, **choice.keywords())
     dataset = choice.dataset
@@ -72,7 +74,7 @@ def needs_labels(choice: Choice) -> None:
     """Raise where tables are given and nobody says which column holds the classes."""
     if choice.nodes is None or choice.edges is None or choice.label is not None:
         return
-    from agnn.data.table_source import open_table
+    from agnn.data.tables import open_table
 
     columns = ", ".join(open_table(choice.nodes).columns[:20])
     raise InputError(

@@ -1,15 +1,43 @@
-"""Files to one checked, frozen object: features, labels, edges, ids and splits of a graph."""
+"""Graphs with features, labels and splits: reading, checking, splitting and storing them.
 
+Everything ends in one checked, frozen object, `NodeData`:
+
+>>> from agnn.data import load_dataset, make_splits
+>>> cora = load_dataset("cora")
+>>> cora.nodes, cora.classes, cora.feature_count
+(2708, 7, 1433)
+>>> [split.name for split in make_splits(cora, "uniform", seeds=[0, 1])]
+['uniform-0', 'uniform-1']
+
+It comes from bundled datasets (`agnn.data.store`), tables (`agnn.data.tables`), or other libraries
+and file formats (`agnn.data.sources`), and is split by `agnn.data.splits`. `NodeData.report` says
+what is in the data, how each column was used and what is unusual. The rule for missing values and
+labels is the same everywhere:
+
+- A value is missing if it is None or NaN, or text that is empty or one of na, n/a, nan, null,
+  <na> and ?, in upper or lower case.
+- A label is also missing if it is -1. Any other value is a class, negative numbers included.
+- Classes sort by value where all are numbers, also where they are written as text.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agnn.data._edges import RawCounts
+from agnn.data._labels import Labels, encoded_labels, is_missing
 from agnn.data._node_data import NodeData
-from agnn.data.array_graphs import from_pyg, from_scipy
-from agnn.data.catalogue import dataset_names, is_bundled, load_dataset, preset_name
-from agnn.data.edges import RawCounts
-from agnn.data.graphs import GRAPH_FILES, from_networkx, read_graph
-from agnn.data.new_nodes import with_new_nodes
-from agnn.data.planetoid import load_planetoid
+from agnn.data._options import ReadKeywords, ReadOptions
+from agnn.data._report import DataReport, check_learnable
 from agnn.data.preprocessing import Preprocessing
-from agnn.data.report import DataReport, check_learnable
 from agnn.data.scaling import SCALINGS, Scaling, check_scaling, suited_scaling
+from agnn.data.sources import (
+    GRAPH_FILES,
+    from_networkx,
+    from_pyg,
+    from_scipy,
+    load_planetoid,
+    read_graph,
+)
 from agnn.data.splits import (
     DEFAULT_SPLITS,
     Split,
@@ -23,16 +51,23 @@ from agnn.data.splits import (
     stratified_split,
     uniform_split,
 )
-from agnn.data.tables import from_pandas, read_tables
+from agnn.data.store import dataset_names, is_bundled, load_dataset, preset_name
+
+if TYPE_CHECKING:
+    from agnn.data._features import SparseRows as SparseRows
+    from agnn.data.tables import from_pandas, read_tables, with_new_nodes
 
 __all__ = [
     "DEFAULT_SPLITS",
     "GRAPH_FILES",
     "SCALINGS",
     "DataReport",
+    "Labels",
     "NodeData",
     "Preprocessing",
     "RawCounts",
+    "ReadKeywords",
+    "ReadOptions",
     "Scaling",
     "Split",
     "SplitSpec",
@@ -41,11 +76,13 @@ __all__ = [
     "check_scaling",
     "dataset_names",
     "default_split",
+    "encoded_labels",
     "from_networkx",
     "from_pandas",
     "from_pyg",
     "from_scipy",
     "is_bundled",
+    "is_missing",
     "k_folds",
     "load_dataset",
     "load_planetoid",
@@ -60,3 +97,20 @@ __all__ = [
     "uniform_split",
     "with_new_nodes",
 ]
+
+# Imported on first use: pandas and pyarrow are an extra, and take a second.
+_LATER = {
+    "from_pandas": "agnn.data.tables",
+    "read_tables": "agnn.data.tables",
+    "with_new_nodes": "agnn.data.tables",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'agnn.data' has no attribute '{name}'")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""NodeData: the one form in which a graph with features and labels enters the package."""
+"""NodeData: a graph with features and labels, the form in which all data enters the package."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from agnn.data.edges import RawCounts, simple_edges
-from agnn.data.features import checked_features, rows_summing_to_one
-from agnn.data.labels import checked_ids, checked_labels, distinct_names
+from agnn.data._edges import RawCounts, merged_edges, simple_edges
+from agnn.data._features import checked_features, frozen_csr, rows_summing_to_one
+from agnn.data._labels import checked_ids, checked_labels, distinct_names, id_text
 from agnn.data.scaling import scaled_features
-from agnn.errors import InputError, unknown_name
+from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from agnn.data.features import SparseRows
+    from agnn.data._features import SparseRows
+    from agnn.data._report import DataReport, Reading
     from agnn.data.preprocessing import Preprocessing
-    from agnn.data.reading import Reading
-    from agnn.data.report import DataReport
     from agnn.data.scaling import Scaling
     from agnn.data.splits import Split
 
@@ -33,6 +32,13 @@ class NodeData:
     """A graph with node features and labels, checked once and never changed.
 
     Make one with `NodeData.build`, which checks; the bare constructor does not.
+
+    >>> data = NodeData.build(
+    ...     name="two", features=[[1, 0], [0, 1]], labels=[0, -1], edges=[[0], [1]],
+    ...     class_names=("a", "b"),
+    ... )
+    >>> data.nodes, data.classes, data.labelled.tolist()
+    (2, 2, [0])
     """
 
     name: str
@@ -49,7 +55,7 @@ class NodeData:
     """[c]"""
 
     node_ids: tuple[Hashable, ...] = field(repr=False)
-    """[n] the source's own names of the nodes: text, numbers, anything hashable."""
+    """[n] the source's own ids of the nodes: text, numbers, anything hashable."""
 
     splits: Mapping[str, Split] = field(repr=False)
     facts: RawCounts
@@ -58,10 +64,10 @@ class NodeData:
     """Part of the fingerprint of data stored by older versions; methods have a `scaling`."""
 
     preprocessing: Preprocessing | None = field(default=None, repr=False)
-    """How the features were made from a table's columns; it makes those of new nodes, too."""
+    """How the features were made from a table's columns; it also makes those of new nodes."""
 
     reading: Reading | None = field(default=None, repr=False)
-    """What was taken as what where the data was read from somebody's files or objects."""
+    """How the data was read from files or objects; None if it was built or is bundled."""
 
     @classmethod
     def build(
@@ -81,9 +87,9 @@ class NodeData:
     ) -> Self:
         """The checked data; everything given is copied.
 
-        `features` [n, d_x] is dense or SciPy sparse. `edges` [2, k] may be directed, repeat
-        itself and hold self-loops; `facts` says what the source held where `edges` has been made
-        simple before. `node_ids` are the indices as text unless given.
+        `features` [n, d_x] is dense or SciPy sparse. `edges` [2, k] may be directed, hold
+        repetitions and self-loops; edges that are sorted and simple already are not sorted again,
+        and `facts` says what their source held. `node_ids` are the indices as text by default.
         """
         matrix = checked_features(features)
         nodes = matrix.shape[0]
@@ -160,10 +166,31 @@ class NodeData:
             digest.update(f"\0{plain!r}".encode())
         return digest.hexdigest()
 
+    def index_of(self, node_id: Hashable) -> int | None:
+        """The index of the node with this id; None if there is none.
+
+        A number and its text are the same id, 7 and "7", unless two nodes have the same text.
+        """
+        try:
+            found = self._indices.get(node_id)
+        except TypeError:  # not hashable, so no id
+            return None
+        return self._indices_by_text.get(id_text(node_id)) if found is None else found
+
+    @cached_property
+    def _indices(self) -> dict[Hashable, int]:
+        return {node: k for k, node in enumerate(self.node_ids)}
+
+    @cached_property
+    def _indices_by_text(self) -> dict[str, int]:
+        """The index of each id by its text; nothing if two ids have the same text."""
+        indices = {id_text(node): k for k, node in enumerate(self.node_ids)}
+        return indices if len(indices) == self.nodes else {}
+
     @cached_property
     def report(self) -> DataReport:
         """What is in the data and what is odd about it."""
-        from agnn.data.report import data_report
+        from agnn.data._report import data_report
 
         return data_report(self)
 
@@ -195,6 +222,49 @@ class NodeData:
         """The same data with one more split, under the split's own name."""
         split.check(self)
         return replace(self, splits=MappingProxyType({**self.splits, split.name: split}))
+
+    def with_new_nodes(
+        self,
+        features: SparseRows,
+        edges: NDArray[np.int64],
+        node_ids: Sequence[Hashable],
+        *,
+        reading: Reading | None = None,
+    ) -> Self:
+        """The same data followed by unlabelled nodes; splits stay as they are.
+
+        `features` [k, d_x] and `node_ids` [k] are those of the new nodes; if `features` has rows
+        for all n + k nodes, they replace the old ones too. `edges` [2, e] are entries that name
+        old and new nodes by index. Old edges are not sorted again: what this costs beyond the
+        copies follows from the new nodes alone.
+        """
+        from scipy import sparse
+
+        total = self.nodes + len(node_ids)
+        more, counted = simple_edges(edges, total)
+        for each in node_ids:
+            if self.index_of(each) is not None:
+                raise DataError(f"the id {each!r} is in '{self.name}' already.")
+        rows = checked_features(features)
+        if rows.shape[0] != total:
+            rows = frozen_csr(sparse.csr_array(sparse.vstack([self.features, rows], format="csr")))
+        merged = merged_edges(self.edges, more, total)
+        labels = np.concatenate([self.labels, np.full(len(node_ids), -1)])
+        for array in (merged, labels):
+            array.setflags(write=False)
+        return replace(
+            self,
+            features=rows,
+            labels=labels,
+            edges=merged,
+            node_ids=(*self.node_ids, *checked_ids(node_ids, len(node_ids))),
+            facts=RawCounts(
+                self.edges.shape[1] + counted.raw_edge_entries,
+                self.edges.shape[1] + more.shape[1] - merged.shape[1] + counted.duplicate_entries,
+                counted.self_loops,
+            ),
+            reading=reading or self.reading,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come out of a pickle or a copy writable, and a mapping proxy does not go in.

@@ -1,40 +1,279 @@
-"""How a table's columns become features: a description that is saved as JSON and applied again."""
+"""How columns become features: fitted once, saved as JSON, applied again to new nodes.
+
+A `Preprocessing` is a sequence of blocks side by side: standardised `Numbers`, `Counts` (a bag of
+words), one-hot `Category`, `Words` (TF-IDF) and, without any column, `Structure`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
-from agnn.data.feature_blocks import (
-    Block,
-    Category,
-    Counts,
-    Numbers,
-    Source,
-    Structure,
-    Words,
-)
+import numpy as np
+
+from agnn.data._features import structure_columns
+from agnn.data._report import shown_rows
 from agnn.errors import DataError
 
 if TYPE_CHECKING:
-    from agnn.data.features import SparseRows
+    from numpy.typing import NDArray
 
+    from agnn.data._features import SparseRows
+    from agnn.data.tables import NodeTable
+
+__all__ = [
+    "FARTHEST",
+    "Block",
+    "Category",
+    "Counts",
+    "Numbers",
+    "Preprocessing",
+    "Source",
+    "Structure",
+    "Words",
+]
+
+FARTHEST: Final = 1e6
+"""Standard deviations from the mean beyond which a number is refused.
+
+No training value is farther away than the root of n; a new value that is has another unit.
+"""
+
+STRUCTURE_NOTE: Final = (
+    "There is no column to learn from, so the features are made of the graph itself: degree, mean "
+    "degree of the neighbours, core number. They say little about most classes."
+)
 _FORMAT: Final = "agnn-preprocessing-1"
-_KINDS: Final[Mapping[str, Any]] = {
+
+
+class Source(NamedTuple):
+    """What features are made of."""
+
+    table: NodeTable | None  # None: there are no columns
+    edges: NDArray[np.int64]  # [2, k] each undirected edge once
+    nodes: int
+
+    def column(self, name: str) -> NodeTable:
+        """The table, which has a column of this name."""
+        if self.table is None or name not in self.table.frame.columns:
+            place = "the graph" if self.table is None else self.table.place
+            raise DataError(f"{place} has no column '{name}', and the model needs it.")
+        return self.table
+
+
+class Block(Protocol):
+    """A group of features; the fields of an implementation are what was fitted."""
+
+    kind: ClassVar[str]
+    is_signed: ClassVar[bool]  # values may be negative, so rows cannot be made to sum to 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """[d] A readable name of each feature."""
+        ...
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns it is made from."""
+        ...
+
+    def rows(self, source: Source) -> SparseRows:
+        """[n, d] The features of these nodes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """(x - mean) / scale per column; a missing value is the mean, and 1 in an extra column."""
+
+    kind: ClassVar[str] = "numbers"
+    is_signed: ClassVar[bool] = True
+
+    columns: tuple[str, ...]
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+    with_gaps: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, then those that mark missing values."""
+        return (*self.columns, *(f"{column} is missing" for column in self.with_gaps))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
+
+    def rows(self, source: Source) -> SparseRows:
+        """Standardised columns."""
+        dense = np.empty((source.nodes, len(self.names)), dtype=np.float32)
+        gaps = iter(range(len(self.columns), len(self.names)))
+        for k, column in enumerate(self.columns):
+            values = (source.column(column).numbers(column) - self.means[k]) / self.scales[k]
+            _check_near(source.column(column), column, values)
+            dense[:, k] = np.nan_to_num(values, nan=0.0)
+            if column in self.with_gaps:
+                dense[:, next(gaps)] = np.isnan(values)
+        return _rows_of(dense)
+
+
+def _check_near(table: NodeTable, column: str, values: NDArray[np.float64]) -> None:
+    """Raise for numbers, in standard deviations, that are far from all training values."""
+    far = np.flatnonzero(np.abs(values) > FARTHEST)
+    if far.size:
+        raise DataError(
+            f"{table.where(column)}, {shown_rows(far)}: the number is {abs(values[far[0]]):.0e} "
+            f"standard deviations from the mean of the column that the model was trained on."
+        )
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Columns of counts, mostly zero, as they are: a bag of words."""
+
+    kind: ClassVar[str] = "counts"
+    is_signed: ClassVar[bool] = False
+
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
+
+    def rows(self, source: Source) -> SparseRows:
+        """The counts; a missing value is 0."""
+        from scipy import sparse
+
+        parts = []
+        for column in self.columns:
+            values = np.nan_to_num(source.column(column).numbers(column), nan=0.0)
+            parts.append(sparse.csc_array(values[:, None].astype(np.float32)))
+        return sparse.csr_array(sparse.hstack(parts, format="csr"))
+
+
+@dataclass(frozen=True)
+class Category:
+    """One feature for each value of a column: 1 where the node has it."""
+
+    kind: ClassVar[str] = "category"
+    is_signed: ClassVar[bool] = False
+
+    column: str
+    values: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column with each of its values."""
+        return tuple(f"{self.column} = {value}" for value in self.values)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    def rows(self, source: Source) -> SparseRows:
+        """One-hot rows; all zero for a value that was not present when this was fitted."""
+        from scipy import sparse
+
+        codes = source.column(self.column).codes(self.column, self.values)
+        known = np.flatnonzero(codes >= 0)
+        ones = np.ones(known.size, dtype=np.float32)
+        shape = (source.nodes, len(self.values))
+        return sparse.csr_array((ones, (known, codes[known])), shape=shape)
+
+
+@dataclass(frozen=True)
+class Words:
+    """TF-IDF of a column of text: scikit-learn's, with a logarithm of the counts."""
+
+    kind: ClassVar[str] = "words"
+    is_signed: ClassVar[bool] = False
+
+    column: str
+    vocabulary: tuple[str, ...]
+    idf: tuple[float, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column with each word."""
+        return tuple(f"{self.column}: {word}" for word in self.vocabulary)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    def rows(self, source: Source) -> SparseRows:
+        """Rows of length 1; words that were not present when this was fitted are skipped."""
+        from scipy import sparse
+
+        texts = source.column(self.column).texts(self.column)
+        weigher = word_weigher(vocabulary=list(self.vocabulary))
+        weigher.idf_ = np.array(self.idf)
+        return sparse.csr_array(weigher.transform(texts))
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Degree, mean degree of the neighbours and core number, standardised."""
+
+    kind: ClassVar[str] = "structure"
+    is_signed: ClassVar[bool] = True
+
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+
+    @classmethod
+    def fitted(cls, edges: NDArray[np.int64], nodes: int) -> Structure:
+        """Means and scales of this graph's measures."""
+        raw = structure_columns(edges, nodes)
+        scales = np.where(raw.std(axis=0) > 0, raw.std(axis=0), 1.0)
+        return cls(tuple(raw.mean(axis=0).tolist()), tuple(scales.tolist()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The three measures."""
+        return ("log degree", "log mean degree of the neighbours", "log core number")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """None: the graph is enough."""
+        return ()
+
+    def rows(self, source: Source) -> SparseRows:
+        """Standardised measures of this graph."""
+        raw = structure_columns(source.edges, source.nodes)
+        return _rows_of((raw - np.array(self.means)) / np.array(self.scales))
+
+
+_BLOCKS: Final[Mapping[str, Any]] = {
     block.kind: block for block in (Numbers, Counts, Category, Words, Structure)
 }
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Fitted blocks of features, side by side."""
+    """Fitted blocks of features, side by side.
+
+    >>> made = Preprocessing((Counts(("red", "green")), Category("shape", ("oval", "round"))))
+    >>> made.feature_names
+    ('red', 'green', 'shape = oval', 'shape = round')
+    >>> Preprocessing.from_dict(made.to_dict()) == made
+    True
+    """
 
     blocks: tuple[Block, ...]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """[d_x] What each feature is, for people."""
+        """[d_x] A readable name of each feature."""
         return tuple(name for block in self.blocks for name in block.names)
 
     @property
@@ -44,12 +283,12 @@ class Preprocessing:
 
     @property
     def row_normalised(self) -> bool:
-        """Whether the methods should see rows that sum to 1: where nothing is negative."""
+        """Whether methods should see rows that sum to 1: if no feature is negative."""
         return not any(block.is_signed for block in self.blocks)
 
     @property
     def is_structural(self) -> bool:
-        """Whether the graph alone makes the features; it does so for all nodes at once."""
+        """Whether the features are made of the graph alone, for all nodes at once."""
         return all(block.kind == Structure.kind for block in self.blocks)
 
     def features(self, source: Source) -> SparseRows:
@@ -62,7 +301,7 @@ class Preprocessing:
         return sparse.csr_array(sparse.hstack(parts, format="csr"))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The preprocessing in terms of JSON."""
         blocks = [{"kind": block.kind, **asdict(block)} for block in self.blocks]  # type: ignore[call-overload]
         return {"format": _FORMAT, "blocks": blocks}
 
@@ -70,7 +309,7 @@ class Preprocessing:
     def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
         """The preprocessing that `to_dict` described; anything else is refused."""
         if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
-            raise DataError(f"this is no saved preprocessing: it must have 'format': '{_FORMAT}'.")
+            raise DataError(f"not a saved preprocessing: it must have 'format': '{_FORMAT}'.")
         try:
             return cls(tuple(_block(each) for each in values["blocks"]))
         except (KeyError, TypeError, ValueError) as error:
@@ -83,7 +322,7 @@ def _block(values: Mapping[str, Any]) -> Block:
         for name, value in values.items()
         if name != "kind"
     }
-    block: Block = _KINDS[values["kind"]](**fields)
+    block: Block = _BLOCKS[values["kind"]](**fields)
     for name, value in fields.items():
         is_number = name in ("means", "scales", "idf")
         entries = value if isinstance(value, tuple) else (value,)
@@ -94,3 +333,21 @@ def _block(values: Mapping[str, Any]) -> Block:
     if len(lengths) > 1 or len(words) > 1:
         raise ValueError("its lists differ in length")
     return block
+
+
+def word_weigher(**options: Any) -> Any:
+    """scikit-learn's TF-IDF with the settings of every `Words`."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(dtype=np.float32, sublinear_tf=True, **options)
+
+
+def _rows_of(dense: NDArray[Any]) -> SparseRows:
+    """A dense matrix as CSR with every entry stored, without finding the non-zero ones."""
+    from scipy import sparse
+
+    n, d = dense.shape
+    index = np.int32 if n * d < 2**31 else np.int64
+    columns = np.tile(np.arange(d, dtype=index), n)
+    ends = np.arange(n + 1, dtype=index) * d
+    return sparse.csr_array((dense.astype(np.float32, copy=False).ravel(), columns, ends), (n, d))

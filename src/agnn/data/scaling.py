@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 
-from agnn.data.features import frozen_csr, rows_summing_to_one
+from agnn.data._features import frozen_csr, rows_summing_to_one
 from agnn.errors import unknown_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from agnn.data._features import SparseRows
     from agnn.data._node_data import NodeData
-    from agnn.data.features import SparseRows
 
 Scaling = Literal["sum", "length", "standard", "none"]
 SCALINGS: Final[tuple[str, ...]] = get_args(Scaling)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.data.packages import tables_package
 from agnn.errors import InputError
 from agnn.files import check_new_file, writing_file
 
@@ -37,13 +36,15 @@ def check_table_file(path: Path) -> None:
     if path.suffix.lower() not in _ENDS:
         raise InputError(f"'{path}' must end in .csv or .parquet to be written.")
     check_new_file(path)
-    tables_package("pandas" if path.suffix.lower() == ".csv" else "pyarrow")
+    import agnn.data.tables  # noqa: F401 raises if pandas is not installed
 
 
 def write_table(columns: dict[str, list[Any]], path: Path) -> None:
     """Write the columns as CSV or Parquet, by the file's name; all of it or nothing."""
     check_table_file(path)
-    frame = tables_package("pandas").DataFrame(columns)
+    from agnn.data.tables import DataFrame
+
+    frame = DataFrame(columns)
     with writing_file(path) as draft:
         if path.suffix.lower() == ".csv":
             frame.to_csv(draft, index=False)

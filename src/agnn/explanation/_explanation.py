@@ -151,7 +151,7 @@ class Explanation:
 
     def to_frame(self) -> DataFrame:
         """The node itself and the listed neighbours as a data frame, one per row."""
-        from agnn.data.packages import tables_package
+        from agnn.data.tables import DataFrame
 
         rows = []
         for each in (self.itself, *self.neighbours):
@@ -160,8 +160,7 @@ class Explanation:
                 values = row.pop(name) or [None] * len(self.itself.attention or ())
                 row |= {f"{name} {t}": value for t, value in enumerate(values, start=1)}
             rows.append(row)
-        frame: DataFrame = tables_package("pandas").DataFrame(rows)
-        return frame
+        return DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON values."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 
 if TYPE_CHECKING:
-    from agnn.data.features import SparseRows
+    from agnn.data import SparseRows
 
 
 @dataclass(frozen=True, eq=False)

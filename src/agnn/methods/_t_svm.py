@@ -17,7 +17,7 @@ from agnn.methods._protocol import register, renamed, require_features
 from agnn.methods._split_method import SplitMethod
 
 if TYPE_CHECKING:
-    from agnn.data.features import SparseRows
+    from agnn.data import SparseRows
 
 Margin = Callable[[Any], NDArray[np.float64]]  # rows [k, d_x] -> [k]
 

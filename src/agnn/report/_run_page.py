@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from agnn import __version__
-from agnn.data.report_words import column_lines, count_lines, odd_lines
 from agnn.report._environment import environment
 from agnn.report._rendering import inlined
 from agnn.report.facts.absent import Absent
@@ -71,9 +70,6 @@ def run_page(
         confusion=_confusion(facts),
         mistakes=_mistakes(facts),
         relations=_relations(facts),
-        count_lines=count_lines,
-        column_lines=column_lines,
-        odd_lines=odd_lines,
         version=__version__,
     )  # fmt: skip
 

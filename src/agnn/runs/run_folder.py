@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agnn.data import is_bundled
-from agnn.data.stored_graph import write_graph
+from agnn.data.store import write_data
 from agnn.files import write_tensors, writing_folder
 from agnn.runs.checksums import with_checksums
 from agnn.runs.model_card import model_card
@@ -40,7 +40,7 @@ def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
     if run.outcome.history is not None:
         write_history(run.outcome.history, folder)
     if not is_bundled(run.data):
-        write_graph(run.data, folder / GRAPH)
+        write_data(run.data, folder / GRAPH)
     if run.data.preprocessing is not None:
         _write_json(run.data.preprocessing.to_dict(), folder / PREPROCESSING)
     (folder / CARD).write_text(model_card(run), encoding="utf-8")

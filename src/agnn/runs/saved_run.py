@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from agnn.data import NodeData, Preprocessing, Split, dataset_names, load_dataset
-from agnn.data.stored_graph import is_row_normalised, read_stored_graph
+from agnn.data.store import is_row_normalised, read_data
 from agnn.errors import AgnnError, DataError
 from agnn.runs.checksums import check_checksums
 from agnn.runs.run_folder import CONFIG, FORMAT, GRAPH, PREPROCESSING, SCORES, SPLITS, WEIGHTS
@@ -112,7 +112,7 @@ def stored_data(saved: SavedRun) -> NodeData:
         if (folder / PREPROCESSING).exists():
             values = json.loads((folder / PREPROCESSING).read_text(encoding="utf-8"))
             made = Preprocessing.from_dict(values)
-        data = read_stored_graph(folder / GRAPH, made)
+        data = read_data(folder / GRAPH, preprocessing=made)
     elif saved.config["data"]["name"] in dataset_names():
         data = load_dataset(saved.config["data"]["name"])
     else:

@@ -1,4 +1,4 @@
-"""Which nodes are learned from, which choose the epoch, and which are scored."""
+"""Split: the nodes to train on, those that choose the epoch, and those that are scored."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agnn.data._input_files import check_file
 from agnn.errors import DataError, InputError
 from agnn.files import json_text, write_file
 
@@ -27,8 +28,12 @@ _PARTS: Final = ("train", "validation", "test")
 class Split:
     """Three disjoint lists of node indices, checked, read-only, in the order given.
 
-    `train` is never empty; `validation` and `test` may be. `seed` is what drew it, None where
-    nothing was drawn. Two splits are equal when all their fields are.
+    `train` is never empty; `validation` and `test` may be. `seed` is the one it was drawn with, or
+    None. Two splits are equal when all their fields are.
+
+    >>> split = Split("mine", train=[0, 1], validation=[2], test=[4, 3])
+    >>> {part: nodes.tolist() for part, nodes in split.parts.items()}
+    {'train': [0, 1], 'validation': [2], 'test': [4, 3]}
     """
 
     name: str
@@ -61,7 +66,7 @@ class Split:
             outside = nodes[nodes >= data.nodes]
             if outside.size:
                 raise InputError(
-                    f"split '{self.name}': `{part}` names node {outside[0]}, which is not there: "
+                    f"split '{self.name}': `{part}` names node {outside[0]}, which does not exist: "
                     f"'{data.name}' has {data.nodes} nodes, 0 to {data.nodes - 1}."
                 )
             blank = nodes[data.labels[nodes] < 0]
@@ -80,7 +85,7 @@ class Split:
     def from_dict(cls, values: Mapping[str, Any]) -> Split:
         """The split that `to_dict` described."""
         if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
-            raise DataError(f"this is no saved split: it must have 'format': '{_FORMAT}'.")
+            raise DataError(f"this is not a saved split: it must have 'format': '{_FORMAT}'.")
         fields = {key: value for key, value in values.items() if key != "format"}
         if set(fields) != {"name", "seed", *_PARTS}:
             raise DataError(f"a saved split has name, seed, {', '.join(_PARTS)}; got {[*fields]}.")
@@ -89,7 +94,7 @@ class Split:
         numbers = all(type(node) is int for nodes in lists for node in nodes)
         seed_fits = type(fields["seed"]) in (int, type(None))
         if not (numbers and seed_fits and isinstance(fields["name"], str)):
-            raise DataError("a saved split has a text as name, whole numbers in all its lists.")
+            raise DataError("a saved split has text as its name and whole numbers in its lists.")
         return cls(**fields)
 
     def save(self, path: str | Path) -> None:
@@ -103,13 +108,15 @@ class Split:
     def load(cls, path: str | Path) -> Split:
         """The split that `save` wrote; anything else is refused."""
         try:
+            check_file(Path(path))
+        except InputError as error:
+            raise DataError(str(error)) from error
+        try:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise DataError(f"cannot read split '{path}': {error.strerror}.") from error
         except (DataError, InputError) as error:
             raise DataError(f"'{path}': {error}") from error
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
-            raise DataError(f"'{path}' is damaged or is no saved split: {error}.") from error
+            raise DataError(f"'{path}' is damaged or is not a saved split: {error}.") from error
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, Split) else NotImplemented

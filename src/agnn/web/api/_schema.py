@@ -14,7 +14,7 @@ from pydantic import (
     create_model,
 )
 
-from agnn.data.feature_blocks import FARTHEST, Block, Category, Counts, Numbers, Words
+from agnn.data.preprocessing import FARTHEST, Block, Category, Counts, Numbers, Words
 
 if TYPE_CHECKING:
     from agnn.data import Preprocessing

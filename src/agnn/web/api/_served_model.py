@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from agnn.data import with_new_nodes
-from agnn.data.packages import tables_package
 from agnn.errors import AgnnError, InputError, UnavailableError
 from agnn.explanation import OpenedRun, TrainedModel, explain
 from agnn.files import plain_id
@@ -164,10 +162,11 @@ def _larger_graph(opened: OpenedRun, nodes: Sequence[NewNode], edges: Sequence[L
         """An id in the type that the graph has it."""
         return new[str(name)] if str(name) in new else own[opened.node(name)]
 
-    pandas = tables_package("pandas")
+    from agnn.data.tables import DataFrame, with_new_nodes
+
     links = [(end(first), end(second)) for first, second in edges]
-    frame = pandas.DataFrame(links, columns=["source", "target"], dtype=object)
-    table, key = _table(nodes, pandas)
+    frame = DataFrame(links, columns=["source", "target"], dtype=object)
+    table, key = _table(nodes)
     return with_new_nodes(opened.data, table, frame, node_id=key)
 
 
@@ -183,13 +182,15 @@ def _by_text(opened: OpenedRun, ids: Sequence[Hashable]) -> dict[str, Hashable]:
     return new
 
 
-def _table(nodes: Sequence[NewNode], pandas: Any) -> tuple[Any, str]:
+def _table(nodes: Sequence[NewNode]) -> tuple[Any, str]:
     """The new nodes as a frame, and the name of its column of ids."""
+    from agnn.data.tables import DataFrame
+
     key = "id"
     while any(key in columns for _, columns in nodes):  # a column may have any name
         key += "_"
     rows = [{key: each, **_table_cells(columns)} for each, columns in nodes]
-    table = pandas.DataFrame(rows, columns=list(rows[0]))
+    table = DataFrame(rows, columns=list(rows[0]))
     table[key] = table[key].astype(object)
     return table, key
 

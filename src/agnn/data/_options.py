@@ -1,4 +1,4 @@
-"""What a user may say about their tables: which column is what, and what is forgiven."""
+"""The options of every reader: what each column is used for, and what is tolerated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agnn.errors import InputError, unknown_name
 
 
 class ReadKeywords(TypedDict, total=False):
-    """The keywords of `read_tables` and its siblings; `ReadOptions` says what they mean."""
+    """The keywords of `read_tables` and the other readers; `ReadOptions` documents them."""
 
     label: str | None
     node_id: str | None
@@ -30,10 +30,10 @@ class ReadKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Which column is what, and what is forgiven."""
+    """What each column is used for, and what is tolerated."""
 
     label: str | None = None
-    """Column of the classes; without one no node has a label."""
+    """Column of the classes; without it no node has a label."""
 
     node_id: str | None = None
     """Column of the ids; else one called id, node or node_id; else the first."""
@@ -44,46 +44,46 @@ class ReadOptions:
     target: str | None = None
 
     text: Sequence[str] = ()
-    """Columns of sentences, taken word by word (TF-IDF)."""
+    """Columns of text, used word by word (TF-IDF)."""
 
     category: Sequence[str] = ()
-    """Columns whose values are names, also where they look like numbers."""
+    """Columns whose values are categories, even if they look like numbers."""
 
     number: Sequence[str] = ()
     """Columns of numbers that are kept as features even if they look like identifiers."""
 
     ignore: Sequence[str] = ()
-    """Columns of the node table that are not looked at."""
+    """Columns of the node table that are left out."""
 
     split_column: str | None = None
-    """Column that says train, validation or test."""
+    """Column that holds train, validation or test."""
 
     drop_unknown: bool = False
     """Leave out edges that name an id which no node has."""
 
     ignore_weights: bool = False
-    """Leave out numbers that stand at the edges."""
+    """Leave out edge weights, which are otherwise an error."""
 
     preprocessing: Preprocessing | None = None
-    """How features were made before: applied as it is, rather than fitted to this table."""
+    """A fitted preprocessing to apply, rather than to fit one to this table."""
 
     class_names: Sequence[str] | None = None
-    """The classes in the order they are known; a label that is not among them is refused."""
+    """The classes in their order; a label that is not one of them is refused."""
 
     def __post_init__(self) -> None:
         for field in ("text", "category", "number", "ignore"):
             given = getattr(self, field)
-            # A single name is a sequence too: of its letters.
+            # A single name is also a sequence: of its letters.
             object.__setattr__(self, field, (given,) if isinstance(given, str) else tuple(given))
         named = [*self.text, *self.category, *self.number, *self.ignore]
         roles = [self.label, self.node_id, self.split_column]
         for name in [*named, *(role for role in roles if role is not None)]:
             if [*named, *roles].count(name) > 1:
-                raise InputError(f"column '{name}' is asked for as two things at once.")
+                raise InputError(f"column '{name}' has two roles; give it one.")
 
 
 def check_columns(place: str, columns: Sequence[str], wanted: Sequence[str | None]) -> None:
-    """Raise, with the nearest name, for a wanted column that is not there."""
+    """Raise, with the nearest name, for a wanted column that does not exist."""
     for name in wanted:
         if name is not None and name not in columns:
             raise unknown_name(f"column of {place}", name, columns)

@@ -1,4 +1,4 @@
-"""Which column of a node table becomes what kind of feature, and the fit to its values."""
+"""Which column of a node table becomes which kind of feature, fitted to its values."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from agnn.data.encoded_text import plain_text
-from agnn.data.feature_blocks import (
+from agnn.data._report import ColumnUse, shown_rows
+from agnn.data.preprocessing import (
+    STRUCTURE_NOTE,
     Block,
     Category,
     Counts,
     Numbers,
+    Preprocessing,
     Structure,
     Words,
     word_weigher,
 )
-from agnn.data.preprocessing import Preprocessing
-from agnn.data.reading import ColumnUse, shown_rows
+from agnn.data.tables._columns import NodeTable, plain_text
 from agnn.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agnn.data.node_table import NodeTable
-    from agnn.data.read_options import ReadOptions
+    from agnn.data._options import ReadOptions
 
-_BAG: Final = 20  # so many columns of counts, mostly zero, are a bag of words
+_BAG: Final = 20  # this many columns of counts, mostly zero, are a bag of words
 _MOST_VALUES: Final = 1000  # of a category
 _MOST_WORDS: Final = 20_000
 
@@ -39,15 +39,11 @@ _FEW: Final = 20  # rows whose numbers may be 0, 1, 2, ... by chance
 _ID_NAME: Final = re.compile(
     r"(^|[_\-. ])(?i:u?id|uuid|guid|key|index|idx|nr|no|number|code)$|[a-z](Id|ID)$"
 )
-STRUCTURE_NOTE: Final = (
-    "There is no column to learn from, so the features are where a node stands in the graph: "
-    "degree, mean degree of its neighbours, core number. They say little about most classes."
-)
 
 
 @dataclass
 class Fit:
-    """The blocks fitted so far, what each column became, and what is to be said."""
+    """The blocks fitted so far, the use of each column, and notes."""
 
     blocks: list[Block] = field(default_factory=list)
     uses: list[ColumnUse] = field(default_factory=list)
@@ -55,15 +51,15 @@ class Fit:
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """The fitted blocks as one description."""
+        """The fitted blocks."""
         return Preprocessing(tuple(self.blocks))
 
     def use(self, column: str, use: str, detail: str = "") -> None:
-        """Remember what a column of the nodes became."""
+        """Record the use of a column of the nodes."""
         self.uses.append(ColumnUse("nodes", column, use, detail))
 
     def leave_out(self, column: str, why: str) -> None:
-        """Remember that a column is not used, and say so."""
+        """Record that a column is not used, with a note."""
         self.use(column, "left out", why)
         self.notes.append(f"Column '{column}' is left out: {why}.")
 
@@ -96,9 +92,9 @@ def fitted_features(
 
 
 _WHY_NOT: Final = {
-    "": "it has no name, as the row numbers that pandas writes",
+    "": "it has no name, like the row numbers that pandas writes",
     "empty": "every row is empty",
-    "date": "it holds dates; make numbers of them, such as days",
+    "date": "it holds dates; convert them to numbers, such as days",
     "other": "it holds neither numbers nor text",
 }
 
@@ -139,8 +135,8 @@ def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str], kept: Seque
         if profile.gaps.size:
             rows = shown_rows(profile.gaps)
             fit.notes.append(
-                f"Column '{column}' has no value in {rows}: the mean stands there, and a feature "
-                f"'{column} is missing' says so."
+                f"Column '{column}' has no value in {rows}: the mean is used, and a feature "
+                f"'{column} is missing' marks it."
             )
             detail += f"; {profile.gaps.size:,} missing, filled with the mean and marked"
         fit.use(column, "number", detail)
@@ -195,8 +191,9 @@ def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) ->
     if not is_asked and len(values) > min(_MOST_VALUES, max(20, len(names) / 4)):
         fit.leave_out(
             column,
-            f"{len(values):,} different values in {len(names):,} rows are no category; learn from "
-            f"its words with --text {column}, or force it with --category {column}",
+            f"{len(values):,} distinct values in {len(names):,} rows do not look like categories; "
+            f"use its words with `text` (--text {column}), or force it with `category` "
+            f"(--category {column})",
         )
         return
     if len(values) < 2:

@@ -1,4 +1,4 @@
-"""Any feature matrix to the one form we keep: canonical, finite, read-only CSR in float32."""
+"""Feature matrices in the form that NodeData keeps, and features made of the graph alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agnn.errors import DataError, InputError
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
     from scipy.sparse import csr_array
 
     SparseRows: TypeAlias = csr_array[np.float32, tuple[int, int]]  # [n, d_x]
@@ -22,7 +22,7 @@ def checked_features(features: ArrayLike | Any) -> SparseRows:
 
     `features` is a dense array or any SciPy sparse matrix or array.
     """
-    from scipy import sparse  # 0.2 s: only those who hold features pay for it
+    from scipy import sparse  # takes 0.2 s to import
 
     given: Any = features if sparse.issparse(features) else np.asarray(features)
     if given.ndim != 2:
@@ -58,6 +58,57 @@ def frozen_csr(matrix: SparseRows) -> SparseRows:
     for array in (matrix.data, matrix.indices, matrix.indptr):
         array.setflags(write=False)
     return matrix
+
+
+def structure_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64]:
+    """[n, 3] log(1 + x) of degree, mean degree of the neighbours and core number.
+
+    `edges` [2, k] holds each undirected edge once.
+    """
+    from scipy import sparse
+
+    i, j = np.concatenate([edges, edges[::-1]], axis=1)
+    ones = np.ones(i.size, dtype=np.int8)
+    adjacency = sparse.csr_array((ones, (i, j)), shape=(nodes, nodes))
+    degree = np.diff(adjacency.indptr).astype(np.float64)
+    total = np.bincount(i, weights=degree[j], minlength=nodes)
+    mean = np.divide(total, degree, out=np.zeros(nodes), where=degree > 0)
+    measures: NDArray[np.float64] = np.stack([degree, mean, core_numbers(adjacency)], axis=1)
+    return np.log1p(measures)
+
+
+def core_numbers(adjacency: Any) -> NDArray[np.int64]:
+    """[n] The largest k such that the node is in a subgraph where all have k neighbours or more.
+
+    `adjacency` is a symmetric CSR without loops. Nodes with too few neighbours are removed, all
+    at once; then those that this leaves with too few.
+    """
+    starts, columns = adjacency.indptr.astype(np.int64), adjacency.indices
+    degree = np.diff(starts)
+    core = np.zeros(degree.size, dtype=np.int64)
+    left = np.ones(degree.size, dtype=bool)
+    k = 0
+    while left.any():
+        k = max(k, int(degree[left].min()))
+        peeled = np.flatnonzero(left & (degree <= k))
+        while peeled.size:
+            core[peeled], left[peeled] = k, False
+            touched = _neighbours(starts, columns, peeled)
+            touched = touched[left[touched]]
+            near, lost = np.unique(touched, return_counts=True)
+            degree[near] -= lost
+            peeled = near[degree[near] <= k]
+    return core
+
+
+def _neighbours(
+    starts: NDArray[np.int64], columns: NDArray[Any], nodes: NDArray[np.int64]
+) -> NDArray[Any]:
+    """The columns of these rows, one row after the other."""
+    lengths = starts[nodes + 1] - starts[nodes]
+    ends = np.cumsum(lengths)
+    shift = np.repeat(starts[nodes] - (ends - lengths), lengths)
+    return columns[shift + np.arange(shift.size)]
 
 
 def _check_structure(given: Any) -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from agnn.data._input_files import check_file
 from agnn.data._node_data import NodeData
-from agnn.data.raw_files import RawFiles
-from agnn.data.restricted_pickle import array_in, csr_in, neighbour_lists_in
+from agnn.data.sources._restricted_pickle import array_in, csr_in, neighbour_lists_in
 from agnn.data.splits import Split
-from agnn.errors import AgnnError, DataError
+from agnn.errors import AgnnError, DataError, InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+_T = TypeVar("_T")
 
 # Kipf and Welling (2017) validate on the 500 nodes after the training nodes; so does the paper.
 VALIDATION: Final = 500
@@ -53,7 +57,7 @@ def load_planetoid(
     nodes come in ascending order. A node that only the graph mentions (CiteSeer has 15) gets a
     zero feature row and no label.
     """
-    files = RawFiles(Path(folder), checksums)
+    files = _RawFiles(Path(folder), checksums)
     raw = _Raw(
         x=files.read(f"ind.{name}.x", csr_in),
         tx=files.read(f"ind.{name}.tx", csr_in),
@@ -161,4 +165,51 @@ def _indices_in(content: bytes) -> NDArray[np.int64]:
     try:
         return np.array([int(word) for word in content.split()], dtype=np.int64)
     except (ValueError, OverflowError) as error:
-        raise DataError("must hold one node number a line, as text.") from error
+        raise DataError("must hold one node number per line, as text.") from error
+
+
+class _RawFiles:
+    """The files of a folder; those with a known SHA-256 must have it.
+
+    `checksums` maps file names to hex digests. Where it is not given, a file SHA256SUMS in the
+    folder takes its place, if there is one.
+    """
+
+    def __init__(self, folder: Path, checksums: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.checksums = _listed_checksums(folder) if checksums is None else checksums
+
+    def read(self, name: str, parse: Callable[[bytes], _T]) -> _T:
+        """What `parse` makes of the file's bytes; every error names the file."""
+        path = self.folder / name
+        content = _content(path)
+        expected = self.checksums.get(name)
+        found = hashlib.sha256(content).hexdigest()
+        if expected is not None and expected.lower() != found:
+            raise DataError(f"'{path}' has SHA-256 {found}, expected {expected}; fetch it again.")
+        try:
+            return parse(content)
+        except DataError as error:
+            raise DataError(f"'{path}' {error}") from error
+
+
+def _listed_checksums(folder: Path) -> dict[str, str]:
+    """Digest by file name from the folder's SHA256SUMS, as `sha256sum` writes it."""
+    path = folder / "SHA256SUMS"
+    if not path.exists():
+        return {}
+    checksums = {}
+    for line in _content(path).decode("utf-8", errors="replace").splitlines():
+        match = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)", line)
+        if match is None:
+            raise DataError(f"'{path}' must hold lines 'sha256  name'; got '{line[:80]}'.")
+        checksums[match[2]] = match[1]
+    return checksums
+
+
+def _content(path: Path) -> bytes:
+    try:
+        check_file(path)
+    except InputError as error:
+        raise DataError(str(error)) from error
+    return path.read_bytes()

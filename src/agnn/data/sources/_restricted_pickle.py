@@ -1,8 +1,8 @@
-"""Other people's pickles, read without running anything that is in them.
+"""Pickles of the Planetoid files, read without running anything in them.
 
-A pickle is a program. Ours may name seven things, and most of those are answered with plain
-stand-ins below: NumPy's and SciPy's own would take a crafted state (an object dtype over raw
-bytes, an index out of range) straight into compiled code.
+A pickle is a program. These may use the names in `_ALLOWED` only, and most of those get plain
+substitutes below: NumPy's and SciPy's own classes would pass a crafted state (an object dtype over
+raw bytes, an index out of range) straight to compiled code.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def csr_in(content: bytes) -> csr_array[Any, tuple[int, int]]:
             raise DataError("its indices are not integers")
         matrix = sparse.csr_array((found.data, found.indices, found.indptr), shape=found.shape)
         matrix.check_format(full_check=True)
-    except Exception as error:  # whatever a crafted matrix makes SciPy say
+    except Exception as error:  # a crafted matrix can make SciPy raise anything
         raise DataError(f"holds a broken CSR matrix: {error}.") from error
     return matrix
 
@@ -117,13 +117,13 @@ def neighbour_lists_in(content: bytes) -> dict[int, list[int]]:
     found = _unpickled(content)
     if not isinstance(found, dict):
         raise DataError(f"must hold a mapping from node to neighbours; it holds {_kind(found)}.")
-    # A pickle may refer to one long list a million times; an honest entry takes a byte of its own.
+    # A pickle may refer to one long list a million times; every real entry takes a byte of its own.
     if sum(len(value) for value in found.values() if isinstance(value, list)) > len(content):
-        raise DataError("is not an honest graph: it claims more neighbours than it has bytes.")
+        raise DataError("is not a valid graph: it claims more neighbours than it has bytes.")
     for node, neighbours in found.items():
         if not isinstance(neighbours, list) or not all(type(i) is int for i in [node, *neighbours]):
             raise DataError(f"must map node indices to lists of them; {node!r} is not so.")
-    return dict(found)  # a plain one: a default factory from a file is never to be called
+    return dict(found)  # a plain one: never call a default factory that a file brings
 
 
 def _unpickled(content: bytes) -> object:
@@ -132,7 +132,7 @@ def _unpickled(content: bytes) -> object:
     except DataError:
         raise
     except Exception as error:  # a damaged or crafted pickle can raise anything
-        raise DataError(f"is damaged or is no Planetoid file: {error}.") from error
+        raise DataError(f"is damaged or is not a Planetoid file: {error}.") from error
 
 
 def _kind(found: object) -> str:

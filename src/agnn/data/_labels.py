@@ -1,0 +1,199 @@
+"""Missing values, class labels, and the names of nodes and classes.
+
+This is the one definition of a missing value and the one encoder of labels; tables, arrays and
+the estimator all use them.
+
+- A value is missing if it is None or NaN, or text that is empty or one of na, n/a, nan, null,
+  <na> and ?, in upper or lower case.
+- A label is also missing if it is -1, as a number or as text. Any other value is a class, other
+  negative numbers included.
+- The numbers 3 and 3.0 are the class "3". Classes sort by value where all are numbers, also where
+  they are written as text, and else in alphabetical order.
+- An id is missing only if its cell is empty: "NA" and "null" are ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from agnn.data._report import shown_rows
+from agnn.errors import DataError, InputError, unknown_name
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_FEW: Final = 20  # classes; more are compared with the number of labelled nodes
+MISSING: Final = frozenset({"", "na", "n/a", "nan", "null", "<na>", "?"})
+"""How a missing value is written, in lower case."""
+
+
+class Labels(NamedTuple):
+    """Labels as class numbers."""
+
+    codes: NDArray[np.int64]  # [n], -1 where there is no label
+    class_names: tuple[str, ...]
+    examples: NDArray[np.int64]  # [c] a position that has the class; -1 where none has
+    unlabelled_as: Mapping[str, int]  # how often each way of writing "no label" occurs
+
+
+def missing_spellings() -> list[str]:
+    """Every mixture of upper and lower case in which a missing value may be written."""
+    cases = (product(*({letter, letter.upper()} for letter in word)) for word in MISSING)
+    return sorted("".join(letters) for each in cases for letters in each)
+
+
+def is_missing(value: object) -> bool:
+    """Whether one value is missing, by the rule above."""
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+
+
+def encoded_labels(
+    values: ArrayLike, where: str = "`labels`", known: Sequence[str] | None = None
+) -> Labels:
+    """The labels [n] as class numbers; `known` fixes which classes there are, and their order."""
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise InputError(f"{where} must have shape [n]; got {list(given.shape)}.")
+    if given.dtype.kind in "biuf":
+        distinct, places = np.unique(given, return_inverse=True)
+        return labels_of(distinct.tolist(), places, where, known)
+    items = given.tolist()
+    try:
+        place = {value: k for k, value in enumerate(dict.fromkeys(items))}
+    except TypeError as error:
+        raise DataError(f"{where}: a label must be text or a number; {error}.") from error
+    return labels_of([*place], np.array([place[item] for item in items], np.int64), where, known)
+
+
+def labels_of(
+    distinct: Sequence[Any],
+    places: NDArray[np.int64],
+    where: str,
+    known: Sequence[str] | None = None,
+) -> Labels:
+    """`encoded_labels` of the values `distinct[places]`; a place of -1 is a missing value."""
+    names = _without_points([_class_name(value, where) for value in distinct])
+    present = {name for name in names if name is not None}
+    classes = tuple(sorted(present, key=_order(present))) if known is None else tuple(known)
+    number: dict[str | None, int] = {name: k for k, name in enumerate(classes)}
+    number[None] = -1
+    foreign = [k for k, name in enumerate(names) if name not in number]
+    if foreign:
+        rows = np.flatnonzero(np.isin(places, foreign))
+        problem = unknown_name("class", str(names[places[rows[0]]]), classes)
+        raise DataError(f"{where}, {shown_rows(rows)}: {problem}")
+    codes = np.array([*(number[name] for name in names), -1], dtype=np.int64)[places]
+    examples = np.full(len(classes), -1, dtype=np.int64)
+    found = np.flatnonzero(codes >= 0)[::-1]
+    examples[codes[found]] = found  # the last write is the first row
+    counts = np.bincount(places[codes < 0] % (len(distinct) + 1), minlength=len(distinct) + 1)
+    unlabelled: dict[str, int] = {}
+    for value, count in zip([*distinct, None], counts.tolist(), strict=True):
+        if count:
+            word = "" if value is None or value != value else id_text(value).strip()
+            unlabelled[word or "empty"] = unlabelled.get(word or "empty", 0) + count
+    return Labels(codes, classes, examples, unlabelled)
+
+
+def check_classes(labels: Labels, where: str, advice: str) -> None:
+    """Raise for labels that are almost all different: they are not classes."""
+    given, classes = int((labels.codes >= 0).sum()), len(labels.class_names)
+    if classes > max(_FEW, given / 2):
+        raise DataError(
+            f"{where}: {classes:,} distinct values in {given:,} rows do not look like classes; "
+            f"{advice}."
+        )
+
+
+def _class_name(value: Any, where: str) -> str | None:
+    """The class that a value stands for; None where there is no label."""
+    if is_missing(value):
+        return None
+    if isinstance(value, float | np.floating) and np.isinf(value):
+        raise DataError(f"{where}: a label is infinite.")
+    if isinstance(value, bytes | bytearray | list | tuple | dict | set | np.ndarray):
+        kind = type(value).__name__
+        raise DataError(f"{where}: a label must be text or a number; got {kind}, {value!r:.40}.")
+    name = id_text(value).strip()
+    return None if name in ("-1", "-1.0") else name
+
+
+def _without_points(names: list[str | None]) -> list[str | None]:
+    """The names; "1", "2" for "1.0", "2.0", as pandas writes whole numbers with gaps."""
+    given = [name for name in names if name is not None]
+    if given and all(re.fullmatch(r"-?\d{1,15}\.0", name) for name in given):
+        return [name and name.removesuffix(".0") for name in names]
+    return names
+
+
+def _order(names: set[str]) -> Any:
+    """The key to sort classes by: their value where all are numbers, else their letters."""
+    try:
+        values = {name: float(name) for name in names}
+    except ValueError:
+        return None
+    return lambda name: (values[name], name)
+
+
+def checked_labels(labels: ArrayLike, nodes: int, classes: int) -> NDArray[np.int64]:
+    """The labels [n], each a class index or -1 for none, as a read-only copy."""
+    given = np.asarray(labels)
+    if given.shape != (nodes,):
+        raise InputError(f"`labels` must have shape [{nodes}], as features; got {[*given.shape]}.")
+    if given.size and given.dtype.kind not in "iu":
+        raise InputError(f"`labels` must be integers, -1 for no label; got {given.dtype}.")
+    bad = np.flatnonzero((given < -1) | (given >= classes))
+    if bad.size:
+        raise DataError(
+            f"node {bad[0]} has label {given[bad[0]]}; with {classes} classes labels run "
+            f"from 0 to {classes - 1}, or -1 for none."
+        )
+    checked = given.astype(np.int64)
+    checked.setflags(write=False)
+    return checked
+
+
+def checked_ids(node_ids: Sequence[Hashable] | None, nodes: int) -> tuple[Hashable, ...]:
+    """The ids of the n nodes, all different; the indices as text where none are given."""
+    if node_ids is None:
+        return tuple(map(str, range(nodes)))
+    if len(node_ids) != nodes:
+        raise InputError(f"`node_ids` must name all {nodes} nodes; got {len(node_ids)} names.")
+    ids = tuple(node_ids)
+    _check_distinct("node_ids", ids)
+    return ids
+
+
+def distinct_names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The names, all text and all different."""
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"`{argument}` must be text; got {name!r}.")
+    _check_distinct(argument, names)
+    return tuple(map(str, names))
+
+
+def id_text(node_id: Hashable) -> str:
+    """An id as text: 7, 7.0 and "7" are the same."""
+    is_whole = isinstance(node_id, float | np.floating) and node_id == node_id // 1
+    return str(int(node_id)) if is_whole else str(node_id)  # type: ignore[call-overload]
+
+
+def _check_distinct(argument: str, names: Sequence[Hashable]) -> None:
+    try:
+        if len(set(names)) == len(names):
+            return
+    except TypeError as error:
+        raise InputError(f"`{argument}` must be hashable: {error}.") from error
+    seen: set[Hashable] = set()
+    for name in names:
+        if name in seen:
+            raise DataError(f"`{argument}` must differ; '{name}' is there twice.")
+        seen.add(name)

@@ -1,0 +1,251 @@
+"""The report on a dataset: how it was read, its figures, what is unusual about it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agnn.errors import DataError
+from agnn.files import plain_id
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.data._node_data import NodeData
+
+Line = tuple[str, str]
+"""A name and what is to be said under it."""
+
+_SHOWN: Final = 5  # examples of something unusual
+_COLUMNS: Final = 3  # names of columns with the same use
+_CLASSES: Final = 10
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """What one column or attribute of the user's was used for."""
+
+    table: str
+    """"nodes" or "edges"."""
+
+    name: str
+    use: str
+    """id, label, number, count, category, text, split, source, target or left out."""
+
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data was read: the use of each column, and what was left out."""
+
+    source: str
+    """The files or objects."""
+
+    columns: tuple[ColumnUse, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a user should know before trusting a result, one sentence each."""
+
+    dropped_edges: int = 0
+    """Edges left out because they name an id that no node has."""
+
+    unlabelled_as: Mapping[str, int] | None = None
+    """How often each way of writing "no label" occurs."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reading in terms of JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Oddity:
+    """Something that may be intended or a mistake, with some nodes to look at."""
+
+    what: str
+    count: int
+    examples: tuple[Hashable, ...]
+    """Ids of the first few."""
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """A dataset in figures and sentences."""
+
+    name: str
+    nodes: int
+    edges: int
+    """Undirected, each counted once."""
+
+    features: int
+    classes: dict[str, int]
+    """Labelled nodes of each class."""
+
+    unlabelled: int
+    homophily: float | None
+    """Share of edges with two labels whose labels agree; None where no edge has two."""
+
+    raw_edge_entries: int
+    duplicate_edges: int
+    self_loops: int
+    dropped_edges: int
+    """Left out because they name an id that no node has."""
+
+    splits: dict[str, dict[str, int]]
+    row_normalised: bool
+    oddities: tuple[Oddity, ...]
+    obstacle: str | None
+    """Why no method can learn from this data; None where one can."""
+
+    reading: Reading | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report in terms of JSON."""
+        values = asdict(self)
+        for oddity in values["oddities"]:
+            oddity["examples"] = [plain_id(each) for each in oddity["examples"]]
+        return values
+
+    def count_lines(self) -> Iterator[Line]:
+        """Nodes, edges, features, labels and splits in figures."""
+        yield "nodes", f"{self.nodes:,}, all ids different"
+        raw, dropped = self.raw_edge_entries, self.dropped_edges
+        unknown = f", {dropped:,} to unknown ids" if dropped else ""
+        yield (
+            "edges",
+            f"{self.edges:,} undirected, from {raw + dropped:,} entries ({self.duplicate_edges:,} "
+            f"repeated, self-loops at {counted(self.self_loops, 'node')}{unknown})",
+        )
+        use = "rows made to sum to 1" if self.row_normalised else "used as they are"
+        yield "features", f"{self.features:,}, {use}"
+        known = self.nodes - self.unlabelled
+        share = 100 * self.unlabelled / max(self.nodes, 1)
+        yield "labelled", f"{known:,} nodes; {self.unlabelled:,} ({share:.0f} %) unlabelled"
+        if self.homophily is not None:
+            yield "same class", f"{100 * self.homophily:.0f} % of the edges between labelled nodes"
+        for sizes, group in groupby(self.splits, key=lambda name: self.splits[name]):
+            names = list(group)  # equal sizes in a row, as numbered splits have them
+            parts = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
+            if len(names) == 1:
+                yield f"split '{names[0]}'", parts
+            else:
+                yield f"{len(names)} splits", f"'{names[0]}' to '{names[-1]}', each {parts}"
+
+    def class_line(self) -> Line:
+        """The classes with the most labelled nodes."""
+        classes = sorted(self.classes.items(), key=lambda each: -each[1])
+        words = ", ".join(f"{name} {count:,}" for name, count in classes[:_CLASSES])
+        more = f" and {len(classes) - _CLASSES} more" if len(classes) > _CLASSES else ""
+        return "classes", words + more or "none"
+
+    def column_lines(self) -> Iterator[Line]:
+        """The use of each column; nothing for data that was not read from columns."""
+        uses: Sequence[ColumnUse] = self.reading.columns if self.reading else ()
+        for (table, use, detail), group in groupby(
+            uses, key=lambda each: (each.table, each.use, each.detail)
+        ):
+            names = [each.name for each in group]
+            shown = ", ".join(repr(name) for name in names[:_COLUMNS])
+            more = f" and {len(names) - _COLUMNS:,} more" if len(names) > _COLUMNS else ""
+            yield f"{table}: {use}", shown + more + (f": {detail}" if detail else "")
+
+    def warning_lines(self) -> Iterator[Line]:
+        """What may be a mistake, notes from reading, and why nothing can be learned."""
+        for oddity in self.oddities:
+            examples = ", ".join(str(each) for each in oddity.examples)
+            more = ", ..." if oddity.count > len(oddity.examples) else ""
+            yield "look at", f"{oddity.what}: {oddity.count:,} ({examples}{more})"
+        for note in self.reading.notes if self.reading else ():
+            yield "note", note
+        if self.obstacle is not None:
+            yield "cannot train", self.obstacle
+
+
+def data_report(data: NodeData) -> DataReport:
+    """The report on `data`."""
+    counts = np.bincount(data.labels[data.labelled], minlength=data.classes).tolist()
+    return DataReport(
+        name=data.name,
+        nodes=data.nodes,
+        edges=data.edges.shape[1],
+        features=data.feature_count,
+        classes=dict(zip(data.class_names, counts, strict=True)),
+        unlabelled=data.nodes - data.labelled.size,
+        homophily=_homophily(data),
+        raw_edge_entries=data.facts.raw_edge_entries,
+        duplicate_edges=data.facts.duplicate_entries,
+        self_loops=data.facts.self_loops,
+        dropped_edges=data.reading.dropped_edges if data.reading else 0,
+        splits={
+            name: {part: int(nodes.size) for part, nodes in split.parts.items()}
+            for name, split in data.splits.items()
+        },
+        row_normalised=data.row_normalised,
+        oddities=tuple(_oddities(data, counts)),
+        obstacle=_obstacle(data, counts),
+        reading=data.reading,
+    )
+
+
+def check_learnable(data: NodeData) -> None:
+    """Raise if no method can learn anything from `data`: no labels, or only one class."""
+    if data.report.obstacle is not None:
+        raise DataError(data.report.obstacle)
+
+
+def shown_rows(rows: Any, total: int | None = None) -> str:
+    """A few rows as text, counted from 1 below the header: "rows 3, 7, 12 and 40 more"."""
+    first = [int(row) + 1 for row in rows[:3]]
+    count = len(rows) if total is None else total
+    word = "row" if count == 1 else "rows"
+    more = f" and {count - len(first):,} more" if count > len(first) else ""
+    return f"{word} {', '.join(map(str, first))}{more}"
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things as text: "1 row", "1,200 rows"."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _homophily(data: NodeData) -> float | None:
+    """The share of edges whose ends have the same label, among those with two labels."""
+    first, second = data.labels[data.edges]
+    known = (first >= 0) & (second >= 0)
+    return float((first == second)[known].mean()) if known.any() else None
+
+
+def _oddities(data: NodeData, counts: Sequence[int]) -> list[Oddity]:
+    degree = np.bincount(data.edges.ravel(), minlength=data.nodes)
+    found = [
+        _oddity(data, "nodes without an edge", degree == 0),
+        _oddity(data, "nodes whose features are all zero", np.diff(data.features.indptr) == 0),
+    ]
+    found += [
+        _oddity(data, f"labelled nodes of class '{name}', too few to learn", data.labels == label)
+        for label, name in enumerate(data.class_names)
+        if 0 < counts[label] < 3
+    ]
+    unseen = [name for name, count in zip(data.class_names, counts, strict=True) if count == 0]
+    if unseen and data.labelled.size:
+        found.append(Oddity("classes without a labelled node", len(unseen), tuple(unseen[:_SHOWN])))
+    return [oddity for oddity in found if oddity.count]
+
+
+def _oddity(data: NodeData, what: str, where: NDArray[np.bool_]) -> Oddity:
+    nodes = np.flatnonzero(where)
+    return Oddity(what, int(nodes.size), tuple(data.node_ids[i] for i in nodes[:_SHOWN].tolist()))
+
+
+def _obstacle(data: NodeData, counts: Sequence[int]) -> str | None:
+    present = [name for name, count in zip(data.class_names, counts, strict=True) if count]
+    if not present:
+        return f"'{data.name}' has no labels: name the column that holds them, `label` (--label)."
+    if len(present) == 1:
+        return (
+            f"'{data.name}' has one class, '{present[0]}', in all {data.labelled.size:,} labelled "
+            f"nodes: there is nothing to distinguish."
+        )
+    return None

@@ -1,0 +1,297 @@
+"""Graphs in arrays: SciPy and NumPy, PyG's `Data` or what looks like it, and `.npz` files."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agnn.data._edges import edge_notes, simple_edges
+from agnn.data._input_files import check_file, check_fits
+from agnn.data._labels import Labels, check_classes, checked_ids, encoded_labels
+from agnn.data._node_data import NodeData
+from agnn.data._report import Reading
+from agnn.data.preprocessing import STRUCTURE_NOTE, Preprocessing, Source, Structure
+from agnn.data.splits import Split
+from agnn.errors import AgnnError, DataError, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_MASKS: Final = ("train", "val", "test")  # what masks are called after
+_CSR_PARTS: Final = ("data", "indices", "indptr", "shape")
+
+
+def from_scipy(
+    adjacency: Any,
+    features: ArrayLike | Any | None = None,
+    labels: ArrayLike | None = None,
+    *,
+    name: str = "arrays",
+    node_ids: Sequence[Hashable] | None = None,
+    class_names: Sequence[str] | None = None,
+    splits: Mapping[str, Split] | None = None,
+    ignore_weights: bool = False,
+) -> NodeData:
+    """The graph in a SciPy sparse adjacency [n, n], features [n, d_x] and labels [n].
+
+    Without features, degree and the like take their place. Labels are numbers or text; -1, NaN,
+    None, "" and the other ways to write a missing value are no label. Whole numbers with
+    `class_names` are indices into them. Features without negative values are made to sum to 1 per
+    row when they are used; others are used as they are.
+
+    >>> from scipy import sparse
+    >>> ring = sparse.csr_array(([1, 1, 1], ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
+    >>> data = from_scipy(ring, labels=["no", "yes", None])
+    >>> data.class_names, data.labels.tolist()
+    (('no', 'yes'), [0, 1, -1])
+    """
+    from scipy import sparse
+
+    if not sparse.issparse(adjacency):
+        kind = type(adjacency).__name__
+        raise InputError(f"`adjacency` must be a SciPy sparse matrix; got {kind}.")
+    links: Any = sparse.coo_array(adjacency)  # type: ignore[call-overload]
+    if links.ndim != 2 or links.shape[0] != links.shape[1]:
+        raise InputError(f"`adjacency` must be square; got {list(links.shape)}.")
+    present = links.data != 0
+    return _node_data(
+        np.stack([links.row[present], links.col[present]]),
+        links.shape[0],
+        name=name,
+        place="`adjacency`",
+        features=features,
+        labels=_labels(labels, class_names, links.shape[0]),
+        node_ids=node_ids,
+        splits=splits,
+        notes=_checked_weights({"`adjacency`": links.data[present]}, ignore_weights=ignore_weights),
+    )
+
+
+def from_pyg(data: Any, *, name: str = "pyg", ignore_weights: bool = False) -> NodeData:
+    """The graph in an object with `edge_index` and, where it has them, `x`, `y` and masks.
+
+    `train_mask`, `val_mask` and `test_mask` become the split "fixed"; masks with k columns become
+    the splits "own-1" to "own-k", which the split "own" uses in turn. PyG itself is not needed.
+    """
+    given = {
+        part: _array(getattr(data, part))
+        for part in ("edge_index", "x", "y", "edge_weight", "edge_attr")
+        if getattr(data, part, None) is not None
+    }
+    if "edge_index" not in given:
+        raise InputError(f"`data` must have `edge_index`; got {type(data).__name__}.")
+    weights = {
+        f"`data.{part}`": given[part] for part in ("edge_weight", "edge_attr") if part in given
+    }
+    raw = given.get("y")
+    if raw is not None and raw.ndim == 2 and raw.shape[1] == 1:
+        raw = raw[:, 0]
+    nodes = len(given["x"]) if "x" in given else int(data.num_nodes)
+    labels = _labels(raw, None, nodes)
+    masks = {part: getattr(data, f"{part}_mask", None) for part in _MASKS}
+    # PyG keeps several masks as columns [n, k].
+    rows = {part: None if mask is None else _array(mask).T for part, mask in masks.items()}
+    return _node_data(
+        given["edge_index"],
+        nodes,
+        name=name,
+        place="`data.edge_index`",
+        features=given.get("x"),
+        labels=labels,
+        splits=_mask_splits(rows, labels, "`data`"),
+        notes=_checked_weights(weights, ignore_weights=ignore_weights),
+    )
+
+
+def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData:
+    """The graph in a file with adj_*, labels and, where there are any, attr_* arrays.
+
+    Its own masks (`train_masks`, `val_masks`, `test_masks` [k, n], or `train_mask` and so on [n])
+    become its splits. Nothing in it is unpickled. A file that would unpack to more than memory is
+    not opened.
+    """
+    check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_fits(path, sum(member.file_size for member in archive.infolist()))
+        with np.load(path, allow_pickle=False) as arrays:
+            adjacency = _matrix(arrays, "adj")
+            if adjacency is None:
+                raise DataError(f"'{path}' has no adj_data and its siblings: {arrays.files}.")
+            attributes = _matrix(arrays, "attr")
+            labels = arrays.get("labels")
+            names = _class_names(arrays, labels)
+            masks = {
+                part: arrays.get(f"{part}_masks", arrays.get(f"{part}_mask")) for part in _MASKS
+            }
+        known = _labels(labels, names, adjacency.shape[0])
+        return from_scipy(
+            adjacency, attributes, labels, name=name, ignore_weights=ignore_weights,
+            class_names=names, splits=_mask_splits(masks, known, f"'{path}'"),
+        )  # fmt: skip
+    except AgnnError as error:
+        reason = str(error)
+        raise DataError(reason if str(path) in reason else f"'{path}': {reason}") from error
+    except (
+        zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError,
+        AttributeError, OverflowError, NotImplementedError, RuntimeError, MemoryError,
+    ) as error:  # fmt: skip
+        if "allow_pickle" in str(error):
+            raise DataError(
+                f"'{path}' holds pickled objects, which could run any code and are not opened; "
+                f"save its arrays as numbers and text."
+            ) from error
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise DataError(f"'{path}' is damaged or not an .npz of this kind: {reason}.") from error
+
+
+def _node_data(
+    entries: NDArray[Any],
+    nodes: int,
+    *,
+    name: str,
+    place: str,
+    features: Any,
+    labels: Labels,
+    node_ids: Sequence[Hashable] | None = None,
+    splits: Mapping[str, Split] | None = None,
+    notes: Sequence[str] = (),
+) -> NodeData:
+    """The checked data; degree and the like take the place of features that are None."""
+    simple, facts = simple_edges(entries, nodes)
+    ids = checked_ids(node_ids, nodes)
+    pairs = np.asarray(entries, dtype=np.int64)
+    found = [*notes, *edge_notes(pairs, np.arange(pairs.shape[1]), simple, facts, ids, place)]
+    preprocessing, is_given = None, features is not None
+    if not is_given:
+        preprocessing = Preprocessing((Structure.fitted(simple, nodes),))
+        features = preprocessing.features(Source(None, simple, nodes))
+        found.append(STRUCTURE_NOTE)
+    is_signed = bool(features.size and features.min() < 0)
+    if is_signed and is_given:
+        found.append("Some features are negative, so all are used as they are.")
+    return NodeData.build(
+        name=name,
+        features=features,
+        labels=labels.codes,
+        edges=simple,
+        class_names=labels.class_names,
+        node_ids=ids,
+        splits=splits,
+        facts=facts,
+        row_normalised=not is_signed,
+        preprocessing=preprocessing,
+        reading=Reading(place, notes=tuple(found), unlabelled_as=labels.unlabelled_as or None),
+    )
+
+
+def _labels(labels: ArrayLike | None, class_names: Sequence[str] | None, nodes: int) -> Labels:
+    """The labels of n nodes; whole numbers with `class_names` are indices into them."""
+    names, none = tuple(class_names or ()), np.empty(0, dtype=np.int64)
+    if labels is None:
+        return Labels(np.full(nodes, -1), names, none, {})
+    given = np.asarray(labels)
+    if class_names is not None and given.dtype.kind in "iu":
+        return Labels(given, names, none, {})
+    found = encoded_labels(given, known=class_names)
+    if class_names is None:
+        check_classes(found, "`labels`", "give classes, not numbers to predict")
+    return found
+
+
+def _mask_splits(masks: Mapping[str, Any], labels: Labels, place: str) -> dict[str, Split]:
+    """The splits in masks [k, n] or [n] by part ("train", "val", "test").
+
+    One mask is the split "fixed"; several are "own-1", "own-2", ... Nodes without a label are
+    left out. Without a training mask or without labels there are no splits.
+    """
+    known = labels.codes >= 0
+    if masks.get("train") is None or not known.any():
+        return {}
+    given = {
+        part: _checked_mask(mask, known.size, f"{place}, `{part}` mask")
+        for part, mask in masks.items()
+        if mask is not None
+    }
+    count = given["train"].shape[0]
+    splits = {}
+    for k in range(count):
+        parts = []
+        for part in _MASKS:
+            mask = given.get(part, np.zeros((1, known.size), dtype=bool))
+            if mask.shape[0] not in (1, count):
+                raise DataError(
+                    f"{place}: {count} masks for training and {mask.shape[0]} for `{part}`; there "
+                    f"must be equally many."
+                )
+            parts.append(np.flatnonzero(mask[k % mask.shape[0]] & known))
+        train, validation, test = parts
+        name = "fixed" if count == 1 else f"own-{k + 1}"
+        if train.size:
+            splits[name] = Split(name, train, validation, test)
+        elif count > 1:
+            raise DataError(f"{place}: training mask {k + 1} names no labelled node.")
+    return splits
+
+
+def _checked_mask(mask: NDArray[Any], nodes: int, where: str) -> NDArray[np.bool_]:
+    """The masks as [k, n] booleans; anything else is refused."""
+    rows = mask[None] if mask.ndim == 1 else mask
+    if rows.ndim != 2 or rows.shape[1] != nodes:
+        raise DataError(
+            f"{where} must have shape [{nodes}] or [k, {nodes}]; got {list(mask.shape)}."
+        )
+    if rows.dtype.kind not in "biu" or not np.isin(rows, (0, 1)).all():
+        raise DataError(f"{where} must hold true and false.")
+    return rows.astype(bool)
+
+
+def _checked_weights(weights: Mapping[str, NDArray[Any]], *, ignore_weights: bool) -> list[str]:
+    """Raise for edge values that differ, or note that they are ignored."""
+    notes = []
+    for place, values in weights.items():
+        if values.size and (values != values.flat[0]).any():
+            if not ignore_weights:
+                raise DataError(
+                    f"{place}: edge weights are not supported. Make them all 1, or ignore them "
+                    f"with `ignore_weights` (--ignore-weights)."
+                )
+            notes.append(f"{place}: the weights are ignored, as requested.")
+    return notes
+
+
+def _matrix(arrays: Mapping[str, Any], prefix: str) -> Any:
+    """The CSR matrix whose parts start with `prefix`; a dense one; None where there is none."""
+    from scipy import sparse
+
+    if f"{prefix}_matrix" in arrays:
+        dense = arrays[f"{prefix}_matrix"]
+        return sparse.csr_array(dense) if prefix == "adj" else dense
+    if f"{prefix}_data" not in arrays:
+        return None
+    data, indices, indptr, shape = (arrays[f"{prefix}_{part}"] for part in _CSR_PARTS)
+    matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _class_names(arrays: Mapping[str, Any], labels: Any) -> list[str] | None:
+    """The class names, if the file has plain text for each class."""
+    if labels is None or "class_names" not in arrays or labels.dtype.kind not in "iu":
+        return None
+    try:
+        names = arrays["class_names"]
+    except ValueError:  # pickled text, as in older files; numbers will do
+        return None
+    fits = names.dtype.kind == "U" and names.ndim == 1 and names.size > labels.max(initial=-1)
+    return names.tolist() if fits else None
+
+
+def _array(value: Any) -> NDArray[Any]:
+    """A tensor, or anything like an array, as a NumPy array."""
+    return np.asarray(value.detach().cpu()) if hasattr(value, "detach") else np.asarray(value)

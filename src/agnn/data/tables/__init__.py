@@ -1,0 +1,40 @@
+"""Graphs in tables: CSV, TSV, Parquet, edge lists and pandas frames.
+
+This is the only place that imports pandas and pyarrow; importing it without them is an error that
+names the extra to install. A table of nodes and a table of edges become a `NodeData`:
+
+>>> import pandas as pd
+>>> nodes = pd.DataFrame({"id": ["a", "b", "c"], "size": [1.5, 2.0, 4.5], "kind": ["x", "y", None]})
+>>> edges = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
+>>> data = from_pandas(nodes, edges, label="kind")
+>>> data.class_names, data.labels.tolist(), data.preprocessing.feature_names
+(('x', 'y'), [0, 1, -1], ('size',))
+
+`with_new_nodes` adds nodes of a later table to data that was read before.
+"""
+
+from agnn.errors import UnavailableError
+
+try:
+    import pyarrow  # noqa: F401
+    from pandas import DataFrame
+except ModuleNotFoundError as error:
+    raise UnavailableError(
+        f"{error.name} is not installed, and tables and graph files are read with it: "
+        f"pip install 'agnn[tables]'."
+    ) from error
+
+from agnn.data.tables._columns import NodeTable
+from agnn.data.tables._read import data_of_records, from_pandas, read_tables, with_new_nodes
+from agnn.data.tables._source import TABLE_FILES, open_table
+
+__all__ = [
+    "TABLE_FILES",
+    "DataFrame",
+    "NodeTable",
+    "data_of_records",
+    "from_pandas",
+    "open_table",
+    "read_tables",
+    "with_new_nodes",
+]

@@ -1,0 +1,277 @@
+"""The columns of a node table as numbers, categories, text, labels and parts of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from agnn.data._labels import MISSING, Labels, check_classes, labels_of, missing_spellings
+from agnn.data._report import shown_rows
+from agnn.data.splits import Split
+from agnn.errors import DataError, unknown_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LARGEST: Final = 1e30  # squares and sums of larger numbers overflow
+
+_PARTS: Final = {
+    "train": "train", "training": "train", "tr": "train",
+    "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation",
+    "test": "test", "testing": "test", "te": "test", "holdout": "test",
+    **dict.fromkeys((*MISSING, "none", "unused", "-")),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """A frame with one row per node, and where it came from."""
+
+    frame: pd.DataFrame
+    place: str
+    is_untyped: bool = False
+    _parsed: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+
+    def where(self, column: str) -> str:
+        """A column as messages name it."""
+        return f"{self.place}, column '{column}'"
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """[n] The values as numbers, NaN where there is none; text among them is refused."""
+        values = plain_text(self.frame[column])
+        found = self._numbers(column, values)
+        gaps = np.isnan(found)
+        words = gaps & ~is_blank(values) if gaps.any() else gaps
+        # Among numbers "None" can only be a missing value; elsewhere it may be a category.
+        bad = [row for row in np.flatnonzero(words) if str(values.iloc[row]).lower() != "none"]
+        if bad:
+            raise DataError(
+                f"{self.where(column)}, {shown_rows(bad)}: '{str(values.iloc[bad[0]])[:40]}' is "
+                f"not a number, and the column has numbers in other rows. Fix it, treat the whole "
+                f"column as categories with `category` (--category {column}), or leave it out with "
+                f"`ignore` (--ignore {column})."
+            )
+        huge = np.flatnonzero(np.abs(found) > _LARGEST)  # NaN compares as false
+        if huge.size:
+            value = found[huge[0]]
+            what = "infinite" if np.isinf(value) else f"{value:g}, too large to compute with"
+            raise DataError(f"{self.where(column)}, {shown_rows(huge)}: the value is {what}.")
+        return found
+
+    def names(self, column: str) -> pd.Series[str]:
+        """A series of text, "" where there is no value."""
+        values = plain_text(self.frame[column])
+        if not holds_text(values):
+            values = values.astype(object).where(values.notna(), "").astype(str).str.strip()
+        return values.where(~is_blank(values), "")
+
+    def codes(self, column: str, values: Sequence[str]) -> NDArray[np.int64]:
+        """[n] The position in `values` of each row's category; -1 for any other."""
+        return np.asarray(pd.Index(values).get_indexer(self.names(column)), dtype=np.int64)
+
+    def texts(self, column: str) -> list[str]:
+        """The texts of a column, "" where there is none."""
+        values = plain_text(self.frame[column])
+        found: list[str] = values.astype(object).where(values.notna(), "").astype(str).tolist()
+        return found
+
+    def kind(self, column: str) -> str:
+        """What a column holds: number, category, empty, date or other."""
+        values = plain_text(self.frame[column])
+        types = pd.api.types
+        if types.is_numeric_dtype(values) or types.is_bool_dtype(values):
+            return "number" if bool(values.notna().any()) else "empty"
+        if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+            return "date"
+        blank = is_blank(values)
+        if blank.all():
+            return "empty"
+        if holds_text(values) and not self.is_untyped:
+            return "category"
+        if not holds_text(values) and not _is_mixture(values):
+            return "other"
+        share = np.isfinite(self._numbers(column, values)).sum() / (~blank).sum()
+        # Mostly numbers: a few words among them are a mistake, which `numbers` reports.
+        return "number" if share > 0.5 else "category"
+
+    def labels(self, column: str, known: Sequence[str] | None = None) -> Labels:
+        """The classes of a column; `known` fixes which there are, and their order."""
+        where, values = self.where(column), self.frame[column]
+        if is_encoded(values):
+            codes, distinct = codes_and_words(values)
+        else:
+            try:
+                codes, distinct = pd.factorize(values)
+            except TypeError as error:
+                raise DataError(f"{where}: a label must be text or a number; {error}.") from error
+        labels = labels_of(list(distinct), np.asarray(codes, dtype=np.int64), where, known)
+        if not (labels.codes >= 0).any():
+            raise DataError(f"{where}: every row is empty; there is no label to learn from.")
+        if known is None:
+            check_classes(labels, where, "choose another column as `label` (--label)")
+        return labels
+
+    def split(self, column: str, labels: NDArray[np.int64]) -> tuple[Split, list[str]]:
+        """The split that a column holds, called "fixed", and remarks on it.
+
+        Rows without a label are in no part. If no row is for validation, a fifth of the training
+        rows is: the second, seventh, ... of each class, in the order of the table.
+        """
+        where, plain = self.where(column), plain_text(self.frame[column])
+        words = plain.astype(object).where(plain.notna(), "").astype(str).str.strip().str.lower()
+        strange = np.flatnonzero(~words.isin(list(_PARTS)).to_numpy())
+        if strange.size:
+            known = [word for word, part in _PARTS.items() if part]
+            problem = unknown_name("part", words.iloc[strange[0]], known)
+            raise DataError(f"{where}, {shown_rows(strange)}: {problem}")
+        part = words.map(_PARTS).to_numpy()
+        notes = []
+        blank = np.flatnonzero((labels < 0) & ((part == "train") | (part == "validation")))
+        if blank.size:
+            notes.append(
+                f"{where}: {shown_rows(blank)} are for training or validation but have no label; "
+                f"they are left out."
+            )
+        found = {
+            name: np.flatnonzero((part == name) & (labels >= 0))
+            for name in ("train", "validation", "test")
+        }
+        if not found["train"].size:
+            raise DataError(f"{where}: no row with a label is for training ('train').")
+        if not found["validation"].size:
+            found["train"], found["validation"] = _fifth(found["train"], labels)
+            notes.append(
+                f"{where}: no row is for validation, so {found['validation'].size:,} training "
+                f"rows choose the epoch instead of being trained on."
+            )
+        return Split("fixed", found["train"], found["validation"], found["test"]), notes
+
+    def _numbers(self, column: str, values: Any) -> NDArray[np.float64]:
+        """`numbers_in`, cached for text: it is needed three times, and parsing takes long."""
+        if not self.is_untyped:
+            return numbers_in(values)
+        if column not in self._parsed:
+            self._parsed[column] = numbers_in(values)
+        return self._parsed[column]
+
+
+def numbers_in(values: Any) -> NDArray[np.float64]:
+    """[n] The numbers in a series; NaN for everything else."""
+    if pd.api.types.is_numeric_dtype(values):
+        typed: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return typed
+    if holds_text(values):
+        text = _arrow_text(values)
+        try:
+            cast = pc.if_else(_blank_text(text), None, text).cast(pa.float64())
+            return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
+        except pa.ArrowInvalid:  # pyarrow stops at the first word; pandas goes on
+            pass
+    known = values.where(~is_blank(values), None)
+    coerced = pd.to_numeric(known, errors="coerce")
+    return np.asarray(coerced.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def is_blank(values: Any) -> NDArray[np.bool_]:
+    """Where a series has no value, or text that stands for a missing one."""
+    if holds_text(values):
+        found: NDArray[np.bool_] = _blank_text(_arrow_text(values)).to_numpy(zero_copy_only=False)
+        return found
+    blank: NDArray[np.bool_] = values.isna().to_numpy(dtype=bool)
+    if values.dtype == object:
+        as_text = values.where(values.notna(), "").astype(str)
+        blank = blank | as_text.isin(_spellings()).to_numpy(dtype=bool)
+    return blank
+
+
+def has_no_id(values: Any) -> NDArray[np.bool_]:
+    """Where a series of ids has no value, or an empty text."""
+    blank: NDArray[np.bool_] = values.isna().to_numpy(dtype=bool)
+    if holds_text(values):
+        blank = blank | (values == "").fillna(True).to_numpy(dtype=bool)
+    return blank
+
+
+def holds_text(values: Any) -> bool:
+    """Whether a series holds text and nothing else, apart from missing values."""
+    if isinstance(values.dtype, pd.StringDtype):
+        return True
+    if values.dtype != object:
+        return False
+    return bool(pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty"))
+
+
+def is_encoded(values: Any) -> bool:
+    """Whether a series is codes that stand for words, by pyarrow or as pandas' categories."""
+    if isinstance(values.dtype, pd.ArrowDtype):
+        return bool(pa.types.is_dictionary(values.dtype.pyarrow_dtype))
+    return isinstance(values.dtype, pd.CategoricalDtype)
+
+
+class Encoded(NamedTuple):
+    """A series as codes that stand for words."""
+
+    codes: NDArray[np.int64]  # [n], -1 for a missing value
+    words: pd.Series[Any]
+
+
+def codes_and_words(values: Any) -> Encoded:
+    """The codes and the words of an encoded series."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        words = values.cat.categories.to_series().reset_index(drop=True)
+        return Encoded(values.cat.codes.to_numpy(dtype=np.int64), words)
+    whole = pa.chunked_array(pa.array(values))
+    codes, parts, before = [], [], 0
+    for chunk in whole.chunks:  # each has its own words; one that two chunks share occurs twice
+        own = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes.append(np.where(own < 0, -1, own + before))
+        parts.append(chunk.dictionary)
+        before += len(chunk.dictionary)
+    named = pa.chunked_array(parts, whole.type.value_type)
+    return Encoded(np.concatenate([np.empty(0, np.int64), *codes]), named.to_pandas())
+
+
+def plain_text(values: Any) -> Any:
+    """A series with words in place of codes."""
+    if not is_encoded(values):
+        return values
+    codes, words = codes_and_words(values)
+    written = words.take(np.maximum(codes, 0)) if len(words) else words.reindex(codes)
+    written = written.set_axis(values.index)
+    return written if (codes >= 0).all() else written.where(pd.Series(codes >= 0, values.index))
+
+
+@cache
+def _spellings() -> list[str]:
+    return missing_spellings()
+
+
+def _arrow_text(values: Any) -> Any:
+    return pa.array(values, from_pandas=True).cast(pa.large_string())
+
+
+def _blank_text(text: Any) -> Any:
+    return pc.is_in(text, value_set=pa.array([*_spellings(), None], type=text.type))
+
+
+def _is_mixture(values: Any) -> bool:
+    """Whether every value is text, a number or missing: no lists, no objects."""
+    plain = (str, int, float, bool, np.number, np.bool_, type(None))
+    return all(isinstance(value, plain) for value in values.tolist())
+
+
+def _fifth(
+    train: NDArray[np.int64], labels: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The training nodes without every fifth of each class, and these."""
+    order = train[np.argsort(labels[train], kind="stable")]
+    starts = np.searchsorted(labels[order], labels[order])
+    chosen = (np.arange(order.size) - starts) % 5 == 1  # so that two are enough
+    return np.sort(order[~chosen]), np.sort(order[chosen])

@@ -1,0 +1,282 @@
+"""A node table and an edge table as NodeData, and nodes that are added later."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+import numpy as np
+import pandas as pd
+
+from agnn.data._edges import edge_notes, merged_edges, simple_edges
+from agnn.data._labels import Labels
+from agnn.data._node_data import NodeData
+from agnn.data._options import ReadKeywords, ReadOptions, check_columns
+from agnn.data._report import ColumnUse, Reading
+from agnn.data.preprocessing import Source
+from agnn.data.splits import Split
+from agnn.data.tables._columns import NodeTable, plain_text
+from agnn.data.tables._fit import Fit, fitted_features
+from agnn.data.tables._ids import NodeIndex, edge_entries
+from agnn.data.tables._source import TableSource, frame_table, open_table
+from agnn.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NODE, _SOURCE, _TARGET = "(node)", "(source)", "(target)"  # names that no attribute has
+_ID_NAMES: Final = ("id", "node", "node_id", "nodeid")
+
+
+def read_tables(
+    nodes: str | Path,
+    edges: str | Path,
+    *,
+    name: str | None = None,
+    **options: Unpack[ReadKeywords],
+) -> NodeData:
+    """The graph in a file with one row per node and a file with one row per edge.
+
+    Both are CSV, TSV or Parquet; the edges may also be an edge list (two ids per line). The
+    keywords are those of `ReadOptions`: `label` names the column of classes, and so on. The use of
+    each column, and what is unusual, is in the data's `report`.
+    """
+    data_name = name or Path(nodes).stem
+    return assembled(open_table(nodes), open_table(edges), data_name, ReadOptions(**options))
+
+
+def from_pandas(
+    nodes: Any, edges: Any, *, name: str = "frames", **options: Unpack[ReadKeywords]
+) -> NodeData:
+    """The graph in two pandas frames; the keywords are those of `read_tables`."""
+    tables = frame_table(nodes, "`nodes`"), frame_table(edges, "`edges`")
+    return assembled(*tables, name, ReadOptions(**options))
+
+
+def data_of_records(
+    nodes: Sequence[tuple[Hashable, Mapping[str, Any]]],
+    edges: Sequence[tuple[Hashable, Hashable, Mapping[str, Any]]],
+    place: str,
+    name: str,
+    options: ReadOptions,
+) -> NodeData:
+    """The graph in nodes (id, attributes) and edges (source, target, attributes)."""
+    sources, targets = [edge[0] for edge in edges], [edge[1] for edge in edges]
+    own = replace(options, node_id=_NODE, source=_SOURCE, target=_TARGET)
+    return assembled(
+        _records({_NODE: [node[0] for node in nodes]}, [n[1] for n in nodes], f"{place} (nodes)"),
+        _records({_SOURCE: sources, _TARGET: targets}, [e[2] for e in edges], f"{place} (edges)"),
+        name,
+        own,
+    )
+
+
+def with_new_nodes(
+    data: NodeData,
+    nodes: str | Path | Any,
+    edges: str | Path | Any,
+    **options: Unpack[ReadKeywords],
+) -> NodeData:
+    """`data` followed by the nodes of a table, which have no labels; splits stay as they are.
+
+    `nodes` and `edges` are files or pandas frames. An edge may name old and new ids. The features
+    of the new nodes are made as the old ones were, so they need the same columns. The options
+    `node_id`, `source`, `target`, `drop_unknown` and `ignore_weights` apply.
+    """
+    chosen = ReadOptions(**options)
+    if data.preprocessing is None:
+        raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
+    new = _opened(nodes, "`nodes`")
+    # A file of edges holds some, but a frame may have none: nodes without neighbours.
+    links = replace(_opened(edges, "`edges`"), may_be_empty=not isinstance(edges, str | Path))
+    check_columns(new.place, new.columns, [chosen.node_id])
+    column, note = _id_column(new, chosen)
+    table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
+    index = _GrownIndex(data, NodeIndex(table.frame[column], new.place, column))
+    found = edge_entries(links, index, chosen)
+    total = data.nodes + len(table.frame)
+    simple, facts = simple_edges(found.entries, total)
+    odd = edge_notes(found.entries, found.rows, simple, facts, index.ids, links.place)
+    reading = Reading(
+        source=f"'{data.name}', {new.place} and {links.place}",
+        columns=tuple(found.uses),
+        notes=tuple(each for each in (new.note, note, *found.notes, *odd) if each),
+        dropped_edges=found.dropped,
+    )
+    if data.preprocessing.is_structural:  # the features of all nodes change with the graph
+        whole = merged_edges(data.edges, simple, total)
+        features = data.preprocessing.features(Source(None, whole, total))
+    else:
+        features = data.preprocessing.features(Source(table, simple, len(table.frame)))
+    return data.with_new_nodes(features, found.entries, index.own.ids, reading=reading)
+
+
+class _GrownIndex:
+    """The ids of known data followed by new ones; an id that is in both is refused.
+
+    The known ids are looked up in the data, where their index is made once.
+    """
+
+    def __init__(self, data: NodeData, own: NodeIndex) -> None:
+        self.data, self.own = data, own
+        self.where = f"'{data.name}' or {own.where}"
+        for row, node in enumerate(own.ids):
+            if data.index_of(node) is not None:
+                raise DataError(
+                    f"{own.where}, row {row + 1}: the id {node!r} is in '{data.name}' already; new "
+                    f"nodes need new ids."
+                )
+
+    @property
+    def ids(self) -> tuple[Hashable, ...]:
+        """The known ids, then the new ones."""
+        return (*self.data.node_ids, *self.own.ids)
+
+    def positions_of_both(self, first: Any, second: Any) -> NDArray[np.int64]:
+        """[2, k] The positions that two series of ids name; -1 for none."""
+        return np.stack([self._positions(first), self._positions(second)])
+
+    def _positions(self, values: Any) -> NDArray[np.int64]:
+        new = self.own.positions(values)
+        found = np.where(new < 0, -1, new + self.data.nodes)
+        rows = np.flatnonzero(new < 0)
+        places = [self.data.index_of(each) for each in plain_text(values).iloc[rows].tolist()]
+        found[rows] = [-1 if place is None else place for place in places]
+        return found
+
+
+def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOptions) -> NodeData:
+    """The data in two tables."""
+    table, index, note = _nodes(nodes, options)
+    found = edge_entries(edges, index, options)
+    simple, facts = simple_edges(found.entries, len(index.ids))
+    labels = _labels(table, options)
+    splits, uses, split_notes = _splits(table, labels, options)
+    taken = (index.column, options.label, options.split_column)
+    rest = [column for column in table.frame.columns if column not in taken]
+    fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
+    preprocessing = options.preprocessing or fit.preprocessing
+    reading = Reading(
+        source=f"{nodes.place} and {edges.place}",
+        columns=(*_given(index.column, options), *uses, *fit.uses, *found.uses),
+        notes=(
+            *(each for each in (nodes.note, edges.note, note) if each),
+            *found.notes,
+            *edge_notes(found.entries, found.rows, simple, facts, index.ids, edges.place),
+            *split_notes,
+            *fit.notes,
+        ),
+        dropped_edges=found.dropped,
+        unlabelled_as=labels.unlabelled_as,
+    )
+    return NodeData.build(
+        name=name,
+        features=preprocessing.features(Source(table, simple, len(index.ids))),
+        labels=labels.codes,
+        edges=simple,
+        class_names=labels.class_names,
+        node_ids=index.ids,
+        splits=splits,
+        facts=facts,
+        row_normalised=preprocessing.row_normalised,
+        preprocessing=preprocessing,
+        reading=reading,
+    )
+
+
+def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str]:
+    """The columns that are read, the ids, and a note on how their column was found."""
+    named = [*options.text, *options.category, *options.number, *options.ignore]
+    roles = [options.node_id, options.label, options.split_column]
+    check_columns(nodes.place, nodes.columns, [*roles, *named])
+    column, note = _id_column(nodes, options)
+    frame = nodes.frame([name for name in nodes.columns if name not in options.ignore])
+    return (
+        NodeTable(frame, nodes.place, nodes.is_untyped),
+        NodeIndex(frame[column], nodes.place, column, _other_column(column, options)),
+        note,
+    )
+
+
+def _other_column(column: str, options: ReadOptions) -> str:
+    """A hint for messages about ids whose column was guessed."""
+    is_sure = options.node_id is not None or column.lower() in _ID_NAMES
+    return "" if is_sure else " If another column holds the ids, name it as `node_id` (--id)."
+
+
+def _given(id_column: str, options: ReadOptions) -> list[ColumnUse]:
+    """The use of columns that does not depend on their values."""
+    ignored = [ColumnUse("nodes", column, "left out", "as requested") for column in options.ignore]
+    return [ColumnUse("nodes", id_column, "id"), *ignored]
+
+
+def _id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
+    """The column of ids, and a note if it had to be found."""
+    if options.node_id is not None:
+        return options.node_id, ""
+    taken = (
+        options.label, options.split_column, *options.text, *options.category, *options.number,
+    )  # fmt: skip
+    free = [name for name in nodes.columns if name and name not in (*taken, *options.ignore)]
+    if not free:
+        raise DataError(
+            f"{nodes.place} has no column that could hold ids; name it as `node_id` (--id)."
+        )
+    usual = [name for name in free if name.lower() in _ID_NAMES]
+    column = usual[0] if usual else free[0]
+    why = "by its name" if usual else "the first"
+    return column, f"Column '{column}' of {nodes.place} is taken as the id ({why})."
+
+
+def _labels(table: NodeTable, options: ReadOptions) -> Labels:
+    if options.label is not None:
+        return table.labels(options.label, options.class_names)
+    blank = np.full(len(table.frame), -1, dtype=np.int64)
+    return Labels(blank, tuple(options.class_names or ()), np.empty(0, dtype=np.int64), {})
+
+
+def _splits(
+    table: NodeTable, labels: Labels, options: ReadOptions
+) -> tuple[dict[str, Split], list[ColumnUse], list[str]]:
+    """The split of the user's column, the use of label and split column, and notes."""
+    uses = []
+    if options.label is not None:
+        detail = f"{len(labels.class_names)} classes"
+        uses.append(ColumnUse("nodes", options.label, "label", detail))
+    column = options.split_column
+    if column is None:
+        return {}, uses, []
+    split, notes = table.split(column, labels.codes)
+    sizes = [f"{part} {nodes.size:,}" for part, nodes in split.parts.items()]
+    uses.append(ColumnUse("nodes", column, "split", ", ".join(sizes)))
+    return {split.name: split}, uses, notes
+
+
+def _opened(table: Any, place: str) -> TableSource:
+    return open_table(table) if isinstance(table, str | Path) else frame_table(table, place)
+
+
+def _records(
+    ids: Mapping[str, list[Any]], attributes: Sequence[Mapping[str, Any]], place: str
+) -> TableSource:
+    """Columns of ids and attribute dictionaries as one table."""
+    frame = pd.DataFrame(list(attributes), index=range(len(attributes)))
+    frame.columns = pd.Index([str(column) for column in frame.columns])
+    for column, values in ids.items():
+        frame[column] = _id_series(values)
+    return TableSource(
+        place=place,
+        columns=tuple(frame.columns),
+        batches=lambda some: iter([frame[list(some)]]),
+        may_be_empty=True,
+    )
+
+
+def _id_series(values: list[Any]) -> pd.Series[Any]:
+    """Ids as a series: numbers and text as such, all else as the objects they are."""
+    plain = all(type(value) is str for value in values) or all(type(v) is int for v in values)
+    series = pd.Series(index=range(len(values)), dtype=object)
+    series[:] = values
+    return series.infer_objects() if plain else series

@@ -1,0 +1,192 @@
+"""Tables that are read column by column and batch by batch, from files or frames."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from agnn.data._input_files import ROW_LIMIT, check_file, check_fits, check_width
+from agnn.data.tables._text_files import (
+    csv_batches,
+    csv_columns,
+    edge_list_batches,
+    edge_list_columns,
+)
+from agnn.errors import DataError, InputError
+
+_CSV: Final = (".csv", ".tsv", ".tab", ".txt")
+_PARQUET: Final = (".parquet", ".pq")
+_EDGE_LIST: Final = (".edgelist", ".edges")
+TABLE_FILES: Final = (*_CSV, *_PARQUET, *_EDGE_LIST)
+"""Endings of files that hold a table."""
+
+_BATCH: Final = 4_000_000  # rows; ids are looked up per batch, which has a cost of its own
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableSource:
+    """A table of the user's: its name for messages, its columns, and how to read them."""
+
+    place: str
+    """As messages name it, such as "'nodes.csv'"."""
+
+    columns: tuple[str, ...]
+    batches: Callable[[Sequence[str]], Iterator[pd.DataFrame]]
+    """From column names to frames with these columns, in the order of the rows."""
+
+    is_untyped: bool = False
+    """Whether every cell is text, as in CSV: numbers have to be recognised."""
+
+    may_be_empty: bool = False
+    """Whether it may have no rows: a graph may have no edges, but a file of edges has some."""
+
+    note: str = ""
+    """A remark from opening it."""
+
+    def __post_init__(self) -> None:
+        check_width(self.place, len(self.columns))
+        for name, count in Counter(self.columns).items():
+            if count > 1:
+                raise DataError(
+                    f"{self.place} has two columns called '{name}'; rename one of them."
+                )
+
+    def frame(self, columns: Sequence[str]) -> pd.DataFrame:
+        """These columns of the whole table."""
+        parts = list(self.batches(columns))
+        whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        if not len(whole):
+            raise DataError(f"{self.place} has no rows.")
+        return whole
+
+
+def open_table(path: str | Path) -> TableSource:
+    """The table in a CSV, TSV, Parquet or edge list file, by the ending of its name."""
+    file = Path(path)
+    check_file(file)
+    end, place = file.suffix.lower(), f"'{file}'"
+    if end in _CSV:
+        names, delimiter, note = csv_columns(file)
+        return TableSource(
+            place=place,
+            columns=names,
+            batches=lambda some: csv_batches(file, delimiter, some),
+            is_untyped=True,
+            note=note,
+        )
+    if end in _PARQUET:
+        return TableSource(
+            place=place,
+            columns=_parquet_columns(file),
+            batches=lambda some: _parquet_batches(file, some),
+        )
+    if end in _EDGE_LIST:
+        return TableSource(
+            place=place,
+            columns=edge_list_columns(file),
+            batches=lambda some: edge_list_batches(file, some),
+            is_untyped=True,
+        )
+    raise InputError(
+        f"'{file}' is not a table that agnn reads: its name must end in "
+        f"{', '.join((*_CSV, *_PARQUET))}, or for edges in {' or '.join(_EDGE_LIST)}."
+    )
+
+
+def frame_table(frame: Any, place: str) -> TableSource:
+    """A pandas frame as a source."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
+        raise InputError(f"{place} must be a pandas DataFrame; got {type(frame).__name__}.")
+    named = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    return TableSource(
+        place=place, columns=tuple(named.columns), batches=lambda some: iter([named[list(some)]])
+    )
+
+
+def _parquet_columns(path: Path) -> tuple[str, ...]:
+    """The column names of a file whose content fits in memory."""
+    with _readable_errors(path), parquet.ParquetFile(path) as file:
+        meta = file.metadata
+        check_width(f"'{path}'", meta.num_columns)
+        groups = [meta.row_group(k) for k in range(meta.num_row_groups)]
+        stored = sum(group.total_byte_size for group in groups)
+        # One repeated value takes no space on disk, but 8 bytes per row in memory.
+        check_fits(path, max(stored, 8 * meta.num_rows * meta.num_columns))
+        if meta.num_rows == 0:
+            raise DataError(f"'{path}' has no rows.")
+        return tuple(file.schema_arrow.names)
+
+
+def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Frames of these columns; text stays encoded until its size is known."""
+    with _readable_errors(path):
+        with parquet.ParquetFile(path) as file:
+            types = {field.name: field.type for field in file.schema_arrow}
+        texts = [name for name in columns if _is_text(types[name])]
+        rows, waiting = 0, []  # a file has its own batches, often much smaller ones
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(_BATCH, columns=list(columns)):
+                for name in columns:
+                    _check_cells(path, name, batch.column(name), rows)
+                rows += len(batch)
+                waiting.append(batch)
+                if sum(len(each) for each in waiting) >= _BATCH:
+                    yield _frame(waiting)
+                    waiting = []
+        if waiting:
+            yield _frame(waiting)
+
+
+def _frame(batches: Sequence[Any]) -> pd.DataFrame:
+    return pa.Table.from_batches(batches).to_pandas(types_mapper=_encoded_dtype)
+
+
+def _encoded_dtype(kind: Any) -> Any:
+    """The pandas type for a pyarrow dictionary that stays one; None for every other type.
+
+    pandas' own categories would be checked for repetitions at once, which takes longer than
+    reading.
+    """
+    return pd.ArrowDtype(kind) if pa.types.is_dictionary(kind) else None
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _check_cells(path: Path, column: str, values: Any, rows: int) -> None:
+    """Raise for a cell that is too long, and for text that does not fit in memory.
+
+    `rows` rows come before these values.
+    """
+    if not (pa.types.is_dictionary(values.type) and _is_text(values.type.value_type)):
+        return
+    lengths = pc.binary_length(values.dictionary)
+    by_row = pc.take(lengths, values.indices)
+    if (pc.max(lengths).as_py() or 0) > ROW_LIMIT:
+        long = pc.indices_nonzero(pc.greater(by_row, ROW_LIMIT))
+        raise DataError(
+            f"'{path}', column '{column}', row {rows + long[0].as_py() + 1}: a cell has more than "
+            f"{ROW_LIMIT // 2**20} MiB."
+        )
+    check_fits(path, pc.sum(by_row).as_py() or 0)
+
+
+@contextmanager
+def _readable_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"'{path}' is damaged, cut short or not a Parquet file: {reason[:120].rstrip('.')}."
+        ) from error
