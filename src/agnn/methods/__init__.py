@@ -59,6 +59,7 @@ from agnn.methods._protocol import (
     validation_accuracies,
 )
 from agnn.methods._semi_supervised_embedding import SemiSupervisedEmbedding
+from agnn.methods._separated import GraphSAGE, Separated
 from agnn.methods._sgc import SGC
 from agnn.methods._single_layer_perceptron import SingleLayerPerceptron
 from agnn.methods._t_svm import TransductiveSVM
@@ -86,6 +87,7 @@ __all__ = [
     "EmbeddingMethod",
     "Graph2Gauss",
     "GraphCNN",
+    "GraphSAGE",
     "HiddenNetwork",
     "LabelPropagation",
     "Majority",
@@ -101,6 +103,7 @@ __all__ = [
     "PlanetoidT",
     "Ridge",
     "SemiSupervisedEmbedding",
+    "Separated",
     "SingleLayerPerceptron",
     "Task",
     "TransductiveSVM",

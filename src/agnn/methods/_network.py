@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agnn.data import NodeData, Scaling
+from agnn.data import NodeData, Scaling, suited_scaling
 from agnn.errors import DivergedError, InputError
 from agnn.graph import Features, Graph, features_of
 from agnn.methods._protocol import Method, Outcome, Task, require_features
@@ -66,6 +66,12 @@ class NetworkMethod(Method):
     @abstractmethod
     def recipe(self) -> Recipe:
         """Return how the model is trained."""
+
+    def suited(self, data: NodeData) -> Method:
+        """Return the method with the features scaled as suits them; raw features stay raw."""
+        if self.scaling == "none":
+            return self
+        return self.with_fields(scaling=suited_scaling(data))
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> NodeModel:
         """Return the untrained model with one replica per seed."""

@@ -38,6 +38,14 @@ class Task:
         for split in {id(split): split for split in self.splits}.values():
             split.check(self.data)
 
+    def first(self, replicas: int) -> Task:
+        """Return the task of the first replicas alone, without progress."""
+        weights = None if self.class_weights is None else self.class_weights[:replicas]
+        return replace(
+            self, splits=self.splits[:replicas], seeds=self.seeds[:replicas], progress=None,
+            class_weights=weights,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -95,6 +103,14 @@ class Method(ABC):
             for each in fields(self)
             if each.name not in self.implied or self.implied[each.name] != getattr(self, each.name)
         }
+
+    def suited(self, data: NodeData) -> Method:
+        """Return the method for data that no setting was published for; itself by default."""
+        return self
+
+    def settled(self, task: Task) -> Method:
+        """Return the method with every choice made that it leaves to validation nodes."""
+        return self
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:

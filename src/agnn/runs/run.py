@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from agnn.data import NodeData, Split, SplitSpec, make_splits, preset_name, suited_scaling
+from agnn.data import NodeData, Split, SplitSpec, make_splits, preset_name
 from agnn.errors import InputError
 from agnn.metrics import Calibration, Summary, calibrated, replica_values
 from agnn.runs.class_weights import ClassWeight, class_weights
@@ -96,10 +96,7 @@ def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
     """
     known_as = preset_name(data)
     method = preset_method(name, split_spec, known_as)
-    # A method that reads raw features by definition goes on doing so.
-    if known_as != "*" or getattr(method, "scaling", "none") == "none":
-        return method
-    return method.with_fields(scaling=suited_scaling(data))
+    return method if known_as != "*" else method.suited(data)
 
 
 def evaluate(
@@ -132,6 +129,7 @@ def evaluate(
     # The request, not the choice: under "auto" an operation that the choice lacks takes another.
     task = Task(data, splits, own_seeds, place, backend, progress, weights)
     start = time.perf_counter()
+    method = method.settled(task)
     outcome = method.run(task)
     seconds = time.perf_counter() - start
     accuracy = Summary(_trial_means(replica_values("accuracy", outcome.scores, data, splits), per_seed))
