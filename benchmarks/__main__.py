@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from agnn.cli._allocator import keep_freed_memory
 from agnn.errors import AgnnError, InputError, unknown_name
 from benchmarks import gate, report
 from benchmarks.cases import GROUPS
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.skip_tests and not gate.kernels_are_right():
         console.print("[red]The kernels' tests fail: no figures are reported until they pass.[/]")
         return 1
+    keep_freed_memory()  # as the program `agnn` does; the peer has the same allocator
     results = measured(groups, rounds, console)
     results["tests"] = "skipped" if options.skip_tests else "passed"
     show(results, console)

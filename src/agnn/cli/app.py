@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agnn import __version__
+from agnn.cli._allocator import keep_freed_memory
 from agnn.cli.datasets import datasets
 from agnn.cli.demo import demo
 from agnn.cli.doctor import doctor
@@ -58,6 +59,8 @@ def _program(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program on `arguments` (by default the process's own); gives back the exit code."""
     program = typer.main.get_command(app)
+    if arguments is None:  # a process of its own; a caller's process is left as it is
+        keep_freed_memory()
     try:
         code = program.main(args=arguments, prog_name="agnn", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):

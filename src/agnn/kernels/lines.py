@@ -13,11 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.kernels.memory import hold_freed_memory
 from agnn.kernels.simd import LANES
-
-# Once, before the first line is made.
-hold_freed_memory()
 
 
 def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:
