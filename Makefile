@@ -1,17 +1,23 @@
-# Each target sets up what it needs in .venv; nothing else on the machine is touched.
+# Each target sets up what it needs in .venv. Nothing else on the machine is touched, except that
+# test-browser and screenshots install Chromium with apt where there is none and they run as root.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-browser screenshots lint bench bench-gpu reproduction-page datasets forget-compiled clean
+.PHONY: demo test test-quick test-browser screenshots lint bench bench-gpu reproduction-page datasets forget-compiled clean
 
 demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
 
 test: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# For the loop of writing and testing: what is fast and covers most packages, in under a minute.
+QUICK := tests/architecture tests/data tests/experiments tests/graph tests/metrics tests/training tests/test_files.py tests/cli/test_cli_mistakes.py
+test-quick: $(VENV)/.test $(VENV)/.kernels
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" $(QUICK)
 
 # The explorer in a real Chromium: the machine's own, or apt's where this runs as root.
 test-browser: $(VENV)/.browser $(VENV)/.kernels
@@ -47,7 +53,7 @@ forget-compiled:
 clean: forget-compiled
 	rm -rf $(VENV) build
 
-# One stamp an extra: a second run finds it newer than what it was made from and does nothing.
+# One stamp per extra: a second run finds it newer than what it was made from and does nothing.
 $(VENV)/.package: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { echo "Setting up $(VENV) (once; a few minutes, mostly torch)"; $(PYTHON) -m venv $(VENV); }
 	$(INSTALL) -e .

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from opened_toys import saved_toy, zoo_run
 
 from agnn.data import NodeData
 from agnn.errors import AgnnError, DataError, InputError
@@ -18,6 +17,7 @@ from agnn.explanation.node_finder import NodeFinder
 from agnn.methods import get_method
 from agnn.metrics import calibrated
 from agnn.runs import evaluate
+from opened_toys import saved_toy, zoo_run
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from opened_toys import zoo_run
 
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import without_edges
 from agnn.graph import hop_rings
+from opened_toys import zoo_run
 from zoo import ZOO
 from zoo_models import zoo_data
 
