@@ -77,10 +77,12 @@ def method_of(cell: Cell) -> Method | None:
         return None
     try:
         method = preset_method(cell.method, cell.split, cell.preset)
+        if cell.data is not None:
+            method = method.suited(cell.data)
         method = method.with_fields(**dict(cell.fields))
     except AgnnError as error:
         raise DataError(f"the row of '{cell.method}' on {cell.dataset}: {error}") from error
-    if cell.configuration == "published":
+    if cell.configuration != "tuned":
         return method
     return Tuned(method) if method.grid else None
 

@@ -98,7 +98,8 @@ class Row:
     title: str
     figures: Annotated[Figures, Field(alias="paper")] = ()
     method: str | None = None
-    configuration: Literal["published", "tuned"] = "published"
+    # "default": what a graph without published hyper-parameters gets
+    configuration: Literal["published", "tuned", "default"] = "published"
     fields: Mapping[str, Any] = field(default_factory=dict)
     dataset: Dataset = None
     split: str | None = None
@@ -210,25 +211,28 @@ class Cell:
     source: Source
     value: str
     dataset: str
-    preset: str  # the dataset whose published hyper-parameters are meant
+    preset: str  # the dataset whose published hyper-parameters are meant; "*": the defaults
     split: str
     method: str | None
     configuration: str
     fields: tuple[tuple[str, Any], ...]
     seeds: int
+    data: NodeData | None = field(default=None, repr=False, compare=False)  # that defaults suit
 
 
 def cell_of(table: Table, row: Row, column: Column, split: str | None = None) -> Cell:
     """The cell where a row and a column meet; `split` takes the place of theirs."""
     dataset = row.dataset or column.dataset or ""
+    preset = "*" if row.configuration == "default" else table.preset(dataset)
     return Cell(
         source=table.source,
         value=row.value or column.value or "accuracy",
         dataset=dataset,
-        preset=table.preset(dataset),
+        preset=preset,
         split=split or row.split or column.split or "fixed",
         method=row.method,
         configuration=row.configuration,
         fields=tuple(sorted(row.fields.items())),
         seeds=table.seeds if row.seeds is None else row.seeds,
+        data=table.data(dataset) if preset == "*" else None,
     )
