@@ -21,6 +21,7 @@ from agnn.nn import (
     Beta,
     DynamicFilter,
     GraphCNN,
+    GraphSAGE,
     MoNet,
     NodeModel,
 )
@@ -53,6 +54,7 @@ BUILDS: dict[str, Callable[..., NodeModel]] = {
     "graph_cnn": partial(GraphCNN, hidden=5),
     "monet": partial(MoNet, hidden=5, kernels=2),
     "dynamic_filter": partial(DynamicFilter, hidden=5, filters=2),
+    "graphsage": partial(GraphSAGE, hidden=5, layers=3),
 }
 EXPLAINED = tuple(BUILDS)
 
