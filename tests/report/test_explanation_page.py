@@ -57,8 +57,8 @@ def test_a_wicked_name_stays_text(page: str, node: int) -> None:
 def test_the_page_tells_all_parts(opened: OpenedRun, node: int, page: str) -> None:
     found, text = explain(opened, node, limit=4), PageReader(page).text
     for heading in (
-        "How sure it is", "Who it is made of", "Who speaks for", "Training nodes that reach it",
-        "Which features speak for it",
+        "Probabilities", "Nodes that reach it", "Contributions to", "Training nodes that reach it",
+        "The features that contribute most to",
     ):  # fmt: skip
         assert heading in text
     for each in found.neighbours:
@@ -76,10 +76,10 @@ def test_whose_removal_changes_the_answer_is_told(opened: OpenedRun) -> None:
     assert changed is not None
     found = explain(opened, node)
     text = PageReader(explanation_page(found, surroundings_of(opened, node), changed)).text
-    assert "Who would change it" in text
-    assert "the answer would be" in text
+    assert "What would change it" in text
+    assert "the prediction would be" in text
     without = PageReader(explanation_page(found, surroundings_of(opened, node))).text
-    assert "Who would change it" not in without
+    assert "What would change it" not in without
 
 
 def test_fixed_weights_are_said_to_be_no_attention_on_the_page(toy: NodeData) -> None:

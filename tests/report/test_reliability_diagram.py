@@ -22,4 +22,4 @@ def test_bars_are_shares_of_right_answers_and_titles_have_the_errors():
     assert [bar.get_height() for bar in right.patches] == pytest.approx([1.0, 1.0])
     assert left.get_title("left") == f"mean of the replicas: error {before.error:.3f}"
     assert right.get_title("left") == f"temperature 0.50: error {after.error:.3f}"
-    assert "share of right answers" in svg(figure)
+    assert "share of correct predictions" in svg(figure)

@@ -12,6 +12,7 @@ from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_un
 from agnn.data import NodeData, Split
 from agnn.explanation import as_opened
 from agnn.methods import get_method
+from agnn.metrics import Summary
 from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.report._run_page import SECTIONS
 from agnn.report.facts.absent import Absent
@@ -150,7 +151,7 @@ def test_what_a_method_does_not_have_is_one_sentence(name, hostile):
     found = facts_of(short, hostile, seeds=(0,))
     page = page_of(found)
     assert found.attention.reason in PageReader(page).text
-    assert "n = 1: nothing is known of its spread" in PageReader(page).text
+    assert "n = 1, so its spread is unknown" in PageReader(page).text
     assert_asks_for_nothing(page)
     assert_names_are_unique(page)
 
@@ -214,3 +215,37 @@ def test_a_graph_without_edges_between_labelled_nodes_has_a_page(edges):
     page = page_of(facts_of(get_method("agnn")(epochs=2, layers=1), data, seeds=(0,)))
     assert "Too few edges join two labelled nodes" in page
     assert_asks_for_nothing(page)
+
+
+def with_ranking(facts, top: list[float], everywhere: float):
+    layer = facts.attention.layers[-1]
+    ranking = replace(layer.ranking, top=Summary(top), everywhere=everywhere)
+    layers = (*facts.attention.layers[:-1], replace(layer, ranking=ranking))
+    return replace(facts, attention=replace(facts.attention, layers=layers))
+
+
+@pytest.mark.parametrize(
+    ("top", "everywhere", "words"),
+    [
+        ([0.70, 0.71], 0.81, "of the same class less often than edges in general (70.5 % against"),
+        ([0.90, 0.91], 0.81, "of the same class more often than edges in general (90.5 %"),
+        ([0.70, 0.90], 0.81, "of the same class about as often as edges in general (80.0 %"),
+        ([0.70], 0.81, "70.0 % of the 100 most relevant edges join nodes of the same class, and"),
+    ],
+)
+def test_what_attention_prefers_is_what_this_run_shows(facts, top, everywhere, words):
+    found = with_ranking(facts, top, everywhere)
+    found = replace(found, surroundings=Absent("Not here."))
+    assert words in PageReader(page_of(found)).text
+
+
+def test_the_heat_maps_of_all_layers_have_one_colour_scale(facts):
+    layers = facts.attention.layers
+    wide = replace(layers[0], layer=1, relevance=3 * layers[-1].relevance, ranking=None)
+    both = replace(facts.attention, layers=(wide, replace(layers[-1], layer=2)))
+    found = replace(facts, attention=both, surroundings=Absent("Not here."))
+    drawn = run_figures(found)
+    scales = {drawn[f"relevance_{t}"][0].axes[0].images[0].get_clim() for t in (1, 2)}
+    assert len(scales) == 1
+    tables = np.array([wide.relevance, layers[-1].relevance])
+    assert scales.pop() == pytest.approx((np.nanmin(tables), np.nanmax(tables)))

@@ -35,7 +35,7 @@ _CELL_LETTERS: Final = 16  # of a class name before it goes on in the next line
 
 
 def accuracy_curve(training: Training, curve: Curve) -> Figure:
-    """The accuracy on the watched nodes, and where each replica stopped for good."""
+    """The accuracy on the watched nodes, and the epoch that each replica keeps."""
     figure, axes = _empty(f"Accuracy on {training.part} nodes (%)")
     _draw_curve(axes, curve, INK)
     axes.plot(
@@ -49,7 +49,7 @@ def accuracy_curve(training: Training, curve: Curve) -> Figure:
 
 
 def loss_curve(training: Training) -> Figure:
-    """The loss that training lowered, with dropout as it was then."""
+    """The training loss, with dropout."""
     figure, axes = _empty("Training loss")
     _draw_curve(axes, training.loss, INK)
     axes.set_ylim(bottom=0)
@@ -133,7 +133,7 @@ def class_accuracy_figure(rows: Sequence[ClassAccuracy]) -> Figure:
             ends = (row.replicas.mean - error, row.replicas.mean + error)
             axes.plot(ends, [place + 0.17] * 2, color=MARK, linewidth=3.2, solid_capstyle="butt")
             axes.plot(row.replicas.mean, place + 0.17, "D", color=MARK, markersize=4.5)
-    axes.plot([], [], "o-", color=INK, markersize=6, label="ensemble, 95 % of test nodes")
+    axes.plot([], [], "o-", color=INK, markersize=6, label="ensemble, 95 % interval")
     axes.plot([], [], "D-", color=MARK, markersize=4.5, label="one replica, standard error")
     names = [
         textwrap.fill(shown_text(row.name, 3 * _CLASS_LETTERS), _CLASS_LETTERS) for row in rows
@@ -142,7 +142,7 @@ def class_accuracy_figure(rows: Sequence[ClassAccuracy]) -> Figure:
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel("right answers (%)")
+    axes.set_xlabel("correct predictions (%)")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -154,14 +154,14 @@ def class_accuracy_figure(rows: Sequence[ClassAccuracy]) -> Figure:
 def reliability_diagram(calibration: Calibration) -> Figure:
     """Accuracy over confidence on the test nodes, before and after the temperature.
 
-    Bars are shares of right answers, marks the mean confidence of the same answers: a bar above
-    its mark is an answer that could have been surer.
+    Bars are shares of correct predictions, marks their mean confidence: a bar above its mark shows
+    under-confidence.
     """
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     _draw_reliability(left, calibration.before, "mean of the replicas")
     _draw_reliability(right, calibration.after, f"temperature {calibration.temperature:.2f}")
-    left.set_ylabel("share of right answers")
+    left.set_ylabel("share of correct predictions")
     right.legend(loc="upper left", frameon=False)
     return figure
 
@@ -170,10 +170,10 @@ def _draw_reliability(axes: Axes, found: Reliability, title: str) -> None:
     bins = found.count.size
     full = np.flatnonzero(found.count)
     middles = (full + 0.5) / bins
-    # Strong bars stand for many answers, faint ones for few.
+    # Strong bars are many predictions, faint ones few.
     shares = found.count[full] / found.count.sum()
     colours = [to_rgba(INK, 0.35 + 0.65 * share / shares.max()) for share in shares]
-    axes.bar(middles, found.accuracy[full], 0.92 / bins, color=colours, label="right answers")
+    axes.bar(middles, found.accuracy[full], 0.92 / bins, color=colours, label="correct predictions")
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2, zorder=0)
     axes.plot(
         middles, found.confidence[full], "_", color=MARK, markersize=10, markeredgewidth=2.2,
@@ -185,19 +185,28 @@ def _draw_reliability(axes: Axes, found: Reliability, title: str) -> None:
 
 
 def relevance_heat_map(
-    relevance: NDArray[np.float64], class_names: Sequence[str], title: str
+    relevance: NDArray[np.float64],
+    class_names: Sequence[str],
+    title: str,
+    limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """A square of cells [c, c], each with its number: row receives, column sends."""
+    """A square of cells [c, c], each with its number: row receives, column sends.
+
+    `limits` are the values at the ends of the colour scale, by default the table's own.
+    """
     classes = len(class_names)
     figure = Figure(figsize=(3.2 + 0.72 * classes, 2.2 + 0.6 * classes), layout="constrained")
     axes = figure.add_subplot()
     colours = matplotlib.colormaps[_RELEVANCE].with_extremes(bad=EMPTY)
-    image = axes.imshow(np.ma.masked_invalid(relevance), cmap=colours, aspect="auto")
+    low, high = limits or (None, None)
+    image = axes.imshow(
+        np.ma.masked_invalid(relevance), cmap=colours, aspect="auto", vmin=low, vmax=high
+    )
     _write_values(axes, image, relevance)
     _name_classes(axes, class_names)
     axes.set_title(title, loc="left", parse_math=False)
     bar = figure.colorbar(image, ax=axes, pad=0.02)
-    bar.set_label("0: an even share of the attention")
+    bar.set_label("relevance (0: an even share of the attention)")
     bar.outline.set_visible(False)
     return figure
 

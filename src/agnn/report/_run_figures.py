@@ -60,7 +60,7 @@ def _training(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
             "accuracy_curve",
             (curve, f"Accuracy on the {training.part} nodes; dots are the epochs kept."),
         )
-    yield "loss_curve", (loss_curve(training), "The loss that training lowers, under dropout.")
+    yield "loss_curve", (loss_curve(training), "The training loss, with dropout.")
     if training.betas:
         yield "beta_curves", (beta_curves(training), "β of each attention layer.")
 
@@ -80,13 +80,13 @@ def _accuracy(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
         return
     if len(facts.by_class) <= _MOST_LINES:
         figure = class_accuracy_figure(facts.by_class)
-        yield "class_accuracy", (figure, "Accuracy by class; the same figures are in the table.")
+        yield "class_accuracy", (figure, "Accuracy by class; the same numbers are in the table.")
     yield (
         "reliability",
         (
             reliability_diagram(facts.calibration),
-            "Bars: how often answers of each confidence are right; the fuller the colour, the more "
-            "answers. Marks: their mean confidence. On the line the two agree.",
+            "Bars: the share of correct predictions at each confidence; the fuller the colour, the "
+            "more predictions. Marks: their mean confidence. On the line the two agree.",
         ),
     )
 
@@ -95,10 +95,14 @@ def _relevance(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
     if isinstance(facts.attention, Absent) or len(facts.class_names) > _MOST_CLASSES:
         return
     names = [shown_text(name, 48) for name in facts.class_names]
+    shown = [layer for layer in facts.attention.layers if not layer.is_even]
+    tables = np.array([layer.relevance for layer in shown])
+    # One scale for all layers, or a fading relevance could not be seen.
+    limits = None if np.isnan(tables).all() else (np.nanmin(tables), np.nanmax(tables))
     for layer in facts.attention.layers:
         if not layer.is_even:
             title = f"Relevance, layer {layer.layer}"
-            figure = relevance_heat_map(layer.relevance, names, title)
+            figure = relevance_heat_map(layer.relevance, names, title, limits)
             yield (
                 f"relevance_{layer.layer}",
                 (
@@ -114,7 +118,7 @@ def _neighbourhoods(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
         return
     names = [shown_text(name, 32) for name in facts.class_names]
     shown = [one.around for one in facts.surroundings]
-    words = "What the marks of all pictures mean."
+    words = "Legend of all pictures."
     yield "around_legend", (legend_figure(shown, names, _LEGEND_WIDTH), words)
     for number, one in enumerate(facts.surroundings, 1):
         panel = Panel(one.around, f"{one.why}: {shown_text(one.answer.id, 28)}")

@@ -24,12 +24,12 @@ SECTIONS: Final = (
     ("data", "The data"),
     ("training", "Training"),
     ("accuracy", "Accuracy by class"),
-    ("mistakes", "What is taken for what"),
-    ("confidence", "How far to trust a probability"),
-    ("attention", "What it attends to"),
-    ("nodes", "The most and the least certain nodes"),
+    ("mistakes", "Confusion matrix"),
+    ("confidence", "Calibration"),
+    ("attention", "Attention"),
+    ("nodes", "Most and least certain nodes"),
     ("neighbourhoods", "Neighbourhoods"),
-    ("making", "How it was made"),
+    ("making", "How the run was made"),
 )
 _MOST_CLASSES: Final = 40  # in the confusion matrix
 _MISTAKES: Final = 5
@@ -43,7 +43,7 @@ class Cell(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """How often one class is taken for another."""
+    """The number of nodes of one class that are predicted to be of another."""
 
     truth: str
     answer: str
@@ -70,12 +70,13 @@ def run_page(
         confusion=_confusion(facts),
         mistakes=_mistakes(facts),
         relations=_relations(facts),
+        preference=_preference(facts),
         version=__version__,
     )  # fmt: skip
 
 
 def _confusion(facts: RunFacts) -> list[list[Cell]]:
-    """Row by row; nothing where the classes are too many."""
+    """Row by row; empty if there are too many classes."""
     if len(facts.class_names) > _MOST_CLASSES:
         return []
     counts = facts.test.confusion()
@@ -93,6 +94,30 @@ def _mistakes(facts: RunFacts) -> list[Mistake]:
     names = facts.class_names
     pairs = [np.unravel_index(place, counts.shape) for place in order.tolist()]
     return [Mistake(names[i], names[j], int(counts[i, j])) for i, j in pairs if counts[i, j]]
+
+
+def _preference(facts: RunFacts) -> str:
+    """A sentence: how often the most relevant edges join equals, compared with all edges."""
+    if isinstance(facts.attention, Absent):
+        return ""
+    ranked = [layer.ranking for layer in facts.attention.layers if layer.ranking is not None]
+    found = next((each for each in reversed(ranked) if each.top is not None), None)
+    if found is None or found.top is None:
+        return ""
+    ahead, error = found.top.mean - found.everywhere, found.top.standard_error
+    top, everywhere = f"{100 * found.top.mean:.1f} %", f"{100 * found.everywhere:.1f} %"
+    if error is None:  # one replica: no word about what another would do
+        return (
+            f"In layer {found.layer}, {top} of the {found.count} most relevant edges join nodes of "
+            f"the same class, and {everywhere} of all edges."
+        )
+    often = "more often than" if ahead > 0 else "less often than"
+    if abs(ahead) <= 2 * error:
+        often = "about as often as"
+    return (
+        f"In layer {found.layer}, the {found.count} most relevant edges join nodes of the same "
+        f"class {often} edges in general ({top} against {everywhere})."
+    )
 
 
 def _relations(facts: RunFacts) -> list[Relation]:

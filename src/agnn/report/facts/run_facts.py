@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from agnn.training import History
 
 _LISTED: Final = 10  # nodes and edges at either end
-_NO_TEST: Final = "The run has no test nodes, so no answer can be checked."
+_NO_TEST: Final = "The run has no test nodes, so no prediction can be checked."
 _NO_BLANK: Final = "Every node has a label."
 
 
 @dataclass(frozen=True, eq=False)
 class RunFacts:
-    """A run as its report tells it; a part that it does not have says why."""
+    """Everything that the report of a run says; a part that is missing says why."""
 
     title: str  # the method's
     name: str  # the data's
