@@ -13,20 +13,14 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation import (
-    Removal,
-    edge_flows,
-    explain,
-    model_paths,
-    path_attention,
-    path_rows,
-)
+from agnn.explanation import Removal, edge_flows, explain, path_attention, path_rows
 from agnn.metrics import Summary
+from agnn.nn import model_paths
+from agnn.runs import Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agnn.explanation import OpenedRun, TrainedModel
 
 COUNTS: Final = (1, 2, 3, 5)
 _DRAWS: Final = 5  # random sets of edges, whose mean stands for chance
@@ -87,10 +81,10 @@ def order_by_trial(removal: Removal, pool: Sequence[tuple[int, int]]) -> list[tu
     return [pool[k] for k in np.argsort(left, kind="stable")]
 
 
-def sampled_test_nodes(opened: OpenedRun, count: int, seed: int = 0) -> list[int]:
+def sampled_test_nodes(opened: Run, count: int, seed: int = 0) -> list[int]:
     """Up to `count` test nodes of the first split that have two neighbours or more, drawn."""
     test = np.asarray(opened.split.test)
-    degrees = opened.trained.graph.degrees.numpy()[test]
+    degrees = opened.graph.degrees.numpy()[test]
     able = test[degrees >= 2]
     if not able.size:
         raise InputError("no test node has two neighbours or more: there is nothing to remove.")
@@ -98,14 +92,14 @@ def sampled_test_nodes(opened: OpenedRun, count: int, seed: int = 0) -> list[int
     return drawn
 
 
-def attended_edges(opened: OpenedRun, node: int, *, is_own: bool) -> list[tuple[int, int]]:
+def attended_edges(opened: Run, node: int, *, is_own: bool) -> list[tuple[int, int]]:
     """The edges around a node, or its own alone, the most attended first."""
-    found = edge_flow(opened.trained, node)
+    found = edge_flow(opened, node)
     pairs = (found.at(node) if is_own else found).pairs.tolist()
     return [(i, j) for i, j in pairs]
 
 
-def contributing_edges(opened: OpenedRun, node: int) -> list[tuple[int, int]]:
+def contributing_edges(opened: Run, node: int) -> list[tuple[int, int]]:
     """A node's own edges, those first whose other end adds most to the predicted class's logit.
 
     "Adds" as in an explanation's `toward_answer`.
@@ -134,7 +128,7 @@ class EdgeFlow(NamedTuple):
         return EdgeFlow(self.pairs[is_own], self.flow[is_own])
 
 
-def edge_flow(trained: TrainedModel, node: int) -> EdgeFlow:
+def edge_flow(trained: Run, node: int) -> EdgeFlow:
     """Attention by edge, over all layers: one number an edge, for one target i.
 
         flow(u - v) = sum over t of (P(l)...P(t+1))_iu P(t)_uv + (P(l)...P(t+1))_iv P(t)_vu
@@ -143,7 +137,7 @@ def edge_flow(trained: TrainedModel, node: int) -> EdgeFlow:
     takes the edge so many times on average. Equal edges stand by their ends.
     """
     view = trained.view_of(node)
-    field, paths = view.field, model_paths(trained.model, view)
+    field, paths = view.field, model_paths(trained.network, view)
     ends = torch.stack([field.graph.receivers, field.graph.senders], 1).cpu()
     flow = torch.zeros(len(ends), dtype=torch.float64)
     for layer in edge_flows(field, paths, path_rows(field, paths)):
@@ -160,7 +154,7 @@ def _both_ways(ends: NDArray[np.int64], flow: NDArray[np.float64]) -> EdgeFlow:
     return EdgeFlow(pairs[order], total[order])
 
 
-def attention_agreement(opened: OpenedRun, nodes: Iterable[int], *, fewest: int = 3) -> Summary:
+def attention_agreement(opened: Run, nodes: Iterable[int], *, fewest: int = 3) -> Summary:
     """Spearman's rank correlation of two replicas' path attention over a node's neighbours.
 
     The mean over all pairs of replicas, one value a node with at least `fewest` neighbours: 1 is
@@ -170,8 +164,8 @@ def attention_agreement(opened: OpenedRun, nodes: Iterable[int], *, fewest: int 
         raise InputError(f"agreement needs 2 replicas or more; the run has {opened.replicas}.")
     values = []
     for node in nodes:
-        reached, weights = path_attention(opened.trained, node)
-        graph = opened.trained.graph
+        reached, weights = path_attention(opened, node)
+        graph = opened.graph
         beside = graph.senders[graph.offsets[node] : graph.offsets[node + 1]]
         if beside.numel() >= fewest:
             values.append(_mean_correlation(weights[:, torch.isin(reached, beside)].numpy()))

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from agnn.explanation import OpenedRun, Removal, counterfactual, open_run
+from agnn.explanation import Removal, counterfactual
 from agnn.metrics import Summary
+from agnn.runs import Run, load_run
 from benchmarks.edge_removal import (
     COUNTS,
     Falls,
@@ -50,7 +51,7 @@ def main() -> None:
     torch.set_num_threads(1)
     found = {}
     for folder in chosen.runs:
-        opened = open_run(folder)
+        opened = load_run(folder)
         found[opened.data.name] = measured(
             opened, chosen.nodes, chosen.peer_nodes, chosen.changed_nodes
         )
@@ -60,7 +61,7 @@ def main() -> None:
         chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(opened: OpenedRun, nodes: int, peer_nodes: int, changed_nodes: int) -> dict[str, Any]:
+def measured(opened: Run, nodes: int, peer_nodes: int, changed_nodes: int) -> dict[str, Any]:
     """Everything for one run."""
     sample = sampled_test_nodes(opened, nodes)
     found: dict[str, Any] = {"agreement": attention_agreement(opened, sample).to_dict()}
@@ -72,7 +73,7 @@ def measured(opened: OpenedRun, nodes: int, peer_nodes: int, changed_nodes: int)
     return found
 
 
-def compared(opened: OpenedRun, sample: Sequence[int], *, is_own: bool) -> dict[str, Any]:
+def compared(opened: Run, sample: Sequence[int], *, is_own: bool) -> dict[str, Any]:
     """The falls by attention, by chance and, among a node's own edges, by trial."""
     source = np.random.default_rng(0)
 
@@ -90,7 +91,7 @@ def compared(opened: OpenedRun, sample: Sequence[int], *, is_own: bool) -> dict[
     return collected(sample, of_node)
 
 
-def beside_peer(opened: OpenedRun, sample: Sequence[int]) -> dict[str, Any]:
+def beside_peer(opened: Run, sample: Sequence[int]) -> dict[str, Any]:
     """Attention and GNNExplainer on the same nodes, for their own edges and for all around."""
     from benchmarks.peer_explainer import peer_order
 
@@ -131,11 +132,11 @@ def collected(sample: Sequence[int], of_node: Callable[[int], dict[str, Falls]])
     return found
 
 
-def counterfactuals(opened: OpenedRun, sample: Sequence[int]) -> dict[str, Any]:
+def counterfactuals(opened: Run, sample: Sequence[int]) -> dict[str, Any]:
     """How many neighbours must go before the answer changes."""
     sets = [counterfactual(opened, node) for node in progress(sample)]
     sizes = [len(each.nodes) for each in sets if each is not None]
-    degrees = opened.trained.graph.degrees[torch.tensor(list(sample), dtype=torch.int64)].tolist()
+    degrees = opened.graph.degrees[torch.tensor(list(sample), dtype=torch.int64)].tolist()
     return {
         "n": len(sets),
         "never": sum(each is None for each in sets),

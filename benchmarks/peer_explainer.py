@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch_geometric.explain import Explainer, GNNExplainer, ModelConfig
 from torch_geometric.nn import AGNNConv
 
-from agnn.explanation import OpenedRun
 from agnn.nn import AGNN
+from agnn.runs import Run
 
 
 class PeerEnsemble(nn.Module):
@@ -41,12 +41,12 @@ class PeerEnsemble(nn.Module):
         return total
 
 
-def peer_inputs(opened: OpenedRun, node: int) -> tuple[PeerEnsemble, Tensor, Tensor, Tensor]:
+def peer_inputs(opened: Run, node: int) -> tuple[PeerEnsemble, Tensor, Tensor, Tensor]:
     """The ensemble, its states and edges around a node, whose row is 0, and the nodes' indices."""
-    model = opened.trained.model
+    model = opened.network
     if not isinstance(model, AGNN):
         raise TypeError(f"only AGNN is rebuilt in PyG's layers; got {type(model).__name__}.")
-    view = opened.trained.view_of(node)
+    view = opened.view_of(node)
     with torch.no_grad():
         states = torch.relu(model.first(view.features, None, model.backend))  # [R, k, d]
     x = torch.cat(list(states), dim=1)
@@ -55,7 +55,7 @@ def peer_inputs(opened: OpenedRun, node: int) -> tuple[PeerEnsemble, Tensor, Ten
     return PeerEnsemble(model), x, edge_index, view.field.nodes
 
 
-def peer_order(opened: OpenedRun, node: int, seed: int = 0) -> list[tuple[int, int]]:
+def peer_order(opened: Run, node: int, seed: int = 0) -> list[tuple[int, int]]:
     """The edges around a node from the most to the least important, by GNNExplainer's mask.
 
     PyG's own settings (100 epochs); the masks of an edge's two directions are added.

@@ -5,7 +5,7 @@ from agnn.graph import FeatureMatrix, Graph, View
 
 cora = load_dataset("cora")
 run = evaluate(preset_method("agnn", "fixed", "cora").with_fields(epochs=200), cora)
-model = run.outcome.model
+model = run.model
 
 graph = Graph.from_edges(cora.edges, cora.nodes)
 features = FeatureMatrix.from_scipy(cora.normalised_features())

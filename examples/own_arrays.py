@@ -26,5 +26,5 @@ method = get_method("agnn")(layers=2, epochs=100)
 run = evaluate(method, data.with_split(split), split.name, seeds=range(5))
 print(f"test accuracy {run.accuracy.mean:.1f} ± {run.accuracy.standard_error:.1f} %")
 unknown = np.flatnonzero(labels < 0)
-right = run.outcome.scores.mean(0).argmax(-1).numpy()[unknown] == kind[unknown]
+right = run.scores.mean(0).argmax(-1).numpy()[unknown] == kind[unknown]
 print(f"of the {unknown.size} nodes without a label {100 * right.mean():.0f} % are right")

@@ -11,7 +11,7 @@ run = evaluate(method, cora, "fixed", seeds=range(3))
 accuracy = run.accuracy
 print(f"test accuracy {accuracy.mean:.1f} ± {accuracy.standard_error:.1f} % (n = {accuracy.n})")
 
-probability = run.outcome.scores.mean(0)  # [n, c], averaged over the replicas
+probability = run.scores.mean(0)  # [n, c], averaged over the replicas
 paper = cora.node_ids.index("1110563")
 answer = int(probability[paper].argmax())
 print(f"paper 1110563: {cora.class_names[answer]}, probability {probability[paper, answer]:.2f}")

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from agnn.cli import main
-from agnn.explanation import open_run
+from agnn.runs import load_run
 from agnn.web.api import ServedModel, ServeOptions, served_application
 
 ROOT = Path(__file__).parent.parent
@@ -56,7 +56,7 @@ def test_the_commands_and_requests_work_in_their_order(
     runpy.run_path(str(ROOT / "scripts" / "example_tables.py"), run_name="__main__")
     assert main(shlex.split(training)[1:]) == 0
     assert shlex.split(serving)[1:] == ["serve", "runs/papers", "--port", "8000"]
-    model = ServedModel(open_run("runs/papers"))
+    model = ServedModel(load_run("runs/papers"))
     plain = served_application(model)
     locked = served_application(model, ServeOptions(token=TOKEN))
     for line in requests:

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.explanation import TrainedModel
 from agnn.nn import (
     AGNN,
     APPNP,
@@ -25,6 +24,8 @@ from agnn.nn import (
     MoNet,
     NodeModel,
 )
+from agnn.runs import Run
+from toy_runs import run_of
 from zoo import ZOO
 
 WIDTH, NAMES = 9, ("red", "green", "blue")
@@ -69,9 +70,9 @@ def random_model(kind: str) -> NodeModel:
     return model
 
 
-def zoo_model(kind: str, name: str) -> TrainedModel:
+def zoo_model(kind: str, name: str) -> Run:
     """A random model on a specimen."""
-    return TrainedModel(random_model(kind), zoo_data(name))
+    return run_of(random_model(kind), zoo_data(name))
 
 
 def even_split(nodes: int) -> Split:

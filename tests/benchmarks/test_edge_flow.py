@@ -15,7 +15,7 @@ from zoo_models import zoo_model
 
 def dense_flow(trained, node: int) -> np.ndarray:
     """[n, n] What a walk from the node takes of each edge in either direction."""
-    layers = layer_weights(trained.model, trained.whole_view())
+    layers = layer_weights(trained.network, trained.whole_view())
     row = torch.eye(trained.data.nodes, dtype=torch.float64)[node].expand(2, -1)
     total = torch.zeros(trained.data.nodes, trained.data.nodes, dtype=torch.float64)
     for each in reversed(layers):

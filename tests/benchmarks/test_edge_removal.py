@@ -21,32 +21,27 @@ from scipy.stats import spearmanr
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import (
-    OpenedRun,
-    Removal,
-    explain,
-    path_attention,
-    without_edges,
-)
+from agnn.explanation import Removal, explain, path_attention, without_edges
+from agnn.runs import Run
 from opened_toys import saved_toy, zoo_run
 
 
 @pytest.fixture(scope="module")
-def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> OpenedRun:
+def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return saved_toy(toy, tmp_path_factory.mktemp("faith") / "run", epochs=60, layers=2)
 
 
-def neighbours(opened: OpenedRun, node: int) -> list[int]:
-    graph = opened.trained.graph
+def neighbours(opened: Run, node: int) -> list[int]:
+    graph = opened.graph
     return graph.senders[graph.receivers == node].tolist()
 
 
-def busy_node(opened: OpenedRun, fewest: int, most: int = 20) -> int:
-    degrees = opened.trained.graph.degrees
+def busy_node(opened: Run, fewest: int, most: int = 20) -> int:
+    degrees = opened.graph.degrees
     return int(((degrees >= fewest) & (degrees <= most)).nonzero()[0])
 
 
-def test_a_fall_is_the_answers_probability_before_less_after(opened: OpenedRun) -> None:
+def test_a_fall_is_the_answers_probability_before_less_after(opened: Run) -> None:
     node = busy_node(opened, 4)
     order = [(node, j) for j in neighbours(opened, node)]
     found = falls(Removal(opened, node), order, counts=(1, 3))
@@ -57,7 +52,7 @@ def test_a_fall_is_the_answers_probability_before_less_after(opened: OpenedRun) 
         assert is_changed == (after.argmax() != answer)
 
 
-def test_where_no_edge_would_be_left_there_is_no_figure(opened: OpenedRun) -> None:
+def test_where_no_edge_would_be_left_there_is_no_figure(opened: Run) -> None:
     node = busy_node(opened, 3)
     order = [(node, j) for j in neighbours(opened, node)][:3]
     found = falls(Removal(opened, node), order, counts=(2, 3, 5))
@@ -79,7 +74,7 @@ def test_chance_is_the_mean_over_all_edges_where_all_are_alike() -> None:
     assert chance.fall == pytest.approx(falls(removal, pool).fall, abs=1e-6)
 
 
-def test_chance_draws_from_the_pool_alone(opened: OpenedRun) -> None:
+def test_chance_draws_from_the_pool_alone(opened: Run) -> None:
     node = busy_node(opened, 4)
     order = [(node, j) for j in neighbours(opened, node)]
     one_by_one = [falls(Removal(opened, node), [each, each], (1,)).fall[0] for each in order]
@@ -92,7 +87,7 @@ def test_chance_draws_from_the_pool_alone(opened: OpenedRun) -> None:
     assert max(drawn) <= max(one_by_one) + 1e-9
 
 
-def test_by_trial_the_edge_that_costs_the_answer_most_comes_first(opened: OpenedRun) -> None:
+def test_by_trial_the_edge_that_costs_the_answer_most_comes_first(opened: Run) -> None:
     node = busy_node(opened, 4)
     pool = [(node, j) for j in neighbours(opened, node)]
     answer = opened.probabilities[node].argmax()
@@ -100,7 +95,7 @@ def test_by_trial_the_edge_that_costs_the_answer_most_comes_first(opened: Opened
     assert order_by_trial(Removal(opened, node), pool) == sorted(pool, key=left.__getitem__)
 
 
-def test_own_edges_by_contribution_stand_as_in_the_explanation(opened: OpenedRun) -> None:
+def test_own_edges_by_contribution_stand_as_in_the_explanation(opened: Run) -> None:
     node = busy_node(opened, 4)
     listed = explain(opened, node, limit=1000).neighbours
     added = {each.node: each.toward_answer for each in listed if each.hops == 1}
@@ -108,9 +103,9 @@ def test_own_edges_by_contribution_stand_as_in_the_explanation(opened: OpenedRun
     assert order == sorted(added, key=lambda j: -added[j])
 
 
-def test_sampled_nodes_are_test_nodes_with_two_neighbours(opened: OpenedRun) -> None:
+def test_sampled_nodes_are_test_nodes_with_two_neighbours(opened: Run) -> None:
     sample = sampled_test_nodes(opened, 1000)
-    degrees = opened.trained.graph.degrees
+    degrees = opened.graph.degrees
     expected = [n for n in opened.split.test.tolist() if degrees[n] >= 2]
     assert sorted(sample) == sorted(expected)
     assert sampled_test_nodes(opened, 5) == sample[:5]
@@ -128,11 +123,11 @@ def test_a_summary_counts_the_nodes_that_have_a_figure() -> None:
     assert third is None
 
 
-def test_agreement_is_spearmans_between_all_pairs_of_replicas(opened: OpenedRun) -> None:
+def test_agreement_is_spearmans_between_all_pairs_of_replicas(opened: Run) -> None:
     nodes = [n for n in range(30) if len(neighbours(opened, n)) >= 3]
     expected = []
     for node in nodes:
-        reached, weights = path_attention(opened.trained, node)
+        reached, weights = path_attention(opened, node)
         own = weights[:, torch.isin(reached, torch.tensor(neighbours(opened, node)))].numpy()
         expected.append(np.mean([spearmanr(a, b).statistic for a, b in combinations(own, 2)]))
     assert nodes
@@ -140,7 +135,7 @@ def test_agreement_is_spearmans_between_all_pairs_of_replicas(opened: OpenedRun)
     assert found.values == pytest.approx(expected)
 
 
-def test_agreement_needs_replicas_and_neighbours(opened: OpenedRun) -> None:
+def test_agreement_needs_replicas_and_neighbours(opened: Run) -> None:
     with pytest.raises(InputError, match=r"none of the nodes has 3 neighbours or more"):
         attention_agreement(opened, [0, 1])
     single = zoo_run("agnn", "random")

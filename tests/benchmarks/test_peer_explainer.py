@@ -6,16 +6,15 @@ import pytest
 import torch
 from benchmarks.edge_removal import attended_edges
 
-from agnn.explanation import OpenedRun, as_opened
 from agnn.methods import get_method
-from agnn.runs import evaluate
+from agnn.runs import Run, evaluate
 
 pytest.importorskip("torch_geometric")
 
 
 @pytest.fixture(scope="module")
-def opened(toy) -> OpenedRun:
-    return as_opened(evaluate(get_method("agnn")(epochs=20, layers=2), toy, seeds=(0, 1)))
+def opened(toy) -> Run:
+    return evaluate(get_method("agnn")(epochs=20, layers=2), toy, seeds=(0, 1))
 
 
 def test_the_rebuilt_ensemble_gives_our_probabilities(opened):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from explorer_page import ExplorerPage, Opener
 
+from agnn.runs import load_run
 from explore_runs import write_run
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -50,10 +51,9 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """A run of AGNN and one of GCN on the same small graph."""
-    from agnn.explanation import open_run
 
     folder = tmp_path_factory.mktemp("runs")
-    return [open_run(write_run(folder / name, name)) for name in ("agnn", "gcn")]
+    return [load_run(write_run(folder / name, name)) for name in ("agnn", "gcn")]
 
 
 @pytest.fixture(scope="session")

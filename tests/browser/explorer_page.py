@@ -97,6 +97,6 @@ def at(node: int) -> str:
 
 def neighbours(run: Any, node: int) -> list[int]:
     """The nodes that are joined to one."""
-    graph = run.trained.graph
+    graph = run.graph
     found: list[int] = graph.senders[graph.offsets[node] : graph.offsets[node + 1]].tolist()
     return found

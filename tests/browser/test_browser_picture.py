@@ -55,8 +55,8 @@ def test_pointing_at_a_node_shows_p_and_r(explorer: Opener, runs: list[Any]) -> 
     page.dot(node).hover()
     page.until(page.page.locator("#tip").is_visible)
     tip = page.text("#tip")
-    weights = runs[0].trained.model.attentions(runs[0].trained.whole_view())
-    place = neighbours(runs[0], TARGET).index(node) + int(runs[0].trained.graph.offsets[TARGET])
+    weights = runs[0].model.attentions(runs[0].whole_view())
+    place = neighbours(runs[0], TARGET).index(node) + int(runs[0].graph.offsets[TARGET])
     share = len(neighbours(runs[0], TARGET)) + 1
     assert tip.startswith(at(node))
     for layer, attention in enumerate(weights, start=1):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agnn.data import NodeData
-from agnn.explanation import explain, open_run
+from agnn.explanation import explain
 from agnn.methods import get_method
-from agnn.runs import evaluate, save_run
+from agnn.runs import evaluate, load_run, save_run
 
 
 def saved(toy: NodeData, folder: Path, method: str = "agnn") -> Path:
@@ -39,7 +39,7 @@ def test_json_is_the_whole_explanation(agnn, folder):
     answer = agnn("explain", folder, 60, "--json", "--limit", 3, "--counterfactual")
     record = json.loads(answer.out)
     changed = record.pop("counterfactual")
-    opened = open_run(folder)
+    opened = load_run(folder)
     expected = explain(opened, 60, limit=3).to_dict()
     assert record == json.loads(json.dumps(expected))
     assert changed is None or set(changed["nodes"]) <= set(range(120))
@@ -83,7 +83,7 @@ def test_a_wrong_id_is_one_line_with_near_ids(agnn, folder):
     ("method", "words"),
     [
         ("dcnn", "DCNN cannot be explained: its features are propagated before training"),
-        ("label_propagation", "LP has no network whose reasons could be read"),
+        ("label_propagation", "LP has no trained network"),
     ],
 )
 def test_a_run_that_cannot_be_explained_is_one_line(agnn, toy, here, method, words):

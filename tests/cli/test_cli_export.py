@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from agnn.estimator import NodeClassifier
 from agnn.graph import Graph
 from agnn.methods import get_method
 from agnn.metrics import ensemble_of
-from agnn.runs import evaluate, save_run
+from agnn.runs import evaluate, load_run, save_run
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_the_file_gives_the_runs_own_probabilities(folder, toy, tmp_path, capsys
     program = onnxruntime.InferenceSession(out)
     (found,) = program.run(["probabilities"], {"features": x, "edge_index": edges})
     run = evaluate(get_method("agnn")(epochs=20, layers=2), toy, seeds=(0, 1))
-    expected = ensemble_of(run.outcome.scores, run.calibration.temperature)
+    expected = ensemble_of(run.scores, run.calibration.temperature)
     assert run.calibration.temperature != 1.0
     np.testing.assert_allclose(found, expected.probabilities, atol=1e-5, rtol=0)
     assert [each.name for each in tmp_path.iterdir()] == ["model.onnx"]
@@ -57,10 +58,10 @@ def test_the_file_gives_what_predict_proba_gives(toy, tmp_path):
 def test_a_folder_without_a_temperature_gets_the_one_that_its_predictions_have(
     folder, tmp_path, monkeypatch
 ):
-    from agnn.runs import SavedRun
 
     assert main(["export", str(folder), "--out", str(tmp_path / "new.onnx")]) == 0
-    monkeypatch.setattr(SavedRun, "temperature", property(lambda _: None))
+    silent = replace(load_run(folder), known_temperature=None)
+    monkeypatch.setattr("agnn.runs.load_run", lambda *_, **__: silent)
     assert main(["export", str(folder), "--out", str(tmp_path / "old.onnx")]) == 0
     assert (tmp_path / "new.onnx").read_bytes() == (tmp_path / "old.onnx").read_bytes()
 
@@ -107,7 +108,7 @@ def test_a_folder_that_is_no_run_is_named(tmp_path, capsys):
 def test_a_method_without_a_model_is_named(toy, tmp_path, capsys):
     save_run(evaluate(get_method("label_propagation")(), toy), tmp_path / "run")
     message = refused(["export", str(tmp_path / "run"), "--out", str(tmp_path / "m.onnx")], capsys)
-    assert "has no model to export" in message
+    assert "has no trained network to export" in message
     assert not (tmp_path / "m.onnx").exists()
 
 

@@ -191,7 +191,7 @@ def test_an_output_folder_is_checked_before_the_work(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("trained before the folder was checked")
 
-    monkeypatch.setattr("agnn.runs.evaluate", never)
+    monkeypatch.setattr("agnn.runs.Plan.run", never)
     (here / "there").mkdir()
     (here / "file").write_text("")
     assert "'there' exists" in refused(agnn, here, f"{verb} --out there")
@@ -220,5 +220,5 @@ def test_too_little_memory_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("agnn.runs.evaluate", fail)
+    monkeypatch.setattr("agnn.runs.Plan.run", fail)
     assert "try fewer --replicas" in refused(agnn, here, "train cora")

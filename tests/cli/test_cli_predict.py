@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from agnn import NodeClassifier, get_method, read_tables
-from agnn.cli.progress import duration, training_progress
+from agnn.cli.progress import training_progress
 from agnn.data import with_new_nodes
-from agnn.estimator.prediction_table import prediction_table
+from agnn.experiments import duration
 from agnn.metrics import Ensemble
-from agnn.runs import evaluate, save_run
+from agnn.runs import Predictions, evaluate, save_run
 from own_tables import PEOPLE, write_tables
 
 NEW = "id,age,colour,motto\nq1,50,red,paint\nq2,51,blue,run and jump\n"
@@ -107,7 +107,7 @@ def test_people_see_the_first_few(agnn: Any) -> None:
 def test_ids_keep_their_kind_and_several_kinds_become_text() -> None:
     found = Ensemble(np.array([[0.25, 0.75]] * 2), np.zeros(2))
     for ids, expected in (([7, 3], [7, 3]), ([7, "q"], ["7", "q"]), ([np.int64(7), 3], [7, 3])):
-        table = prediction_table(ids, ("a", "b"), found)
+        table = Predictions.of(ids, ("a", "b"), found).to_dict()
         assert table == {
             "id": expected, "prediction": ["b", "b"], "probability of a": [0.25, 0.25],
             "probability of b": [0.75, 0.75], "disagreement": [0.0, 0.0],

@@ -97,7 +97,7 @@ def test_out_is_a_run_folder_that_loads_back(agnn: Any, here: Path) -> None:
     found = record(agnn(f"train raw --out deep/run {SHORT}"))
     saved = load_run(here / "deep" / "run")
     assert found["out"] == str(Path("deep/run"))
-    assert saved.config["accuracy"] == found["accuracy"]
+    assert saved.accuracy.to_dict() == found["accuracy"]
     assert list(saved.seeds) == found["seeds"]
     assert saved.model is not None
     assert saved.model.betas.tolist() == found["betas"]
@@ -122,7 +122,7 @@ def test_a_trial_is_the_mean_of_its_folds(toy: NodeData) -> None:
     labels = torch.tensor(data.labels)
     shares = [
         float((scores.argmax(-1) == labels)[split.test.tolist()].double().mean())
-        for scores, split in zip(run.outcome.scores, run.splits, strict=True)
+        for scores, split in zip(run.scores, run.splits, strict=True)
     ]
     means = [100 * sum(shares[:4]) / 4, 100 * sum(shares[4:]) / 4]
     assert len({round(share, 6) for share in shares[:4]}) > 1, "folds that differ, or no test"

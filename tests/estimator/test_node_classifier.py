@@ -63,16 +63,14 @@ def test_own_data_called_cora_does_not_get_the_preset_of_cora(toy: NodeData) -> 
 
 
 def test_fitting_is_evaluate_with_the_same_words(fitted: NodeClassifier, toy: NodeData) -> None:
-    run = evaluate(
-        suited_method("gcn", "fixed", toy).with_fields(epochs=20), toy, "fixed", range(3)
-    )
-    assert torch.equal(fitted.run_.outcome.scores, run.outcome.scores)
+    run = evaluate("gcn", toy, "fixed", range(3), changes={"epochs": 20})
+    assert torch.equal(fitted.run_.scores, run.scores)
     assert fitted.accuracy_.values == run.accuracy.values
     test = toy.split("fixed").test
-    right = run.outcome.scores.mean(0).argmax(1).numpy()[test] == toy.labels[test]
+    right = run.scores.mean(0).argmax(1).numpy()[test] == toy.labels[test]
     assert fitted.score(toy) == pytest.approx(right.mean())
     names = np.array(toy.class_names)
-    assert (fitted.predict(toy) == names[run.outcome.scores.mean(0).argmax(1).numpy()]).all()
+    assert (fitted.predict(toy) == names[run.scores.mean(0).argmax(1).numpy()]).all()
 
 
 def test_arrays_give_what_the_same_data_gives(fitted: NodeClassifier, toy: NodeData) -> None:
@@ -112,7 +110,7 @@ def test_a_method_without_a_model_answers_for_its_own_nodes_only(
     toy: NodeData, people: NodeData
 ) -> None:
     model = NodeClassifier("label_propagation", replicas=1).fit(toy)
-    with pytest.raises(InputError, match="label_propagation has no model"):
+    with pytest.raises(InputError, match="LP has no trained network, so it cannot"):
         model.predict(people)
 
 
@@ -122,14 +120,16 @@ def test_another_number_of_features_is_refused(fitted: NodeClassifier, people: N
 
 
 def test_hyper_parameters_reach_the_method(toy: NodeData) -> None:
-    model = NodeClassifier(
-        replicas=1, epochs=2, layers=3, parameters={"window": 1}, class_weight={"red": 2.0}
-    ).fit(toy)
+    model = NodeClassifier(replicas=1, epochs=2, layers=3, window=1, class_weight={"red": 2.0}).fit(
+        toy
+    )
     settings = model.run_.method.settings
     assert (settings["epochs"], settings["layers"], settings["window"]) == (2, 3, 1)
     assert model.run_.class_weight == {"red": 2.0}
-    with pytest.raises(InputError, match="unknown hyper-parameter of agnn 'widow'"):
-        NodeClassifier(parameters={"widow": 1}).fit(toy)
+    with pytest.raises(InputError, match=r"unknown parameter .* 'widow'; did you mean 'window'"):
+        NodeClassifier(widow=1)
+    with pytest.raises(InputError, match="unknown hyper-parameter of agnn 'heads'"):
+        NodeClassifier(heads=1).fit(toy)
 
 
 def test_a_fresh_process_gives_the_same_answers_to_the_bit(
@@ -175,7 +175,7 @@ def test_new_nodes_get_what_the_model_says_on_the_larger_graph(
     model = NodeClassifier.load(kept)
     data = with_new_nodes(model.run_.data, pd.DataFrame(new), links)
     graph = Graph.from_edges(data.edges, data.nodes)
-    scores = probabilities(model.run_.outcome.model, features_of(data.normalised_features()), graph)
+    scores = probabilities(model.run_.model, features_of(data.normalised_features()), graph)
     mean = scores.double().mean(0).log() / model.calibration_.temperature
     assert model.predict_proba(data) == pytest.approx(mean.softmax(-1).numpy(), rel=1e-5)
     assert model.predict(data).shape == (people.nodes + 2,)
@@ -255,7 +255,7 @@ def test_a_split_of_ones_own_is_used(toy: NodeData) -> None:
 def test_the_probabilities_of_a_calibrated_ensemble_are_at_its_temperature(
     fitted: NodeClassifier,
 ) -> None:
-    mean = fitted.run_.outcome.scores.double().mean(0).log() / fitted.calibration_.temperature
+    mean = fitted.run_.scores.double().mean(0).log() / fitted.calibration_.temperature
     assert fitted.predict_proba() == pytest.approx(mean.softmax(-1).numpy(), rel=1e-5)
 
 

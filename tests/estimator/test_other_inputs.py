@@ -18,8 +18,8 @@ def test_a_method_that_spreads_its_features_first_predicts_the_same_after_loadin
     model = NodeClassifier(name, replicas=2, split="fixed").fit(toy)
     model.save(tmp_path / "kept")
     again = NodeClassifier.load(tmp_path / "kept")
-    fitted = model.run_.outcome.scores.mean(0).numpy()
-    assert np.abs(again.run_.outcome.scores.mean(0).numpy() - fitted).max() < 1e-5
+    fitted = model.run_.scores.mean(0).numpy()
+    assert np.abs(again.run_.scores.mean(0).numpy() - fitted).max() < 1e-5
     assert (again.predict(toy) == model.predict(toy)).all()
 
 

@@ -26,7 +26,7 @@ def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
 def test_the_constructor_stores_what_it_is_given_and_nothing_else() -> None:
     given = {
         "layers": 3,
-        "parameters": {"window": 2},
+        "window": 2,
         "class_weight": "balanced",
         "split": "uniform",
     }

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from agnn.data import Split
 from agnn.errors import InputError
-from agnn.explanation import TrainedModel, find_contrasts
+from agnn.explanation import find_contrasts
+from agnn.runs import Run
+from toy_runs import run_of
 from zoo import ZOO
 from zoo_models import random_model, zoo_data, zoo_model
 
 
-def answering(right: dict[int, list[float]], name: str = "random") -> TrainedModel:
+def answering(right: dict[int, list[float]], name: str = "random") -> Run:
     """A model whose replicas give the true class these probabilities; elsewhere 0.9."""
     data = zoo_data(name)
-    trained = TrainedModel(random_model("gcn"), data)
+    trained = run_of(random_model("gcn"), data, splits=(SPLIT,) * 3)
     scores = torch.empty(3, data.nodes, 3)
     for node, label in enumerate(data.labels.tolist()):
         true = torch.tensor(right.get(node, [0.9] * 3))
@@ -24,8 +28,7 @@ def answering(right: dict[int, list[float]], name: str = "random") -> TrainedMod
         scores[:, node, (label + 1) % 3] = 1 - true
         scores[:, node, (label + 2) % 3] = 0.0
         scores[:, node, label] = true
-    trained.__dict__["scores"] = scores
-    return trained
+    return replace(trained, known_scores=scores)
 
 
 SPLIT = Split("test", np.array([0]), np.array([1]), np.arange(2, 200))

@@ -10,10 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData
-from agnn.explanation import Contributions, TrainedModel, contributions, layer_weights
+from agnn.explanation import Contributions, contributions, layer_weights
 from agnn.kernels import Attention
 from agnn.nn import AGNN, GLN
+from agnn.runs import Run
 from properties import as_matrix
+from toy_runs import run_of
 from zoo import ZOO
 from zoo_models import EXPLAINED, random_model, zoo_data, zoo_model
 
@@ -21,15 +23,15 @@ KINDS = ("agnn", "gcn", "gln")
 COMBINATIONS = np.array([[1.0, 1.0, 0.2], [0.0, -1.0, 0.3], [0.0, 0.0, -0.5]])  # [c, q]
 
 
-def taken_apart(trained: TrainedModel, node: int) -> tuple[Contributions, NDArray[np.int64]]:
+def taken_apart(trained: Run, node: int) -> tuple[Contributions, NDArray[np.int64]]:
     view = trained.view_of(node)
-    form = trained.model.linear_form(view)
+    form = trained.network.linear_form(view)
     return contributions(form, view, COMBINATIONS), view.field.nodes.numpy()
 
 
-def dense_gates(trained: TrainedModel, node: int, r: int) -> tuple[NDArray, NDArray]:
+def dense_gates(trained: Run, node: int, r: int) -> tuple[NDArray, NDArray]:
     """How much of each unit of each node arrives, [n, d], and the units before ReLU."""
-    model = trained.model
+    model = trained.network
     layers = layer_weights(model, trained.whole_view())
     P = [as_matrix(trained.graph, each)[r].double().numpy() for each in layers]
     Z = trained.data.normalised_features().toarray().astype(float) @ dense(model.first.weight, r)
@@ -51,7 +53,7 @@ def test_the_parts_sum_to_the_models_logits(kind: str, name: str) -> None:
     for node in {0, ZOO[name].nodes // 2, ZOO[name].nodes - 1}:
         found, _ = taken_apart(trained, node)
         with torch.no_grad():
-            logits = trained.model(trained.whole_view())[:, node].double().mean(0).numpy()
+            logits = trained.network(trained.whole_view())[:, node].double().mean(0).numpy()
         expected = logits @ COMBINATIONS
         assert found.nodes.sum(1) + found.constant == pytest.approx(expected, rel=5e-6, abs=2e-5)
         whole = found.features.sum(1) + found.bias + found.constant
@@ -62,7 +64,7 @@ def test_the_parts_sum_to_the_models_logits(kind: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["random", "lopsided", "zero row", "one node"])
 def test_each_node_and_feature_adds_what_the_dense_formula_says(kind: str, name: str) -> None:
     trained, node = zoo_model(kind, name), ZOO[name].nodes - 1
-    model, X = trained.model, trained.data.normalised_features().toarray().astype(float)
+    model, X = trained.network, trained.data.normalised_features().toarray().astype(float)
     at_nodes, at_features, own = 0.0, 0.0, 0.0
     for r in range(2):
         G, Z = dense_gates(trained, node, r)
@@ -91,8 +93,8 @@ def test_sparse_features_are_taken_apart_as_dense_ones(kind: str) -> None:
         name="wide", features=wide, labels=data.labels, edges=data.edges,
         class_names=data.class_names,
     )  # fmt: skip
-    found, _ = taken_apart(TrainedModel(wider, other), 17)
-    expected, _ = taken_apart(TrainedModel(model, data), 17)
+    found, _ = taken_apart(run_of(wider, other), 17)
+    expected, _ = taken_apart(run_of(model, data), 17)
     assert found.nodes == pytest.approx(expected.nodes, abs=1e-6)
     assert found.features[:, :9] == pytest.approx(expected.features, abs=1e-6)
     assert not found.features[:, 9:].any()
@@ -107,7 +109,7 @@ FIXED = ("gcn", "gln", "appnp", "gcnii", "graph_cnn", "monet")
 def test_features_and_biases_add_gradient_times_weight(kind: str, name: str) -> None:
     """In a piecewise linear network feature f adds sum_u W_fu dL/dW_fu, here by autograd."""
     trained, node = zoo_model(kind, name), ZOO[name].nodes - 1
-    model, found = trained.model, taken_apart(trained, node)[0]
+    model, found = trained.network, taken_apart(trained, node)[0]
     for q, combination in enumerate(torch.tensor(COMBINATIONS.T, dtype=torch.float32)):
         model.zero_grad()
         logits = model(trained.view_of(node))[:, 0]  # [R, c]
@@ -124,7 +126,7 @@ def test_features_and_biases_add_gradient_times_weight(kind: str, name: str) -> 
 def test_gat_adds_head_by_head_what_the_dense_formula_says(name: str) -> None:
     """Attention held; ELU counts as ELU(z) / z at every unit of every middle node."""
     trained, node = zoo_model("gat", name), ZOO[name].nodes - 1
-    model, n = trained.model, trained.data.nodes
+    model, n = trained.network, trained.data.nodes
     X = trained.data.normalised_features().toarray().astype(float)
     by_layer = model.attentions(trained.whole_view())
     at_nodes, constant = np.zeros((3, n)), np.zeros(3)
@@ -155,7 +157,7 @@ def test_a_mean_over_hops_is_a_part_of_what_each_node_adds() -> None:
     """The sum over nodes is the output layer's view of the mean of all states."""
     trained, node = zoo_model("agnn", "random"), 17
     view = trained.view_of(node)
-    form = trained.model.linear_form(view)
+    form = trained.network.linear_form(view)
     count = len(form.paths.hops) + 1
     mixed = replace(form, paths=replace(form.paths, combination=(1 / count,) * count))
     found = contributions(mixed, view, COMBINATIONS)
@@ -164,9 +166,9 @@ def test_a_mean_over_hops_is_a_part_of_what_each_node_adds() -> None:
         H = np.zeros((trained.data.nodes, 5))
         H[view.field.nodes] = np.maximum(form.states[r].double().numpy(), 0)
         total = H[node].copy()
-        for each in layer_weights(trained.model, trained.whole_view()):
+        for each in layer_weights(trained.network, trained.whole_view()):
             H = as_matrix(trained.graph, each)[r].double().numpy() @ H
             total += H[node]
-        logits = total / count @ dense(trained.model.last.weight, r)
-        expected += (logits + dense(trained.model.last.bias, r)) @ COMBINATIONS / 2
+        logits = total / count @ dense(trained.network.last.weight, r)
+        expected += (logits + dense(trained.network.last.bias, r)) @ COMBINATIONS / 2
     assert found.nodes.sum(1) + found.constant == pytest.approx(expected, abs=2e-5)

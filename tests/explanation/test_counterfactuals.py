@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 
 from agnn.data import NodeData
-from agnn.explanation import OpenedRun, _counterfactuals, counterfactual, without_edges
+from agnn.explanation import _counterfactuals, counterfactual, without_edges
+from agnn.runs import Run
 from opened_toys import saved_toy, zoo_run
 
 
 @pytest.fixture(scope="module")
-def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> OpenedRun:
+def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return saved_toy(toy, tmp_path_factory.mktemp("faith") / "run", epochs=60, layers=2)
 
 
-def neighbours(opened: OpenedRun, node: int) -> list[int]:
-    graph = opened.trained.graph
+def neighbours(opened: Run, node: int) -> list[int]:
+    graph = opened.graph
     return graph.senders[graph.receivers == node].tolist()
 
 
-def changing_sets(opened: OpenedRun, node: int) -> list[tuple[int, ...]]:
+def changing_sets(opened: Run, node: int) -> list[tuple[int, ...]]:
     """Every set of neighbours whose removal changes the answer, by brute force."""
     beside, answer = neighbours(opened, node), opened.probabilities[node].argmax()
     found = []
@@ -34,8 +35,8 @@ def changing_sets(opened: OpenedRun, node: int) -> list[tuple[int, ...]]:
     return found
 
 
-def test_a_counterfactual_is_minimal_and_small_ones_are_smallest(opened: OpenedRun) -> None:
-    degrees, sizes = opened.trained.graph.degrees, set()
+def test_a_counterfactual_is_minimal_and_small_ones_are_smallest(opened: Run) -> None:
+    degrees, sizes = opened.graph.degrees, set()
     for node in range(5, 70):
         if not 2 <= degrees[node] <= 4:
             continue
@@ -58,12 +59,12 @@ def test_a_counterfactual_is_minimal_and_small_ones_are_smallest(opened: OpenedR
 
 
 def test_with_many_neighbours_pairs_are_not_all_tried_and_the_set_is_minimal(
-    opened: OpenedRun, monkeypatch: pytest.MonkeyPatch
+    opened: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_counterfactuals, "_MOST_PAIRS", 0)
     seen = 0
     for node in range(5, 120):
-        degree = int(opened.trained.graph.degrees[node])
+        degree = int(opened.graph.degrees[node])
         found = counterfactual(opened, node) if 3 <= degree <= 5 else None
         if found is None or len(found.nodes) == 1:
             continue
@@ -77,7 +78,7 @@ def test_with_many_neighbours_pairs_are_not_all_tried_and_the_set_is_minimal(
     assert seen
 
 
-def test_a_node_without_neighbours_has_no_counterfactual(opened: OpenedRun) -> None:
+def test_a_node_without_neighbours_has_no_counterfactual(opened: Run) -> None:
     assert counterfactual(opened, 0) is None
 
 
@@ -85,7 +86,7 @@ def test_neighbours_that_need_not_go_come_back(monkeypatch: pytest.MonkeyPatch) 
     """Alone, 1 harms most; the answer changes where 2, 3 and 4 are gone, with 1 or without."""
 
     class Imagined:
-        def __init__(self, opened: OpenedRun, node: int) -> None:
+        def __init__(self, opened: Run, node: int) -> None:
             assert node == 0
 
         def probabilities(self, pairs: object) -> np.ndarray:

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import TrainedModel, edge_ranking, layer_weights
+from agnn.explanation import edge_ranking, layer_weights
 from agnn.nn import AGNN, GCN, Beta
 from properties import as_matrix
+from toy_runs import run_of
 
 
 def ranked_by_definition(P: Tensor, y: list[int]) -> list[tuple[int, int]]:
@@ -45,9 +46,9 @@ def model() -> AGNN:
 def test_the_ranking_is_the_definition_in_every_layer_and_replica(
     model: AGNN, data: NodeData
 ) -> None:
-    trained, y = TrainedModel(model, data), data.labels.tolist()
+    trained, y = run_of(model, data), data.labels.tolist()
     weights = layer_weights(model, trained.whole_view())
-    found = edge_ranking(model, data, count=20)
+    found = edge_ranking(run_of(model, data), count=20)
     assert [each.layer for each in found] == [1, 2, 3]
     for ranking, weight in list(zip(found, weights, strict=True))[1:]:
         assert ranking.top is not None
@@ -63,7 +64,7 @@ def test_the_ranking_is_the_definition_in_every_layer_and_replica(
 
 
 def test_edges_with_an_unlabelled_end_are_left_out_and_counted(model: AGNN, data: NodeData) -> None:
-    ranking = edge_ranking(model, data, count=5)[-1]
+    ranking = edge_ranking(run_of(model, data), count=5)[-1]
     i, j = data.edges
     unknown = (data.labels[i] < 0) | (data.labels[j] < 0)
     assert ranking.left_out == 2 * unknown.sum() > 0
@@ -72,7 +73,7 @@ def test_edges_with_an_unlabelled_end_are_left_out_and_counted(model: AGNN, data
 
 
 def test_a_layer_that_attends_evenly_has_no_shares(model: AGNN, data: NodeData) -> None:
-    first = edge_ranking(model, data, count=5)[0]
+    first = edge_ranking(run_of(model, data), count=5)[0]
     assert first.top is None
     assert first.bottom is None
     assert 0 < first.everywhere < 1
@@ -87,7 +88,7 @@ def test_edges_of_equal_relevance_stand_in_the_order_of_their_ends() -> None:
         edges=np.array([*squares, (8, 9), (8, 10)]).T,
     )  # fmt: skip
     model = AGNN(2, 1, (0,), betas=(Beta(2.0),), hidden=6)
-    edges = edge_ranking(model, data, count=20)[0].top_edges[0].tolist()
+    edges = edge_ranking(run_of(model, data), count=20)[0].top_edges[0].tolist()
     inside = [(i, j) for i, j in edges if i < 8]
     assert inside == sorted(inside)
     assert len(inside) == 16
@@ -98,14 +99,14 @@ def test_a_count_that_the_edges_do_not_have_is_refused(
     model: AGNN, data: NodeData, count: int
 ) -> None:
     with pytest.raises(InputError, match=rf"between 1 and the \d+ directed edges.*got {count}\."):
-        edge_ranking(model, data, count=count)
+        edge_ranking(run_of(model, data), count=count)
 
 
 def test_a_model_without_attention_has_no_ranking(data: NodeData) -> None:
     with pytest.raises(
         InputError, match=r"relevance is defined for attention, which GCN does not learn\."
     ):
-        edge_ranking(GCN(30, 3), data)
+        edge_ranking(run_of(GCN(30, 3), data))
 
 
 def test_attention_that_prefers_equals_ranks_them_first() -> None:
@@ -118,7 +119,7 @@ def test_attention_that_prefers_equals_ranks_them_first() -> None:
     model = AGNN(2, 2, (0,), betas=(Beta(4.0),), hidden=2)
     with torch.no_grad():
         model.first.weight.copy_(torch.eye(2)[None])
-    ranking = edge_ranking(model, data, count=4)[0]
+    ranking = edge_ranking(run_of(model, data), count=4)[0]
     assert ranking.top is not None
     assert ranking.bottom is not None
     assert ranking.top.mean == 1.0

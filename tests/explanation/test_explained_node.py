@@ -14,13 +14,12 @@ from agnn.data import NodeData, Split, read_tables
 from agnn.errors import AgnnError, InputError
 from agnn.explanation import (
     Explanation,
-    OpenedRun,
     edge_relevance,
     explain,
     layer_weights,
     path_attention,
-    trained_model,
 )
+from agnn.runs import Run, _run
 from opened_toys import TEMPERATURE, saved_toy, zoo_run
 from own_tables import write_tables
 from properties import as_matrix
@@ -31,30 +30,30 @@ TARGET = 100
 
 
 @pytest.fixture(scope="module")
-def opened() -> OpenedRun:
+def opened() -> Run:
     return zoo_run("agnn", "random")
 
 
 @pytest.fixture(scope="module")
-def found(opened: OpenedRun) -> Explanation:
+def found(opened: Run) -> Explanation:
     return explain(opened, TARGET, limit=6)
 
 
 @pytest.fixture(scope="module")
-def everything(opened: OpenedRun) -> Explanation:
+def everything(opened: Run) -> Explanation:
     return explain(opened, TARGET, limit=1000)
 
 
-def shares(opened: OpenedRun, node: int) -> np.ndarray:
+def shares(opened: Run, node: int) -> np.ndarray:
     """[R, n] Each replica's path attention, made to sum to 1."""
-    nodes, weights = path_attention(opened.trained, node)
+    nodes, weights = path_attention(opened, node)
     whole = np.zeros((2, opened.data.nodes))
     whole[:, nodes] = weights / weights.sum(1, keepdim=True)
     return whole
 
 
-def test_the_answer_is_the_ensembles(opened: OpenedRun, found: Explanation) -> None:
-    scores = opened.trained.scores[:, TARGET].double().numpy()
+def test_the_answer_is_the_ensembles(opened: Run, found: Explanation) -> None:
+    scores = opened.scores[:, TARGET].double().numpy()
     mean = scores.mean(0)
     power = mean ** (1 / TEMPERATURE)
     assert found.uncalibrated == pytest.approx(mean, abs=1e-6)
@@ -69,7 +68,7 @@ def test_the_answer_is_the_ensembles(opened: OpenedRun, found: Explanation) -> N
 
 
 def test_neighbours_come_most_attended_first_and_the_rest_is_counted(
-    opened: OpenedRun, found: Explanation, everything: Explanation
+    opened: Run, found: Explanation, everything: Explanation
 ) -> None:
     weights = shares(opened, TARGET).mean(0)
     others = [int(j) for j in np.argsort(-weights, kind="stable") if j != TARGET and weights[j] > 0]
@@ -89,19 +88,19 @@ def test_weights_and_contributions_sum_to_the_whole(found: Explanation) -> None:
     assert margin == pytest.approx(found.margin)
 
 
-def test_the_margin_is_of_the_mean_logits(opened: OpenedRun, found: Explanation) -> None:
+def test_the_margin_is_of_the_mean_logits(opened: Run, found: Explanation) -> None:
     with torch.no_grad():
-        logits = opened.trained.model(opened.trained.whole_view())[:, TARGET].mean(0)
+        logits = opened.network(opened.whole_view())[:, TARGET].mean(0)
     expected = float(logits[found.answer] - logits[found.second])
     assert found.margin == pytest.approx(expected, abs=1e-5)
 
 
 def test_what_is_added_toward_the_answer_is_less_the_mean_of_all_classes(
-    opened: OpenedRun, found: Explanation
+    opened: Run, found: Explanation
 ) -> None:
-    model = opened.trained.model
+    model = opened.network
     with torch.no_grad():
-        logits = model(opened.trained.whole_view())[:, TARGET].mean(0)
+        logits = model(opened.whole_view())[:, TARGET].mean(0)
         bias = model.last.bias.mean(0)
     centred = (logits - logits.mean()) - (bias - bias.mean())
     added = sum(part.toward_answer for part in (found.itself, *found.neighbours, found.rest))
@@ -111,11 +110,11 @@ def test_what_is_added_toward_the_answer_is_less_the_mean_of_all_classes(
     )
 
 
-def _own_by_hand(opened: OpenedRun, answer: int) -> float:
+def _own_by_hand(opened: Run, answer: int) -> float:
     """What the node's own features add, without the first layer's bias."""
-    model = opened.trained.model
+    model = opened.network
     x = opened.data.normalised_features().toarray()[TARGET].astype(float)
-    nodes, weights = path_attention(opened.trained, TARGET)
+    nodes, weights = path_attention(opened, TARGET)
     total = 0.0
     for r in range(2):
         W0, b0, W1 = (
@@ -131,8 +130,8 @@ def _own_by_hand(opened: OpenedRun, answer: int) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 def test_attention_and_relevance_are_the_nodes_own_row_of_every_layer(kind: str) -> None:
     opened = zoo_run(kind, "random")
-    found, graph = explain(opened, TARGET, limit=1000), opened.trained.graph
-    layers = layer_weights(opened.trained.model, opened.trained.whole_view())
+    found, graph = explain(opened, TARGET, limit=1000), opened.graph
+    layers = layer_weights(opened.network, opened.whole_view())
     P = [as_matrix(graph, each).mean(0)[TARGET] for each in layers]
     R = [as_matrix(graph, edge_relevance(graph, each)).mean(0)[TARGET] for each in layers]
     beside = graph.senders[graph.receivers == TARGET].tolist()
@@ -155,7 +154,7 @@ def test_hops_are_distances_in_the_graph(everything: Explanation) -> None:
 
 
 def test_each_listed_node_has_its_class_and_where_that_is_from(
-    opened: OpenedRun, found: Explanation
+    opened: Run, found: Explanation
 ) -> None:
     answers = opened.probabilities.argmax(1)
     for each in found.neighbours:
@@ -166,7 +165,7 @@ def test_each_listed_node_has_its_class_and_where_that_is_from(
         assert each.confidence == pytest.approx(opened.probabilities[each.node].max(), abs=1e-6)
 
 
-def test_an_unlabelled_node_has_its_predicted_class(opened: OpenedRun) -> None:
+def test_an_unlabelled_node_has_its_predicted_class(opened: Run) -> None:
     data = opened.data
     labels = np.where(np.arange(200) % 3 == 0, data.labels, -1)
     blank = NodeData.build(
@@ -185,7 +184,7 @@ def test_an_unlabelled_node_has_its_predicted_class(opened: OpenedRun) -> None:
     assert "wrong" not in found.in_words()
 
 
-def test_training_nodes_are_counted_by_class_for_each_replica_its_own(opened: OpenedRun) -> None:
+def test_training_nodes_are_counted_by_class_for_each_replica_its_own(opened: Run) -> None:
     nodes = np.arange(200)
     empty = np.array([], dtype=int)
     splits = (Split("even", nodes[::2], empty, empty), Split("few", nodes[:40], empty, empty))
@@ -236,12 +235,12 @@ def test_features_come_by_what_they_add_and_are_numbered_where_they_have_no_name
 
 
 def test_a_large_graph_is_explained_without_being_computed(
-    opened: OpenedRun, found: Explanation, monkeypatch: pytest.MonkeyPatch
+    opened: Run, found: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trained_model, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
     fresh = replace(opened)
     again = explain(fresh, TARGET, limit=6)
-    assert "scores" not in fresh.trained.__dict__
+    assert not fresh.has_scores
     assert [each.prediction for each in again.neighbours] == [
         each.prediction for each in found.neighbours
     ]
@@ -251,13 +250,13 @@ def test_a_large_graph_is_explained_without_being_computed(
 
 
 def test_answers_at_hubs_of_a_large_graph_are_left_out(
-    opened: OpenedRun, found: Explanation, monkeypatch: pytest.MonkeyPatch
+    opened: Run, found: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trained_model, "_WHOLE_AT_ONCE", 10)
-    monkeypatch.setattr(trained_model, "_FEW_EDGES", 100)
+    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_run, "_FEW_EDGES", 100)
     fresh = replace(opened)
     again = explain(fresh, TARGET, limit=6)
-    assert "scores" not in fresh.trained.__dict__
+    assert not fresh.has_scores
     assert {each.prediction for each in again.neighbours} == {None}
     assert [each.class_name for each in again.neighbours] == [
         each.class_name for each in found.neighbours
@@ -269,10 +268,10 @@ def test_answers_at_hubs_of_a_large_graph_are_left_out(
 
 
 def test_a_node_whose_class_nobody_knows_has_none(
-    opened: OpenedRun, monkeypatch: pytest.MonkeyPatch
+    opened: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trained_model, "_WHOLE_AT_ONCE", 10)
-    monkeypatch.setattr(trained_model, "_FEW_EDGES", 100)
+    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_run, "_FEW_EDGES", 100)
     data = opened.data
     labels = np.where(np.arange(200) % 3 == 0, data.labels, -1)
     blank = NodeData.build(
@@ -363,7 +362,7 @@ def test_words_of_a_table_are_named(tmp_path: Path) -> None:
     assert all(each.name.startswith("motto: ") for each in found.features)
 
 
-def test_a_limit_or_a_node_that_makes_no_sense_is_refused(opened: OpenedRun) -> None:
+def test_a_limit_or_a_node_that_makes_no_sense_is_refused(opened: Run) -> None:
     with pytest.raises(InputError, match=r"`limit` must be at least 1; got 0\."):
         explain(opened, 3, limit=0)
     with pytest.raises(InputError, match=r"index from 0 to 199; got 200\."):

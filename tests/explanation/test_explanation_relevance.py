@@ -15,6 +15,7 @@ from agnn.explanation import class_relevance, edge_relevance, layer_relevances
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Attention, attention_weights
 from agnn.nn import AGNN, GCN, Beta
+from toy_runs import run_of
 
 if TYPE_CHECKING:
     from agnn.data import NodeData
@@ -96,7 +97,7 @@ def test_replicas_are_averaged(graph: Graph, attention: Attention) -> None:
 
 def test_a_model_s_relevance_has_a_table_a_layer_made_from_its_attention(toy: NodeData) -> None:
     model = AGNN(30, 3, (0, 1), betas=(Beta(0.0, learned=False), Beta(3.0)), hidden=4)
-    first, second = layer_relevances(model, toy)
+    first, second = layer_relevances(run_of(model, toy))
     graph = Graph.from_edges(toy.edges, toy.nodes)
     features = FeatureMatrix.from_scipy(toy.normalised_features())
     last = model.attentions(View.whole(features, graph, 2))[-1]
@@ -109,4 +110,4 @@ def test_a_model_without_attention_is_refused(toy: NodeData) -> None:
     with pytest.raises(
         InputError, match=r"relevance is defined for attention, which GCN does not learn\."
     ):
-        layer_relevances(GCN(30, 3), toy)
+        layer_relevances(run_of(GCN(30, 3), toy))

@@ -10,7 +10,6 @@ from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import (
     Neighbourhood,
-    TrainedModel,
     edge_relevance,
     layer_weights,
     model_paths,
@@ -18,7 +17,9 @@ from agnn.explanation import (
     path_attention,
 )
 from agnn.explanation._neighbourhood import most_attended, parents
+from agnn.runs import Run
 from properties import as_matrix
+from toy_runs import run_of
 from zoo import ZOO, zoo_graph
 from zoo_models import even_split, random_model, zoo_data, zoo_model
 
@@ -40,17 +41,17 @@ def distances(name: str, node: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def trained() -> TrainedModel:
+def trained() -> Run:
     return zoo_model("agnn", "random")
 
 
 @pytest.fixture(scope="module")
-def around(trained: TrainedModel) -> Neighbourhood:
+def around(trained: Run) -> Neighbourhood:
     return neighbourhood(trained, TARGET, even_split(200), hops=2)
 
 
 def test_all_nodes_within_the_hops_are_there_by_distance_then_attention(
-    trained: TrainedModel, around: Neighbourhood
+    trained: Run, around: Neighbourhood
 ) -> None:
     hops = distances("random", TARGET)
     assert sorted(around.nodes.tolist()) == np.flatnonzero(hops <= 2).tolist()
@@ -63,20 +64,20 @@ def test_all_nodes_within_the_hops_are_there_by_distance_then_attention(
 
 
 def test_each_node_has_its_id_class_answer_and_whether_it_was_trained_on(
-    trained: TrainedModel, around: Neighbourhood
+    trained: Run, around: Neighbourhood
 ) -> None:
     data = trained.data
     assert around.ids == tuple(data.node_ids[node] for node in around.nodes)
     assert around.labels.tolist() == data.labels[around.nodes].tolist()
     assert around.is_train.tolist() == (around.nodes % 3 == 0).tolist()
     with torch.no_grad():
-        probability = trained.model(trained.whole_view()).softmax(-1)[:, around.nodes]
+        probability = trained.network(trained.whole_view()).softmax(-1)[:, around.nodes]
     assert around.scores == pytest.approx(probability.numpy(), abs=1e-6)
     assert around.predictions.tolist() == probability.mean(0).argmax(-1).tolist()
 
 
 def test_the_weights_are_path_attention_and_the_rest_is_elsewhere(
-    trained: TrainedModel, around: Neighbourhood
+    trained: Run, around: Neighbourhood
 ) -> None:
     nodes, weights = path_attention(trained, TARGET)
     whole = torch.zeros(2, 200, dtype=torch.float64)
@@ -104,9 +105,9 @@ def test_the_edges_are_all_edges_among_the_nodes_both_ways(around: Neighbourhood
 def test_each_layer_has_the_weights_that_bear_on_the_target_and_no_others(kind: str) -> None:
     trained = zoo_model(kind, "random")
     around = neighbourhood(trained, TARGET, even_split(200), hops=2)
-    whole = layer_weights(trained.model, trained.whole_view())
+    whole = layer_weights(trained.network, trained.whole_view())
     i, j = around.nodes[around.edges]
-    assert len(around.layers) == trained.model.hops
+    assert len(around.layers) == trained.network.hops
     for after, (layer, weight) in enumerate(zip(around.layers[::-1], whole[::-1], strict=True)):
         for values, loops, dense in (
             (layer.attention, layer.loops, as_matrix(trained.graph, weight)),
@@ -126,9 +127,9 @@ def test_each_layer_has_the_weights_that_bear_on_the_target_and_no_others(kind: 
 
 
 def test_a_layer_s_reach_is_what_arrives_of_the_states_before_it(
-    trained: TrainedModel, around: Neighbourhood
+    trained: Run, around: Neighbourhood
 ) -> None:
-    weights = layer_weights(trained.model, trained.whole_view())
+    weights = layer_weights(trained.network, trained.whole_view())
     product = torch.eye(200, dtype=torch.float64)[None]
     for layer, weight in zip(around.layers[::-1], weights[::-1], strict=True):
         product = product @ as_matrix(trained.graph, weight).double()
@@ -221,7 +222,7 @@ def test_unlabelled_nodes_are_part_of_a_neighbourhood() -> None:
         name="path", features=data.features, labels=[0, -1, 1, 2, -1, 0], edges=data.edges,
         class_names=data.class_names,
     )  # fmt: skip
-    around = neighbourhood(TrainedModel(random_model("agnn"), blank), 1, even_split(6))
+    around = neighbourhood(run_of(random_model("agnn"), blank), 1, even_split(6))
     assert around.labels[0] == -1
 
 
@@ -230,7 +231,7 @@ def test_unlabelled_nodes_are_part_of_a_neighbourhood() -> None:
 def test_weights_that_are_kept_change_no_number(kind: str, name: str) -> None:
     split = even_split(ZOO[name].nodes)
     trained = zoo_model(kind, name)
-    whole = model_paths(trained.model, trained.whole_view())
+    whole = model_paths(trained.network, trained.whole_view())
     for target in {0, ZOO[name].nodes // 2, ZOO[name].nodes - 1}:
         one = neighbourhood(trained, target, split, hops=2, limit=30)
         two = neighbourhood(trained, target, split, hops=2, limit=30, whole=whole)
@@ -259,7 +260,7 @@ def test_flow_is_what_of_a_state_arrives_by_way_of_an_edge(kind: str) -> None:
     trained = zoo_model(kind, "lopsided")
     nodes = trained.data.nodes
     found = neighbourhood(trained, nodes - 1, even_split(nodes), hops=nodes)
-    paths = model_paths(trained.model, trained.whole_view())
+    paths = model_paths(trained.network, trained.whole_view())
     last = np.zeros_like(found.weights)
     last[:, 0] = 1.0
     after = [*(layer.reach for layer in found.layers[1:]), last]

@@ -7,11 +7,13 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation import TrainedModel, layer_weights, model_paths, path_attention, path_rows
+from agnn.explanation import layer_weights, model_paths, path_attention, path_rows
 from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
 from agnn.kernels import Attention, Link
 from agnn.nn import AGNN, GCN, ChainModel, Hop, Paths, last_hop
+from agnn.runs import Run
 from properties import as_matrix, assert_close
+from toy_runs import run_of
 from zoo import ZOO, zoo_graph
 from zoo_models import EXPLAINED, random_model, zoo_data, zoo_model
 
@@ -24,9 +26,9 @@ def paths_of(layers: list[Attention]) -> Paths:
     return Paths(hops, last_hop(len(hops)), is_attention=True)
 
 
-def dense_layers(trained: TrainedModel) -> list[Tensor]:
+def dense_layers(trained: Run) -> list[Tensor]:
     """P(1) to P(l) as matrices [R, n, n] float64, from the whole graph."""
-    graph, model = trained.graph, trained.model
+    graph, model = trained.graph, trained.network
     if isinstance(model, AGNN):
         found = [as_matrix(graph, each) for each in model.attentions(trained.whole_view())]
     else:
@@ -36,7 +38,7 @@ def dense_layers(trained: TrainedModel) -> list[Tensor]:
     return [each.double() for each in found]
 
 
-def dense_rows(trained: TrainedModel, node: int) -> list[Tensor]:
+def dense_rows(trained: Run, node: int) -> list[Tensor]:
     """The node's row of P(l)...P(t) for every t; each [R, n]."""
     product, rows = torch.eye(trained.data.nodes, dtype=torch.float64)[None], []
     for P in reversed(dense_layers(trained)):
@@ -66,9 +68,9 @@ def test_path_attention_is_a_row_of_the_product_of_the_layers(kind: str, name: s
 def test_every_partial_product_is_there_from_the_first_layer_to_the_last(kind: str) -> None:
     trained = zoo_model(kind, "random")
     view = trained.view_of(17)
-    rows = path_rows(view.field, model_paths(trained.model, view))
+    rows = path_rows(view.field, model_paths(trained.network, view))
     expected = dense_rows(trained, 17)
-    assert len(rows) == len(expected) == trained.model.hops
+    assert len(rows) == len(expected) == trained.network.hops
     for row, dense in zip(rows, expected, strict=True):
         found = torch.zeros_like(dense)
         found[:, view.field.nodes[: row.shape[1]]] = row
@@ -85,14 +87,14 @@ def test_paths_follow_the_way_in_which_states_combine(
     """H(t) = keep P(t) H(t-1) + restart H(0); the last state or the mean over all is read."""
     trained, node = zoo_model(kind, "random"), 17
     view, n = trained.view_of(node), trained.data.nodes
-    hops = model_paths(trained.model, view).hops
+    hops = model_paths(trained.network, view).hops
     count = len(hops) + 1
     combination = (1 / count,) * count if mean else last_hop(len(hops))
     changed = tuple(Hop(hop.attention, keep, restart) for hop in hops)
     rows = path_rows(view.field, Paths(changed, combination, is_attention=True))
     start = torch.eye(n, dtype=torch.float64).expand(2, n, n)
     states = [start]
-    for each in layer_weights(trained.model, trained.whole_view()):
+    for each in layer_weights(trained.network, trained.whole_view()):
         P = as_matrix(trained.graph, each).double()
         states.append(keep * P @ states[-1] + restart * start)
     expected = sum(share * state for share, state in zip(combination, states, strict=True))
@@ -113,7 +115,7 @@ def test_the_attention_that_reaches_a_node_of_agnn_sums_to_one(name: str) -> Non
 
 def test_agnn_answers_by_the_mean_of_its_first_states_under_path_attention() -> None:
     trained = zoo_model("agnn", "random")
-    model, view = trained.model, trained.whole_view()
+    model, view = trained.network, trained.whole_view()
     assert isinstance(model, AGNN)
     with torch.no_grad():
         first = torch.relu(model.first(view.features, None, "reference"))  # H(1) [R, n, d]
@@ -127,7 +129,7 @@ def test_agnn_answers_by_the_mean_of_its_first_states_under_path_attention() -> 
 
 def test_gln_answers_by_the_sum_of_its_features_under_the_paths() -> None:
     trained = zoo_model("gln", "random")
-    model = trained.model
+    model = trained.network
     assert isinstance(model, GCN)
     X = torch.from_numpy(trained.data.normalised_features().toarray()).double()
     with torch.no_grad():
@@ -180,7 +182,7 @@ def test_a_model_that_propagates_otherwise_is_refused() -> None:
         def links(self, view: View, dropout: object) -> list[Link]:
             return []
 
-    view = View.whole(*zoo_model("gcn", "path")._on_device, 1)
+    view = View.whole(*zoo_model("gcn", "path")._inference.on_device, 1)
     with pytest.raises(
         InputError, match=r"Other cannot be explained: it does not state the matrices"
     ):
@@ -189,16 +191,11 @@ def test_a_model_that_propagates_otherwise_is_refused() -> None:
 
 @pytest.mark.parametrize("node", [-1, 6])
 def test_a_node_that_is_not_there_is_refused(node: int) -> None:
-    with pytest.raises(InputError, match=rf"index from 0 to 5; got {node}\. For a name use"):
+    with pytest.raises(InputError, match=rf"index from 0 to 5; got {node}\. For an id use"):
         path_attention(zoo_model("agnn", "path"), node)
 
 
-def test_a_run_without_a_model_is_refused() -> None:
-    with pytest.raises(InputError, match=r"must be a trained network.*got NoneType\."):
-        TrainedModel(None, zoo_data("path"))  # type: ignore[arg-type]
-
-
 def test_the_graph_is_made_once_for_all_questions() -> None:
-    trained = TrainedModel(random_model("gcn"), zoo_data("random"))
+    trained = run_of(random_model("gcn"), zoo_data("random"))
     assert isinstance(trained.graph, Graph)
     assert trained.graph is trained.graph

@@ -49,7 +49,7 @@ def test_it_is_the_whole_model_on_the_data_without_the_edges(kind: str, name: st
 def test_an_edge_beyond_the_rim_counts_by_its_degree_alone(kind: str) -> None:
     """0 - 1 - 2 - 3 - 4 - 5: for node 0, two layers read nodes 0 to 2, three layers 0 to 3."""
     opened = zoo_run(kind, "path")
-    hops = opened.trained.model.hops
+    hops = opened.network.hops
     found = without_edges(opened, 0, [(hops, hops + 1)])
     assert found == pytest.approx(rebuilt(kind, "path", [(hops, hops + 1)])[0], abs=1e-7)
     moved = np.abs(found - opened.probabilities[0]).max()
@@ -67,11 +67,11 @@ def test_no_edge_is_no_change_and_order_and_repeats_are_no_matter() -> None:
 
 def test_the_edges_of_the_run_stay_where_they_are() -> None:
     opened = zoo_run("gcn", "random")
-    before = opened.trained.graph.columns.clone()
+    before = opened.graph.columns.clone()
     without_edges(opened, 0, [(0, 1)])
-    assert opened.trained.graph.columns.tolist() == before.tolist()
+    assert opened.graph.columns.tolist() == before.tolist()
     assert without_edges(opened, 0, []) == pytest.approx(opened.probabilities[0], abs=1e-7)
-    assert hop_rings(opened.trained.graph, before.new_tensor([0]).long(), 1)[1].tolist()[0] == 1
+    assert hop_rings(opened.graph, before.new_tensor([0]).long(), 1)[1].tolist()[0] == 1
 
 
 @pytest.mark.parametrize(

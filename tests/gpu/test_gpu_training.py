@@ -31,7 +31,7 @@ def test_the_gpu_answers_as_the_cpu_does(method, cora):
     short = method.with_fields(epochs=30)
     runs = [evaluate(short, cora, "fixed", (0, 1, 2), device=each) for each in ("cpu", GPU)]
     assert runs[1].backend == "triton"
-    cpu, gpu = (run.outcome.scores.cpu() for run in runs)
+    cpu, gpu = (run.scores.cpu() for run in runs)
     assert_close(gpu, cpu, 2e-3)
     assert runs[0].accuracy.mean == pytest.approx(runs[1].accuracy.mean, abs=0.3)
 
@@ -40,16 +40,16 @@ def test_the_gpu_answers_as_the_cpu_does(method, cora):
 def test_the_same_seed_gives_the_same_bits_alone_and_in_a_batch(name, cora):
     method = preset_method(name, "fixed", "cora").with_fields(epochs=60)
     first, second = (evaluate(method, cora, "fixed", (3, 4, 5), device=GPU) for _ in range(2))
-    assert_same_bits(first.outcome.scores, second.outcome.scores)
+    assert_same_bits(first.scores, second.scores)
     alone = evaluate(method, cora, "fixed", (4,), device=GPU)
-    assert_same_bits(alone.outcome.scores[0], first.outcome.scores[1])
+    assert_same_bits(alone.scores[0], first.scores[1])
 
 
 @pytest.mark.parametrize("name", ["monet", "dynamic_filter", "graph_cnn", "appnp", "gcnii", "sgc"])
 def test_the_same_seed_gives_the_same_bits_again(name, cora):
     method = preset_method(name, "fixed", "cora").with_fields(epochs=60)
     first, second = (evaluate(method, cora, "fixed", (3, 4), device=GPU) for _ in range(2))
-    assert_same_bits(first.outcome.scores, second.outcome.scores)
+    assert_same_bits(first.scores, second.scores)
 
 
 def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch):
@@ -57,11 +57,11 @@ def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch
     replayed = evaluate(method, cora, "fixed", (0, 1), device=GPU)
     monkeypatch.setattr("agnn.training._loop.repeated", lambda function, _: function)
     plain = evaluate(method, cora, "fixed", (0, 1), device=GPU)
-    assert_same_bits(replayed.outcome.scores, plain.outcome.scores)
+    assert_same_bits(replayed.scores, plain.scores)
     assert_same_bits(
-        replayed.outcome.history.training_loss, plain.outcome.history.training_loss
+        replayed.history.training_loss, plain.history.training_loss
     )  # fmt: skip
-    assert_same_bits(replayed.outcome.history.betas, plain.outcome.history.betas)
+    assert_same_bits(replayed.history.betas, plain.history.betas)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
@@ -139,7 +139,7 @@ def test_a_graph_too_large_to_prune_trains_on_leading_rows(monkeypatch, cora):
     whole = evaluate(AGNN(layers=2, epochs=20), cora, "fixed", (0,), device=GPU)
     monkeypatch.undo()
     pruned = evaluate(AGNN(layers=2, epochs=20), cora, "fixed", (0,), device=GPU)
-    assert_close(whole.outcome.scores, pruned.outcome.scores, 1e-3)
+    assert_close(whole.scores, pruned.scores, 1e-3)
 
 
 def test_the_graph_is_where_the_states_are(cora):

@@ -37,7 +37,7 @@ def test_twenty_epochs_on_cora_end_where_they_ended(name, cora):
     run = evaluate(method, cora, "fixed", (0, 1, 2))
     # Printed with four decimals, which is coarse for a small loss.
     tolerance = max(2e-4, 1e-4 / max(losses))
-    assert_close(run.outcome.history.training_loss[-1], tensor(losses), tolerance)
+    assert_close(run.history.training_loss[-1], tensor(losses), tolerance)
     assert run.accuracy.values == pytest.approx(accuracies, abs=0.6)
 
 
@@ -65,5 +65,5 @@ PLANETOID = {"planetoid_t": [0.14919, 0.11236], "planetoid_i": [0.14407, 0.15627
 @pytest.mark.parametrize("name", PLANETOID)
 def test_planetoid_ends_where_it_ended(name, toy):
     method = get_method(name)(label_batches=50, walk_batches=20, epochs=200)
-    scores = evaluate(method, toy, "fixed", (0, 1)).outcome.scores
+    scores = evaluate(method, toy, "fixed", (0, 1)).scores
     assert_close(scores.square().mean((1, 2)), tensor(PLANETOID[name]), 1e-3)

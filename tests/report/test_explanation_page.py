@@ -7,34 +7,34 @@ import pytest
 from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_unique
 
 from agnn.data import NodeData
-from agnn.explanation import OpenedRun, as_opened, counterfactual, explain
+from agnn.explanation import counterfactual, explain
 from agnn.methods import get_method
 from agnn.report import explanation_page, shown_explanation, surroundings_of
-from agnn.runs import evaluate
+from agnn.runs import Run, evaluate
 
 WICKED = "<script>alert('x')</script>\x1b[31m&\u202e"
 
 
-def opened_with(names: list[str], toy: NodeData, method: str = "agnn") -> OpenedRun:
+def opened_with(names: list[str], toy: NodeData, method: str = "agnn") -> Run:
     data = NodeData.build(
         name="toy <b>", features=toy.features, labels=toy.labels, edges=toy.edges,
         class_names=("red", "<i>green</i>", "blue"), node_ids=names, splits=toy.splits,
     )  # fmt: skip
-    return as_opened(evaluate(get_method(method)(epochs=20), data, "fixed", seeds=(0, 1)))
+    return evaluate(get_method(method)(epochs=20), data, "fixed", seeds=(0, 1))
 
 
 @pytest.fixture(scope="module")
-def opened(toy: NodeData) -> OpenedRun:
+def opened(toy: NodeData) -> Run:
     return opened_with([f"{WICKED} {k}" for k in range(toy.nodes)], toy)
 
 
 @pytest.fixture(scope="module")
-def node(opened: OpenedRun) -> int:
-    return int(np.argmax(opened.trained.graph.degrees.numpy()))
+def node(opened: Run) -> int:
+    return int(np.argmax(opened.graph.degrees.numpy()))
 
 
 @pytest.fixture(scope="module")
-def page(opened: OpenedRun, node: int) -> str:
+def page(opened: Run, node: int) -> str:
     found = explain(opened, node, limit=4)
     return explanation_page(found, surroundings_of(opened, node), counterfactual(opened, node))
 
@@ -54,7 +54,7 @@ def test_a_wicked_name_stays_text(page: str, node: int) -> None:
     assert f" {node}" in read.text
 
 
-def test_the_page_tells_all_parts(opened: OpenedRun, node: int, page: str) -> None:
+def test_the_page_tells_all_parts(opened: Run, node: int, page: str) -> None:
     found, text = explain(opened, node, limit=4), PageReader(page).text
     for heading in (
         "Probabilities", "Nodes that reach it", "Contributions to", "Training nodes that reach it",
@@ -68,7 +68,7 @@ def test_the_page_tells_all_parts(opened: OpenedRun, node: int, page: str) -> No
     assert f'id="around-node-{node}"' in page
 
 
-def test_whose_removal_changes_the_answer_is_told(opened: OpenedRun) -> None:
+def test_whose_removal_changes_the_answer_is_told(opened: Run) -> None:
     for node in range(5, 120):
         changed = counterfactual(opened, node)
         if changed is not None:
@@ -89,7 +89,7 @@ def test_fixed_weights_are_said_to_be_no_attention_on_the_page(toy: NodeData) ->
 
 
 @pytest.mark.parametrize("node", [0, 60])
-def test_an_explanation_shows_itself_in_a_notebook(opened: OpenedRun, node: int) -> None:
+def test_an_explanation_shows_itself_in_a_notebook(opened: Run, node: int) -> None:
     shown = shown_explanation(opened, node, limit=3)
     part = shown._repr_html_()
     read = PageReader(part)

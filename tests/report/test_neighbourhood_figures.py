@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import Neighbourhood, TrainedModel, layer_relevances, neighbourhood
+from agnn.explanation import Neighbourhood, layer_relevances, neighbourhood
 from agnn.report import (
     Panel,
     class_mark,
@@ -24,6 +24,7 @@ from agnn.report import (
     svg,
 )
 from agnn.runs import Run, evaluate, preset_method
+from toy_runs import run_of
 from zoo_models import even_split, zoo_model
 
 NAMES = ("red", "green", "blue")
@@ -231,16 +232,16 @@ def runs(named_toy: NodeData) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def models(runs: dict[str, Run]) -> dict[str, TrainedModel]:
+def models(runs: dict[str, Run]) -> dict[str, Run]:
     found = {}
     for name, run in runs.items():
-        assert run.outcome.model is not None
-        found[name.upper()] = TrainedModel(run.outcome.model, run.data)
+        assert run.model is not None
+        found[name.upper()] = run_of(run.model, run.data)
     return found
 
 
 def test_a_contrast_has_a_column_a_target_and_a_row_a_model(
-    models: dict[str, TrainedModel], runs: dict[str, Run]
+    models: dict[str, Run], runs: dict[str, Run]
 ) -> None:
     data = runs["agnn"].data
     targets = data.split("fixed").test[:2].tolist()
@@ -248,22 +249,22 @@ def test_a_contrast_has_a_column_a_target_and_a_row_a_model(
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     expected = []
     for name in ("agnn", "gcn"):
-        answers = runs[name].outcome.scores.argmax(-1)
+        answers = runs[name].scores.argmax(-1)
         for node in targets:
             right = int((answers[:, node] == data.labels[node]).sum())
             expected.append(f"{name.upper()} ({right} of 3 correct), toy {data.node_ids[node]}")
     assert titles == expected
     truth = data.class_names[data.labels[targets[0]]]
-    answer = int(runs["agnn"].outcome.scores[:, targets[0]].mean(0).argmax())
+    answer = int(runs["agnn"].scores[:, targets[0]].mean(0).argmax())
     note = figure.axes[0].get_xlabel()
     assert note.startswith(f"prediction: {data.class_names[answer]}\nlabel: {truth}")
 
 
 def test_the_relevance_figure_shows_the_layer_that_was_asked_for(
-    models: dict[str, TrainedModel],
+    models: dict[str, Run],
 ) -> None:
     trained = models["AGNN"]
-    for layer, table in enumerate(layer_relevances(trained.model, trained.data), start=1):
+    for layer, table in enumerate(layer_relevances(trained), start=1):
         figure = relevance_figure(trained, layer, "title")
         shown = np.ma.filled(figure.axes[0].images[0].get_array(), np.nan)
         assert shown == pytest.approx(table.numpy(), nan_ok=True)
@@ -271,15 +272,13 @@ def test_the_relevance_figure_shows_the_layer_that_was_asked_for(
 
 
 @pytest.mark.parametrize("layer", [0, 3])
-def test_a_layer_that_the_model_has_not_is_refused(
-    models: dict[str, TrainedModel], layer: int
-) -> None:
+def test_a_layer_that_the_model_has_not_is_refused(models: dict[str, Run], layer: int) -> None:
     with pytest.raises(InputError, match=rf"`layer` must be from 1 to 2; got {layer}\."):
         relevance_figure(models["AGNN"], layer, "")
 
 
 def test_a_contrast_can_be_titled_and_needs_something_to_show(
-    models: dict[str, TrainedModel], runs: dict[str, Run]
+    models: dict[str, Run], runs: dict[str, Run]
 ) -> None:
     split = runs["agnn"].data.split("fixed")
     figure = contrast_figure(models, split, [10], title="My papers")

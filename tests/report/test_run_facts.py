@@ -10,14 +10,7 @@ import pytest
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.explanation import (
-    TrainedModel,
-    as_opened,
-    edge_ranking,
-    layer_relevances,
-    layer_weights,
-    open_run,
-)
+from agnn.explanation import edge_ranking, layer_relevances, layer_weights
 from agnn.methods import get_method
 from agnn.metrics import ensemble_of, tempered
 from agnn.report.facts.absent import Absent
@@ -26,8 +19,9 @@ from agnn.report.facts.certainty import certainty
 from agnn.report.facts.data_facts import data_facts
 from agnn.report.facts.run_facts import run_facts
 from agnn.report.facts.training import training_facts
-from agnn.runs import evaluate, load_run, save_run, stored_history
+from agnn.runs import evaluate, load_run, save_run
 from agnn.training import History
+from toy_runs import run_of
 
 P = [  # the ensemble's probabilities at five nodes
     [0.9, 0.05, 0.05],
@@ -128,12 +122,12 @@ def run(named_toy):
 def facts(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("facts") / "run"
     save_run(run, folder)
-    opened = open_run(folder)
-    return run_facts(opened, opened.saved.config, stored_history(opened.saved))
+    opened = load_run(folder)
+    return run_facts(opened)
 
 
 def test_curves_are_means_with_the_lowest_and_highest_replica(run, facts):
-    accuracy = 100 * run.outcome.history.watched_accuracy.double().numpy()
+    accuracy = 100 * run.history.watched_accuracy.double().numpy()
     np.testing.assert_allclose(facts.training.accuracy.mean, accuracy.mean(1))
     np.testing.assert_allclose(facts.training.accuracy.low, accuracy.min(1))
     np.testing.assert_allclose(facts.training.accuracy.high, accuracy.max(1))
@@ -143,7 +137,7 @@ def test_curves_are_means_with_the_lowest_and_highest_replica(run, facts):
         assert facts.training.kept_accuracy[r] == pytest.approx(accuracy[epoch - 1, r])
     assert len(facts.training.betas) == 3
     np.testing.assert_allclose(
-        facts.training.betas[2].mean, run.outcome.history.betas[:, :, 2].mean(1), rtol=1e-6
+        facts.training.betas[2].mean, run.history.betas[:, :, 2].mean(1), rtol=1e-6
     )
     assert [beta.values for beta in facts.betas] == list(zip(*run.betas, strict=True))
 
@@ -151,14 +145,14 @@ def test_curves_are_means_with_the_lowest_and_highest_replica(run, facts):
 def test_the_kept_accuracy_is_that_of_the_kept_epoch():
     watched = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
     history = History(watched, watched, watched, torch.tensor([2, 3]))
-    found = training_facts(history, get_method("gcn")(), {})
+    found = training_facts(history, get_method("gcn")())
     assert found.kept_accuracy == pytest.approx((30.0, 60.0))
     assert found.betas == ()
 
 
 def test_layers_have_the_relevance_and_the_ranking_of_their_definitions(run, facts):
-    ranked = edge_ranking(run.outcome.model, run.data, 100)
-    tables = layer_relevances(run.outcome.model, run.data)
+    ranked = edge_ranking(run, 100)
+    tables = layer_relevances(run)
     for layer, ranking, table in zip(facts.attention.layers, ranked, tables, strict=True):
         np.testing.assert_array_equal(layer.relevance, table.numpy())
         assert (layer.ranking.top, layer.ranking.bottom) == (ranking.top, ranking.bottom)
@@ -168,8 +162,8 @@ def test_layers_have_the_relevance_and_the_ranking_of_their_definitions(run, fac
 
 def test_listed_edges_are_the_extremes_of_the_mean_relevance(run, facts):
     """Against P of the last layer, node by node: R = P (degree + 1) - 1."""
-    trained = TrainedModel(run.outcome.model, run.data)
-    mean = layer_weights(trained.model, trained.whole_view())[-1].edges.mean(0).tolist()
+    trained = run_of(run.model, run.data)
+    mean = layer_weights(trained.network, trained.whole_view())[-1].edges.mean(0).tolist()
     degree = np.bincount(run.data.edges.ravel(), minlength=run.data.nodes)
     pairs = zip(trained.graph.receivers.tolist(), trained.graph.senders.tolist(), strict=True)
     found = {
@@ -189,7 +183,7 @@ def test_listed_edges_are_the_extremes_of_the_mean_relevance(run, facts):
 
 def test_probabilities_of_test_nodes_are_the_runs_own_confidence(run, facts):
     """With one split for all replicas every one of them may be asked."""
-    whole = as_opened(run).probabilities
+    whole = run.probabilities
     for row in (*facts.certainty.most, *facts.certainty.least):
         assert row.probability == pytest.approx(whole[row.node].max())
 
@@ -214,8 +208,7 @@ def test_the_facts_are_json_with_nothing_lost(facts):
 def test_ids_that_are_numpys_numbers_are_json_too(named_toy):
     data = replace(named_toy, node_ids=tuple(np.arange(named_toy.nodes)))
     run = evaluate(get_method("agnn")(epochs=3, layers=1), data, seeds=(0, 1))
-    config = {"accuracy": run.accuracy.to_dict(), "seeds": list(run.seeds), "betas": run.betas}
-    values = run_facts(as_opened(run), config, run.outcome.history).to_dict()
+    values = run_facts(run).to_dict()
     again = json.loads(json.dumps(values, allow_nan=False))
     assert type(again["test_nodes"]["most"][0]["id"]) is int
     assert type(again["neighbourhoods"][0]["nodes"][0]["id"]) is int
@@ -233,8 +226,8 @@ def test_a_method_without_attention_says_so(name, named_toy, tmp_path):
     method = get_method(name)()
     short = method.with_fields(epochs=3) if hasattr(method, "epochs") else method
     save_run(evaluate(short, named_toy, seeds=(0, 1)), tmp_path / "run")
-    opened = open_run(tmp_path / "run")
-    found = run_facts(opened, opened.saved.config, stored_history(opened.saved))
+    opened = load_run(tmp_path / "run")
+    found = run_facts(opened)
     assert method.title in absent(found.attention)
     assert isinstance(found.surroundings, Absent) == (name != "gcn")
     if name == "label_propagation":
@@ -244,8 +237,8 @@ def test_a_method_without_attention_says_so(name, named_toy, tmp_path):
 
 def test_gat_has_attention_too(named_toy, tmp_path):
     save_run(evaluate(get_method("gat")(epochs=3), named_toy, seeds=(0, 1)), tmp_path / "run")
-    opened = open_run(tmp_path / "run")
-    found = run_facts(opened, opened.saved.config, stored_history(opened.saved))
+    opened = load_run(tmp_path / "run")
+    found = run_facts(opened)
     assert [layer.layer for layer in found.attention.layers] == [1, 2]
     assert len(found.surroundings) > 1
 
@@ -256,17 +249,16 @@ def test_an_older_folder_without_epochs_says_so(run, tmp_path):
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     del config["sha256"]
     (tmp_path / "run" / "config.json").write_text(json.dumps(config))
-    saved = load_run(tmp_path / "run")
-    found = training_facts(stored_history(saved), saved.method, saved.config)
+    saved = load_run(tmp_path / "run", trust_unchecked=True)
+    found = training_facts(saved.history, saved.method)
     assert "did not keep its epochs" in absent(found)
 
 
 def test_a_run_without_test_nodes_shows_what_it_can(run):
     """No verb makes one; a folder from elsewhere may hold one."""
     blank = tuple(Split("s", split.train, split.validation, []) for split in run.splits)
-    opened = replace(as_opened(run), splits=blank)
-    config = {"accuracy": run.accuracy.to_dict(), "seeds": list(run.seeds), "betas": run.betas}
-    found = run_facts(opened, config, run.outcome.history)
+    opened = replace(run, splits=blank)
+    found = run_facts(opened)
     assert "no test nodes" in absent(found.certainty)
     assert absent(found.unlabelled) == "Every node has a label."
     assert "neither a test node nor" in absent(found.surroundings)
@@ -280,8 +272,7 @@ def test_a_graph_whose_labelled_nodes_share_no_edge_has_no_ranking():
         splits={"fixed": Split("fixed", [1, 2], [3, 4], [5, 6, 7, 8])},
     )  # fmt: skip
     run = evaluate(get_method("agnn")(epochs=2, layers=1), data)
-    config = {"accuracy": run.accuracy.to_dict(), "seeds": list(run.seeds), "betas": run.betas}
-    found = run_facts(as_opened(run), config, None)
+    found = run_facts(run)
     assert found.attention.layers[0].ranking is None
     assert found.attention.most == found.attention.least == ()
     assert found.unlabelled.nodes == 1

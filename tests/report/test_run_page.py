@@ -10,14 +10,12 @@ import pytest
 from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_unique
 
 from agnn.data import NodeData, Split
-from agnn.explanation import as_opened
 from agnn.methods import get_method
 from agnn.metrics import Summary
 from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.report._run_page import SECTIONS
 from agnn.report.facts.absent import Absent
 from agnn.runs import evaluate
-from agnn.runs.run_folder import run_config
 
 LONG = "long-" + "x" * 500
 NAMES = ("<script>alert(1)</script>", "עברית", 'a "b" & $\\frac{$')
@@ -40,7 +38,7 @@ def hostile(toy: NodeData) -> NodeData:
 
 def facts_of(method, data, split="fixed", seeds=(0, 1, 2)):
     run = evaluate(method, data, split, seeds)
-    return run_facts(as_opened(run), run_config(run), run.outcome.history)
+    return run_facts(run)
 
 
 def page_of(facts) -> str:

@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from agnn.data import Split
 from agnn.errors import InputError
 from agnn.runs import evaluate
-from agnn.runs.class_weights import class_weights
+from agnn.runs import class_weights
 from agnn.graph import FeatureMatrix, Graph
 from agnn.methods import Tuned, get_method
 from agnn.training import Targets
@@ -51,9 +51,9 @@ def test_a_mapping_names_classes_and_the_others_weigh_one(toy):
 def test_equal_weights_change_nothing_and_a_heavy_class_is_answered_more(toy):
     plain = evaluate(METHOD, toy, "fixed")
     equal = evaluate(METHOD, toy, "fixed", class_weight=dict.fromkeys(toy.class_names, 1.0))
-    assert_close(equal.outcome.scores, plain.outcome.scores, 1e-5)
+    assert_close(equal.scores, plain.scores, 1e-5)
     heavy = evaluate(METHOD, toy, "fixed", class_weight={"blue": 50.0})
-    assert heavy.outcome.scores[..., 2].mean() > plain.outcome.scores[..., 2].mean() + 0.01
+    assert heavy.scores[..., 2].mean() > plain.scores[..., 2].mean() + 0.01
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_tuned_network_takes_weights_for_every_split(toy):
     tuned = Tuned(get_method("dynamic_filter")(epochs=3))
     plain = evaluate(tuned, toy, "uniform", (0, 1))
     weighted = evaluate(tuned, toy, "uniform", (0, 1), class_weight={"red": 50.0})
-    red = [run.outcome.scores[..., 0].mean((1,)) for run in (plain, weighted)]
+    red = [run.scores[..., 0].mean((1,)) for run in (plain, weighted)]
     assert (red[1] > red[0]).all()
 
 

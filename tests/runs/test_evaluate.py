@@ -35,7 +35,7 @@ def test_every_seed_is_a_replica(toy):
     assert run.seeds == (3, 8)
     assert run.splits == (toy.split("fixed"),) * 2
     assert run.accuracy.n == 2
-    assert run.accuracy.values == tuple(replica_values("accuracy", run.outcome.scores, toy, run.splits))
+    assert run.accuracy.values == tuple(replica_values("accuracy", run.scores, toy, run.splits))
     assert (run.device, run.backend, run.split_spec) == ("cpu", "numba", "fixed")
     assert len(run.betas) == 2
     assert len(run.betas[0]) == 2
@@ -56,7 +56,7 @@ def test_with_folds_every_seed_has_its_folds_and_no_two_replicas_share_a_seed(to
     assert run.seeds == tuple(3 * seed + k for seed in seeds for k in range(3))
     assert len(set(run.seeds)) == 3 * len(seeds)
     # A trial's accuracy is the mean of its folds, and only trials count as repetitions.
-    by_fold = replica_values("accuracy", run.outcome.scores, toy, run.splits)
+    by_fold = replica_values("accuracy", run.scores, toy, run.splits)
     trials = [sum(by_fold[k : k + 3]) / 3 for k in range(0, len(by_fold), 3)]
     assert run.accuracy.values == pytest.approx(trials)
 
@@ -72,7 +72,7 @@ def test_the_backend_asked_for_is_the_one_that_ran(toy):
 
 
 def test_the_same_call_gives_the_same_scores(toy):
-    one, other = (evaluate(QUICK, toy, "uniform", (0, 1)).outcome.scores for _ in range(2))
+    one, other = (evaluate(QUICK, toy, "uniform", (0, 1)).scores for _ in range(2))
     assert_same_bits(one, other)
 
 
@@ -95,6 +95,10 @@ def test_replicas_have_consecutive_seeds():
     assert replica_seeds(5, 3) == (5, 6, 7)
     with pytest.raises(InputError, match="`replicas` must be at least 1; got 0"):
         replica_seeds(0, 0)
+    with pytest.raises(InputError, match=f"`replicas` must be at most 100,000; got {10**30}"):
+        replica_seeds(0, 10**30)
+    with pytest.raises(InputError, match="`seed` must be at most 2"):
+        replica_seeds(10**30, 1)
     with pytest.raises(InputError, match="`seed` must not be negative; got -1"):
         replica_seeds(-1, 2)
 
@@ -104,10 +108,10 @@ def test_devices_are_found_or_refused_by_name(monkeypatch):
     assert find_device("cpu") == "cpu"
     assert find_device("auto") == "cpu"
     with pytest.raises(
-        UnavailableError, match=r"'cuda' is not there: torch .* sees 0 CUDA devices"
+        UnavailableError, match=r"'cuda' is not available: torch .* sees 0 CUDA devices"
     ):
         find_device("cuda")
-    with pytest.raises(UnavailableError, match="'cuda:x' is not there"):
+    with pytest.raises(UnavailableError, match="'cuda:x' is not available"):
         find_device("cuda:x")
     with pytest.raises(InputError, match="unknown device 'gpu'"):
         find_device("gpu")

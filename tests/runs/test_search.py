@@ -14,7 +14,7 @@ import torch
 from agnn.data import NodeData
 from agnn.errors import DataError, DivergedError, InputError, UnavailableError
 from agnn.methods import Method, Outcome, Task, get_method
-from agnn.runs.search import Search, searched
+from agnn.runs import Search, searched
 
 CALLS: list[dict[str, float]] = []
 

@@ -11,7 +11,7 @@ import pytest
 from echo_application import echo
 
 from agnn import NodeData, evaluate, get_method, read_tables, save_run
-from agnn.explanation import open_run
+from agnn.runs import load_run
 from agnn.web._asgi import Application
 from agnn.web.api import ServedModel, served_application
 from own_tables import write_tables
@@ -53,7 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, toy: NodeData) -> Path:
 @pytest.fixture(scope="session")
 def served(runs: Path) -> dict[str, ServedModel]:
     """The runs, opened."""
-    models = {name: ServedModel(open_run(runs / name)) for name in ("tables", "spread", "arrays")}
+    models = {name: ServedModel(load_run(runs / name)) for name in ("tables", "spread", "arrays")}
     for model in models.values():
         model.warm()
     return models

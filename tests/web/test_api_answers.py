@@ -15,7 +15,8 @@ import pytest
 
 from agnn import NodeClassifier, evaluate, from_pandas, get_method, save_run
 from agnn.data import with_new_nodes
-from agnn.explanation import explain, open_run
+from agnn.explanation import explain
+from agnn.runs import load_run
 from agnn.web._asgi import Application
 from agnn.web.api import ServedModel, ServeOptions, served_application
 
@@ -52,7 +53,7 @@ def served_frames(folder: Path, nodes: Any, edges: Any, **options: Any) -> Appli
     """A small model of these tables, as it is served."""
     data = from_pandas(nodes, edges, label="y", **options)
     save_run(evaluate(get_method("gcn")(epochs=5), data, "stratified", [0]), folder / "run")
-    return served_application(ServedModel(open_run(folder / "run")))
+    return served_application(ServedModel(load_run(folder / "run")))
 
 
 def test_known_nodes_get_the_models_predictions_in_their_order(
@@ -126,7 +127,7 @@ def test_counts_that_are_left_out_are_none(tmp_path: Any, ask: Any) -> None:
 def test_reasons_are_those_of_the_explanation(app: Application, ask: Any, runs: Any) -> None:
     answer = ask(app, "GET", "/explain", params={"node": "p4", "limit": 3})
     assert answer.status_code == 200
-    opened = open_run(runs / "tables")
+    opened = load_run(runs / "tables")
     expected = explain(opened, opened.node("p4"), limit=3).to_dict()
     assert answer.json() == json.loads(json.dumps(expected))
 
@@ -140,7 +141,7 @@ def test_a_method_without_a_network_predicts_and_says_what_it_cannot(
     check(found, ["p1", "p2"], model, model.run_.data)
     reasons = ask(app, "GET", "/explain?node=p1")
     assert (reasons.status_code, list(reasons.json())) == (409, ["error"])
-    assert "has no network" in reasons.json()["error"]
+    assert "has no trained network" in reasons.json()["error"]
     new = ask(app, "POST", "/predict/new", json=NEW)
     assert new.status_code == 409
     assert "has no model that could predict new nodes" in new.json()["error"]

@@ -11,17 +11,9 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import (
-    OpenedRun,
-    as_opened,
-    class_relevance,
-    edge_relevance,
-    layer_weights,
-    open_run,
-    without_edges,
-)
+from agnn.explanation import class_relevance, edge_relevance, layer_weights, without_edges
 from agnn.methods import get_method
-from agnn.runs import evaluate
+from agnn.runs import Run, evaluate, load_run
 from agnn.web._asgi import Application
 from agnn.web.explore import Explorer, explore_app
 from explore_runs import ALONE, CLASSES, HUB, NODES, SCRIPT_ID, explored_data, write_run
@@ -31,13 +23,13 @@ TARGET = 100
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[OpenedRun]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("runs")
-    return [open_run(write_run(folder / name, name)) for name in ("agnn", "gcn")]
+    return [load_run(write_run(folder / name, name)) for name in ("agnn", "gcn")]
 
 
 @pytest.fixture(scope="module")
-def app(runs: list[OpenedRun]) -> Application:
+def app(runs: list[Run]) -> Application:
     return explore_app(Explorer(runs))
 
 
@@ -54,20 +46,20 @@ def get(app: Application, ask: Any) -> Any:
     return got
 
 
-def dense(run: OpenedRun, layer: int, replica: int | None) -> np.ndarray:
+def dense(run: Run, layer: int, replica: int | None) -> np.ndarray:
     """P of a layer as a matrix, of a replica or the mean; [n, n]."""
-    weights = layer_weights(run.trained.model, run.trained.whole_view())[layer]
-    matrices = as_matrix(run.trained.graph, weights).double().numpy()
+    weights = layer_weights(run.network, run.whole_view())[layer]
+    matrices = as_matrix(run.graph, weights).double().numpy()
     return matrices.mean(0) if replica is None else matrices[replica]
 
 
-def product(run: OpenedRun, replica: int) -> np.ndarray:
+def product(run: Run, replica: int) -> np.ndarray:
     """P(3) P(2) P(1) of a replica; [n, n]."""
     first, second, third = (dense(run, layer, replica) for layer in range(3))
     return third @ second @ first
 
 
-def test_the_page_says_what_is_in_the_runs(get: Any, runs: list[OpenedRun]) -> None:
+def test_the_page_says_what_is_in_the_runs(get: Any, runs: list[Run]) -> None:
     about = get("about")
     assert about["data"] == "papers"
     assert about["nodes"] == NODES
@@ -76,13 +68,13 @@ def test_the_page_says_what_is_in_the_runs(get: Any, runs: list[OpenedRun]) -> N
     assert [each["title"] for each in about["runs"]] == ["AGNN", "GCN"]
     assert [each["layers"] for each in about["runs"]] == [3, 2]
     assert [each["replicas"] for each in about["runs"]] == [3, 3]
-    assert about["runs"][0]["accuracy"]["mean"] == runs[0].saved.config["accuracy"]["mean"]
+    assert about["runs"][0]["accuracy"]["mean"] == runs[0].accuracy.mean
     assert runs[0].node(about["start"]) in runs[0].split.test
 
 
 @pytest.mark.parametrize("replica", [None, 0, 2])
 def test_the_shares_are_rows_of_the_attention_matrices(
-    get: Any, runs: list[OpenedRun], replica: int | None
+    get: Any, runs: list[Run], replica: int | None
 ) -> None:
     parameters = {"node": f"paper {TARGET}", "hops": 3, "limit": 600}
     around = get("around", **parameters, **({} if replica is None else {"replica": replica}))
@@ -99,15 +91,13 @@ def test_the_shares_are_rows_of_the_attention_matrices(
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_links_hold_attention_and_relevance_both_ways(
-    get: Any, runs: list[OpenedRun], side: int
-) -> None:
+def test_links_hold_attention_and_relevance_both_ways(get: Any, runs: list[Run], side: int) -> None:
     found = get("around", node=f"paper {TARGET}", hops=2, limit=600)["sides"][side]
     index = [each["index"] for each in found["nodes"]]
     hop = [each["hop"] for each in found["nodes"]]
-    graph = runs[side].trained.graph
+    graph = runs[side].graph
     size = graph.degrees.numpy() + 1
-    matrices = [dense(runs[side], layer, None) for layer in range(runs[side].trained.model.hops)]
+    matrices = [dense(runs[side], layer, None) for layer in range(runs[side].network.hops)]
     assert found["links"]
     for link in found["links"]:
         a, b = link["ends"]
@@ -125,7 +115,7 @@ def test_links_hold_attention_and_relevance_both_ways(
 
 
 def test_what_crosses_an_edge_is_the_used_part_of_the_receiver_times_its_attention(
-    get: Any, runs: list[OpenedRun]
+    get: Any, runs: list[Run]
 ) -> None:
     side = get("around", node=f"paper {TARGET}", hops=3, limit=600, replica=1)["sides"][0]
     index = [each["index"] for each in side["nodes"]]
@@ -138,23 +128,21 @@ def test_what_crosses_an_edge_is_the_used_part_of_the_receiver_times_its_attenti
         assert link["crossing"] == pytest.approx([sum(each), *each], abs=3e-6)
 
 
-def test_only_replicas_that_both_runs_have_are_shown(runs: list[OpenedRun], ask: Any) -> None:
+def test_only_replicas_that_both_runs_have_are_shown(runs: list[Run], ask: Any) -> None:
     short = evaluate(get_method("gcn")(epochs=5), explored_data(), "fixed", seeds=range(2))
-    app = explore_app(Explorer([runs[0], as_opened(short)]))
+    app = explore_app(Explorer([runs[0], short]))
 
     def around(replica: int) -> Any:
         return ask(app, path="/api/around", params={"node": "paper 7", "replica": replica})
 
     found = around(1).json()["sides"]
-    for side, scores in zip(found, (runs[0].scores, short.outcome.scores), strict=True):
+    for side, scores in zip(found, (runs[0].scores, short.scores), strict=True):
         assert side["probabilities"] == pytest.approx(scores[1, 7].tolist(), abs=1e-6)
     assert around(2).status_code == 422
     assert around(2).json() == {"error": "`replica` must be from 0 to 1; got 2."}
 
 
-def test_nodes_carry_the_answers_of_the_run_or_of_one_replica(
-    get: Any, runs: list[OpenedRun]
-) -> None:
+def test_nodes_carry_the_answers_of_the_run_or_of_one_replica(get: Any, runs: list[Run]) -> None:
     mean = get("around", node=f"paper {TARGET}")["sides"]
     single = get("around", node=f"paper {TARGET}", replica=2)["sides"]
     for run, of_mean, of_one in zip(runs, mean, single, strict=True):
@@ -178,10 +166,10 @@ def test_a_node_stands_in_the_same_place_in_both_pictures(get: Any) -> None:
     assert first["nodes"][0]["place"] == [0, 0]
 
 
-def test_a_hub_shows_some_and_counts_the_rest(get: Any, runs: list[OpenedRun]) -> None:
+def test_a_hub_shows_some_and_counts_the_rest(get: Any, runs: list[Run]) -> None:
     few = get("around", node=f"paper {HUB}", hops=1, limit=20)["sides"][0]
     everyone = get("around", node=f"paper {HUB}", hops=1, limit=600)["sides"][0]
-    degree = int(runs[0].trained.graph.degrees[HUB])
+    degree = int(runs[0].graph.degrees[HUB])
     assert degree > 80
     assert len(few["nodes"]) == 20
     assert few["left_out"] == degree + 1 - 20
@@ -196,8 +184,8 @@ def test_a_node_alone_is_all_there_is(get: Any) -> None:
     assert side["links"] == []
 
 
-def test_without_edges_is_asked_of_both_runs(get: Any, runs: list[OpenedRun]) -> None:
-    graph = runs[0].trained.graph
+def test_without_edges_is_asked_of_both_runs(get: Any, runs: list[Run]) -> None:
+    graph = runs[0].graph
     neighbours = graph.senders[graph.offsets[TARGET] : graph.offsets[TARGET + 1]].tolist()
     pairs = [(TARGET, neighbours[0]), (neighbours[1], TARGET)]
     written = ",".join(f"{i}-{j}" for i, j in pairs)
@@ -209,7 +197,7 @@ def test_without_edges_is_asked_of_both_runs(get: Any, runs: list[OpenedRun]) ->
         assert np.abs(expected - run.probabilities[TARGET]).max() > 1e-4
 
 
-def test_the_differences_are_all_nodes_with_two_answers(get: Any, runs: list[OpenedRun]) -> None:
+def test_the_differences_are_all_nodes_with_two_answers(get: Any, runs: list[Run]) -> None:
     found = get("differences")
     one, two = (run.probabilities for run in runs)
     differ = [k for k in range(NODES) if one[k].argmax() != two[k].argmax()]
@@ -226,22 +214,22 @@ def test_the_differences_are_all_nodes_with_two_answers(get: Any, runs: list[Ope
         assert right == expected
 
 
-def test_the_cells_are_equation_8(get: Any, runs: list[OpenedRun]) -> None:
+def test_the_cells_are_equation_8(get: Any, runs: list[Run]) -> None:
     run = runs[0]
-    weights = layer_weights(run.trained.model, run.trained.whole_view())
+    weights = layer_weights(run.network, run.whole_view())
     found = get("relevance", run=0)["layers"]
     for cells, weight in zip(found, weights, strict=True):
-        expected = class_relevance(run.trained.graph, weight, run.data.labels, 3).numpy()
+        expected = class_relevance(run.graph, weight, run.data.labels, 3).numpy()
         assert np.array(cells, dtype=float) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(("receiver", "sender"), [(0, 1), (2, 2)])
 def test_a_cell_lists_its_most_relevant_edges(
-    get: Any, runs: list[OpenedRun], receiver: int, sender: int
+    get: Any, runs: list[Run], receiver: int, sender: int
 ) -> None:
     run = runs[0]
-    graph, labels = run.trained.graph, run.data.labels
-    weights = layer_weights(run.trained.model, run.trained.whole_view())[1]
+    graph, labels = run.graph, run.data.labels
+    weights = layer_weights(run.network, run.whole_view())[1]
     relevance = edge_relevance(graph, weights).edges.mean(0).numpy()
     ends = zip(graph.receivers.tolist(), graph.senders.tolist(), relevance, strict=True)
     inside = [(r, i, j) for i, j, r in ends if (labels[i], labels[j]) == (receiver, sender)]
@@ -292,28 +280,28 @@ def test_a_search_finds_ids_and_classes(get: Any) -> None:
     assert not green["is_all"]
 
 
-def test_one_run_has_no_differences(runs: list[OpenedRun], ask: Any) -> None:
+def test_one_run_has_no_differences(runs: list[Run], ask: Any) -> None:
     response = ask(explore_app(Explorer(runs[:1])), path="/api/differences")
     assert response.status_code == 422
     assert "start with --compare" in response.json()["error"]
 
 
-def test_runs_on_other_data_are_not_compared(runs: list[OpenedRun], toy: NodeData) -> None:
-    other = as_opened(evaluate(get_method("gcn")(epochs=2), toy, "fixed", seeds=[0]))
+def test_runs_on_other_data_are_not_compared(runs: list[Run], toy: NodeData) -> None:
+    other = evaluate(get_method("gcn")(epochs=2), toy, "fixed", seeds=[0])
     with pytest.raises(InputError, match="both runs must have the same data; 'papers' and 'toy'"):
         Explorer([runs[0], other])
 
 
 @pytest.mark.parametrize(
     ("method", "sentence"),
-    [("label_propagation", "has no network"), ("dcnn", "DCNN cannot be explained")],
+    [("label_propagation", "has no trained network"), ("dcnn", "DCNN cannot be explained")],
 )
 def test_a_run_without_readable_matrices_is_refused_at_the_start(
     method: str, sentence: str
 ) -> None:
     made = get_method(method)
     fields = {"epochs": 2} if method == "dcnn" else {}
-    run = as_opened(evaluate(made(**fields), explored_data(), "fixed", seeds=[0]))
+    run = evaluate(made(**fields), explored_data(), "fixed", seeds=[0])
     with pytest.raises(InputError, match=sentence):
         Explorer([run]).prepare()
 

@@ -12,7 +12,7 @@ from agnn.cli.options import Epochs, Json, Quiet, Replicas, Seed, Threads
 from agnn.cli.progress import training_progress
 from agnn.cli.record import run_record, run_table
 from agnn.cli.threads import use_threads
-from agnn.cli.tuning import tuned_method
+from agnn.cli.tuning import check_options
 from agnn.files import json_text
 
 if TYPE_CHECKING:
@@ -41,20 +41,22 @@ def demo(
     from agnn.data import load_dataset
     from agnn.explanation import layer_relevances
     from agnn.report import check_demo_folder
-    from agnn.runs import evaluate, replica_seeds
+    from agnn.runs import evaluate, prepare, replica_seeds
 
     seeds = replica_seeds(seed, replicas)
     use_threads(threads)
     check_demo_folder(out)
-    method = tuned_method("agnn", _SPLIT, load_dataset(_DATASET), {"epochs": epochs})
+    check_options("agnn", {"epochs": epochs})
+    data = load_dataset(_DATASET)
+    method = prepare("agnn", data, _SPLIT, {"epochs": epochs})
     label = f"Training {method.title} on {_DATASET}"
     kept = "nothing was written; the same command starts anew."
     with interruptible(lambda: kept), training_progress(label, is_quiet=quiet) as progress:
-        run = evaluate(method, load_dataset(_DATASET), _SPLIT, seeds, progress=progress)
+        run = evaluate(method, data, _SPLIT, seeds, progress=progress)
     changed = {"--replicas": replicas, "--seed": seed, "--epochs": epochs}
     words = [f"{name} {value}" for name, value in changed.items() if value is not None]
     command = " ".join(["agnn demo", *words, "--out", shlex.quote(str(out))])
-    relevance = layer_relevances(run.outcome.model, run.data)[-1].numpy()
+    relevance = layer_relevances(run)[-1].numpy()
     record = run_record(run, out) | {
         "relevance": {
             "layer": len(run.betas[0]) if run.betas else 0,
@@ -76,7 +78,6 @@ def demo(
 
 def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
     """The page, its figures, the result as JSON and the run, all of it or nothing."""
-    from agnn.explanation import as_opened
     from agnn.report import (
         demo_folder,
         rendered,
@@ -85,10 +86,10 @@ def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
         run_page,
         write_run_figures,
     )
-    from agnn.runs import run_config, save_run
+    from agnn.runs import save_run
 
     with demo_folder(out) as draft:
-        facts = run_facts(as_opened(run), run_config(run), run.outcome.history)
+        facts = run_facts(run)
         figures = run_figures(facts)
         write_run_figures(draft / "figures", figures)
         page = run_page(facts, rendered(figures), remark=_PAPER, command=command)

@@ -41,18 +41,19 @@ def explain(
     """
     from agnn import explanation
     from agnn.files import write_file
+    from agnn.runs import load_run
 
     use_threads(threads)
     if html is not None:
         _check_new(html)
-    opened = explanation.open_run(run)
-    place = opened.node(node)
-    found = explanation.explain(opened, place, limit=limit)
-    changed = explanation.counterfactual(opened, place) if counterfactual else None
+    trained = load_run(run)
+    place = trained.node(node)
+    found = explanation.explain(trained, place, limit=limit)
+    changed = explanation.counterfactual(trained, place) if counterfactual else None
     if html is not None:
         from agnn.report import explanation_page, surroundings_of
 
-        page = explanation_page(found, surroundings_of(opened, place), changed)
+        page = explanation_page(found, surroundings_of(trained, place), changed)
         write_file(html, page.encode())
     if json:
         record = found.to_dict() | ({} if html is None else {"html": str(html)})

@@ -30,13 +30,13 @@ def explore(
     from agnn.web import check_packages
 
     check_packages()
-    from agnn.explanation import open_run
+    from agnn.runs import load_run
     from agnn.web.explore import Explorer, explore_app
     from agnn.web.server import bound_socket, run_server
 
     use_threads(threads)
     bound_socket("127.0.0.1", port).close()  # a port that is taken is said before the work
-    explorer = Explorer([open_run(each) for each in (run, compare) if each is not None])
+    explorer = Explorer([load_run(each) for each in (run, compare) if each is not None])
     explorer.prepare()
 
     def told(address: str) -> None:

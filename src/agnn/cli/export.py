@@ -25,16 +25,16 @@ def export(
     from agnn.runs import load_run
 
     check_new_file(out)
-    saved = load_run(run)
-    size = export_run(saved, out)
+    trained = load_run(run)
+    size = export_run(trained, out)
     if json:
         write_json(
             {
-                "out": str(out), "bytes": size, "method": saved.method.name,
-                "replicas": len(saved.seeds), "features": saved.config["data"]["features"],
-                "class_names": list(saved.class_names),
+                "out": str(out), "bytes": size, "method": trained.method.name,
+                "replicas": trained.replicas, "features": trained.data.feature_count,
+                "class_names": list(trained.data.class_names),
             }
         )  # fmt: skip
         return
-    words = f"{saved.method.title}, {len(saved.seeds)} replicas, {size / 1e6:.1f} MB"
+    words = f"{trained.method.title}, {trained.replicas} replicas, {size / 1e6:.1f} MB"
     screen().print(f"{words}: {out}", soft_wrap=True)

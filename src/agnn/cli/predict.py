@@ -1,5 +1,6 @@
 """`agnn predict`: what a saved model says about the old nodes, or about new ones."""
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from agnn.data import NodeData
+    from agnn.runs import Predictions
 
 _SHOWN = 10
 
@@ -45,8 +47,7 @@ def predict(
 
     Without tables, the nodes that it was trained with; with --nodes and --edges, new nodes.
     """
-    from agnn.estimator import NodeClassifier
-    from agnn.estimator.prediction_table import check_table_file, prediction_table, write_table
+    from agnn.runs import check_table_file, load_run
 
     options: dict[str, Any] = {
         "node_id": node_id, "source": source, "target": target, "drop_unknown": drop_unknown,
@@ -56,21 +57,21 @@ def predict(
     _check_tables(nodes, edges, options, is_new_graph=new_graph)
     if out is not None:
         check_table_file(out)
-    model = NodeClassifier.load(run, device=device, backend=backend)
-    known = model.run_.data
-    data, first = known, 0
-    if nodes is not None and edges is not None:
-        data = _new_data(known, nodes, edges, options, is_new_graph=new_graph)
-        first = 0 if new_graph else known.nodes
-    found = model.ensemble(data).after(first)
-    columns = prediction_table(data.node_ids[first:], known.class_names, found)
-    if out is not None:
-        write_table(columns, out)
-    if json:
-        record = {"run": str(run), "method": model.method, "nodes": len(columns["id"])}
-        write_json(record | ({"predictions": columns} if out is None else {"out": str(out)}))
+    trained = load_run(run, device=device, backend=backend)
+    if nodes is None or edges is None:
+        found = trained.predict()
+    elif new_graph:
+        found = trained.predict_graph(_new_graph(trained.data, nodes, edges, options))
     else:
-        _show(columns, out)
+        found = trained.predict_new(nodes, edges, **options)
+    if out is not None:
+        found.save(out)
+    if json:
+        record = {"run": str(run), "method": trained.method.name, "nodes": len(found)}
+        more = {"predictions": found.to_dict()} if out is None else {"out": str(out)}
+        write_json(record | more)
+    else:
+        _show(found, out)
 
 
 def _check_tables(
@@ -86,13 +87,9 @@ def _check_tables(
         raise InputError(f"--{option} goes with --nodes and --edges.")
 
 
-def _new_data(
-    known: "NodeData", nodes: Path, edges: Path, options: dict[str, Any], *, is_new_graph: bool
-) -> "NodeData":
-    from agnn.data import read_tables, with_new_nodes
+def _new_graph(known: "NodeData", nodes: Path, edges: Path, options: dict[str, Any]) -> "NodeData":
+    from agnn.data import read_tables
 
-    if not is_new_graph:
-        return with_new_nodes(known, nodes, edges, **options)
     if known.preprocessing is None:
         raise InputError(f"'{known.name}' was not made from a table: no table fits its model.")
     return read_tables(
@@ -100,22 +97,18 @@ def _new_data(
     )
 
 
-def _show(columns: dict[str, list[Any]], out: Path | None) -> None:
+def _show(found: "Predictions", out: Path | None) -> None:
     """Print the first predictions, or where all of them are."""
     from rich.table import Table
 
-    console = screen()
-    count = len(columns["id"])
+    console, count = screen(), len(found)
     if out is not None:
         console.print(f"{count:,} predictions written to {out}", soft_wrap=True)
         return
     table = Table("id", "prediction", "probability", "disagreement", box=None)
-    for k in range(min(count, _SHOWN)):
-        answer = columns["prediction"][k]
-        probability = columns[f"probability of {answer}"][k]
-        table.add_row(
-            str(columns["id"][k]), answer, f"{probability:.3f}", f"{columns['disagreement'][k]:.2f}"
-        )
+    rows = zip(found.ids, found.classes, found.confidence, found.disagreement, strict=True)
+    for node, name, probability, disagreement in islice(rows, _SHOWN):
+        table.add_row(str(node), name, f"{probability:.3f}", f"{disagreement:.2f}")
     console.print(table)
     if count > _SHOWN:
         console.print(f"... and {count - _SHOWN:,} more; --out FILE.csv writes them all.")

@@ -31,24 +31,17 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "device": run.device,
         "backend": run.backend,
         "seeds": list(run.seeds),
-        "versions": run.versions,
+        "versions": dict(run.versions),
         "hyper_parameters": run.method.settings,
         "configuration": run.method.configuration,
     }
-    if run.outcome.chosen is not None:
-        record["chosen"] = [dict(each) for each in run.outcome.chosen]
+    if run.chosen is not None:
+        record["chosen"] = [dict(each) for each in run.chosen]
     if out is not None:
         record["out"] = str(out)
-    if note(run) is not None:
-        record["note"] = note(run)
+    if run.caveat is not None:
+        record["note"] = run.caveat
     return record
-
-
-def note(run: Run) -> str | None:
-    """What a reader of the accuracy must know; None where it is what it seems."""
-    from agnn.runs.caveat import caveat
-
-    return caveat(run.method)
 
 
 def run_table(run: Run, out: Path | None = None) -> Table:
@@ -65,7 +58,7 @@ def run_table(run: Run, out: Path | None = None) -> Table:
         *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),
-        ("note", note(run)),
+        ("note", run.caveat),
         ("written to", None if out is None else str(out)),
     ]
     for name, words in rows:
@@ -76,7 +69,7 @@ def run_table(run: Run, out: Path | None = None) -> Table:
 
 def accuracy_words(run: Run) -> str:
     """Mean, standard error, n and deviation in words."""
-    accuracy, folds = run.accuracy, len(run.seeds) // run.accuracy.n
+    accuracy, folds = run.accuracy, run.folds
     repeated = "replica" if folds == 1 else "trial"
     of_folds = "" if folds == 1 else f" of {folds} folds, cross-validated"
     if accuracy.standard_error is None:

@@ -24,18 +24,16 @@ def report(
     The page needs no other file and no network. With --json its facts are printed, and a page is
     written only where --out says so.
     """
-    from agnn.explanation import open_run
     from agnn.files import check_new_file, write_file
     from agnn.report import rendered, run_facts, run_figures, run_page
-    from agnn.runs import stored_history
+    from agnn.runs import load_run
 
     use_threads(threads)
     if out is None and not json:
         out = Path(f"{run.absolute().name}-report.html")
     if out is not None:
         check_new_file(out)
-    opened = open_run(run)
-    facts = run_facts(opened, opened.saved.config, stored_history(opened.saved))
+    facts = run_facts(load_run(run))
     if out is not None:
         page = run_page(facts, rendered(run_figures(facts)))
         write_file(out, page.encode())

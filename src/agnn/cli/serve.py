@@ -44,7 +44,7 @@ def serve(
     from agnn.web import check_packages
 
     check_packages()
-    from agnn.explanation import open_run
+    from agnn.runs import load_run
     from agnn.web.api import ServedModel, ServeOptions, served_application
     from agnn.web.guards import hosts_of
     from agnn.web.server import bound_socket, run_server
@@ -54,13 +54,13 @@ def serve(
         raise InputError(f"`max_body` must be from 1 to 1024 MiB; got {max_body}.")
     token = _token(token_file)
     bound_socket(host, port).close()  # a wrong address should not have to wait for the model
-    model = ServedModel(open_run(run))
+    model = ServedModel(load_run(run))
     model.warm()
     options = ServeOptions(
         hosts_of(host, allow_host or ()), token, max_body * 2**20, _nobody if quiet else _log
     )
     _warn(host, token)
-    title, data = model.opened.method.title, model.opened.data.name
+    title, data = model.run.method.title, model.run.data.name
 
     def told(address: str) -> None:
         if json:

@@ -1,5 +1,6 @@
 """`agnn train`: a method on a dataset, replica by replica, with an honest mean."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,13 +31,12 @@ from agnn.cli.progress import tell_trial, training_progress
 from agnn.cli.record import run_record, run_table
 from agnn.cli.source import chosen, find_data, needs_labels
 from agnn.cli.threads import use_threads
-from agnn.cli.tuning import tuned_method
+from agnn.cli.tuning import check_options
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from agnn.data import NodeData, Split
-    from agnn.methods import Method
-    from agnn.runs import Search
+    from agnn.data import NodeData
+    from agnn.runs import Plan, Search
 
 _PRESET = "the paper's"
 
@@ -127,11 +127,18 @@ def train(
 
     Hyper-parameters that are not set are those of the paper for this dataset and kind of split.
     """
-    from agnn.data import check_learnable, default_split, make_splits
-    from agnn.files import check_new_folder
-    from agnn.kernels import choose
-    from agnn.runs import Search, evaluate, find_device, replica_seeds, save_run, searched
-    from agnn.runs.class_weights import class_weights
+    from agnn.data import check_learnable, default_split
+    from agnn.files import check_new_folder, check_space
+    from agnn.runs import (
+        Search,
+        folder_size,
+        keep_elsewhere,
+        plan,
+        prepare,
+        replica_seeds,
+        save_run,
+        searched,
+    )
 
     seeds = replica_seeds(seed, replicas)
     weight = class_weight_of(class_weight)
@@ -153,39 +160,34 @@ def train(
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
     }  # fmt: skip
-    trained = tuned_method(method, spec, data, changes, is_tuned=tuned)
-    _check_test_nodes(spec)
-    # What cannot be split or weighed should be all that is said.
-    splits = make_splits(data, spec, seeds[:1])
-    class_weights(weight, trained, data, splits)
-    choose(backend, find_device(device).split(":")[0])
+    check_options(method, changes, is_tuned=tuned)
+    trained = prepare(method, data, spec, changes, is_tuned=tuned)
+    planned = plan(trained, data, spec, seeds, device=device, backend=backend, class_weight=weight)
+    if out is not None:
+        check_space(out, folder_size(trained, data, len(planned.seeds)))
     looked_for = None
     if search is not None:
         fixed = frozenset(field for field, value in changes.items() if value is not None)
         looked_for = Search(search, search_file, fixed)
     if data.reading is not None and not json:
         _tell(data, spec)
-        _tell_memory(trained, data, splits * len(seeds))
+        _tell_memory(planned)
     with interruptible(lambda: _kept_words(looked_for)):
         if looked_for is not None:
             trained = searched(
                 trained, data, spec, seeds, looked_for, device=device, backend=backend,
-                class_weight=weight, told=None if quiet else tell_trial,
+                class_weight=weight, on_trial=None if quiet else tell_trial,
             )  # fmt: skip
+            planned = replace(planned, method=trained)
         doing = f"Training {trained.title} on {data.name}"
         with training_progress(doing, is_quiet=quiet) as progress:
-            run = evaluate(
-                trained,
-                data,
-                spec,
-                seeds,
-                device=device,
-                backend=backend,
-                progress=progress,
-                class_weight=weight,
-            )
+            run = planned.run(progress)
+        failure = None
         if out is not None:
-            save_run(run, out)
+            try:
+                save_run(run, out)
+            except OSError as error:
+                failure, out = keep_elsewhere(run, out, error), None
     if json:
         own = {} if data.reading is None else {"data": data.report.to_dict()}
         write_json(run_record(run, out) | own)
@@ -194,6 +196,8 @@ def train(
         how = f", {trained.configuration}" if tuned else ""
         console.print(f"{trained.title} on {data.name}, split {spec}{how}", style="bold")
         console.print(run_table(run, out))
+    if failure is not None:
+        raise failure
 
 
 def _kept_words(search: "Search | None") -> str:
@@ -219,20 +223,11 @@ def _tell(data: "NodeData", spec: str) -> None:
     console.print(f"Split {spec}{words}.\n")
 
 
-def _tell_memory(method: "Method", data: "NodeData", splits: "tuple[Split, ...]") -> None:
-    """Print what the training will take, where that is known."""
-    from agnn.methods import NetworkMethod, Task
+def _tell_memory(planned: "Plan") -> None:
+    """Print how much memory the training will take, if that is known."""
+    from agnn.methods import NetworkMethod
 
-    if isinstance(method, NetworkMethod):
-        task = Task(data, splits, tuple(range(len(splits))))
-        needed = method.memory_estimate(task).total / 2**20
+    if isinstance(planned.method, NetworkMethod):
+        needed = planned.method.memory_estimate(planned.task()).total / 2**20
         words = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
-        screen().print(f"Training {len(splits)} replicas takes up to {words} of memory.\n")
-
-
-def _check_test_nodes(split: str) -> None:
-    """Raise for a split file without test nodes: there would be nothing to score."""
-    from agnn.data import Split, SplitSpec
-
-    if SplitSpec.parse(split).kind == "file" and not Split.load(split).test.size:
-        raise InputError(f"the split in '{split}' has no test nodes, so nothing can be scored.")
+        screen().print(f"Training {len(planned.seeds)} replicas takes up to {words} of memory.\n")

@@ -1,8 +1,10 @@
-"""NodeClassifier: any method of the package behind scikit-learn's contract."""
+"""NodeClassifier: any method of the package as a scikit-learn estimator."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,53 +12,74 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from agnn.data import NodeData, Split, check_learnable, default_split
-from agnn.errors import InputError
+from agnn.data import NodeData, Split, check_learnable
+from agnn.errors import InputError, unknown_name
 from agnn.estimator.class_labels import class_labels
 from agnn.estimator.graph_inputs import graph_of_arrays, labelled_at, names_of, positions
-from agnn.estimator.kept_run import kept_run
-from agnn.estimator.new_scores import new_scores
-from agnn.explanation import OpenedRun, as_opened
-from agnn.metrics import Calibration, Ensemble, Summary, ensemble_of
-from agnn.runs import Run, evaluate, replica_seeds, save_run, suited_method
+from agnn.methods import get_method, method_names
+from agnn.metrics import Calibration, Ensemble, Summary
+from agnn.runs import Predictions, Run, evaluate, load_run
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from torch import Tensor
 
-    from agnn.report import ShownExplanation
+_NOTES = "node_classifier"  # the key of what a saved classifier adds to its run
+_OLD_NOTES = {"classes", "dtype", "replicas", "seed", "by_index"}
 
-_FIELDS = ("epochs", "layers", "hidden", "learning_rate", "weight_decay", "dropout")
+
+HYPER_PARAMETERS = tuple(
+    sorted({field.name for name in method_names() for field in fields(get_method(name))})
+)
+"""The hyper-parameters of all methods; a classifier uses those of its own."""
+
+
+def _signature(function: Callable[..., None]) -> Signature:
+    """The signature with `**hyper_parameters` written out, each None by default."""
+    own = signature(function)
+    named = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    hyper = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in HYPER_PARAMETERS]
+    return own.replace(parameters=[*named, *hyper])
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Replicas of a method, trained together, that answer as one.
+    """Classify the nodes of a graph by an ensemble of trained replicas.
 
-    `fit` takes a NodeData, or features `X` [n, d_x], labels `y` [n] (-1, NaN, None or "" where
-    there is none) and `edges` [2, k]; with `graph` set, `X` are indices of its nodes and `y` their
-    labels, so that grid searches and cross-validation go over nodes. Part of the labelled nodes
-    choose the epoch and the temperature, and part measure the accuracy: see `split`.
+    `fit` takes a NodeData, or features `X` [n, d_x], labels `y` [n] (-1, NaN, None or "" for
+    unlabelled nodes) and `edges` [2, k]. With `graph` set, `X` are indices of its nodes and `y`
+    their labels, so that grid searches and cross-validation split nodes. Part of the labelled
+    nodes choose the epoch and the temperature, and part measure the accuracy: see `split`.
 
     Args:
         method: the name of a registered method; see `agnn.method_names()`.
-        replicas: how many models make the ensemble; with a k-fold `split`, k times as many.
-        split: a split's name as in `agnn train`, or a Split; None: as the data came, else
-            "stratified", and folds where labels are few.
+        replicas: number of models in the ensemble; with a k-fold `split`, k times as many.
+        split: a split's name as in `agnn train`, or a Split; None: the data's own, else
+            "stratified", with folds if labels are few.
         seed: the first replica's seed; the others count on from it.
         class_weight: None, "balanced", or a weight for each class.
         device: "auto", "cpu" or "cuda".
         backend: "auto", "reference", "numba" or "triton".
-        epochs, layers, hidden, learning_rate, weight_decay, dropout: hyper-parameters; None
-            leaves the method's own, which are the paper's where it has them for the data.
-        parameters: further hyper-parameters of the method, by name.
         graph: the graph that indices `X` point into.
+        hyper_parameters: any of the method's, by name, such as `hidden=32`; see
+            `agnn methods NAME`. The others are the method's own, which are the paper's for its
+            datasets. None is the same as leaving one out.
 
     Attributes:
         classes_: [c] the classes; the names in a NodeData, else the values of `y`.
-        run_: the run behind it all: splits, seeds, model, scores.
+        run_: the trained Run: splits, seeds, model, scores.
         accuracy_: percent of test nodes for each replica (with folds, each trial), with its mean
             and standard error.
         calibration_: the ensemble on test nodes: accuracy, temperature, calibration error.
+
+    See Also:
+        agnn.evaluate: the same without scikit-learn's contract.
+
+    Examples:
+        >>> import agnn
+        >>> cora = agnn.load_dataset("cora")
+        >>> model = agnn.NodeClassifier("gcn", replicas=2, epochs=5).fit(cora)
+        >>> model.predict().shape, model.predict_proba().shape
+        ((2708,), (2708, 7))
     """
 
     def __init__(
@@ -69,14 +92,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weight: str | Mapping[Any, float] | None = None,
         device: str = "auto",
         backend: str = "auto",
-        epochs: int | None = None,
-        layers: int | None = None,
-        hidden: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        dropout: float | None = None,
-        parameters: Mapping[str, Any] | None = None,
         graph: NodeData | None = None,
+        **hyper_parameters: Any,
     ) -> None:
         self.method = method
         self.replicas = replicas
@@ -85,41 +102,45 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.device = device
         self.backend = backend
-        self.epochs = epochs
-        self.layers = layers
-        self.hidden = hidden
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.dropout = dropout
-        self.parameters = parameters
         self.graph = graph
+        for name in HYPER_PARAMETERS:
+            setattr(self, name, hyper_parameters.pop(name, None))
+        for name in hyper_parameters:
+            raise unknown_name("parameter of NodeClassifier", name, HYPER_PARAMETERS)
+
+    # scikit-learn reads the parameters of an estimator off this signature.
+    __init__.__signature__ = _signature(__init__)  # type: ignore[attr-defined]
 
     def fit(self, X: Any, y: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Self:
         """Train on the labelled nodes; the others take part as neighbours."""
         data = self._training_data(X, y, edges)
         check_learnable(data)
-        spec = self.split
-        if isinstance(spec, Split):
-            data, spec = data.with_split(spec), spec.name
-        spec = spec or default_split(data)
-        fields = {name: getattr(self, name) for name in _FIELDS} | dict(self.parameters or {})
-        method = suited_method(self.method, spec, data).with_fields(**fields)
         weight: Any = self.class_weight
         if isinstance(weight, Mapping):
             weight = {str(name): value for name, value in weight.items()}
+        changes = {name: getattr(self, name) for name in HYPER_PARAMETERS}
         self.run_: Run = evaluate(
-            method, data, spec, replica_seeds(self.seed, self.replicas), device=self.device,
-            backend=self.backend, class_weight=weight,
+            self.method, data, self.split, replicas=self.replicas, seed=self.seed, changes=changes,
+            device=self.device, backend=self.backend, class_weight=weight,
         )  # fmt: skip
         return self
 
     def predict(self, X: Any = None, *, edges: ArrayLike | None = None) -> NDArray[Any]:
-        """[n] The class of every node of `X`, as in `classes_`; without `X`, of the training data.
+        """[n] The predicted class of every node of `X`; without `X`, of the training data.
 
-        `X` is a NodeData, such as the old graph with new nodes in it, or what `fit` took.
+        `X` is a NodeData or what `fit` takes. For new nodes of the same graph see `predict_new`.
         """
-        answers = self.ensemble(X, edges=edges).answers
-        return np.asarray(self.classes_[answers])
+        found = self.ensemble(X, edges=edges).answers
+        return np.asarray(self.classes_[found])
+
+    def predict_new(self, nodes: Any, edges: Any, **options: Any) -> Predictions:
+        """Predictions, with probabilities and ids, for nodes that were not there in `fit`.
+
+        `nodes` and `edges` are files or pandas frames like those that the training data was read
+        from; an edge may name new and known ids. See `Run.predict_new`.
+        """
+        check_is_fitted(self)
+        return self.run_.predict_new(nodes, edges, **options)
 
     def predict_proba(
         self, X: Any = None, *, edges: ArrayLike | None = None
@@ -128,25 +149,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.ensemble(X, edges=edges).probabilities
 
     def disagreement(self, X: Any = None, *, edges: ArrayLike | None = None) -> NDArray[np.float64]:
-        """[n] The share of replicas whose own answer is not the ensemble's."""
+        """[n] Share of replicas whose own prediction differs from the ensemble's."""
         return self.ensemble(X, edges=edges).disagreement
 
     def ensemble(self, X: Any = None, *, edges: ArrayLike | None = None) -> Ensemble:
-        """Probabilities, answers and disagreement at once."""
+        """Probabilities, predicted classes and disagreement at once."""
         check_is_fitted(self)
-        return ensemble_of(self._scores(X, edges), self.calibration_.temperature)
+        return self.run_.ensemble_of(self._scores(X, edges))
 
-    def explain(self, node: Hashable, *, limit: int = 10) -> ShownExplanation:
-        """Why a node of the training data, named by its id, is answered as it is.
+    def explain(self, node: Hashable, *, limit: int = 10) -> Any:
+        """The reasons for the prediction of a node of the training data, given by its id.
 
-        In a notebook the result shows itself: a paragraph, a picture of the neighbourhood and a
-        table. At most `limit` neighbours and features are listed. For AGNN, GCN and GLN.
+        In a notebook the result shows a paragraph, a picture of the neighbourhood and a table. At
+        most `limit` neighbours and features are listed.
         """
-        from agnn.report import shown_explanation
-
         check_is_fitted(self)
-        opened = self._opened()
-        return shown_explanation(opened, opened.node(node), limit=limit)
+        return self.run_.explain(node, limit=limit)
 
     def score(
         self,
@@ -156,19 +174,19 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         edges: ArrayLike | None = None,
     ) -> float:
-        """The share of right answers.
+        """Share of correct predictions.
 
-        Without `y`: on the training data, of its test nodes, each answered by the replicas that
+        Without `y`: on the training data, of its test nodes, each predicted by the replicas that
         have it for test; on other NodeData, of the nodes that have a label there.
         """
         from sklearn.metrics import accuracy_score
 
         check_is_fitted(self)
         if y is None:
-            if X is None or (isinstance(X, NodeData) and self._is_training_data(X)):
+            if X is None or (isinstance(X, NodeData) and self.run_.is_trained_on(X)):
                 return self.calibration_.accuracy / 100.0
             if not isinstance(X, NodeData):
-                raise InputError("`y` is missing: it holds the right answers for `X`.")
+                raise InputError("`y` is missing: the true classes of `X`.")
             known = X.labelled
             right = np.array(X.class_names, dtype=object)[X.labels[known]]
             given = np.array(names_of(self.predict(X)[known]), dtype=object)
@@ -188,35 +206,47 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: Path | str) -> None:
         """Write the fitted classifier to a new folder of JSON, arrays and safetensors."""
         check_is_fitted(self)
-        notes = {
+        own = {
             "classes": self.classes_.tolist(),
             "dtype": self.classes_.dtype.str,
             "replicas": self.replicas,
             "seed": self.seed,
             "by_index": self.graph is not None,
         }
-        save_run(self.run_, folder, notes=notes)
+        self.run_.save(folder, notes={**(self.run_.notes or {}), _NOTES: own})
 
     @classmethod
-    def load(cls, folder: Path | str, *, device: str = "auto", backend: str = "auto") -> Self:
-        """The classifier in a folder that `save` or `agnn train --out` wrote; no code is run."""
-        run, notes = kept_run(folder, device, backend)
-        said = notes or {}
+    def load(
+        cls,
+        folder: Path | str,
+        *,
+        device: str = "auto",
+        backend: str = "auto",
+        trust_unchecked: bool = False,
+    ) -> Self:
+        """The classifier in a folder that `save` or `agnn train --out` wrote; runs no code.
+
+        For `trust_unchecked` see `agnn.load_run`.
+        """
+        run = load_run(folder, device=device, backend=backend, trust_unchecked=trust_unchecked)
+        notes = run.notes or {}
+        # Classifiers saved by 0.1.0 have their notes at the top; a user's own look different.
+        own = notes if set(notes) == _OLD_NOTES else notes.get(_NOTES, {})
         made = cls(
             run.method.name,
-            replicas=said.get("replicas", len(run.accuracy.values)),
+            replicas=own.get("replicas", len(run.accuracy.values)),
             split=run.split_spec,
-            seed=said.get("seed", run.seeds[0]),
+            seed=own.get("seed", run.seeds[0]),
             class_weight=run.class_weight,
             device=device,
             backend=backend,
-            parameters=run.method.settings,
-            graph=run.data if said.get("by_index") else None,
+            graph=run.data if own.get("by_index") else None,
+            **run.method.settings,
         )
         made.run_ = run
         made.n_features_in_ = run.data.feature_count
         names = np.array(run.data.class_names, dtype=object)
-        made.classes_ = np.array(said["classes"], dtype=said["dtype"]) if said else names
+        made.classes_ = np.array(own["classes"], dtype=own["dtype"]) if own else names
         return made
 
     def _training_data(self, X: Any, y: ArrayLike | None, edges: ArrayLike | None) -> NodeData:
@@ -247,34 +277,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any, edges: ArrayLike | None) -> Tensor:
         """Every replica's probabilities at the nodes that `X` means; [R, n, c]."""
-        scores = self.run_.outcome.scores
         if X is None:
-            return scores
+            return self.run_.scores
         if not isinstance(X, NodeData):
             if self.graph is not None:
-                return scores[:, positions(X, self.graph)]
+                return self.run_.scores[:, positions(X, self.graph)]
             features = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
             X = graph_of_arrays(features, edges, row_normalised=self.run_.data.row_normalised)
-        elif self._is_training_data(X):
-            return scores
-        return new_scores(self.run_, X)
-
-    def _opened(self) -> OpenedRun:
-        """The run, ready to be asked; made once, so that a second question costs its answer."""
-        run, opened = getattr(self, "_opened_run", (None, None))
-        if opened is None or run is not self.run_:
-            opened = as_opened(self.run_)
-            self._opened_run: tuple[Run, OpenedRun] = (self.run_, opened)
-        return opened
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is pickled and copied: not what can be made again."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_opened_run"}
-
-    def _is_training_data(self, data: NodeData) -> bool:
-        own = self.run_.data
-        return data is own or data.fingerprint == own.fingerprint
+        return self.run_.scores_on(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

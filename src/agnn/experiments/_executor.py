@@ -153,7 +153,7 @@ def _stored_runs(
 ) -> Iterator[StoredRun]:
     """The runs of a batch, each with its folds where it has some."""
     folds = len(run.seeds) // len(seeds)
-    own_choices = run.outcome.chosen  # where every split makes its own, one per replica
+    own_choices = run.chosen  # where every split makes its own, one per replica
     measures, epochs, betas = measured(work.measure, run), run.selected_epochs, run.betas
     for k, seed in enumerate(seeds):
         own = slice(k * folds, (k + 1) * folds)
@@ -169,7 +169,7 @@ def _stored_runs(
             accuracy=run.accuracy.values[k],
             selected_epochs=None if epochs is None else epochs[own],
             betas=None if betas is None else [rounded(each) for each in betas[own]],
-            extra=extra, versions=run.versions, device=run.device,
+            extra=extra, versions=dict(run.versions), device=run.device,
             backend=run.backend, seconds=run.seconds / len(seeds),
         )  # fmt: skip
 
@@ -207,7 +207,7 @@ def measured(measure: str | None, run: Run) -> list[dict[str, float]]:
 
 def _edge_ranking(run: Run) -> list[dict[str, float]]:
     """Shares of edges within a class among the last layer's most and least relevant."""
-    last = edge_ranking(run.outcome.model, run.data, _RANKED_EDGES)[-1]
+    last = edge_ranking(run, _RANKED_EDGES)[-1]
     if last.top is None or last.bottom is None:
         raise InputError("the last layer attends evenly, so its edges have no order.")
     pairs = zip(last.top.values, last.bottom.values, strict=True)

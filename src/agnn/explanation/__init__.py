@@ -30,8 +30,6 @@ from agnn.explanation._relevance import (
     rankings_of,
 )
 from agnn.explanation._removed_edges import Removal, without_edges
-from agnn.explanation.opened_run import OpenedRun, as_opened, open_run
-from agnn.explanation.trained_model import TrainedModel
 
 __all__ = [
     "DRAWABLE",
@@ -42,11 +40,8 @@ __all__ = [
     "LayerInside",
     "LayerRanking",
     "Neighbourhood",
-    "OpenedRun",
     "ReachingNode",
     "Removal",
-    "TrainedModel",
-    "as_opened",
     "class_relevance",
     "contributions",
     "counterfactual",
@@ -60,7 +55,6 @@ __all__ = [
     "layer_weights",
     "model_paths",
     "neighbourhood",
-    "open_run",
     "path_attention",
     "path_rows",
     "rankings_of",

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import Split
-    from agnn.explanation.trained_model import TrainedModel
+    from agnn.runs import Run
 
 MOST_DRAWN: Final = 60  # nodes in a picture; more cannot be told apart
 DRAWABLE: Final = range(5, MOST_DRAWN + 1)  # fewer show nothing
 
 
 def find_contrasts(
-    right: TrainedModel,
-    wrong: TrainedModel,
+    right: Run,
+    wrong: Run,
     split: Split,
     count: int,
     *,
@@ -54,12 +54,12 @@ def find_contrasts(
     return [int(test[k]) for k in sorted(found, key=order)[:count]]
 
 
-def _share_right(trained: TrainedModel, nodes: Tensor, labels: Tensor) -> Tensor:
+def _share_right(trained: Run, nodes: Tensor, labels: Tensor) -> Tensor:
     """The share of replicas whose answer is right; [k] float64."""
     return (trained.scores[:, nodes].argmax(-1) == labels).double().mean(0)
 
 
-def _true_probability(trained: TrainedModel, nodes: Tensor, labels: Tensor) -> Tensor:
+def _true_probability(trained: Run, nodes: Tensor, labels: Tensor) -> Tensor:
     """The probability of the true class, averaged over the replicas; [k] float64."""
     mean = trained.scores[:, nodes].double().mean(0)
     return mean.gather(1, labels[:, None]).squeeze(1)

@@ -15,7 +15,7 @@ from agnn.files import plain_id
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agnn.explanation.opened_run import OpenedRun
+    from agnn.runs import Run
 
 _MOST_PAIRS: Final = 200  # tried; with more neighbours than 20 the smallest pair is not looked for
 
@@ -43,7 +43,7 @@ class Counterfactual:
         }
 
 
-def counterfactual(opened: OpenedRun, node: int) -> Counterfactual | None:
+def counterfactual(opened: Run, node: int) -> Counterfactual | None:
     """The fewest neighbours whose removal changes the answer at a node; None if none do.
 
     Every neighbour is tried alone, and every pair where there are at most 20 neighbours. Then
@@ -69,10 +69,10 @@ def counterfactual(opened: OpenedRun, node: int) -> Counterfactual | None:
 class _Search:
     """Trials on one node; sets of neighbours are tuples of their places in `beside`."""
 
-    def __init__(self, opened: OpenedRun, node: int) -> None:
+    def __init__(self, opened: Run, node: int) -> None:
         self._opened, self._node = opened, node
         self._removal = Removal(opened, node)
-        graph = opened.trained.graph
+        graph = opened.graph
         row = slice(int(graph.offsets[node]), int(graph.offsets[node + 1]))
         self.beside: list[int] = graph.columns[row].tolist()
         self._answer = int(self._removal.probabilities(()).argmax())

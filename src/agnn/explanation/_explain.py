@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agnn.explanation.opened_run import OpenedRun
     from agnn.graph import ReceptiveField, View
     from agnn.nn import LinearForm
+    from agnn.runs import Run
 
 
-def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
+def explain(opened: Run, node: int, *, limit: int = 10) -> Explanation:
     """The reasons for the prediction at one node, given by its index: see `opened.node(id)`.
 
     At most `limit` neighbours, training nodes and features are listed; the rest is counted. The
@@ -42,7 +42,7 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     """
     if limit < 1:
         raise InputError(f"`limit` must be at least 1; got {limit}.")
-    model, view = opened.trained.model, opened.trained.view_of(node)
+    model, view = opened.network, opened.view_of(node)
     form = _linear_form(opened, view)
     with torch.no_grad():
         scores = model(view).softmax(-1).cpu()
@@ -96,9 +96,9 @@ def explain(opened: OpenedRun, node: int, *, limit: int = 10) -> Explanation:
     )
 
 
-def _linear_form(opened: OpenedRun, view: View) -> LinearForm:
+def _linear_form(opened: Run, view: View) -> LinearForm:
     """The run's model as a linear function on a view; raises for models that have no such form."""
-    model = opened.trained.model
+    model = opened.network
     form = model.linear_form(view)
     if form is None:
         raise InputError(f"{opened.method.title} cannot be explained: {model.unexplained}.")
@@ -120,7 +120,7 @@ def _combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]
     return found
 
 
-def _features(opened: OpenedRun, parts: Contributions) -> list[FeatureShare]:
+def _features(opened: Run, parts: Contributions) -> list[FeatureShare]:
     """The features that add anything."""
     made = opened.data.preprocessing
     names = None if made is None else made.feature_names
@@ -160,7 +160,7 @@ class _Reach:
 
     def __init__(
         self,
-        opened: OpenedRun,
+        opened: Run,
         field: ReceptiveField,
         weights: Sequence[Attention],
         row: NDArray[np.float64],

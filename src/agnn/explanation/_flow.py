@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from agnn.explanation.trained_model import TrainedModel
     from agnn.graph import ReceptiveField, View
     from agnn.nn import NodeModel, Paths
+    from agnn.runs import Run
 
 
 def model_paths(model: NodeModel, view: View) -> Paths:
@@ -88,7 +88,7 @@ def edge_flows(field: ReceptiveField, paths: Paths, rows: Sequence[Tensor]) -> l
     ]
 
 
-def path_attention(trained: TrainedModel, node: int) -> tuple[Tensor, Tensor]:
+def path_attention(trained: Run, node: int) -> tuple[Tensor, Tensor]:
     """How much of each first state H(0) reaches one target, over all paths.
 
     The nodes that reach it [k] int64, by hop, the target first, and their weights [R, k] float64.
@@ -96,7 +96,7 @@ def path_attention(trained: TrainedModel, node: int) -> tuple[Tensor, Tensor]:
     For GCN and GLN it is the target's row of P^2, which does not sum to 1.
     """
     view = trained.view_of(node)
-    rows = path_rows(view.field, model_paths(trained.model, view))
+    rows = path_rows(view.field, model_paths(trained.network, view))
     return view.field.nodes.cpu(), rows[0]
 
 

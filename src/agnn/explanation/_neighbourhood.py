@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import Split
-    from agnn.explanation.trained_model import TrainedModel
     from agnn.graph import Graph
     from agnn.nn import Hop, Paths
+    from agnn.runs import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Neighbourhood:
 
 
 def neighbourhood(
-    trained: TrainedModel,
+    trained: Run,
     node: int,
     split: Split,
     *,
@@ -129,13 +129,11 @@ def neighbourhood(
     )
 
 
-def _paths_around(
-    trained: TrainedModel, node: int, whole: Paths | None
-) -> tuple[ReceptiveField, Paths]:
+def _paths_around(trained: Run, node: int, whole: Paths | None) -> tuple[ReceptiveField, Paths]:
     """The part of the graph that one node depends on, and the model's paths there."""
     if whole is None:
         view = trained.view_of(node)
-        return view.field, model_paths(trained.model, view)
+        return view.field, model_paths(trained.network, view)
     trained.check_node(node)
     field = ReceptiveField.around(trained.graph, torch.tensor([node]), len(whole.hops))
     layers = zip(whole.hops, field.sizes[-2::-1], strict=True)

@@ -16,16 +16,14 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation._flow import model_paths
-from agnn.explanation.trained_model import TrainedModel
 from agnn.graph import Graph
 from agnn.kernels import Attention
 from agnn.metrics import Summary
+from agnn.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agnn.data import NodeData
-    from agnn.nn import NodeModel
 
 # A layer whose relevances are all below this attends evenly (beta = 0): what order is left in
 # them is rounding.
@@ -67,31 +65,23 @@ def class_relevance(
     return (total / count).view(classes, classes)
 
 
-def layer_relevances(model: NodeModel | None, data: NodeData) -> list[Tensor]:
+def layer_relevances(run: Run) -> list[Tensor]:
     """Relevance(c2 -> c1), Eq. (8), of every layer from first to last; each [c, c] float64.
 
-    All labels of `data` are read, those of test nodes too: this looks back, it predicts nothing.
+    All labels are read, those of test nodes too: this looks back, it predicts nothing.
     """
-    trained = trained_network(model, data)
+    data = run.data
     return [
-        class_relevance(trained.graph, each, data.labels, data.classes)
-        for each in whole_attention(trained)
+        class_relevance(run.graph, each, data.labels, data.classes) for each in whole_attention(run)
     ]
 
 
-def trained_network(model: NodeModel | None, data: NodeData) -> TrainedModel:
-    """The model with its data; raises where there is no model."""
-    if model is None:
-        raise InputError("the method has no network whose attention could be read.")
-    return TrainedModel(model, data)
-
-
-def whole_attention(trained: TrainedModel) -> list[Attention]:
+def whole_attention(trained: Run) -> list[Attention]:
     """P(1) to P(l) at every node; raises unless they are attention."""
-    paths = model_paths(trained.model, trained.whole_view())
+    paths = model_paths(trained.network, trained.whole_view())
     if not paths.is_attention:
         raise InputError(
-            f"relevance is defined for attention, which {type(trained.model).__name__} does not "
+            f"relevance is defined for attention, which {type(trained.network).__name__} does not "
             f"learn."
         )
     return [hop.attention for hop in paths.hops]
@@ -116,22 +106,21 @@ class LayerRanking:
     bottom_edges: NDArray[np.int64]  # [R, count, 2] the least relevant last
 
 
-def edge_ranking(model: NodeModel | None, data: NodeData, count: int = 100) -> list[LayerRanking]:
+def edge_ranking(run: Run, count: int = 100) -> list[LayerRanking]:
     """How often the `count` most and least relevant edges join equals; one ranking a layer.
 
     Every undirected edge is two: R(j -> i) and R(i -> j), Eq. (9), are ranked apart, without
     self-loops. Equal relevances stand in the order of their receivers, then senders. The paper's
     Table 6 is of the last layer. All labels are read: this looks back, it predicts nothing.
     """
-    trained = trained_network(model, data)
-    attention = whole_attention(trained)
-    known = labelled_edges(trained.graph, data.labels).numel()
+    attention, data = whole_attention(run), run.data
+    known = labelled_edges(run.graph, data.labels).numel()
     if not 1 <= count <= known:
         raise InputError(
             f"`count` must be between 1 and the {known} directed edges of '{data.name}' "
             f"whose ends both have a label; got {count}."
         )
-    return rankings_of(trained.graph, data.labels, attention, count)
+    return rankings_of(run.graph, data.labels, attention, count)
 
 
 def rankings_of(

@@ -16,29 +16,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.explanation.opened_run import OpenedRun
+    from agnn.runs import Run
 
 
 class Removal:
     """One node of a run, asked again and again with some edges gone."""
 
-    def __init__(self, opened: OpenedRun, node: int) -> None:
+    def __init__(self, opened: Run, node: int) -> None:
         self._opened = opened
-        self._view = opened.trained.view_of(node)
+        self._view = opened.view_of(node)
 
     def probabilities(self, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
         """The node's probabilities [c] without these undirected edges, pairs of indices."""
-        trained = self._opened.trained
+        trained = self._opened
         view = view_without(self._view, _checked(trained.graph, pairs))
         with torch.no_grad():
-            scores: Tensor = trained.model(view).softmax(-1).cpu()
+            scores: Tensor = trained.network(view).softmax(-1).cpu()
         found: NDArray[np.float64] = ensemble_of(scores, self._opened.temperature).probabilities[0]
         return found
 
 
-def without_edges(
-    opened: OpenedRun, node: int, pairs: Iterable[tuple[int, int]]
-) -> NDArray[np.float64]:
+def without_edges(opened: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
     """The node's probabilities [c] when these undirected edges, pairs of indices, are gone.
 
     The replicas' mean at the run's temperature, as the run's own probabilities. Exact: the model

@@ -71,6 +71,8 @@ class DCNN(NetworkMethod):
         """Return the width of the features and one copy per step."""
         return features * (self.steps + 1)
 
+    features_by_row: ClassVar[bool] = False
+
     def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
         """Return [X, P X, P^2 X, ...]."""
         from scipy.sparse import csr_array, hstack

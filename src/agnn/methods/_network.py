@@ -92,6 +92,9 @@ class NetworkMethod(Method):
         """
         return data.scaled_features(self.scaling, fitted_on)
 
+    # Whether `features` reads each row of the data by itself, so that new nodes change no other.
+    features_by_row: ClassVar[bool] = True
+
     def memory_estimate(self, task: Task) -> MemoryEstimate:
         """Return what a run on `task` needs, by the method's depth and width."""
         data = task.data

@@ -63,6 +63,8 @@ class SGC(NetworkMethod):
         """None: the only layer gives the logits."""
         return 0
 
+    features_by_row: ClassVar[bool] = False
+
     def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
         """Return P^k X."""
         P = symmetric(Graph.from_edges(data.edges, data.nodes), torch.float64).matrix()

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import agnn
 from agnn.errors import InputError
-from agnn.explanation import open_run
 from agnn.files import check_new_file, write_file
 from agnn.kernels import ReLU
 from agnn.nn import AGNN, GCN, NodeModel
@@ -23,7 +22,7 @@ from agnn.onnx._formulas import (
     last_layer,
     scaled_features,
 )
-from agnn.runs import SavedRun
+from agnn.runs import Run
 
 OPSET: Final = 18
 _FORMAT: Final = 8  # of the file, as old as the opset: older programs read it
@@ -31,18 +30,13 @@ _LARGEST: Final = 2**31 - 2**20  # bytes that fit one file, less room for the op
 _FEATURES, _EDGES = "features", "edge_index"
 
 
-def export_run(saved: SavedRun, path: Path | str) -> int:
-    """Write the model of a loaded run to a new ONNX file; returns its size in bytes."""
+def export_run(run: Run, path: Path | str) -> int:
+    """Write the model of a run to a new ONNX file; returns its size in bytes."""
     check_new_file(path)
-    if saved.model is None:
-        raise InputError(
-            f"the run in '{saved.folder}' has no model to export: {saved.method.title} keeps none."
-        )
-    temperature = saved.temperature
-    if temperature is None:  # a folder of an earlier version: fitted again, as for predictions
-        temperature = open_run(saved.folder).temperature
-    made = onnx_model(saved.model, saved.class_names, temperature=temperature)
-    content: bytes = made.SerializeToString()
+    if run.model is None:
+        raise InputError(f"{run.method.title} has no trained network to export.")
+    model = onnx_model(run.model, run.data.class_names, temperature=run.temperature)
+    content: bytes = model.SerializeToString()
     write_file(path, content)
     return len(content)
 

@@ -16,14 +16,15 @@ from agnn.report._text import shown_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from agnn.explanation import Counterfactual, OpenedRun
+    from agnn.explanation import Counterfactual
+    from agnn.runs import Run
 
 _LONGEST_WORDS: Final = 5000  # letters of the paragraph
 
 
-def surroundings_of(opened: OpenedRun, node: int) -> Neighbourhood:
+def surroundings_of(opened: Run, node: int) -> Neighbourhood:
     """What the picture shows: two hops around the node, or the most attended nodes there."""
-    return neighbourhood(opened.trained, node, opened.split, hops=2, limit=MOST_DRAWN)
+    return neighbourhood(opened, node, opened.split, hops=2, limit=MOST_DRAWN)
 
 
 def explanation_page(
@@ -89,7 +90,7 @@ class ShownExplanation(Explanation):
         return self.in_words()
 
 
-def shown_explanation(opened: OpenedRun, node: int, *, limit: int = 10) -> ShownExplanation:
+def shown_explanation(opened: Run, node: int, *, limit: int = 10) -> ShownExplanation:
     """The explanation of one node, ready to be looked at."""
     found = explain(opened, node, limit=limit)
     values = {each.name: getattr(found, each.name) for each in fields(found)}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from agnn.errors import InputError
 from agnn.explanation import (
     MOST_DRAWN,
-    TrainedModel,
     find_contrasts,
     layer_relevances,
     neighbourhood,
@@ -32,11 +31,11 @@ def panel_figure(drawing: Drawing, panel: DrawingPanel, runs: Mapping[str, Run])
 
 
 def _relevance(panel: RelevancePanel, runs: Mapping[str, Run]) -> Figure:
-    return relevance_figure(_trained(runs["agnn"]), panel.layer, panel.title)
+    return relevance_figure(runs["agnn"], panel.layer, panel.title)
 
 
 def _neighbourhoods(panel: NeighbourhoodPanel, runs: Mapping[str, Run]) -> Figure:
-    agnn, gcn = (_trained(runs[name]) for name in ("agnn", "gcn"))
+    agnn, gcn = (runs[name] for name in ("agnn", "gcn"))
     split = runs["agnn"].splits[0]
     targets = find_contrasts(agnn, gcn, split, panel.count)
     return contrast_figure({"AGNN": agnn, "GCN": gcn}, split, targets, title=panel.title)
@@ -49,22 +48,16 @@ DRAWN: Final[Mapping[str, Callable[[Any, Mapping[str, Run]], Figure]]] = {
 }
 
 
-def _trained(run: Run) -> TrainedModel:
-    if run.outcome.model is None:
-        raise InputError(f"{run.method.name} has no trained network to look into.")
-    return TrainedModel(run.outcome.model, run.data)
-
-
-def relevance_figure(trained: TrainedModel, layer: int, title: str) -> Figure:
+def relevance_figure(trained: Run, layer: int, title: str) -> Figure:
     """Relevance(c2 -> c1), Eq. (8), of one layer (from 1), averaged over the replicas."""
-    tables = layer_relevances(trained.model, trained.data)
+    tables = layer_relevances(trained)
     if not 1 <= layer <= len(tables):
         raise InputError(f"`layer` must be from 1 to {len(tables)}; got {layer}.")
     return relevance_heat_map(tables[layer - 1].numpy(), trained.data.class_names, title)
 
 
 def contrast_figure(
-    models: Mapping[str, TrainedModel],
+    models: Mapping[str, Run],
     split: Split,
     targets: Sequence[int],
     *,

@@ -1,30 +1,56 @@
-"""Training a method on splits and seeds, the run that results, and runs on disk."""
+"""Runs: training a method on a graph, and everything that follows from it.
 
-from agnn.runs.class_weights import ClassWeight
-from agnn.runs.devices import find_device, versions
-from agnn.runs.run import Run, evaluate, preset_method, replica_seeds, suited_method
-from agnn.runs.run_folder import run_config, save_run
-from agnn.runs.run_history import stored_history
-from agnn.runs.saved_run import SavedRun, check_data, load_run, stored_data, stored_scores
-from agnn.runs.search import Search, searched
+`evaluate` trains replicas of a method and returns a `Run`. A run predicts known and new nodes,
+explains its predictions, and is saved to a folder from which `load_run` gives the same object back.
+
+>>> import tempfile
+>>> import agnn
+>>> cora = agnn.load_dataset("cora")
+>>> run = agnn.evaluate("gcn", cora, split="fixed", replicas=2, changes={"epochs": 5})
+>>> run.predict(["1131150"]).classes.shape
+(1,)
+>>> with tempfile.TemporaryDirectory() as folder:
+...     run.save(f"{folder}/cora")
+...     again = agnn.load_run(f"{folder}/cora")
+>>> again.seeds, again.accuracy == run.accuracy
+((0, 1), True)
+"""
+
+from agnn.runs._class_weights import ClassWeight, class_weights
+from agnn.runs._devices import find_device, versions
+from agnn.runs._evaluate import (
+    Plan,
+    evaluate,
+    plan,
+    prepare,
+    preset_method,
+    replica_seeds,
+    suited_method,
+)
+from agnn.runs._folder import folder_size, keep_elsewhere, load_run, save_run
+from agnn.runs._predictions import Predictions, check_table_file
+from agnn.runs._run import Run
+from agnn.runs._search import Search, searched
 
 __all__ = [
     "ClassWeight",
+    "Plan",
+    "Predictions",
     "Run",
-    "SavedRun",
     "Search",
-    "check_data",
+    "check_table_file",
+    "class_weights",
     "evaluate",
     "find_device",
+    "folder_size",
+    "keep_elsewhere",
     "load_run",
+    "plan",
+    "prepare",
     "preset_method",
     "replica_seeds",
-    "run_config",
     "save_run",
     "searched",
     "suited_method",
-    "stored_data",
-    "stored_history",
-    "stored_scores",
     "versions",
 ]

@@ -25,16 +25,25 @@ except ModuleNotFoundError as error:
     ) from error
 
 from agnn.data.tables._columns import NodeTable
-from agnn.data.tables._read import data_of_records, from_pandas, read_tables, with_new_nodes
+from agnn.data.tables._read import (
+    NewNodes,
+    data_of_records,
+    from_pandas,
+    read_new_nodes,
+    read_tables,
+    with_new_nodes,
+)
 from agnn.data.tables._source import TABLE_FILES, open_table
 
 __all__ = [
     "TABLE_FILES",
     "DataFrame",
+    "NewNodes",
     "NodeTable",
     "data_of_records",
     "from_pandas",
     "open_table",
+    "read_new_nodes",
     "read_tables",
     "with_new_nodes",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,8 @@ from agnn.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from agnn.data._features import SparseRows
 
 _NODE, _SOURCE, _TARGET = "(node)", "(source)", "(target)"  # names that no attribute has
 _ID_NAMES: Final = ("id", "node", "node_id", "nodeid")
@@ -73,6 +75,47 @@ def data_of_records(
     )
 
 
+class NewNodes(NamedTuple):
+    """Nodes of a later table."""
+
+    ids: tuple[Hashable, ...]  # [k]
+    features: SparseRows  # [k, d_x] made as those of the known nodes were
+    edges: NDArray[np.int64]  # [2, e] positions, those of the new nodes after the known ones
+
+
+def read_new_nodes(
+    data: NodeData,
+    nodes: str | Path | Any,
+    edges: str | Path | Any,
+    **options: Unpack[ReadKeywords],
+) -> NewNodes:
+    """What `with_new_nodes` adds to `data`, at the cost of the new nodes and edges alone.
+
+    Not for data whose features come from the graph alone.
+    """
+    chosen = ReadOptions(**options)
+    new, links, column, _ = _new_tables(data, nodes, edges, chosen)
+    table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
+    index = _GrownIndex(data, NodeIndex(table.frame[column], new.place, column))
+    found = edge_entries(links, index, chosen)
+    assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
+    source = Source(table, np.zeros((2, 0), dtype=np.int64), len(table.frame))
+    return NewNodes(index.own.ids, data.preprocessing.features(source), found.entries)
+
+
+def _new_tables(
+    data: NodeData, nodes: Any, edges: Any, options: ReadOptions
+) -> tuple[TableSource, TableSource, str, str]:
+    """The two tables of new nodes, the column of ids, and a note on how it was found."""
+    if data.preprocessing is None:
+        raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
+    new = _opened(nodes, "`nodes`")
+    # A file of edges holds some, but a frame may have none: nodes without neighbours.
+    links = replace(_opened(edges, "`edges`"), may_be_empty=not isinstance(edges, str | Path))
+    check_columns(new.place, new.columns, [options.node_id])
+    return new, links, *_id_column(new, options)
+
+
 def with_new_nodes(
     data: NodeData,
     nodes: str | Path | Any,
@@ -86,13 +129,8 @@ def with_new_nodes(
     `node_id`, `source`, `target`, `drop_unknown` and `ignore_weights` apply.
     """
     chosen = ReadOptions(**options)
-    if data.preprocessing is None:
-        raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
-    new = _opened(nodes, "`nodes`")
-    # A file of edges holds some, but a frame may have none: nodes without neighbours.
-    links = replace(_opened(edges, "`edges`"), may_be_empty=not isinstance(edges, str | Path))
-    check_columns(new.place, new.columns, [chosen.node_id])
-    column, note = _id_column(new, chosen)
+    new, links, column, note = _new_tables(data, nodes, edges, chosen)
+    assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
     table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
     index = _GrownIndex(data, NodeIndex(table.frame[column], new.place, column))
     found = edge_entries(links, index, chosen)

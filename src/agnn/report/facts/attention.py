@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.explanation import TrainedModel
     from agnn.kernels import Attention
+    from agnn.runs import Run
 
 _RANKED: Final = 100  # edges at either end, as in the paper's Table 6
 
@@ -98,13 +98,13 @@ class AttentionFacts:
         }
 
 
-def attention_facts(trained: TrainedModel, title: str, listed: int) -> AttentionFacts | Absent:
+def attention_facts(trained: Run, title: str, listed: int) -> AttentionFacts | Absent:
     """The attention of a model with `listed` edges at either end, or why there is none."""
     no_attention = Absent(f"Relevance is defined for attention, which {title} does not learn.")
-    if trained.model.unexplained is not None:
+    if trained.network.unexplained is not None:
         return no_attention
     data, graph = trained.data, trained.graph
-    paths = model_paths(trained.model, trained.whole_view())
+    paths = model_paths(trained.network, trained.whole_view())
     if not paths.is_attention:
         return no_attention
     weights = [hop.attention for hop in paths.hops]
@@ -123,7 +123,7 @@ def attention_facts(trained: TrainedModel, title: str, listed: int) -> Attention
 
 
 def _ends(
-    trained: TrainedModel, attention: Attention, known: Tensor, count: int
+    trained: Run, attention: Attention, known: Tensor, count: int
 ) -> tuple[tuple[EdgeFact, ...], tuple[EdgeFact, ...]]:
     """The edges among `known` [k] with the highest and lowest mean relevance."""
     relevance = edge_relevance(trained.graph, attention).edges.mean(0, dtype=torch.float64)
@@ -139,7 +139,7 @@ def _ends(
     return listed(order[:count]), listed(order.flip(0)[:count])
 
 
-def _edge(trained: TrainedModel, place: int, share: float, relevance: float) -> EdgeFact:
+def _edge(trained: Run, place: int, share: float, relevance: float) -> EdgeFact:
     data, graph = trained.data, trained.graph
     i, j = int(graph.receivers[place]), int(graph.senders[place])
     names = data.class_names

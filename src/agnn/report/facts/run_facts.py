@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agnn.data import SplitSpec
 from agnn.files import plain
 from agnn.metrics import (
     Calibration,
     ClassAccuracy,
     Interval,
     Summary,
-    calibrated,
     class_accuracies,
     percent_interval,
 )
@@ -22,13 +22,11 @@ from agnn.report.facts.certainty import Certainty, certainty
 from agnn.report.facts.data_facts import DataFacts, data_facts
 from agnn.report.facts.surroundings import Surroundings, surroundings
 from agnn.report.facts.training import Training, training_facts
-from agnn.runs.caveat import caveat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agnn.explanation import OpenedRun
-    from agnn.training import History
+    from agnn.runs import Run
 
 _LISTED: Final = 10  # nodes and edges at either end
 _NO_TEST: Final = "The run has no test nodes, so no prediction can be checked."
@@ -59,7 +57,7 @@ class RunFacts:
     @property
     def folds(self) -> int:
         """Replicas in a trial."""
-        return len(self.config["seeds"]) // self.accuracy.n
+        return SplitSpec.parse(self.config["split"]).folds
 
     @property
     def betas(self) -> tuple[Summary, ...]:
@@ -97,33 +95,34 @@ class RunFacts:
         return dict(plain(values))
 
 
-def run_facts(opened: OpenedRun, config: Mapping[str, Any], history: History | None) -> RunFacts:
-    """The facts of a run, its folder's `config` and the epochs of its training."""
-    data, splits, scores, title = opened.data, opened.splits, opened.scores, opened.method.title
-    accuracy = Summary(config["accuracy"]["values"])
-    test = answers_on_test(scores, data, splits, opened.temperature)
-    blank = answers_without_label(opened.ensemble, data)
+def run_facts(run: Run) -> RunFacts:
+    """The facts of a run."""
+    data, splits, scores, title = run.data, run.splits, run.scores, run.method.title
+    config = run.to_dict()
+    members = [splits[replica] for replica in run.members]
+    test = answers_on_test(scores[run.members], data, members, run.temperature)
+    blank = answers_without_label(run.ensemble, data)
     known = certainty(test, data, _LISTED) if test.nodes.size else Absent(_NO_TEST)
     unlabelled = certainty(blank, data, _LISTED) if blank.nodes.size else Absent(_NO_BLANK)
     no_network = Absent(f"{title} has no trained network to look into.")
-    has_network = opened.model is not None
+    has_network = run.model is not None
     return RunFacts(
         title=title,
         name=data.name,
         class_names=data.class_names,
         config=config,
-        caveat=caveat(opened.method),
+        caveat=run.caveat,
         data=data_facts(data, splits),
-        training=training_facts(history, opened.method, config),
-        accuracy=accuracy,
+        training=training_facts(run.history, run.method),
+        accuracy=run.accuracy,
         interval=_interval(test),
-        by_class=tuple(class_accuracies(scores, data, splits, len(splits) // accuracy.n)),
+        by_class=tuple(class_accuracies(scores, data, splits, run.folds)),
         test=test,
-        calibration=calibrated(scores, data, splits),
-        attention=attention_facts(opened.trained, title, _LISTED) if has_network else no_network,
+        calibration=run.calibration,
+        attention=attention_facts(run, title, _LISTED) if has_network else no_network,
         certainty=known,
         unlabelled=unlabelled,
-        surroundings=surroundings(opened.trained, opened.split, known, unlabelled, title)
+        surroundings=surroundings(run, run.split, known, unlabelled, title)
         if has_network
         else no_network,
     )

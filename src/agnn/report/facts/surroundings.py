@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agnn.data import Split
-    from agnn.explanation import Neighbourhood, TrainedModel
+    from agnn.explanation import Neighbourhood
     from agnn.report.facts.certainty import Certainty, NodeAnswer
+    from agnn.runs import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Surroundings:
 
 
 def surroundings(
-    trained: TrainedModel,
+    trained: Run,
     split: Split,
     tested: Certainty | Absent,
     unlabelled: Certainty | Absent,
@@ -52,9 +53,9 @@ def surroundings(
     found = unlabelled if isinstance(tested, Absent) else tested
     if isinstance(found, Absent):
         return Absent("There is neither a test node nor one without a label to look at.")
-    if trained.model.unexplained is not None:
+    if trained.network.unexplained is not None:
         return Absent(
-            f"What reaches a node cannot be read off {title}: {trained.model.unexplained}."
+            f"What reaches a node cannot be read off {title}: {trained.network.unexplained}."
         )
     kinds: dict[str, Sequence[NodeAnswer]] = {
         "sure": [row for row in found.most if row.is_right is None],
@@ -71,7 +72,7 @@ def surroundings(
 
 
 def _drawable(
-    trained: TrainedModel, split: Split, rows: Sequence[NodeAnswer], count: int
+    trained: Run, split: Split, rows: Sequence[NodeAnswer], count: int
 ) -> list[tuple[NodeAnswer, Neighbourhood]]:
     """The first `count` rows that can be drawn, filled up with the first that cannot.
 

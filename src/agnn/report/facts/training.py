@@ -12,8 +12,6 @@ from agnn.metrics import Summary
 from agnn.report.facts.absent import Absent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
     from torch import Tensor
 
@@ -57,12 +55,10 @@ class Training:
         }
 
 
-def training_facts(
-    history: History | None, method: Method, config: Mapping[str, Any]
-) -> Training | Absent:
+def training_facts(history: History | None, method: Method) -> Training | Absent:
     """The curves of a history, or why there are none."""
     if history is None:
-        return Absent(_why_none(method, config))
+        return Absent(_why_none(method))
     watched = history.watched_accuracy.numel() > 0
     kept = history.selected_epochs.tolist()
     percent = 100.0 * history.watched_accuracy.double()
@@ -84,8 +80,8 @@ def _curve(values: Tensor) -> Curve:
     return Curve(own.mean(1), own.min(1), own.max(1))
 
 
-def _why_none(method: Method, config: Mapping[str, Any]) -> str:
-    if config.get("selected_epochs") is None:
+def _why_none(method: Method) -> str:
+    if not isinstance(method, NetworkMethod):
         return f"{method.title} is not trained epoch by epoch: there are no curves to draw."
     return (
         "The run was saved by a version that did not keep its epochs; trained and saved again, it "

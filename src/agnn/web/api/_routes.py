@@ -113,7 +113,7 @@ def _add_questions(
     router: APIRouter, model: ServedModel, work: Workload, token: tuple[int, ...]
 ) -> None:
     new_nodes = new_nodes_schema(model.preprocessing)
-    first = str(model.opened.data.node_ids[0])
+    first = str(model.run.data.node_ids[0])
 
     @router.post(
         "/predict", response_model=Predictions, responses=_described(_ASKED, token, (415,))

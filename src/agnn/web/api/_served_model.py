@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import torch
-
-from agnn.errors import AgnnError, InputError, UnavailableError
-from agnn.explanation import OpenedRun, TrainedModel, explain
+from agnn.errors import AgnnError, UnavailableError
+from agnn.explanation import explain
 from agnn.files import plain_id
-from agnn.metrics import Ensemble, ensemble_of
+from agnn.runs import Predictions, Run
 from agnn.web._errors import ConflictError
 from agnn.web.api._schema import (
     MOST_EDGES,
@@ -27,8 +24,7 @@ from agnn.web.api._schema import (
 )
 
 if TYPE_CHECKING:
-    from agnn.data import NodeData, Preprocessing
-    from agnn.nn import NodeModel
+    from agnn.data import Preprocessing
 
 _FEW: Final = 32  # predictions that take some tenths of a millisecond
 _NO_NODE: Final = "\0 no node"  # an id that no node has
@@ -41,11 +37,11 @@ Link = tuple[Hashable, Hashable]
 class ServedModel:
     """A run that answers requests; none of them changes it."""
 
-    opened: OpenedRun
+    run: Run
 
     def warm(self) -> None:
         """Compute now what the first requests would have to wait for."""
-        self.known(self.opened.data.node_ids[:1])
+        self.known(self.run.data.node_ids[:1])
         _ = self.why_no_reasons
         if self.preprocessing is not None:
             columns = dict.fromkeys(self.preprocessing.columns)
@@ -56,7 +52,7 @@ class ServedModel:
     def why_no_reasons(self) -> str | None:
         """Why this model's predictions cannot be explained, in a sentence; None if they can."""
         try:
-            explain(self.opened, 0, limit=1)
+            explain(self.run, 0, limit=1)
         except AgnnError as error:
             return str(error)
         return None
@@ -64,20 +60,19 @@ class ServedModel:
     @property
     def preprocessing(self) -> Preprocessing | None:
         """How the columns of new nodes become features; None if the model takes no new nodes."""
-        return None if self.opened.model is None else self.opened.data.preprocessing
+        return None if self.run.model is None else self.run.data.preprocessing
 
     def facts(self) -> ModelFacts:
         """The model that is served and the requests it takes."""
-        opened = self.opened
         return ModelFacts(
-            method=opened.method.name,
-            title=opened.method.title,
-            data=opened.data.name,
-            nodes=opened.data.nodes,
-            edges=opened.data.edges.shape[1],
-            classes=list(opened.data.class_names),
-            replicas=len(opened.saved.seeds),
-            test_accuracy=opened.saved.config["accuracy"]["mean"],
+            method=self.run.method.name,
+            title=self.run.method.title,
+            data=self.run.data.name,
+            nodes=self.run.data.nodes,
+            edges=self.run.data.edges.shape[1],
+            classes=list(self.run.data.class_names),
+            replicas=self.run.replicas,
+            test_accuracy=self.run.accuracy.mean,
             takes_new_nodes=self.preprocessing is not None,
             explains=self.why_no_reasons is None,
             columns=list(self.preprocessing.columns) if self.preprocessing else [],
@@ -88,95 +83,82 @@ class ServedModel:
 
     def known(self, ids: Sequence[Hashable]) -> list[Prediction]:
         """Predictions for nodes of the graph."""
-        places = [self.opened.node(each) for each in ids]
-        own = self.opened.data.node_ids
-        return self._predictions([own[place] for place in places], self.opened.ensemble_at(places))
+        return _answers(self.run.predict(ids))
 
     def is_instant(self, ids: Sequence[Hashable]) -> bool:
         """Whether `known` only looks up scores that are there, for a few ids that all exist."""
         return (
-            len(ids) <= _FEW
-            and self._has_scores
-            and all(self.opened.has_node(each) for each in ids)
+            len(ids) <= _FEW and self._has_scores and all(self.run.has_node(each) for each in ids)
         )
 
     @cached_property
     def _has_scores(self) -> bool:
-        return self.opened.is_cheap(range(self.opened.data.nodes))
+        return self.run.is_cheap(range(self.run.data.nodes))
 
     def new(self, nodes: Sequence[NewNode], edges: Sequence[Link]) -> list[Prediction]:
         """Predictions for new nodes in the graph that they make larger."""
-        model = self._network()
-        data = _larger_graph(self.opened, nodes, edges)
-        behind = torch.arange(self.opened.data.nodes, data.nodes)
-        trained = TrainedModel(model, data, self.opened.method, self.opened.data)
-        scores = trained.scores_around(behind)
-        found = ensemble_of(scores, self.opened.temperature)
-        if not np.isfinite(found.probabilities).all():
-            raise InputError("the numbers in `columns` are too large to compute with.")
-        return self._predictions([node for node, _ in nodes], found)
+        if self.run.model is None:
+            raise ConflictError(
+                f"{self.run.method.title} has no model that could predict new nodes."
+            )
+        table, links, key = _tables(self.run, nodes, edges)
+        return _answers(self.run.predict_new(table, links, node_id=key))
 
     def explanation(self, node: Hashable, limit: int) -> Explained:
         """The explanation of the prediction for a node of the graph."""
         if self.why_no_reasons is not None:
             raise ConflictError(self.why_no_reasons)
-        return explain(self.opened, self.opened.node(node), limit=limit).to_dict()
-
-    def _network(self) -> NodeModel:
-        """The trained network; raises if the method has none."""
-        if self.opened.model is None:
-            raise ConflictError(
-                f"{self.opened.method.title} has no model that could predict new nodes."
-            )
-        return self.opened.model
-
-    def _predictions(self, ids: Sequence[Hashable], found: Ensemble) -> list[Prediction]:
-        names = self.opened.data.class_names
-        return [
-            Prediction(
-                id=plain_id(node),
-                prediction=names[answer],
-                probability=row[answer],
-                probabilities=dict(zip(names, row, strict=True)),
-                disagreement=differ,
-            )
-            for node, answer, row, differ in zip(
-                ids, found.answers, found.probabilities.tolist(), found.disagreement, strict=True
-            )
-        ]
+        return explain(self.run, self.run.node(node), limit=limit).to_dict()
 
 
-def _larger_graph(opened: OpenedRun, nodes: Sequence[NewNode], edges: Sequence[Link]) -> NodeData:
-    """The data with the new nodes after the old ones, as `agnn predict` has it.
+def _answers(found: Predictions) -> list[Prediction]:
+    """Predictions in the API's schema."""
+    names = found.class_names
+    return [
+        Prediction(
+            id=plain_id(node),
+            prediction=names[answer],
+            probability=row[answer],
+            probabilities=dict(zip(names, row, strict=True)),
+            disagreement=differ,
+        )
+        for node, answer, row, differ in zip(
+            found.ids, found.answers, found.probabilities.tolist(), found.disagreement, strict=True
+        )
+    ]
+
+
+def _tables(run: Run, nodes: Sequence[NewNode], edges: Sequence[Link]) -> tuple[Any, Any, str]:
+    """New nodes and edges as frames, and the name of the column of ids.
 
     The ids must be new and all different; an edge may name old and new ones.
     """
-    if opened.data.preprocessing is None:
+    if run.data.preprocessing is None:
         raise ConflictError(
-            f"'{opened.data.name}' was not made from a table: new nodes cannot be added."
+            f"'{run.data.name}' was not made from a table: new nodes cannot be added."
         )
-    new = _by_text(opened, [node for node, _ in nodes])
-    own = opened.data.node_ids
+    new = _by_text(run, [node for node, _ in nodes])
+    own = run.data.node_ids
 
     def end(name: Hashable) -> Hashable:
         """An id in the type that the graph has it."""
-        return new[str(name)] if str(name) in new else own[opened.node(name)]
+        return new[str(name)] if str(name) in new else own[run.node(name)]
 
-    from agnn.data.tables import DataFrame, with_new_nodes
+    from agnn.data.tables import DataFrame
 
     links = [(end(first), end(second)) for first, second in edges]
     frame = DataFrame(links, columns=["source", "target"], dtype=object)
     table, key = _table(nodes)
-    return with_new_nodes(opened.data, table, frame, node_id=key)
+    return table, frame, key
 
 
-def _by_text(opened: OpenedRun, ids: Sequence[Hashable]) -> dict[str, Hashable]:
+def _by_text(run: Run, ids: Sequence[Hashable]) -> dict[str, Hashable]:
     """The new ids by their text: in a request 7 and "7" are the same node."""
     new: dict[str, Hashable] = {}
     for each in ids:
         if str(each) in new:
             raise ConflictError(f"the id {each!r} is given twice in `nodes`.")
-        if opened.has_node(each):
+        if run.has_node(each):
             raise ConflictError(f"the graph has a node {each!r} already; ask for it by its id.")
         new[str(each)] = each
     return new

@@ -13,7 +13,7 @@ from agnn.web.explore._records import plain_numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agnn.explanation import TrainedModel
+    from agnn.runs import Run
 
 
 class ClassMap:
@@ -22,7 +22,7 @@ class ClassMap:
     Computed on first use, since it reads every edge. Nodes without a label are in no cell.
     """
 
-    def __init__(self, trained: TrainedModel) -> None:
+    def __init__(self, trained: Run) -> None:
         self._trained = trained
 
     @property
@@ -51,7 +51,7 @@ class ClassMap:
         """The cells of every layer [l, c, c], and R(j -> i) [l, m], the mean over the replicas."""
         graph, data = self._trained.graph, self._trained.data
         cells, edges = [], []
-        for each in layer_weights(self._trained.model, self._trained.whole_view()):
+        for each in layer_weights(self._trained.network, self._trained.whole_view()):
             cells.append(class_relevance(graph, each, data.labels, data.classes).numpy())
             edges.append(edge_relevance(graph, each).edges.mean(0).double().numpy())
         return np.stack(cells), np.stack(edges)

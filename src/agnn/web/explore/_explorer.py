@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agnn.explanation import OpenedRun
     from agnn.nn import Paths
+    from agnn.runs import Run
 
 _MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
 _MOST_LISTED: Final = 500  # nodes on which two runs differ
@@ -36,7 +36,7 @@ class Differences(NamedTuple):
     total: int  # all of them
 
 
-def differences(first: OpenedRun, second: OpenedRun) -> Differences:
+def differences(first: Run, second: Run) -> Differences:
     """The nodes whose predicted classes differ, the largest total variation first.
 
     The labels of test nodes are read too: the runs are finished.
@@ -59,7 +59,7 @@ class Explorer:
     on a large graph.
     """
 
-    def __init__(self, runs: Sequence[OpenedRun]) -> None:
+    def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = tuple(runs)
         first = self.runs[0].data
         for other in self.runs[1:]:
@@ -69,18 +69,18 @@ class Explorer:
                     f"differ in nodes, labels, edges or splits."
                 )
         self.data = first
-        self.search = NodeSearch(first, self.runs[0].trained.graph)
+        self.search = NodeSearch(first, self.runs[0].graph)
         self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
         self._paths: dict[int, Paths] = {}  # of the whole graph, by the identity of the run
-        self._maps = [ClassMap(run.trained) for run in self.runs]
+        self._maps = [ClassMap(run) for run in self.runs]
 
     def prepare(self) -> None:
         """Compute now what the first requests would have to wait for."""
         for run in self.runs:
-            run.probabilities  # noqa: B018 kept on first use
-            graph, model = run.trained.graph, run.trained.model
+            run.precompute()
+            graph, model = run.graph, run.network
             if run.replicas * model.hops * (graph.edges + graph.nodes) <= _MOST_KEPT:
-                self._paths[id(run)] = model_paths(model, run.trained.whole_view())
+                self._paths[id(run)] = model_paths(model, run.whole_view())
         self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
 
@@ -92,7 +92,7 @@ class Explorer:
         """
         run = self.runs[0]
         test = np.asarray(run.split.test if run.split.test.size else np.arange(self.data.nodes))
-        degrees = run.trained.graph.degrees.numpy()[test]
+        degrees = run.graph.degrees.numpy()[test]
         fitting = test[(degrees >= 4) & (degrees <= 12)][:1000]
         if not fitting.size:
             return int(test[degrees.argmax()])
@@ -100,7 +100,7 @@ class Explorer:
 
     def about(self) -> dict[str, Any]:
         """Facts that do not change while the page is open."""
-        graph = self.runs[0].trained.graph
+        graph = self.runs[0].graph
         return {
             "data": self.data.name,
             "nodes": graph.nodes,
@@ -130,11 +130,11 @@ class Explorer:
         return {"node": self.node_record(node), "sides": sides}
 
     def _picture(
-        self, run: OpenedRun, node: int, *, hops: int, limit: int, replica: int | None
+        self, run: Run, node: int, *, hops: int, limit: int, replica: int | None
     ) -> Picture:
         """What a run sees around a node."""
         shown = neighbourhood(
-            run.trained, node, run.splits[replica or 0], hops=hops, limit=limit,
+            run, node, run.splits[replica or 0], hops=hops, limit=limit,
             whole=self._paths.get(id(run)),
         )  # fmt: skip
         if replica is None:
@@ -154,7 +154,7 @@ class Explorer:
             "index": node,
             "id": str(self.data.node_ids[node]),
             "label": int(self.data.labels[node]),
-            "degree": int(self.runs[0].trained.graph.degrees[node]),
+            "degree": int(self.runs[0].graph.degrees[node]),
             "answers": [int(run.probabilities[node].argmax()) for run in self.runs],
         }
 
@@ -175,7 +175,7 @@ class Explorer:
     ) -> dict[str, Any]:
         """The most relevant edges of a cell of the class map; layers count from 1."""
         cells = self.class_map(run)
-        _check("layer", layer, 1, self.runs[run].trained.model.hops)
+        _check("layer", layer, 1, self.runs[run].network.hops)
         _check("receiver", receiver, 0, self.data.classes - 1)
         _check("sender", sender, 0, self.data.classes - 1)
         found = cells.edges(layer - 1, receiver, sender, limit)
@@ -189,13 +189,12 @@ def _check(name: str, value: int, low: int, high: int) -> None:
         raise InputError(f"`{name}` must be from {low} to {high}; got {value}.")
 
 
-def _about_run(run: OpenedRun) -> dict[str, Any]:
-    model, saved = run.trained.model, run.saved
-    accuracy = saved.config["accuracy"]
+def _about_run(run: Run) -> dict[str, Any]:
+    accuracy = run.accuracy
     return {
         "title": run.method.title,
-        "folder": saved.folder.name,
+        "folder": "" if run.folder is None else run.folder.name,
         "replicas": run.replicas,
-        "layers": model.hops,
-        "accuracy": {key: accuracy[key] for key in ("mean", "standard_error", "n")},
+        "layers": run.network.hops,
+        "accuracy": {key: getattr(accuracy, key) for key in ("mean", "standard_error", "n")},
     }

@@ -1,4 +1,4 @@
-"""An opened run says what the classifier says, finds nodes by name, computes what is asked."""
+"""A run predicts what the classifier predicts, finds nodes by id, computes what is asked."""
 
 from __future__ import annotations
 
@@ -10,37 +10,36 @@ import pytest
 import torch
 
 from agnn.data import NodeData
-from agnn.errors import AgnnError, DataError, InputError
+from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier
-from agnn.explanation import OpenedRun, as_opened, trained_model
-from agnn.explanation.node_finder import NodeFinder
 from agnn.methods import get_method
 from agnn.metrics import calibrated
-from agnn.runs import evaluate
+from agnn.runs import Run, _run, evaluate
+from agnn.runs._node_finder import NodeFinder
 from opened_toys import saved_toy, zoo_run
 
 
 @pytest.fixture(scope="module")
-def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> OpenedRun:
+def opened(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return saved_toy(toy, tmp_path_factory.mktemp("opened") / "run", epochs=30, layers=2)
 
 
-def test_its_confidence_is_the_classifiers(opened: OpenedRun) -> None:
-    loaded = NodeClassifier.load(opened.saved.folder)
+def test_its_confidence_is_the_classifiers(opened: Run) -> None:
+    loaded = NodeClassifier.load(opened.folder)
     assert opened.probabilities == pytest.approx(loaded.predict_proba(), abs=1e-12)
     assert opened.ensemble.disagreement.tolist() == loaded.disagreement().tolist()
     assert opened.temperature != pytest.approx(1.0, abs=1e-3), "or nothing is compared"
 
 
-def test_it_holds_the_run_its_data_and_the_first_split(opened: OpenedRun, toy: NodeData) -> None:
-    assert opened.saved.config["data"]["name"] == "toy"
+def test_it_holds_the_run_its_data_and_the_first_split(opened: Run, toy: NodeData) -> None:
+    assert opened.data.name == "toy"
     assert opened.data.fingerprint == toy.fingerprint
-    assert opened.split == opened.saved.splits[0]
+    assert opened.split == opened.splits[0]
     assert opened.replicas == 3
-    assert opened.trained.data is opened.data
+    assert opened.data is opened.data
 
 
-def test_some_nodes_are_answered_as_all_are(opened: OpenedRun) -> None:
+def test_some_nodes_are_answered_as_all_are(opened: Run) -> None:
     nodes = [100, 3, 3, 57]
     found = replace(opened).ensemble_at(nodes)
     assert found.probabilities == pytest.approx(opened.probabilities[nodes], abs=1e-7)
@@ -48,25 +47,22 @@ def test_some_nodes_are_answered_as_all_are(opened: OpenedRun) -> None:
 
 
 def test_a_large_graph_is_not_computed_for_a_few_nodes(
-    opened: OpenedRun, monkeypatch: pytest.MonkeyPatch
+    opened: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trained_model, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
     fresh = replace(opened)
     few = fresh.ensemble_at([100, 3, 57])
-    assert "scores" not in fresh.trained.__dict__
-    assert "scores" not in fresh.__dict__
+    assert not fresh.has_scores
     assert few.probabilities == pytest.approx(opened.probabilities[[100, 3, 57]], abs=1e-6)
 
 
-def test_a_run_in_memory_opens_as_its_folder_does(toy: NodeData, opened: OpenedRun) -> None:
+def test_a_run_in_memory_is_the_same_as_from_its_folder(toy: NodeData, opened: Run) -> None:
     run = evaluate(get_method("agnn")(epochs=30, layers=2), toy, "fixed", seeds=(0, 1, 2))
-    memory = as_opened(run)
-    assert memory.probabilities == pytest.approx(opened.probabilities, abs=1e-12)
-    with pytest.raises(InputError, match=r"in memory and has no folder; save it first"):
-        _ = memory.saved
+    assert run.probabilities == pytest.approx(opened.probabilities, abs=1e-12)
+    assert run.folder is None
 
 
-def test_a_folder_that_states_no_confidence_gets_one_fitted(opened: OpenedRun) -> None:
+def test_a_folder_that_states_no_confidence_gets_one_fitted(opened: Run) -> None:
     silent = replace(opened, known_temperature=None)
     expected = calibrated(opened.scores, opened.data, opened.splits).temperature
     assert silent.temperature == expected
@@ -78,14 +74,15 @@ def test_a_method_without_a_network_answers_and_has_no_trained_model(
     opened = saved_toy(toy, tmp_path / "run", "label_propagation")
     assert opened.probabilities.shape == (120, 3)
     assert opened.ensemble_at([4, 5]).probabilities.tolist() == opened.probabilities[4:6].tolist()
-    with pytest.raises(AgnnError, match=r"LP has no network .* agnn, gcn or gln"):
-        _ = opened.trained
+    with pytest.raises(InputError, match=r"LP has no trained network, so it cannot be looked into"):
+        _ = opened.network
+    with pytest.raises(InputError, match=r"LP has no trained network, so it cannot predict nodes"):
+        opened.predict_new("a.csv", "b.csv")
 
 
-def test_answers_that_do_not_fit_the_data_are_refused(opened: OpenedRun) -> None:
-    wrong = replace(opened, known_scores=torch.zeros(3, 5, 3))
+def test_answers_that_do_not_fit_the_data_are_refused(opened: Run) -> None:
     with pytest.raises(DataError, match=r"do not fit its data: \[3, 5, 3\]"):
-        _ = wrong.probabilities
+        replace(opened, known_scores=torch.zeros(3, 5, 3))
 
 
 def test_a_node_is_found_by_its_id_and_by_the_ids_text() -> None:

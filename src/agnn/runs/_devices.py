@@ -13,7 +13,7 @@ from agnn.kernels import obstacle
 
 
 def find_device(name: str) -> str:
-    """The device for a request: "auto" takes a GPU where the kernels run on one, else the CPU."""
+    """The device for a request: "auto" is a GPU if the kernels run on one, else the CPU."""
     if name == "auto":
         return "cuda" if obstacle("triton") is None else "cpu"
     if name == "cpu":
@@ -24,14 +24,14 @@ def find_device(name: str) -> str:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if not (index or "0").isdigit() or int(index or "0") >= count:
         raise UnavailableError(
-            f"device '{name}' is not there: torch {torch.__version__} sees {count} CUDA devices. "
+            f"device '{name}' is not available: torch {torch.__version__} sees {count} CUDA devices. "
             f"Use 'cpu'."
         )
     return name
 
 
 def versions() -> dict[str, str]:
-    """The versions of what a result depends on; a package that is not there is left out."""
+    """The versions of what a result depends on; packages that are not installed are left out."""
     found = {"python": platform.python_version(), "agnn": agnn.__version__}
     for package in ("torch", "numpy", "scipy", "scikit-learn", "numba", "triton"):
         try:

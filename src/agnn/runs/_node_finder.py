@@ -1,9 +1,10 @@
-"""A node by the name that its data gives it, and near names where there is no such node."""
+"""Nodes by id, with suggestions for ids that are not there."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -11,42 +12,51 @@ import numpy as np
 from agnn.errors import UnknownNodeError
 
 _NEAR: Final = 3
-# Names that are compared letter by letter: some tenths of a second.
+# Ids that are compared letter by letter: a few tenths of a second.
 _MOST_COMPARED: Final = 20_000
 
 
 class NodeFinder:
-    """The places of nodes by their ids, and by what the ids look like as text."""
+    """Indices of nodes by id, or by the text of the id; the tables are made on first use."""
 
     def __init__(self, ids: Sequence[Hashable], name: str) -> None:
         self._name = name
         self._ids = ids
-        self._by_id = {each: place for place, each in enumerate(ids)}
-        # Ids that are no text, by their text. Of 1 and "1" the text means the text.
-        self._by_text = {
-            str(each): place for place, each in enumerate(ids) if type(each) is not str
-        }
+
+    @cached_property
+    def _by_id(self) -> dict[Hashable, int]:
+        return {each: place for place, each in enumerate(self._ids)}
+
+    @cached_property
+    def _by_text(self) -> dict[str, int]:
+        """Ids that are not text, by their text. Of the ids 1 and "1", "1" means the text."""
+        return {str(each): k for k, each in enumerate(self._ids) if type(each) is not str}
+
+    def prepare(self) -> None:
+        """Make the tables now."""
+        self.place("")
 
     def find(self, wanted: Hashable) -> int:
-        """The index of the node with this id, or with an id that looks like this text or number."""
-        place = self._place(wanted)
-        if place is None:
+        """The index of the node with this id, or with an id that is written like it."""
+        place = self.place(wanted)
+        if place < 0:
             hint = self._hint(str(wanted))
             raise UnknownNodeError(f"'{self._name}' has no node '{wanted}'; {hint}")
         return place
 
     def knows(self, wanted: Hashable) -> bool:
-        """Whether `find` would find it; far cheaper where it would not, since nothing is hinted."""
-        return self._place(wanted) is not None
+        """Whether `find` would find it, without looking for suggestions."""
+        return self.place(wanted) >= 0
 
-    def _place(self, wanted: Hashable) -> int | None:
-        # True equals 1, and is not what somebody means by a node's id.
+    def place(self, wanted: Hashable) -> int:
+        """As `find`, but -1 if there is no such node."""
+        # True equals 1, but nobody means it as an id.
         if isinstance(wanted, bool):
-            return None
+            return -1
         if wanted in self._by_id:
             return self._by_id[wanted]
         text = str(wanted) if isinstance(wanted, str | int | np.integer) else ""
-        return self._by_id.get(text, self._by_text.get(text)) if text else None
+        return self._by_id.get(text, self._by_text.get(text, -1))
 
     def _hint(self, wanted: str) -> str:
         near = difflib.get_close_matches(wanted, self._alike(wanted), n=_NEAR, cutoff=0.6)

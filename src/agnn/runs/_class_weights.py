@@ -1,4 +1,4 @@
-"""How much a training node counts, by its class."""
+"""Class weights: how much a training node counts, by its class."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ClassWeight = Literal["balanced"] | Mapping[str, float] | None
 def class_weights(
     wanted: ClassWeight, method: Method, data: NodeData, splits: Sequence[Split]
 ) -> NDArray[np.float64] | None:
-    """The weights [R, c] of every replica's classes; None where all nodes count alike.
+    """The class weights [R, c] of every replica; None if all nodes count the same.
 
     "balanced" gives every class of a replica's training nodes the same total; a mapping gives
-    the weight by class name, 1 for a class it does not name.
+    the weight by class name, and 1 for the other classes.
     """
     if wanted is None:
         return None

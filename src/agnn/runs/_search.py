@@ -1,4 +1,4 @@
-"""Hyper-parameters found by search on validation nodes, with every trial kept on disk."""
+"""Hyper-parameter search on validation nodes, with every trial kept on disk."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from agnn.data import NodeData, make_splits
+from agnn.data import NodeData
 from agnn.errors import DataError, DivergedError, InputError, UnavailableError
-from agnn.runs.class_weights import ClassWeight, class_weights
-from agnn.runs.devices import find_device
-from agnn.runs.run import seeds_of_replicas
-from agnn.kernels import choose
-from agnn.methods import Method, Task, validation_accuracies
+from agnn.methods import Method, validation_accuracies
+from agnn.runs._class_weights import ClassWeight
+from agnn.runs._evaluate import plan
 
 _SEEDS: Final = 3  # replicas that a candidate is judged by
-# What is looked at: a range, on a logarithmic scale where the third entry says so, or some values.
+# The search space: a range, on a logarithmic scale if the third entry is true, or some values.
 _RANGES: Final[Mapping[str, tuple[float, float, bool]]] = {
     "learning_rate": (1e-3, 5e-2, True),
     "weight_decay": (1e-5, 1e-2, True),
@@ -33,15 +31,15 @@ _VALUES: Final[Mapping[str, tuple[int, ...]]] = {
     "hidden": (8, 16, 32, 64),
 }
 
-Told = Callable[[int, int, float], None]  # (trials done, trials in all, best accuracy in percent)
+OnTrial = Callable[[int, int, float], None]  # (trials done, trials in all, best accuracy in percent)
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """How to look for hyper-parameters."""
+    """How many settings to try, and where they are kept."""
 
     trials: int
-    file: Path  # SQLite; a search that is asked for again goes on where it stopped
+    file: Path  # SQLite; the same search started again continues where it stopped
     fixed: frozenset[str] = frozenset()  # fields that the user has set
 
     def __post_init__(self) -> None:
@@ -49,14 +47,14 @@ class Search:
             raise InputError(f"`trials` of a search must be at least 1; got {self.trials}.")
         if not self.file.absolute().parent.is_dir():
             raise InputError(
-                f"'{self.file}' cannot be made: there is no folder '{self.file.parent}'."
+                f"'{self.file}' cannot be created: there is no folder '{self.file.parent}'."
             )
         if self.file.exists() and not _may_be_sqlite(self.file):
             raise DataError(f"'{self.file}' is not a search file; choose another --search-file.")
 
 
 def _may_be_sqlite(file: Path) -> bool:
-    """Whether a file is empty or begins as SQLite's do."""
+    """Whether a file is empty or starts like an SQLite file."""
     with file.open("rb") as stream:
         return stream.read(16) in (b"", b"SQLite format 3\0")
 
@@ -71,31 +69,27 @@ def searched(
     device: str = "auto",
     backend: str = "auto",
     class_weight: ClassWeight = None,
-    told: Told | None = None,
+    on_trial: OnTrial | None = None,
 ) -> Method:
-    """The method with the hyper-parameters that answer most validation nodes rightly.
+    """The method with the hyper-parameters that predict validation nodes best.
 
-    Candidates are judged by the mean over the first seeds' replicas; the labels of test nodes are
-    never read. The first candidate is the method as it stands, where its values are looked at.
+    Candidates are judged by the mean over the replicas of the first seeds; the labels of test
+    nodes are never read. The first candidate is the method as given, if it is in the search space.
     """
     free = sorted(_free(method) - search.fixed)
     if not free:
         raise InputError(f"{method.name} has nothing left to search over.")
-    place = find_device(device)
     first = seeds[:_SEEDS]
-    splits = make_splits(data, split_spec, first)
-    weights = class_weights(class_weight, method, data, splits)
-    task = Task(
-        data, splits, seeds_of_replicas(first, len(splits) // len(first)), place,
-        choose(backend, place.split(":")[0]), None, weights,
-    )  # fmt: skip
+    task = plan(
+        method, data, split_spec, first, device=device, backend=backend, class_weight=class_weight
+    ).task()
 
     def accuracy(trial: Any) -> float:
         try:
             scores = method.with_fields(**_suggested(trial, free)).run(task).scores
         except DivergedError:
             return 0.0
-        return 100.0 * fmean(validation_accuracies(scores, data, splits, "to search on"))
+        return 100.0 * fmean(validation_accuracies(scores, data, task.splits, "to search on"))
 
     about = {
         "method": method.settings, "split": split_spec, "seeds": list(first),
@@ -104,18 +98,18 @@ def searched(
     with _file_errors(search.file):
         study = _study(search.file, method.name, about)
         start = {name: method.settings[name] for name in free}
-        if all(_is_looked_at(name, value) for name, value in start.items()):
+        if all(_is_searched(name, value) for name, value in start.items()):
             study.enqueue_trial(start, skip_if_exists=True)
-        _run(study, accuracy, search.trials, told)
+        _run(study, accuracy, search.trials, on_trial)
         return method.with_fields(**study.best_params)
 
 
-def _run(study: Any, accuracy: Callable[[Any], float], trials: int, told: Told | None) -> None:
-    """As many trials as are missing; those of an earlier search count."""
+def _run(study: Any, accuracy: Callable[[Any], float], trials: int, on_trial: OnTrial | None) -> None:
+    """Run the missing trials; those of an earlier search count."""
     while (done := _finished(study)) < trials:
         study.optimize(accuracy, n_trials=1)
-        if told is not None:
-            told(done + 1, trials, study.best_value)
+        if on_trial is not None:
+            on_trial(done + 1, trials, study.best_value)
 
 
 def _finished(study: Any) -> int:
@@ -127,7 +121,7 @@ def _free(method: Method) -> set[str]:
     return known & {*_RANGES, *_VALUES}
 
 
-def _is_looked_at(name: str, value: Any) -> bool:
+def _is_searched(name: str, value: Any) -> bool:
     if name in _VALUES:
         return value in _VALUES[name]
     low, high, _ = _RANGES[name]
@@ -170,7 +164,7 @@ def _sqlite_error(error: BaseException | None) -> sqlite3.Error | None:
 
 
 def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
-    """The study of this question in the file, new or begun."""
+    """The study of this search in the file, new or begun."""
     try:
         optuna = import_module("optuna")
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The model card: what a run folder holds, in words."""
+"""The model card of a run folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agnn.runs.run import Run
+    from agnn.runs._run import Run
 
 
 def model_card(run: Run) -> str:
@@ -39,7 +39,7 @@ def model_card(run: Run) -> str:
         "",
         "    agnn predict FOLDER --out predictions.csv",
         "",
-        "`config.json` holds the SHA-256 of every other file; a changed file is refused.",
+        "`config.json` holds the SHA-256 of every other file; a changed or added file is refused.",
     ]
     return "\n".join(lines) + "\n"
 

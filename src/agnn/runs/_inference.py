@@ -1,0 +1,85 @@
+"""A trained network and the data that it reads: views, and probabilities at some or all nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+
+from agnn.graph import Features, Graph, ReceptiveField, View, features_of
+from agnn.methods import Method, NetworkMethod
+from agnn.training import probabilities
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from agnn.data import NodeData
+    from agnn.methods._network import Matrix
+    from agnn.nn import NodeModel
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """A model with the data it is applied to; graph and features are prepared on first use."""
+
+    model: NodeModel
+    data: NodeData
+    method: Method
+    trained_on: NodeData | None = None  # if `data` has other nodes
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The whole graph, on the CPU."""
+        return Graph.from_edges(self.data.edges, self.data.nodes)
+
+    @cached_property
+    def on_device(self) -> tuple[Features, Graph]:
+        """Features and graph on the model's device."""
+        features = features_of(features_read(self.method, self.data, self.trained_on))
+        return features.to(self.device), self.graph.to(self.device)
+
+    def prepare(self) -> None:
+        """Prepare graph and features now."""
+        self.view_around(torch.zeros(1, dtype=torch.int64))
+
+    @property
+    def device(self) -> torch.device:
+        """The model's device."""
+        return next(self.model.parameters()).device
+
+    def scores(self) -> Tensor:
+        """Class probabilities at every node; [R, n, c] on the CPU."""
+        return probabilities(self.model, *self.on_device).cpu()
+
+    def scores_around(self, nodes: Tensor) -> Tensor:
+        """Class probabilities at some nodes [k], from what they depend on; [R, k, c] on the CPU."""
+        wanted, place = torch.unique(nodes, return_inverse=True)
+        return self.scores_of(self.view_around(wanted))[:, place]
+
+    def scores_of(self, view: View) -> Tensor:
+        """Class probabilities at the targets of a view; [R, targets, c] on the CPU."""
+        with torch.no_grad():
+            found: Tensor = self.model(view).softmax(-1)
+        return found.cpu()
+
+    def whole_view(self) -> View:
+        """The model's input for all nodes."""
+        return View.whole(*self.on_device, self.model.hops)
+
+    def view_around(self, nodes: Tensor) -> View:
+        """The model's input for some nodes [k], ascending in it."""
+        features, graph = self.on_device
+        field = ReceptiveField.around(graph, nodes.to(graph.device), self.model.hops)
+        return View.of_field(features, graph, field)
+
+
+def features_read(method: Method, data: NodeData, trained_on: NodeData | None = None) -> Matrix:
+    """The features that the method's model reads; [n, d].
+
+    They are scaled by what `trained_on` holds, if it is other data.
+    """
+    if isinstance(method, NetworkMethod):
+        return method.features(data, trained_on)
+    return data.normalised_features()
