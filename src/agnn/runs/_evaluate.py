@@ -1,0 +1,241 @@
+"""Training and scoring: from a method, a graph, splits and seeds to a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agnn.data import (
+    NodeData,
+    Split,
+    SplitSpec,
+    check_scaling,
+    default_split,
+    make_splits,
+    preset_name,
+)
+from agnn.errors import InputError
+from agnn.kernels import choose
+from agnn.methods import Method, NetworkMethod, Task, Tuned, get_method
+from agnn.metrics import Summary, replica_values
+from agnn.runs._class_weights import ClassWeight, class_weights
+from agnn.runs._devices import find_device, versions
+from agnn.runs._run import Run, trial_means
+from agnn.training import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_REPLICAS: Final = 100_000
+_LARGEST_SEED: Final = 2**62
+
+
+def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
+    """The seeds of `replicas` replicas: `seed` and the numbers after it."""
+    if replicas < 1:
+        raise InputError(f"`replicas` must be at least 1; got {replicas}.")
+    if replicas > _MOST_REPLICAS:
+        raise InputError(f"`replicas` must be at most {_MOST_REPLICAS:,}; got {replicas}.")
+    if seed < 0:
+        raise InputError(f"`seed` must not be negative; got {seed}.")
+    if seed > _LARGEST_SEED:
+        raise InputError(f"`seed` must be at most 2^62; got {seed}.")
+    return tuple(range(seed, seed + replicas))
+
+
+def preset_method(name: str, split_spec: str, dataset: str) -> Method:
+    """The method with the hyper-parameters for this kind of split and this dataset.
+
+    Presets for cross-validation choose the epoch on the evaluated fold, as the paper does. If the
+    split has validation nodes, those are used instead.
+    """
+    spec = SplitSpec.parse(split_spec)
+    method = get_method(name).preset(spec.setting, dataset)
+    if spec.has_validation and getattr(method, "watched", None) == "test":
+        return method.with_fields(watched="validation")
+    return method
+
+
+def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
+    """The method with the hyper-parameters for this kind of split and this data.
+
+    A dataset that comes with the package has the method's preset. Any other graph, whatever its
+    name, has the defaults, with the feature scaling that suits its features.
+    """
+    known_as = preset_name(data)
+    method = preset_method(name, split_spec, known_as)
+    return method if known_as != "*" else method.suited(data)
+
+
+def prepare(
+    name: str,
+    data: NodeData,
+    split: str,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    is_tuned: bool = False,
+) -> Method:
+    """The method of this name, ready to train on `data`.
+
+    Its hyper-parameters are those of `suited_method`, with the `changes` that are not None. If
+    `is_tuned`, the rest of the method's grid is chosen on validation nodes.
+    """
+    method = suited_method(name, split, data)
+    wanted = {field: value for field, value in (changes or {}).items() if value is not None}
+    for field in wanted:
+        if is_tuned and field in method.grid:
+            raise InputError(f"`{field}` is among what tuning chooses; leave one of them.")
+    method = method.with_fields(**wanted)
+    if isinstance(method, NetworkMethod):
+        check_scaling(method.scaling)
+        method.recipe()  # checks the other values
+    return Tuned(method) if is_tuned else method
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A training that has been checked: data, splits, seeds, device and class weights."""
+
+    method: Method
+    data: NodeData
+    split_spec: str
+    splits: tuple[Split, ...]  # one per replica
+    seeds: tuple[int, ...]  # one per replica
+    folds: int
+    device: str
+    backend: str  # as asked for
+    class_weight: ClassWeight
+    weights: NDArray[np.float64] | None  # [R, c]
+
+    def task(self, progress: Progress | None = None) -> Task:
+        """The method's task."""
+        # The request, not the choice: with "auto" an operation without a fast form takes another.
+        return Task(
+            self.data, self.splits, self.seeds, self.device, self.backend, progress, self.weights
+        )
+
+    def run(self, progress: Progress | None = None) -> Run:
+        """Train and score."""
+        start = time.perf_counter()
+        task = self.task(progress)
+        method = self.method.settled(task)
+        outcome = method.run(task)
+        seconds = time.perf_counter() - start
+        values = replica_values("accuracy", outcome.scores, self.data, self.splits)
+        return Run(
+            data=self.data,
+            method=method,
+            splits=self.splits,
+            seeds=self.seeds,
+            accuracy=Summary(trial_means(values, self.folds)),
+            model=outcome.model,
+            split_spec=self.split_spec,
+            history=outcome.history,
+            chosen=outcome.chosen,
+            seconds=seconds,
+            device=self.device,
+            backend=choose(self.backend, self.device.split(":")[0]),
+            versions=versions(),
+            class_weight=self.class_weight,
+            known_scores=outcome.scores.cpu(),
+        )
+
+
+def plan(
+    method: Method | str,
+    data: NodeData,
+    split: str | Split | None = None,
+    seeds: Sequence[int] | None = None,
+    *,
+    replicas: int | None = None,
+    seed: int = 0,
+    changes: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    backend: str = "auto",
+    class_weight: ClassWeight = None,
+) -> Plan:
+    """Everything that `evaluate` checks before it trains; see there for the arguments."""
+    if seeds is None:
+        seeds = replica_seeds(seed, 1 if replicas is None else replicas)
+    elif replicas is not None:
+        raise InputError("give `seeds` or `replicas`, not both.")
+    if isinstance(split, Split):
+        data, split = data.with_split(split), split.name
+    spec = split or default_split(data)
+    if isinstance(method, str):
+        method = prepare(method, data, spec, changes)
+    elif changes:
+        method = method.with_fields(**changes)
+    place = find_device(device)
+    choose(backend, place.split(":")[0])
+    splits = make_splits(data, spec, seeds)
+    for each in splits:
+        if each.test.size == 0:
+            raise InputError(f"the split '{each.name}' has no test nodes to score on.")
+    folds = len(splits) // len(seeds)
+    return Plan(
+        method=method,
+        data=data,
+        split_spec=spec,
+        splits=splits,
+        seeds=seeds_of_replicas(seeds, folds),
+        folds=folds,
+        device=place,
+        backend=backend,
+        class_weight=class_weight,
+        weights=class_weights(class_weight, method, data, splits),
+    )
+
+
+def evaluate(
+    method: Method | str,
+    data: NodeData,
+    split: str | Split | None = None,
+    seeds: Sequence[int] | None = None,
+    *,
+    replicas: int | None = None,
+    seed: int = 0,
+    changes: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    backend: str = "auto",
+    progress: Progress | None = None,
+    class_weight: ClassWeight = None,
+) -> Run:
+    """Train a method once per seed, all replicas at once, and score it on the test nodes.
+
+    Args:
+        method: a method, or the name of one, which then has its hyper-parameters for the data.
+        data: the graph, its features and labels.
+        split: the name of a way to split the nodes, as in `agnn train`, or a Split. None: the
+            data's fixed split, else "stratified", with folds if labels are few.
+        seeds: one per replica.
+        replicas: instead of `seeds`, the number of replicas.
+        seed: the first of their seeds.
+        changes: hyper-parameters by name.
+        device: "auto", "cpu" or "cuda".
+        backend: "auto", "reference", "numba" or "triton".
+        progress: called with (epochs done, epochs in all).
+        class_weight: "balanced", or a weight per class name; for methods that train a network.
+
+    With a k-fold split every seed is a trial of k replicas, one per fold, and its accuracy is the
+    mean over them: folds share training nodes, so only trials count as repetitions.
+
+    >>> import agnn
+    >>> cora = agnn.load_dataset("cora")
+    >>> run = agnn.evaluate("agnn", cora, split="fixed", replicas=2, changes={"epochs": 3})
+    >>> run.accuracy.n, run.scores.shape
+    (2, torch.Size([2, 2708, 7]))
+    """
+    prepared = plan(
+        method, data, split, seeds, replicas=replicas, seed=seed, changes=changes, device=device,
+        backend=backend, class_weight=class_weight,
+    )  # fmt: skip
+    return prepared.run(progress)
+
+
+def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:
+    """Every replica's own seed for weights and dropout: the folds of one trial differ."""
+    return tuple(seed * folds + k for seed in seeds for k in range(folds))

@@ -1,0 +1,131 @@
+"""Nodes that come after training: their features, their edges, and the model's input for them.
+
+The cost is that of the new nodes' neighbourhood. The graph of the run is neither copied nor sorted
+again: the nodes within reach of the new ones are collected hop by hop over the run's own rows and
+the new edges, and only the edges among them are put into a small graph.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import torch
+
+from agnn.data import NodeData
+from agnn.errors import InputError
+from agnn.graph import (
+    DenseFeatures,
+    FeatureMatrix,
+    Graph,
+    ReceptiveField,
+    View,
+    edge_places,
+    row_edges,
+)
+from agnn.methods import NetworkMethod
+from agnn.runs._inference import Inference, features_read
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.data._options import ReadKeywords
+    from agnn.data.tables import NewNodes
+
+
+def scores_of_new(
+    known: Inference, nodes: Any, edges: Any, **options: Unpack[ReadKeywords]
+) -> tuple[tuple[Hashable, ...], Tensor]:
+    """The ids of the new nodes in two tables, and their class probabilities [R, k, c]."""
+    from agnn.data import tables
+
+    data, method = known.data, known.method
+    if data.preprocessing is None:
+        raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
+    is_by_row = isinstance(method, NetworkMethod) and method.features_by_row
+    if data.preprocessing.is_structural or not is_by_row:
+        # New edges change the features of known nodes, so everything is computed again.
+        grown = tables.with_new_nodes(data, nodes, edges, **options)
+        wanted = torch.arange(data.nodes, grown.nodes)
+        found = Inference(known.model, grown, method, data).scores_around(wanted)
+        return grown.node_ids[data.nodes :], found
+    new = tables.read_new_nodes(data, nodes, edges, **options)
+    return new.ids, known.scores_of(view_of_new(known, new))
+
+
+def view_of_new(known: Inference, new: NewNodes) -> View:
+    """The model's input for the new nodes in the larger graph, exactly as on the whole of it."""
+    graph, hops, count = known.graph, known.model.hops, len(new.ids)
+    extra = _new_edges(graph, new.edges)
+    rings = _rings(graph, extra, torch.arange(graph.nodes, graph.nodes + count), hops)
+    nodes = torch.sort(torch.cat(rings)).values  # known nodes, then new ones: as in the whole graph
+    inner = torch.cat(rings[:-1]) if hops else rings[0]
+    inner = inner[inner < graph.nodes]
+    own = row_edges(graph, inner)
+    receivers = torch.repeat_interleave(inner, graph.degrees[inner])
+    among = extra[:, torch.isin(extra, nodes).all(0)]
+    pairs = torch.cat([torch.stack([receivers, graph.columns[own].to(torch.int64)]), among], 1)
+    local = Graph.from_edges(torch.searchsorted(nodes, pairs), nodes.numel())
+    field = ReceptiveField.around(
+        local.to(known.device), torch.arange(nodes.numel() - count, nodes.numel()).to(known.device),
+        hops,
+    )  # fmt: skip
+    degrees = torch.zeros(nodes.numel(), dtype=torch.int64)
+    is_known = nodes < graph.nodes
+    degrees[is_known] = graph.degrees[nodes[is_known]]
+    inside = extra[0][torch.isin(extra[0], nodes)]
+    degrees += torch.bincount(torch.searchsorted(nodes, inside), minlength=nodes.numel())
+    features = _features(known, nodes[is_known].numpy(), new).to(known.device)
+    return View(features.select(field.nodes), field, degrees.to(known.device)[field.nodes])
+
+
+def _new_edges(graph: Graph, entries: NDArray[np.int64]) -> Tensor:
+    """The edges that the graph does not have yet, each once per direction; [2, e]."""
+    low, high = torch.from_numpy(np.sort(entries, axis=0))
+    pairs = torch.unique(torch.stack([low, high])[:, low != high], dim=1)
+    among_known = (pairs < graph.nodes).all(0)
+    places = edge_places(graph, *pairs[:, among_known])
+    is_new = torch.ones(pairs.shape[1], dtype=torch.bool)
+    is_new[among_known] = places < 0
+    pairs = pairs[:, is_new]
+    return torch.cat([pairs, pairs.flip(0)], dim=1)
+
+
+def _rings(graph: Graph, extra: Tensor, targets: Tensor, hops: int) -> list[Tensor]:
+    """The nodes at 0, 1, ..., `hops` hops from the targets, over the graph's and the new edges."""
+    is_seen = torch.zeros(graph.nodes + targets.numel(), dtype=torch.bool)
+    is_seen[targets] = True
+    rings = [targets]
+    for _ in range(hops):
+        ring = rings[-1]
+        old = graph.columns[row_edges(graph, ring[ring < graph.nodes])].to(torch.int64)
+        found = torch.cat([old, extra[1][torch.isin(extra[0], ring)]])
+        found = torch.unique(found[~is_seen[found]])
+        is_seen[found] = True
+        rings.append(found)
+    return rings
+
+
+def _features(
+    known: Inference, nodes: NDArray[np.int64], new: NewNodes
+) -> DenseFeatures | FeatureMatrix:
+    """The features of some known nodes and all new ones, in the form that the model has read."""
+    from scipy import sparse
+
+    data = known.data
+    part = NodeData.build(
+        name=data.name,
+        features=sparse.vstack([data.features[nodes], new.features], format="csr"),
+        labels=np.full(nodes.size + len(new.ids), -1),
+        edges=np.zeros((2, 0), dtype=np.int64),
+        class_names=data.class_names,
+        row_normalised=data.row_normalised,
+    )
+    rows = features_read(known.method, part, data)
+    if isinstance(known.on_device[0], DenseFeatures):
+        values = rows.toarray() if sparse.issparse(rows) else rows
+        return DenseFeatures(torch.from_numpy(values).float(), torch.arange(part.nodes))
+    return FeatureMatrix.from_scipy(sparse.csr_array(rows), torch.float32)
