@@ -9,10 +9,9 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 
 from agnn.data import Split
 from agnn.errors import InputError
-from agnn.runs import evaluate
-from agnn.runs import class_weights
 from agnn.graph import FeatureMatrix, Graph
 from agnn.methods import Tuned, get_method
+from agnn.runs import class_weights, evaluate
 from agnn.training import Targets
 from properties import assert_close
 

@@ -7,9 +7,9 @@ import torch
 
 from agnn.data import Split, k_folds, uniform_split
 from agnn.errors import InputError, UnavailableError
-from agnn.runs import evaluate, find_device, preset_method, replica_seeds, versions
-from agnn.metrics import replica_values
 from agnn.methods import AGNN, GCN
+from agnn.metrics import replica_values
+from agnn.runs import evaluate, find_device, preset_method, replica_seeds, versions
 from properties import assert_same_bits
 
 QUICK = AGNN(epochs=6, layers=2)

@@ -12,8 +12,8 @@ import torch
 from agnn.data import NodeData, Split
 from agnn.errors import DataError, InputError
 from agnn.files import check_new_folder
-from agnn.runs import Run, evaluate, load_run, save_run
 from agnn.methods import Tuned, get_method, method_names
+from agnn.runs import Run, evaluate, load_run, save_run
 from properties import assert_same_bits, fresh_python
 
 PROGRAM = """

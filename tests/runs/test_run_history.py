@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from agnn.errors import DataError
-from agnn.runs import evaluate, load_run, save_run
 from agnn.methods import get_method
+from agnn.runs import evaluate, load_run, save_run
 from properties import assert_same_bits
 
 

@@ -24,8 +24,8 @@ def find_device(name: str) -> str:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if not (index or "0").isdigit() or int(index or "0") >= count:
         raise UnavailableError(
-            f"device '{name}' is not available: torch {torch.__version__} sees {count} CUDA devices. "
-            f"Use 'cpu'."
+            f"device '{name}' is not available: torch {torch.__version__} sees {count} CUDA "
+            f"devices. Use 'cpu'."
         )
     return name
 

@@ -80,7 +80,8 @@ def prepare(
 ) -> Method:
     """The method of this name, ready to train on `data`.
 
-    Its hyper-parameters are those of `suited_method`, with the `changes` that are not None. If `is_tuned`, the rest of the method's grid is chosen on validation nodes.
+    Its hyper-parameters are those of `suited_method`, with the `changes` that are not None. If
+    `is_tuned`, the rest of the method's grid is chosen on validation nodes.
     """
     method = suited_method(name, split, data)
     wanted = {field: value for field, value in (changes or {}).items() if value is not None}
@@ -210,7 +211,9 @@ def evaluate(
         data: the graph, its features and labels.
         split: the name of a way to split the nodes, as in `agnn train`, or a Split. None: the
             data's fixed split, else "stratified", with folds if labels are few.
-        seeds: one per replica. Instead of them `replicas` counts from `seed`.
+        seeds: one per replica.
+        replicas: instead of `seeds`, the number of replicas.
+        seed: the first of their seeds.
         changes: hyper-parameters by name.
         device: "auto", "cpu" or "cuda".
         backend: "auto", "reference", "numba" or "triton".

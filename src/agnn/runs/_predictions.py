@@ -56,7 +56,7 @@ class Predictions(Ensemble):
         return columns
 
     def save(self, path: Path | str) -> None:
-        """Write the columns to a new CSV or Parquet file, by its ending, completely or not at all."""
+        """Write the columns to a new CSV or Parquet file, completely or not at all."""
         check_table_file(path)
         from agnn.data.tables import DataFrame
 

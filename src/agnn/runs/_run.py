@@ -16,8 +16,8 @@ import torch
 from agnn.data import NodeData, Split, SplitSpec
 from agnn.errors import DataError, InputError
 from agnn.graph import Graph, hop_rings
-from agnn.metrics import Calibration, Ensemble, Summary, calibrated, ensemble_of, replica_values
 from agnn.methods import Method
+from agnn.metrics import Calibration, Ensemble, Summary, calibrated, ensemble_of, replica_values
 from agnn.runs._class_weights import ClassWeight
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new

@@ -31,7 +31,9 @@ _VALUES: Final[Mapping[str, tuple[int, ...]]] = {
     "hidden": (8, 16, 32, 64),
 }
 
-OnTrial = Callable[[int, int, float], None]  # (trials done, trials in all, best accuracy in percent)
+OnTrial = Callable[
+    [int, int, float], None
+]  # (trials done, trials in all, best accuracy in percent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,9 @@ def searched(
         return method.with_fields(**study.best_params)
 
 
-def _run(study: Any, accuracy: Callable[[Any], float], trials: int, on_trial: OnTrial | None) -> None:
+def _run(
+    study: Any, accuracy: Callable[[Any], float], trials: int, on_trial: OnTrial | None
+) -> None:
     """Run the missing trials; those of an earlier search count."""
     while (done := _finished(study)) < trials:
         study.optimize(accuracy, n_trials=1)
