@@ -175,6 +175,7 @@ def test_reasons_are_asked_for_as_the_schema_says(
 def test_what_is_not_there_is_not_there(app: Application, ask: Any) -> None:
     message = "there is nothing at /docs."
     assert refused(ask(app, "GET", "/docs"), 404) == message
+    assert refused(ask(app, "POST", "/predict/", json={}), 404).startswith("there is nothing at")
     answer = ask(app, "GET", "/predict")
     assert refused(answer, 405) == "GET is not a method of /predict."
     assert answer.headers["allow"] == "POST"

@@ -52,6 +52,7 @@ def served_application(model: ServedModel, options: ServeOptions | None = None) 
         description=f"{facts.title} on {facts.data}",
         docs_url=None,  # FastAPI's pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
     )
     add_error_answers(app)
     add_routes(app, model, metrics, Workload(), has_token=options.token is not None)

@@ -31,7 +31,13 @@ Count = Annotated[int, Query(ge=0, le=2**31)]
 
 def explore_app(explorer: Explorer) -> Application:
     """The application: the page, its files, and the answers under /api, all by GET."""
-    app = FastAPI(title="agnn explore", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="agnn explore",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     add_error_answers(app)
     _add_nodes(app, explorer)

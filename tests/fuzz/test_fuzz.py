@@ -1,0 +1,113 @@
+"""A short run of the fuzzer, and that each of its checks can fail."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import http_requests
+import pytest
+from folders import sign
+from forked import Result
+from inputs import wrong_probabilities
+from mutants import changed_bytes, changed_json
+
+
+def test_a_short_run_finds_nothing() -> None:
+    counts = {"inputs": 32, "folders": 16, "kills": 2, "requests": 200, "seed": 1}
+    options = [word for name, n in counts.items() for word in (f"--{name}", str(n))]
+    command = [sys.executable, str(Path(__file__).parent), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = [line[:14].strip() for line in done.stdout.splitlines()[-4:]]
+    assert names == ["mutated inputs", "run folders", "kills", "requests"]
+
+
+@pytest.mark.parametrize(
+    ("result", "complaint"),
+    [
+        (Result(0, "fine", ""), None),
+        (Result(2, "", "error: `x` must be y.\n"), None),
+        (Result(2, "", "a warning\nerror: `x` must be y.\n"), None),
+        (Result(1, "", "Traceback (most recent call last):\nKeyError: 3\n"), "traceback: KeyError"),
+        (Result(2, "", ""), "no error in one line"),
+        (Result(2, "", "error: one thing\nerror: another thing\n"), "no error in one line"),
+        (Result(1, "", "error: `x` must be y.\n"), "exit code 1"),
+        (Result(-signal.SIGXCPU, "", ""), "hang over 10 s"),
+        (Result(-signal.SIGSEGV, "", ""), "exit code -11"),
+    ],
+)
+def test_a_bad_end_of_a_command_is_noticed(result: Result, complaint: str | None) -> None:
+    found = result.complaint()
+    assert (found is None) if complaint is None else (found or "").startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        ("p0,art,0.25,0.75,0.0", None),
+        ("p0,art,nan,nan,0.0", "wrong load: probabilities"),
+        ("p0,art,0.5,0.6,0.0", "wrong load: probabilities"),
+        ("", "wrong load: no predictions"),
+    ],
+)
+def test_wrong_probabilities_are_noticed(tmp_path: Path, rows: str, complaint: str | None) -> None:
+    path = tmp_path / "p.csv"
+    head = "id,prediction,probability of art,probability of sport,disagreement"
+    path.write_text(f"{head}\n{rows}\n", encoding="utf-8")
+    found = wrong_probabilities(path)
+    assert (found is None) if complaint is None else (found or "").startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "expected", "complaint"),
+    [
+        (200, b"yes", b"yes", None),
+        (503, b'{"error": "busy"}', b"yes", None),
+        (422, b'{"error": "no"}', None, None),
+        (200, b"no", b"yes", "wrong answer"),
+        (422, b'{"error": "no"}', b"yes", "a valid request got 422"),
+        (500, b'{"error": "no"}', None, "status 500"),
+        (422, b"no", None, "an error that is not JSON"),
+        (422, b'{"detail": "no"}', None, "an error of another form"),
+    ],
+)
+def test_a_wrong_answer_is_noticed(
+    status: int, content: bytes, expected: bytes | None, complaint: str | None
+) -> None:
+    found = http_requests._wrong(status, content, expected)
+    assert (found is None) if complaint is None else (found or "").startswith(complaint)
+
+
+def test_the_seed_fixes_the_mutants() -> None:
+    document = {"a": [1, 2, {"b": None}], "c": "text"}
+    for seed in range(50):
+        one, two = random.Random(seed), random.Random(seed)  # noqa: S311
+        assert changed_bytes(one, b"some bytes") == changed_bytes(two, b"some bytes")
+        found = [json.dumps(changed_json(source, document)) for source in (one, two)]
+        assert found[0] == found[1]
+    assert document == {"a": [1, 2, {"b": None}], "c": "text"}
+
+
+def test_a_signed_folder_has_the_checksums_of_its_files(tmp_path: Path) -> None:
+    from agnn import evaluate, get_method, load_run, save_run
+    from agnn.errors import DataError
+    from explore_runs import explored_data
+
+    run = evaluate(get_method("gcn")(epochs=2), explored_data(), "fixed", [0])
+    save_run(run, tmp_path / "run")
+    config = tmp_path / "run" / "config.json"
+    before = config.read_bytes()
+    sign(tmp_path / "run")
+    assert json.loads(config.read_bytes()) == json.loads(before)
+    config.write_text(before.decode().replace('"seconds": ', '"seconds": 1'), encoding="utf-8")
+    with pytest.raises(DataError, match="changed"):
+        load_run(tmp_path / "run")
+    sign(tmp_path / "run")
+    load_run(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run")
