@@ -15,7 +15,7 @@ from agnn.runs import evaluate, preset_method
 KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
     "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "hyper_parameters",
-    "configuration", "confidence",
+    "configuration", "confidence", "baselines",
 }  # fmt: skip
 SHORT = "--epochs 5 --replicas 2 --json --quiet"
 

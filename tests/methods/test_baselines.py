@@ -90,6 +90,13 @@ def test_ridge_chooses_the_view_on_validation_nodes():
     assert (own == labels)[split.test].mean() <= right[split.test].mean()
 
 
+def test_ridge_on_the_features_alone_does_not_read_the_graph(ring):
+    alone = graph_of(ring.features.toarray(), ring.labels, [(0, 1)])
+    own = Ridge(views=("X",))
+    np.testing.assert_array_equal(own.scores(ring, SPLIT), own.scores(alone, SPLIT))
+    assert not np.array_equal(Ridge().scores(ring, SPLIT), Ridge().scores(alone, SPLIT))
+
+
 def test_boosting_reads_the_neighbours_and_the_degree():
     draw = np.random.default_rng(6)
     labels = np.array([0, 1] * 50)
@@ -106,6 +113,7 @@ def test_boosting_reads_the_neighbours_and_the_degree():
     [
         (lambda: Ridge(penalties=()), "`penalties` must be above 0"),
         (lambda: Ridge(penalties=(1.0, 0.0)), "`penalties` must be above 0"),
+        (lambda: Ridge(views=("X", "A3X")), "`views` must be some of X, AX, A2X, X-AX"),
         (lambda: Boosting(iterations=0), "`iterations` must be at least 1; got 0"),
         (lambda: Boosting(leaf=0), "`leaf` must be at least 1; got 0"),
     ],

@@ -23,6 +23,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "method": run.method.name,
         "split": run.split_spec,
         "accuracy": run.accuracy.to_dict(),
+        "baselines": [each.to_dict() for each in run.baselines],
         "confidence": run.calibration.to_dict(),
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
@@ -39,6 +40,8 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         record["chosen"] = [dict(each) for each in run.chosen]
     if out is not None:
         record["out"] = str(out)
+    if run.data.classes == 2:
+        record["auc"] = run.measure("auc").to_dict()
     if run.caveat is not None:
         record["note"] = run.caveat
     return record
@@ -55,10 +58,12 @@ def run_table(run: Run, out: Path | None = None) -> Table:
     rows: list[tuple[str, Text | str | None]] = [
         ("test accuracy", Text(accuracy_words(run), style="bold")),
         ("as one", ensemble_words(run)),
+        ("AUC", _auc_words(run)),
         *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),
         ("note", run.caveat),
+        *(("warning", Text(words, style="yellow")) for words in run.warnings),
         ("written to", None if out is None else str(out)),
     ]
     for name, words in rows:
@@ -97,6 +102,15 @@ def beta_words(run: Run) -> list[str]:
     from agnn.report import spread
 
     return [spread(Summary(column)) for column in zip(*(run.betas or []), strict=True)]
+
+
+def _auc_words(run: Run) -> str | None:
+    """The area under the ROC curve where there are two classes."""
+    if run.data.classes != 2:
+        return None
+    found = run.measure("auc")
+    error = "" if found.standard_error is None else f" ± {found.standard_error:.2f}"
+    return f"{found.mean:.2f}{error} % (area under the ROC curve of one replica)"
 
 
 def _time_words(run: Run) -> str:

@@ -62,7 +62,8 @@ class Ridge(SplitMethod):
 
     M holds the training rows of a view of the features, A is the mean over a node's neighbours,
     Y the labels as one-hot rows. The view and the penalty are those with the most correct
-    predictions at the validation nodes; without validation nodes, all views at penalty 1.
+    predictions at the validation nodes; without validation nodes, all views at penalty 1. With
+    `views=("X",)` the graph is not used.
     """
 
     name: ClassVar[str] = "ridge"
@@ -70,8 +71,14 @@ class Ridge(SplitMethod):
     cites: ClassVar[str] = "Zhao, Zhou, Dai et al. 2025"
 
     penalties: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
+    views: tuple[str, ...] = _VIEWS
 
     def __post_init__(self) -> None:
+        # A list is what a run folder gives back.
+        object.__setattr__(self, "penalties", tuple(self.penalties))
+        object.__setattr__(self, "views", tuple(self.views))
+        if not self.views or not set(self.views) <= set(_VIEWS):
+            raise InputError(f"`views` must be some of {', '.join(_VIEWS)}; got {self.views}.")
         if not self.penalties or min(self.penalties) <= 0.0:
             raise InputError(f"`penalties` must be above 0; got {self.penalties}.")
 
@@ -101,7 +108,8 @@ class Ridge(SplitMethod):
         rows = _training_rows(A, X, split.train)
         Y = one_hot(data.labels[split.train], data.classes)
         order = sorted(self.penalties, key=lambda penalty: abs(np.log(penalty)))
-        for names in (_VIEWS, *((name,) for name in _VIEWS)):
+        alone = ((name,) for name in self.views) if len(self.views) > 1 else ()
+        for names in (self.views, *alone):
             solve = _solver([rows[name] for name in names], Y)
             for penalty in order:
                 parts = solve(penalty)

@@ -16,6 +16,7 @@ explains its predictions, and is saved to a folder from which `load_run` gives t
 ((0, 1), True)
 """
 
+from agnn.runs._baselines import BaselineComparison
 from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, versions
 from agnn.runs._evaluate import (
@@ -33,6 +34,7 @@ from agnn.runs._run import Run
 from agnn.runs._search import Search, searched
 
 __all__ = [
+    "BaselineComparison",
     "ClassWeight",
     "Plan",
     "Predictions",

@@ -18,6 +18,7 @@ from agnn.errors import DataError, InputError
 from agnn.graph import Graph, hop_rings
 from agnn.methods import Method
 from agnn.metrics import Calibration, Ensemble, Summary, calibrated, ensemble_of, replica_values
+from agnn.runs._baselines import BaselineComparison, compared_with_baselines
 from agnn.runs._class_weights import ClassWeight
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
@@ -157,6 +158,16 @@ class Run:
     def caveat(self) -> str | None:
         """A warning about how the accuracy was obtained, or None."""
         return _OPTIMISTIC if getattr(self.method, "watched", None) == "test" else None
+
+    @cached_property
+    def baselines(self) -> tuple[BaselineComparison, ...]:
+        """How much better it is than the most frequent class and than the features alone."""
+        return compared_with_baselines(self.method, self.scores, self.data, self.splits)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the accuracy must know: baselines that it does not clearly beat."""
+        return [each.warning for each in self.baselines if each.warning is not None]
 
     # What it predicts
 

@@ -42,6 +42,7 @@ class RunFacts:
     class_names: tuple[str, ...]
     config: Mapping[str, Any]  # the run's own account of how it was made
     caveat: str | None
+    warnings: tuple[str, ...]  # baselines that the run does not clearly beat
     data: DataFacts
     training: Training | Absent
     accuracy: Summary  # percent of test nodes, one value a replica; with folds, one a trial
@@ -72,6 +73,7 @@ class RunFacts:
             "title": self.title,
             "run": {key: each for key, each in self.config.items() if key != "sha256"},
             "caveat": self.caveat,
+            "warnings": list(self.warnings),
             "data": self.data.to_dict(),
             "training": self.training.to_dict(),
             "accuracy": {
@@ -112,6 +114,7 @@ def run_facts(run: Run) -> RunFacts:
         class_names=data.class_names,
         config=config,
         caveat=run.caveat,
+        warnings=tuple(run.warnings),
         data=data_facts(data, splits),
         training=training_facts(run.history, run.method),
         accuracy=run.accuracy,

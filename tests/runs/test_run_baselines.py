@@ -1,0 +1,98 @@
+"""A run that is no better than a cheap baseline says so, wherever its accuracy is shown."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import agnn
+from agnn.cli.app import main
+from agnn.data import NodeData, Split
+from agnn.methods import Majority, Ridge
+from agnn.metrics import accuracy_difference
+from agnn.report import run_facts
+
+
+def graph(*, is_learnable: bool, seed: int = 0) -> NodeData:
+    """300 nodes of two classes, 70 % of one; features say nothing, or half of what there is."""
+    draw = np.random.default_rng(seed)
+    labels = (draw.random(300) < 0.3).astype(int)
+    features = draw.normal(size=(300, 6))
+    pairs = draw.integers(0, 300, (2, 1500))
+    if is_learnable:
+        features[:, 0] += 1.5 * labels
+        pairs = pairs[:, labels[pairs[0]] == labels[pairs[1]]]
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    split = Split("fixed", [*range(100)], [*range(100, 160)], [*range(160, 300)])
+    return NodeData.build(
+        name="coin", features=features, labels=labels, edges=pairs, class_names=("no", "yes"),
+        splits={"fixed": split},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def failed() -> agnn.Run:
+    return agnn.evaluate("gcn", graph(is_learnable=False), replicas=2, changes={"epochs": 30})
+
+
+def test_a_model_that_learned_nothing_is_called_one(failed):
+    majority, features = failed.baselines
+    assert (majority.baseline, features.baseline) == ("majority", "ridge")
+    assert not majority.difference.is_clear
+    warning = failed.warnings[0]
+    assert warning.startswith("Not clearly better than always predicting the most frequent class")
+    assert f"{majority.accuracy:.1f} %" in warning
+    assert "has learned little or nothing" in warning
+
+
+def test_a_model_that_learned_has_no_such_warning():
+    run = agnn.evaluate("agnn", graph(is_learnable=True), replicas=2, changes={"epochs": 60})
+    assert run.baselines[0].difference.is_clear
+    assert not any("most frequent class" in words for words in run.warnings)
+
+
+def test_the_baselines_are_those_of_the_methods(failed):
+    data, splits = failed.data, failed.splits
+    for comparison, method in zip(failed.baselines, (Majority(), Ridge(views=("X",))), strict=True):
+        rival = agnn.evaluate(method, data, seeds=(0, 1))
+        assert comparison.accuracy == pytest.approx(rival.accuracy.mean)
+        expected = accuracy_difference(failed.scores, rival.scores, data, splits)
+        assert comparison.difference == expected
+
+
+def test_a_baseline_is_not_compared_with_itself():
+    run = agnn.evaluate(Majority(), graph(is_learnable=False))
+    assert [each.baseline for each in run.baselines] == ["ridge"]
+
+
+def test_the_warning_is_in_the_report_the_model_card_and_a_loaded_run(failed, tmp_path):
+    assert run_facts(failed).to_dict()["warnings"] == failed.warnings
+    failed.save(tmp_path / "run")
+    card = (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+    assert "Not clearly better than always predicting the most frequent class" in card
+    assert agnn.load_run(tmp_path / "run").warnings == failed.warnings
+
+
+def test_the_terminal_and_the_json_name_it(tmp_path, capsys):
+    data = graph(is_learnable=False)
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    columns = data.features.toarray()
+    rows = [
+        f"n{k},{','.join(f'{value:.3f}' for value in columns[k])},{data.class_names[label]}"
+        for k, label in enumerate(data.labels)
+    ]
+    nodes.write_text("\n".join(["id,a,b,c,d,e,f,bought", *rows]), encoding="utf-8")
+    pairs = [f"n{a},n{b}" for a, b in data.edges.T]
+    edges.write_text("\n".join(["source,target", *pairs]), encoding="utf-8")
+    line = ["train", "--nodes", str(nodes), "--edges", str(edges), "--label", "bought", "--quiet",
+            "--method", "gcn", "--replicas", "2", "--epochs", "20"]  # fmt: skip
+    assert main(line) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Not clearly better than always predicting the most frequent class" in shown
+    assert "area under the ROC curve" in shown
+    assert main([*line, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["baselines"][0]["warning"] is not None
+    assert 0 <= record["auc"]["mean"] <= 100
