@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick fuzz test-browser screenshots lint bench bench-gpu reproduction-page datasets forget-compiled clean
+.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint bench bench-gpu reproduction-page datasets forget-compiled clean
 
 demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
@@ -18,6 +18,10 @@ test: $(VENV)/.test $(VENV)/.kernels
 QUICK := tests/architecture tests/data tests/experiments tests/graph tests/metrics tests/training tests/test_files.py tests/cli/test_cli_mistakes.py
 test-quick: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" $(QUICK)
+
+# All tests again under the code paths of other CPUs: vector width, BLAS, numba's target, threads.
+test-portable: $(VENV)/.test $(VENV)/.kernels
+	scripts/test_portable.sh $(BIN)/python
 
 # Hostile inputs, run folders, kills and requests: up to ten minutes. SEED=7 makes others.
 fuzz: $(VENV)/.test $(VENV)/.kernels

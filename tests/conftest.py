@@ -73,7 +73,11 @@ def toys() -> tuple[NodeData, ...]:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """One thread, unless a test sets its own: waiting for a second costs more than small work."""
-    torch.set_num_threads(1)
+    """One thread, unless a test sets its own: waiting for a second costs more than small work.
+
+    `make test-portable` sets another number.
+    """
+    threads = int(os.environ.get("AGNN_TEST_THREADS", "1"))
+    torch.set_num_threads(threads)
     yield
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
