@@ -64,7 +64,7 @@ def test_a_task_needs_replicas_and_splits_that_fit(toy, cora):
         Task(toy, (), ())
     with pytest.raises(InputError, match="1 splits for 2 seeds"):
         Task(toy, (split,), (0, 1))
-    with pytest.raises(InputError, match="which is not there: 'toy' has 120 nodes"):
+    with pytest.raises(InputError, match="which does not exist: 'toy' has 120 nodes"):
         Task(toy, (cora.split("fixed"),), (0,))
 
 
