@@ -1,21 +1,25 @@
-"""Imports only point left, and heavy packages are imported only where they work."""
+"""Imports point one way, private modules stay private, heavy packages load where they work."""
 
 from __future__ import annotations
 
 import ast
+import copy
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
+from importlinter import Contract
+from importlinter.contracts.layers import LayersContract
 
 import agnn
+import agnn.kernels
 from properties import fresh_python
 
 SOURCE = Path(agnn.__file__).parent
-ROOMS = (
-    "errors", "files", "data", "metrics", "graph", "kernels", "nn", "training", "methods", "runs",
-    "explanation", "pyg", "onnx", "experiments", "report", "estimator", "web", "cli",
-)  # fmt: skip
+SETTINGS = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+LINTER = SETTINGS["tool"]["importlinter"]
 # Files whose job a package is. Everyone else reaches it through them, or inside a function.
 JOBS = {
     "numba": ("kernels/*/numba_cpu.py", "kernels/simd.py", "kernels/exponential.py"),
@@ -43,60 +47,114 @@ def sources() -> Iterator[tuple[str, str]]:
         yield path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8")
 
 
-def room_of(path: str) -> str:
-    room = path.split("/")[0].removesuffix(".py")
-    return "cli" if room == "__main__" else room
+MODULES = dict(sources())
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """The full names that a tree imports, also inside functions and under TYPE_CHECKING."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are written in full"
-            for alias in node.names:
-                yield f"{node.module}.{alias.name}"
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """Who imports whom, also inside functions and for type checking."""
+    return grimp.build_graph("agnn", cache_dir=None)
 
 
-def through_the_front_door(tree: ast.AST) -> Iterator[str]:
-    """What a module that says `import agnn` takes from it: `agnn.nn` is an import too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "agnn":
-            yield f"agnn.{node.attr}"
+@pytest.fixture(scope="module")
+def layers() -> Contract:
+    """The contract in pyproject.toml that `make lint` also checks."""
+    (contract,) = (each for each in LINTER["contracts"] if each["type"] == "layers")
+    options = {k: str(v) if isinstance(v, bool) else v for k, v in contract.items()}
+    return LayersContract(contract["name"], {"root_packages": ["agnn"]}, options)
 
 
-def wrong_turns(path: str, text: str) -> list[str]:
-    """The imports of a module that do not point left, or reach inside the kernels."""
-    room, found, tree = room_of(path), [], ast.parse(text)
-    if path == "__init__.py":  # the front door opens every room, on first use
-        return []
-    for name in (*imported(tree), *through_the_front_door(tree)):
-        parts = name.split(".")
-        if parts[0] != "agnn" or name in ("agnn", "agnn.__version__"):
+def is_kept(layers: Contract, graph: grimp.ImportGraph) -> bool:
+    return layers.check(copy.deepcopy(graph), verbose=False).kept  # it removes ignored imports
+
+
+def test_imports_point_one_way(graph, layers):
+    assert is_kept(layers, graph), "`lint-imports` shows which one does not"
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("agnn.data._edges", "agnn.graph"),
+        ("agnn.graph", "agnn.kernels"),
+        ("agnn.nn", "agnn.methods"),
+        ("agnn.errors", "agnn.data"),
+        ("agnn.errors", "agnn.files"),
+        ("agnn.methods", "agnn.runs"),
+        ("agnn.explanation", "agnn.onnx"),
+        ("agnn.pyg", "agnn.explanation"),
+        ("agnn.experiments", "agnn.report"),
+        ("agnn.web", "agnn.cli"),
+    ],
+)
+def test_an_import_that_is_turned_around_breaks_the_contract(graph, layers, importer, imported):
+    assert not graph.direct_import_exists(importer=importer, imported=imported)
+    turned = copy.deepcopy(graph)
+    turned.add_import(importer=importer, imported=imported)
+    assert not is_kept(layers, turned)
+
+
+def private_imports(graph: grimp.ImportGraph) -> list[str]:
+    """Imports of a private module from outside the package that it is in."""
+    found = []
+    for module in sorted(graph.modules):
+        parts = module.split(".")
+        first = next((k for k, part in enumerate(parts) if part.startswith("_")), None)
+        if first is None:
             continue
-        target = parts[1]
-        if target not in ROOMS:
-            found.append(f"{path}: '{name}' is in no room")
-        elif ROOMS.index(target) > ROOMS.index(room):
-            found.append(f"{path}: {room} stands left of {target}")
-        elif target == "kernels" and room != "kernels" and is_inside_kernels(parts):
-            found.append(f"{path}: '{name}' is inside kernels; import it from agnn.kernels")
+        home = ".".join(parts[:first])
+        found += [
+            f"{importer} imports {module}"
+            for importer in sorted(graph.find_modules_that_directly_import(module))
+            if not f"{importer}.".startswith(f"{home}.")
+        ]
     return found
 
 
-def is_inside_kernels(parts: list[str]) -> bool:
-    """Whether agnn.kernels.a[.b] names a module below the door rather than something it offers."""
-    below = SOURCE / "kernels" / parts[2] if len(parts) > 2 else None
-    is_module = below is not None and (below.is_dir() or below.with_suffix(".py").is_file())
-    return len(parts) > 3 or (is_module and parts[2] not in door())
+def test_private_modules_are_imported_inside_their_package_only(graph):
+    assert private_imports(graph) == []
 
 
-def door() -> set[str]:
-    """The names that agnn.kernels offers."""
-    tree = ast.parse((SOURCE / "kernels" / "__init__.py").read_text(encoding="utf-8"))
-    return {n for node in tree.body if isinstance(node, ast.ImportFrom) for n in
-            (alias.asname or alias.name for alias in node.names)}  # fmt: skip
+def test_an_import_of_a_private_module_from_outside_is_found(graph):
+    module = next(each for each in sorted(graph.modules) if each.startswith("agnn.data._"))
+    planted = copy.deepcopy(graph)
+    planted.add_import(importer="agnn.nn", imported=module)
+    assert private_imports(planted) == [f"agnn.nn imports {module}"]
+
+
+def test_other_packages_import_kernels_from_their_front(graph):
+    inside = [
+        f"{importer} imports {module}"
+        for module in graph.find_descendants("agnn.kernels")
+        for importer in graph.find_modules_that_directly_import(module)
+        if not f"{importer}.".startswith("agnn.kernels.")
+        # A function and its folder have one name, and the front offers the function.
+        and module.removeprefix("agnn.kernels.") not in agnn.kernels.__all__
+    ]
+    assert inside == []
+
+
+def taken_from_the_top(text: str) -> list[str]:
+    """What a module takes from `agnn` itself, whose names load any package."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "agnn":
+            found.append(node.attr)
+        if isinstance(node, ast.ImportFrom) and node.module == "agnn":
+            found += [each.name for each in node.names]
+    packages = {path.stem for path in SOURCE.iterdir()}
+    return [name for name in found if name != "__version__" and name not in packages]
+
+
+@pytest.mark.parametrize("path", sorted(MODULES.keys() - {"__init__.py"}))
+def test_no_module_reaches_another_through_the_top_of_the_package(path):
+    assert taken_from_the_top(MODULES[path]) == []
+
+
+def test_a_way_through_the_top_is_found():
+    assert taken_from_the_top("from agnn import load_dataset") == ["load_dataset"]
+    assert taken_from_the_top("import agnn\nagnn.load_dataset('cora')") == ["load_dataset"]
+    assert taken_from_the_top("from agnn import __version__, nn") == []
 
 
 def heavy_imports(path: str, text: str) -> list[str]:
@@ -104,67 +162,17 @@ def heavy_imports(path: str, text: str) -> list[str]:
     found = []
     for node in ast.parse(text).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for name in imported(node):
+            names = [each.name for each in node.names]
+            for name in names if isinstance(node, ast.Import) else [str(node.module)]:
                 package = name.split(".")[0]
                 if not any(Path(path).match(job) for job in JOBS.get(package, ("*",))):
                     found.append(f"{path}: {package}")
     return found
 
 
-MODULES = dict(sources())
-
-
-@pytest.mark.parametrize("path", MODULES)
-def test_imports_only_point_left(path):
-    assert room_of(path) in (*ROOMS, "__init__")
-    assert wrong_turns(path, MODULES[path]) == []
-
-
 @pytest.mark.parametrize("path", MODULES)
 def test_heavy_packages_are_imported_where_they_work(path):
     assert heavy_imports(path, MODULES[path]) == []
-
-
-@pytest.mark.parametrize("path", MODULES)
-def test_no_file_is_a_drawer_for_everything(path):
-    assert Path(path).stem not in {"utils", "util", "helpers", "helper", "common", "misc"}
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("data/edges.py", "from agnn.graph import Graph"),
-        ("graph/graph.py", "import agnn.kernels"),
-        ("graph/graph.py", "def f():\n    from agnn.training import train"),
-        ("nn/layers.py", "if TYPE_CHECKING:\n    from agnn.methods import Method"),
-        ("training/loop.py", "from agnn import methods"),
-        ("errors.py", "from agnn.data import Split"),
-        ("nn/layers.py", "from agnn.kernels.cosine_attention.op import cosine_attention"),
-        ("nn/layers.py", "from agnn.kernels import simd"),
-        ("nn/layers.py", "import agnn.kernels.threads"),
-        ("methods/agnn.py", "from agnn import load_dataset"),
-        ("methods/agnn.py", "import agnn\nagnn.load_dataset('cora')"),
-        ("methods/agnn.py", "import agnn\nagnn.runs.evaluate()"),
-    ],
-)
-def test_the_checker_catches_an_import_that_is_turned_around(path, text):
-    assert len(wrong_turns(path, text)) == 1
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("graph/graph.py", "from agnn.errors import InputError\nfrom agnn.data import Split"),
-        ("nn/layers.py", "from agnn.kernels import dropout, cosine_attention\nimport torch"),
-        ("kernels/checks.py", "from agnn.kernels.simd import LANES"),
-        ("methods/agnn.py", "from agnn import nn"),
-        ("__init__.py", "from agnn.runs import evaluate"),
-        ("runs/devices.py", "import agnn\nprint(agnn.__version__)"),
-        ("cli/app.py", "from agnn import __version__"),
-    ],
-)
-def test_the_checker_lets_the_right_ones_through(path, text):
-    assert wrong_turns(path, text) == []
 
 
 def test_the_checker_of_heavy_packages_catches_them():
@@ -174,6 +182,13 @@ def test_the_checker_of_heavy_packages_catches_them():
     ]
     assert heavy_imports("nn/layers.py", "def f():\n    import numba") == []
     assert heavy_imports("kernels/adam/numba_cpu.py", "from numba import njit") == []
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_no_file_is_a_drawer_for_everything(path):
+    assert Path(path).stem.strip("_") not in {
+        "utils", "util", "helpers", "helper", "common", "misc"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ Every module of this package is imported here, so a new method registers itself.
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
 from agnn.methods._agnn import AGNN
 from agnn.methods._agnn_plus import AGNNPlus
@@ -65,6 +66,9 @@ from agnn.methods._single_layer_perceptron import SingleLayerPerceptron
 from agnn.methods._t_svm import TransductiveSVM
 from agnn.methods._tuned import Tuned
 from agnn.methods.planetoid import Planetoid, PlanetoidI, PlanetoidT
+
+if TYPE_CHECKING:
+    from agnn.methods._network import Matrix as Matrix
 
 __all__ = [
     "AGNN",

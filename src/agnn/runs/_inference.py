@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData
-    from agnn.methods._network import Matrix
+    from agnn.methods import Matrix
     from agnn.nn import NodeModel
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.data._options import ReadKeywords
+    from agnn.data import ReadKeywords
     from agnn.data.tables import NewNodes
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from torch import Tensor
 
-    from agnn.data._options import ReadKeywords
+    from agnn.data import ReadKeywords
     from agnn.graph import View
     from agnn.nn import NodeModel
     from agnn.training import History
