@@ -26,7 +26,7 @@ from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels.dropout.op import DropoutLink, dropout
 from agnn.kernels.dropout.reference import random_words
 from agnn.kernels.dropout.stream import Dropout, DropoutAt
-from agnn.kernels.hop_mean import HopMean, RowDropoutLink, for_versions
+from agnn.kernels.hop_mean import HopMean, HopState, RowDropoutLink, for_versions
 from agnn.kernels.pagerank.op import personal_pagerank
 from agnn.kernels.propagate.op import PropagateLink, propagate
 from agnn.kernels.random_walk.op import random_walks
@@ -57,6 +57,7 @@ __all__ = [
     "DropoutLink",
     "HeadMean",
     "HopMean",
+    "HopState",
     "Link",
     "PropagateLink",
     "ReLU",

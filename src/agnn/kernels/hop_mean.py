@@ -8,31 +8,50 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agnn.kernels.branches import Anchor
+from agnn.kernels.backends import implementation
 from agnn.kernels.chain import Link
-from agnn.kernels.dropout.reference import factors
 from agnn.kernels.dropout.stream import DropoutAt
 
 
-class HopMean(Link):
-    """The mean of the input and the states of some anchors, at the first `rows` rows."""
+class HopState(Link):
+    """Passes its input on and remembers it for a `HopMean` later in the chain."""
 
-    def __init__(self, anchors: Sequence[Anchor], rows: int) -> None:
-        self.anchors, self.rows = tuple(anchors), rows
+    share: Tensor  # of the mean's gradient; there from the mean's backward pass to its own
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The input itself."""
+        self.saved = (x,)
+        return x
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient of what follows, with the share that the mean has left here."""
+        gradient[:, : self.share.shape[1]] += self.share
+        del self.share
+        return gradient, ()
+
+
+class HopMean(Link):
+    """The mean of the input and of earlier states, at the first `rows` rows.
+
+    Each state is followed by a link whose gradient at its input is a new tensor.
+    """
+
+    def __init__(self, states: Sequence[HopState], rows: int) -> None:
+        self.states, self.rows = tuple(states), rows
 
     def forward(self, x: Tensor) -> Tensor:
         """The mean [R, rows, d]."""
         total = x[:, : self.rows].clone()
-        for anchor in self.anchors:
-            total += anchor.saved[0][:, : self.rows]
-        return total.mul_(1.0 / (len(self.anchors) + 1))
+        for state in self.states:
+            total += state.saved[0][:, : self.rows]
+        return total.mul_(1.0 / (len(self.states) + 1))
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """An equal share for the input and for every anchor."""
-        share = 1.0 / (len(self.anchors) + 1)
-        for anchor in self.anchors:
-            anchor.leave(gradient, share)
-        return gradient * share, ()
+        """An equal share for the input and for every state."""
+        share = gradient * (1.0 / (len(self.states) + 1))
+        for state in self.states:
+            state.share = share
+        return share, ()
 
 
 class RowDropoutLink(Link):
@@ -41,23 +60,21 @@ class RowDropoutLink(Link):
     The random number of a row is that of dropout's entry in column 0.
     """
 
-    def __init__(self, row_ids: Tensor, drop: DropoutAt) -> None:
-        self.row_ids, self.drop = row_ids, drop
-        # In another epoch the backward pass would draw other numbers.
-        self.watched = (drop.epoch,)
+    def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
+        self.row_ids, self.drop, self.name = row_ids, drop, backend
 
     def forward(self, x: Tensor) -> Tensor:
         """The states [R, n, d] with some rows dropped."""
-        return x * self._factors(x)
+        backend = implementation("dropout", self.name, x.device.type)
+        ones = x.new_ones(x.shape[0], x.shape[1], 1)
+        factors: Tensor = backend.forward(ones, self.row_ids, self.drop)
+        self.saved = (factors,)
+        return x * factors
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient with the same rows dropped."""
-        return gradient * self._factors(gradient), ()
-
-    def _factors(self, x: Tensor) -> Tensor:
-        """0 or 1 / (1 - rate) for each row; [R, n, 1]."""
-        columns = torch.zeros_like(self.row_ids)
-        return factors(self.drop, self.row_ids, columns, x.dtype)[..., None]
+        (factors,) = self.saved
+        return gradient * factors, ()
 
 
 class _Shared(torch.autograd.Function):

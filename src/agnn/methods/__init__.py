@@ -37,6 +37,7 @@ from agnn.methods._embedding import EmbeddingMethod
 from agnn.methods._gat import GAT
 from agnn.methods._gcn import GCN, GLN
 from agnn.methods._gcnii import GCNII
+from agnn.methods._grand import GRAND
 from agnn.methods._graph2gauss import Graph2Gauss
 from agnn.methods._graph_cnn import GraphCNN
 from agnn.methods._ica import ICA
@@ -78,6 +79,7 @@ __all__ = [
     "GCN",
     "GCNII",
     "GLN",
+    "GRAND",
     "ICA",
     "LASAGNE",
     "LINE",

@@ -11,7 +11,7 @@ from agnn.graph import Features, Graph
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
 from agnn.nn import NodeModel
-from agnn.training import BestThenLowest, Consistency, ConsistencySettings, Objective, Selection
+from agnn.training import BestScore, Consistency, ConsistencySettings, Objective, Selection
 
 
 @register
@@ -34,8 +34,8 @@ class AGNNPlus(HiddenNetwork):
     versions: int = 2  # S: random versions of a replica per step
     strength: float = 1.0  # lambda: how much consistency counts; 0: one version, none of it
     temperature: float = 0.5  # T: the mean of the versions is sharpened by it
-    confidence: float = 0.0  # nodes whose mean prediction is below do not count
-    warm_up: int = 1  # steps in which lambda rises to its value
+    confidence: float = 0.2  # nodes less sure do not count; 0 is chance, 1 certainty
+    warm_up: int = 100  # steps in which lambda rises to its value
     sample: int = 30_000  # nodes per step that are made consistent, where there are more
 
     @property
@@ -62,4 +62,4 @@ class AGNNPlus(HiddenNetwork):
 
     def selection(self) -> Selection:
         """The epoch of the best accuracy and, among equals, of the lowest loss."""
-        return BestThenLowest(self.patience, self.watched)
+        return BestScore(self.patience, self.watched)

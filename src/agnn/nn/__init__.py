@@ -30,6 +30,7 @@ from agnn.nn._dynamic_filter import DynamicFilter
 from agnn.nn._gat import GAT, AdditiveAttention
 from agnn.nn._gcn import GCN, GLN
 from agnn.nn._gcnii import GCNII
+from agnn.nn._grand import GRAND
 from agnn.nn._graph_cnn import GraphCNN
 from agnn.nn._initialisation import generators, glorot_uniform
 from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
@@ -47,6 +48,7 @@ __all__ = [
     "GCN",
     "GCNII",
     "GLN",
+    "GRAND",
     "MLP",
     "SGC",
     "AGNNPlus",

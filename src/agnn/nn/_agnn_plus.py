@@ -8,12 +8,12 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures, View
 from agnn.kernels import (
-    Anchor,
     CosineAttentionLink,
     DenseLinearLink,
     Dropout,
     DropoutAt,
     HopMean,
+    HopState,
     Link,
     ReLU,
     RowDropoutLink,
@@ -69,18 +69,18 @@ class AGNNPlus(AGNN):
 
     def _links(self, view: View, dropout: Dropout | None, versions: int) -> list[Link]:
         field, rows = view.field, rows_by_layer(view)
-        anchors = [Anchor() for _ in rows]
+        states = [HopState() for _ in rows]
         chain: list[Link] = [self._first(view, dropout, versions), ReLU()]
         dropped = _at(dropout, INSIDE, versions, self.row_dropout)
         if dropped is not None:
-            chain.append(RowDropoutLink(field.nodes, dropped))
-        for layer, anchor, count in zip(self._layers(), anchors, rows, strict=True):
+            chain.append(RowDropoutLink(field.nodes, dropped, self.backend))
+        for layer, state, count in zip(self._layers(), states, rows, strict=True):
             beta = for_versions(layer.beta, versions)
-            chain += [anchor, CosineAttentionLink(field.graph, beta, count, self.backend)]
+            chain += [state, CosineAttentionLink(field.graph, beta, count, self.backend)]
         weight, bias = _parameters(self.last, versions)
         drop = _at(dropout, OUTPUT, versions)
         last = DenseLinearLink(weight, bias, field.targets, drop, self.backend)
-        return [*chain, HopMean(anchors, field.sizes[0]), last]
+        return [*chain, HopMean(states, field.sizes[0]), last]
 
     def _first(self, view: View, dropout: Dropout | None, versions: int) -> Link:
         weight, bias = _parameters(self.first, versions)

@@ -44,7 +44,8 @@ class ConsistencySettings:
     versions: int = 2  # S
     strength: float = 1.0  # lambda
     temperature: float = 0.5  # T: below 1 the mean prediction is sharpened
-    confidence: float = 0.0  # nodes whose mean prediction is below are left out
+    # Nodes whose mean prediction is less sure count zero; 0 is chance, 1 / c, and 1 certainty.
+    confidence: float = 0.0
     warm_up: int = 1  # steps over which the strength rises to its value
     sample: int | None = None  # nodes per step that are drawn together; None: all
 
@@ -58,6 +59,11 @@ class ConsistencySettings:
         for name in ("strength", "confidence"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"`{name}` must be at least 0; got {getattr(self, name)}.")
+
+    def threshold(self, classes: int) -> float:
+        """The probability that a node's mean prediction must reach in order to count."""
+        chance = 1.0 / classes
+        return chance + self.confidence * (1.0 - chance) if self.confidence > 0 else 0.0
 
 
 class Consistency:
@@ -85,7 +91,7 @@ class Consistency:
         apart = consistency(
             logits if sample is None else logits[:, :, sample],
             temperature=chosen.temperature,
-            confidence=chosen.confidence,
+            confidence=chosen.threshold(logits.shape[-1]),
             backend=self.model.backend,
         )
         rise = (dropout.epoch / chosen.warm_up).clamp(max=1.0).to(logits.dtype)

@@ -234,10 +234,13 @@ class TrainingRun:
 
 
 class KeptWeights:
-    """Copies of the parameters of each replica's selected epoch; of the initial ones until then."""
+    """Copies of the parameters of each replica's selected epoch; of the initial ones until then.
+
+    Buffers are kept with them: the running statistics of a normalisation belong to the weights.
+    """
 
     def __init__(self, model: nn.Module) -> None:
-        self.live = dict(model.named_parameters())
+        self.live = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         # Copies: the live tensors change in place at every step, and views would follow them.
         self.kept = {name: p.detach().clone() for name, p in self.live.items()}
 

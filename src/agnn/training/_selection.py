@@ -168,24 +168,33 @@ class _Patient(Tracker):
 class LowestLoss(Selection):
     """The epoch of the lowest loss; stop when it has not fallen for `patience` epochs.
 
-    The rule of GCNII's program.
+    The rule of GCNII's program. With `or_accuracy` an epoch with the best accuracy so far counts
+    as progress, too, and of equal losses the last is kept: the rule of GRAND's program.
     """
 
     patience: int = 100
     on: Part = "validation"
+    or_accuracy: bool = False
 
     def __post_init__(self) -> None:
         _check(self.patience)
 
     def tracker(self, replicas: int, device: torch.device) -> Tracker:
         """Return a new tracker."""
-        return _LowestLoss(self.patience, replicas, device)
+        kind = _LowestOrBest if self.or_accuracy else _LowestLoss
+        return kind(self.patience, replicas, device)
 
 
 class _LowestLoss(_Patient):
     def compare(self, accuracy: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
         lower = loss < self.best_loss
         return lower, lower.clone()
+
+
+class _LowestOrBest(_Patient):
+    def compare(self, accuracy: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
+        lower = loss <= self.best_loss
+        return lower | (accuracy >= self.best_accuracy), lower
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,189 @@
+"""GRAND: a perceptron on features that are propagated with random rows left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from agnn.graph import DenseFeatures, FeatureMatrix, View
+from agnn.kernels import (
+    DenseLinearLink,
+    Dropout,
+    DropoutAt,
+    Link,
+    PropagateLink,
+    ReLU,
+    RowDropoutLink,
+    SharedLinearLink,
+    for_versions,
+    run_chain,
+)
+from agnn.nn._initialisation import generators, normal
+from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, NodeModel, rows_by_layer
+
+_EPSILON, _MOMENTUM = 1e-5, 0.1  # torch's own for batch normalisation
+
+
+class GRAND(NodeModel):
+    """Graph random neural network (Feng et al. 2020).
+
+        X'      = mean over k from 0 to K of P^k (1 - q) X, in training with whole rows dropped
+        logits  = dropout(ReLU(dropout(X') W0 + b0)) W1 + b1
+
+    P = D~^-1/2 (A + I) D~^-1/2. Dropped rows are not scaled up in training, so they are scaled
+    down by 1 - q otherwise, as in its program. With `has_norm`, batch normalisation acts before
+    each dropout.
+    """
+
+    unexplained: ClassVar[str | None] = (
+        "its hidden units act on features that are propagated before, and a unit has no node"
+    )
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        seeds: Sequence[int] = (0,),
+        *,
+        hidden: int = 32,
+        steps: int = 8,
+        row_dropout: float = 0.5,
+        input_dropout: float = 0.5,
+        has_norm: bool = False,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__(len(seeds), steps, backend)
+        self.row_dropout, self.input_dropout = row_dropout, input_dropout
+        sources = generators(seeds)
+        self.first = _Layer(features, hidden, sources, has_norm=has_norm)
+        self.last = _Layer(hidden, classes, sources, has_norm=has_norm)
+        self._inputs: WeakKeyDictionary[View, DenseFeatures] = WeakKeyDictionary()
+
+    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
+        """Return logits [R, targets, c]."""
+        if dropout is not None:
+            return self.version_logits(view, dropout, 1)[:, 0]
+        weight, bias = self.first.folded()
+        first = SharedLinearLink(self._propagated_once(view), weight, bias, None, self.backend)
+        weight, bias = self.last.folded()
+        last = DenseLinearLink(weight, bias, view.field.targets, None, self.backend)
+        return run_chain([first, ReLU(), last], view.features.values)
+
+    def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
+        """Return logits of several versions, each with its own dropout; [R, S, targets, c]."""
+        targets = view.field.targets
+        x = self._propagated(view, self._rows_dropped(view, dropout, versions))
+        x = self.first.normalised(x, versions)
+        drop = dropout.at(INPUT, versions=versions, rate=self.input_dropout)
+        links: list[Link] = [self.first.link(targets, drop, versions, self.backend), ReLU()]
+        h = self.last.normalised(run_chain(links, x), versions)
+        drop = dropout.at(OUTPUT, versions=versions)
+        out = run_chain([self.last.link(targets, drop, versions, self.backend)], h)
+        return out.view(self.replicas, versions, *out.shape[1:])
+
+    @torch.no_grad()
+    def _rows_dropped(self, view: View, dropout: Dropout, versions: int) -> Tensor:
+        """(1 - q) X with rows dropped, the others scaled back up; [R * S, n', d_x]."""
+        count = self.replicas * versions
+        x = self._scaled(view).expand(count, -1, -1)
+        if self.row_dropout == 0.0:
+            return x.contiguous()
+        drop = dropout.at(INSIDE, versions=versions, rate=self.row_dropout)
+        return RowDropoutLink(view.field.nodes, drop, self.backend).forward(x)
+
+    def _propagated_once(self, view: View) -> DenseFeatures:
+        """X' at the targets: the same for all replicas, computed once per view."""
+        if view not in self._inputs:
+            x = self._propagated(view, self._scaled(view)[None].contiguous())
+            self._inputs[view] = DenseFeatures(x[0], view.field.targets)
+        return self._inputs[view]
+
+    def _scaled(self, view: View) -> Tensor:
+        """(1 - q) X; [n', d_x]."""
+        return (1.0 - self.row_dropout) * _dense(view)
+
+    @torch.no_grad()
+    def _propagated(self, view: View, x: Tensor) -> Tensor:
+        """The mean of x and its K propagations, at the targets; [., targets, d_x]."""
+        targets = view.field.sizes[0]
+        total = x[:, :targets].clone()
+        for rows in rows_by_layer(view):
+            x = PropagateLink(view.symmetric_propagation, rows, self.backend).forward(x)
+            total += x[:, :targets]
+        return total.mul_(1.0 / (self.hops + 1))
+
+
+class _Layer(nn.Module):
+    """A linear layer with an optional batch normalisation of its input."""
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(
+        self, width: int, outputs: int, sources: Sequence[torch.Generator], *, has_norm: bool
+    ) -> None:
+        super().__init__()
+        # Its program draws weights and biases with this deviation around minus itself.
+        deviation = 1.0 / math.sqrt(outputs)
+        weight = normal(sources, width, outputs, deviation=deviation)
+        self.weight = nn.Parameter(weight - deviation)
+        self.bias = nn.Parameter(normal(sources, outputs, deviation=deviation) - deviation)
+        self.has_norm = has_norm
+        if has_norm:
+            shape = (len(sources), width)
+            self.scale, self.shift = (
+                nn.Parameter(torch.ones(shape)),
+                nn.Parameter(torch.zeros(shape)),
+            )
+            self.register_buffer("mean", torch.zeros(shape))
+            self.register_buffer("variance", torch.ones(shape))
+
+    def link(
+        self, row_ids: Tensor, drop: DropoutAt, versions: int, backend: str
+    ) -> DenseLinearLink:
+        """The linear layer for several versions."""
+        weight, bias = for_versions(self.weight, versions), for_versions(self.bias, versions)
+        return DenseLinearLink(weight, bias, row_ids, drop, backend)
+
+    def normalised(self, x: Tensor, versions: int) -> Tensor:
+        """Training states [R * S, n, d] by their own mean and variance, which are remembered."""
+        if not self.has_norm:
+            return x
+        mean = x.mean(1)
+        centred = x - mean[:, None]
+        variance = centred.square().mean(1)
+        self._remember(mean.detach(), variance.detach(), x.shape[1], versions)
+        scale = for_versions(self.scale, versions) * (variance + _EPSILON).rsqrt()
+        return centred * scale[:, None] + for_versions(self.shift, versions)[:, None]
+
+    @torch.no_grad()
+    def _remember(self, mean: Tensor, variance: Tensor, rows: int, versions: int) -> None:
+        """Move the running statistics towards those of each version, one after the other."""
+        unbiased = variance * (rows / max(1, rows - 1))
+        for running, found in ((self.mean, mean), (self.variance, unbiased)):
+            for each in found.view(-1, versions, found.shape[1]).unbind(1):
+                running.lerp_(each, _MOMENTUM)
+
+    def folded(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias with the normalisation by the running statistics inside."""
+        if not self.has_norm:
+            return self.weight, self.bias
+        scale = self.scale * (self.variance + _EPSILON).rsqrt()
+        shift = self.shift - self.mean * scale
+        bias = self.bias + (shift[..., None] * self.weight).sum(1)
+        return (scale[..., None] * self.weight).contiguous(), bias
+
+
+def _dense(view: View) -> Tensor:
+    """X as a dense matrix; [n', d_x]."""
+    x = view.features
+    if not isinstance(x, FeatureMatrix):
+        return x.values.to(x.dtype)
+    dense = x.values.new_zeros(x.rows, x.width)
+    dense[x.row_of_entry, x.columns.to(torch.int64)] = x.values
+    return dense
