@@ -13,7 +13,6 @@ from agnn.data import NodeData, load_dataset
 from agnn.estimator import NodeClassifier
 from agnn.methods import get_method
 from agnn.runs import evaluate, load_run, save_run, suited_method
-from properties import assert_same_bits
 
 
 def numbers(nodes: int, seed: int) -> np.ndarray:
@@ -35,7 +34,7 @@ def test_an_older_folder_reads_its_features_as_it_did(toy, tmp_path, is_normalis
     run = evaluate(get_method("agnn")(epochs=3, scaling=scaling), data, "uniform", (0,))
     save_run(run, tmp_path / "run")
     forget_scaling(tmp_path / "run")
-    back = load_run(tmp_path / "run")
+    back = load_run(tmp_path / "run", trust_unchecked=True)
     assert back.method == run.method
     assert back.model is not None
     assert back.model.scaling == scaling
@@ -49,7 +48,7 @@ def test_the_bundled_datasets_keep_their_presets_and_other_data_what_suits_it(to
     assert suited_method("dcnn", "fixed", renamed).scaling == "none"  # type: ignore[attr-defined]
 
 
-def test_the_scaling_of_stored_results_does_not_change_with_the_data(toy):
+def test_the_scaling_of_stored_results_does_not_change_with_the_data():
     """A dataset of the package under its own name is the paper's, whatever its labels."""
     cora = load_dataset("cora")
     part = replace(cora, labels=np.where(np.arange(cora.nodes) < 500, cora.labels, -1))
@@ -61,21 +60,13 @@ def test_new_nodes_are_scaled_as_the_training_data_was(scaling):
     """The same nodes in other company must be predicted the same: statistics are not refitted."""
     x, y = numbers(60, 0), np.arange(60) % 2
     x[:, 0] += 3 * y
-    model = NodeClassifier(
-        "agnn", replicas=1, epochs=5, parameters={"scaling": scaling}, split="stratified"
-    ).fit(x, y, edges=np.zeros((2, 0), int))
+    model = NodeClassifier("agnn", replicas=1, epochs=5, scaling=scaling, split="stratified").fit(
+        x, y, edges=np.zeros((2, 0), int)
+    )
     assert model.run_.method.scaling == scaling  # type: ignore[attr-defined]
     own = model.predict_proba()
     few = model.predict_proba(x[:3], edges=np.zeros((2, 0), int))
     assert few == pytest.approx(own[:3], abs=1e-5)
-
-
-def test_relevance_and_scores_read_what_the_model_was_trained_on(toy):
-    from agnn.explanation import TrainedModel
-
-    run = evaluate(get_method("agnn")(epochs=3, scaling="length"), toy, "uniform", (0,))
-    assert run.outcome.model is not None
-    assert_same_bits(TrainedModel(run.outcome.model, toy).scores, run.outcome.scores)
 
 
 def test_a_dense_scaling_of_sparse_features_is_counted_in_the_memory(toy: NodeData):
