@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from agnn.data import NodeData, RawCounts, Split
+from agnn.data._edges import is_simple, merged_edges, simple_edges
 from agnn.errors import AgnnError, DataError, InputError
 
 NAN, INF = float("nan"), float("inf")
@@ -44,6 +45,34 @@ def test_the_fingerprint_of_names_depends_on_ids_and_class_names_alone(tiny: Nod
     assert len({each.names_fingerprint for each in others}) == len(others)
     assert len({each.fingerprint for each in others}) == 1
     assert renamed(labels=-tiny.labels).names_fingerprint == tiny.names_fingerprint
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=40)
+
+
+@given(PAIRS, PAIRS)
+def test_merged_edges_are_those_of_both_lists_sorted_once(
+    first: list[tuple[int, int]], second: list[tuple[int, int]]
+) -> None:
+    def simple(pairs: list[tuple[int, int]]) -> Any:
+        return simple_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T, 9)[0]
+
+    merged = merged_edges(simple(first), simple(second), 9)
+    assert merged.tolist() == simple(first + second).tolist()
+    assert is_simple(merged)
+
+
+@given(PAIRS)
+def test_edges_are_simple_exactly_if_making_them_simple_changes_nothing(
+    pairs: list[tuple[int, int]],
+) -> None:
+    entries = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    expected = sorted({(min(p), max(p)) for p in pairs if p[0] != p[1]})
+    simple, counts = simple_edges(entries, 9)
+    assert simple.T.tolist() == [list(pair) for pair in expected]
+    assert is_simple(entries) == (entries.tolist() == simple.tolist())
+    assert counts.raw_edge_entries == len(pairs)
+    assert counts.duplicate_entries == len(pairs) - len(set(pairs))
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=40))

@@ -13,8 +13,6 @@ from agnn.errors import DataError, InputError
 if TYPE_CHECKING:
     from agnn.data import NodeData
 
-_TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq", ".edgelist", ".edges")
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -49,7 +47,7 @@ class Choice:
 
 def find_data(choice: Choice) -> NodeData:
     """The data of a choice; bundled names win over folders of that name."""
-    from agnn.data import GRAPH_FILES, read_graph
+    from agnn.data import GRAPH_FILES, TABLE_FILES, read_graph
 
     if choice.nodes is not None or choice.edges is not None:
         from agnn.data import read_tables
@@ -62,7 +60,7 @@ def find_data(choice: Choice) -> NodeData:
     end = Path(dataset).suffix.lower()
     if end in GRAPH_FILES:
         return read_graph(dataset, name=choice.name, **choice.keywords())
-    if end in _TABLES:
+    if end in TABLE_FILES:
         raise InputError(f"'{dataset}' is a table; give --nodes TABLE and --edges TABLE.")
     if choice.keywords():
         option = "--" + next(iter(choice.keywords())).replace("_", "-").replace("node-id", "id")

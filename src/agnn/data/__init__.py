@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agnn.data._edges import RawCounts
+from agnn.data._input_files import TABLE_FILES
 from agnn.data._labels import Labels, encoded_labels, is_missing
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions
@@ -61,6 +62,7 @@ __all__ = [
     "DEFAULT_SPLITS",
     "GRAPH_FILES",
     "SCALINGS",
+    "TABLE_FILES",
     "DataReport",
     "Labels",
     "NodeData",

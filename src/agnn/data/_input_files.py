@@ -9,10 +9,16 @@ from typing import Final
 
 from agnn.errors import DataError, InputError
 
+CSV_FILES: Final = (".csv", ".tsv", ".tab", ".txt")
+PARQUET_FILES: Final = (".parquet", ".pq")
+EDGE_LIST_FILES: Final = (".edgelist", ".edges")
+TABLE_FILES: Final = (*CSV_FILES, *PARQUET_FILES, *EDGE_LIST_FILES)
+"""Endings of files that hold a table."""
+
 ROW_LIMIT: Final = 16 * 2**20
 """Bytes in one row of a table: a longer one is a missing quote, or an attack."""
 
-COLUMN_LIMIT: Final = 100_000
+COLUMN_LIMIT: Final = 50_000
 """Columns of a table: each takes memory several times that of its cells."""
 
 # The first bytes of formats in which a few kilobytes can expand to any size.

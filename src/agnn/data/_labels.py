@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -41,6 +42,7 @@ class Labels(NamedTuple):
     unlabelled_as: Mapping[str, int]  # how often each way of writing "no label" occurs
 
 
+@cache
 def missing_spellings() -> list[str]:
     """Every mixture of upper and lower case in which a missing value may be written."""
     cases = (product(*({letter, letter.upper()} for letter in word)) for word in MISSING)
@@ -126,20 +128,22 @@ def _class_name(value: Any, where: str) -> str | None:
 
 
 def _without_points(names: list[str | None]) -> list[str | None]:
-    """The names; "1", "2" for "1.0", "2.0", as pandas writes whole numbers with gaps."""
-    given = [name for name in names if name is not None]
-    if given and all(re.fullmatch(r"-?\d{1,15}\.0", name) for name in given):
-        return [name and name.removesuffix(".0") for name in names]
-    return names
+    """The names; where all are numbers, "2" for "2.0"."""
+    if not _are_numbers({name for name in names if name is not None}):
+        return names
+    return [name and re.sub(r"^(-?\d{1,15})\.0$", r"\1", name) for name in names]
+
+
+def _are_numbers(names: set[str]) -> bool:
+    try:
+        return all(np.isfinite(float(name)) for name in names)
+    except ValueError:
+        return False
 
 
 def _order(names: set[str]) -> Any:
     """The key to sort classes by: their value where all are numbers, else their letters."""
-    try:
-        values = {name: float(name) for name in names}
-    except ValueError:
-        return None
-    return lambda name: (values[name], name)
+    return (lambda name: (float(name), name)) if _are_numbers(names) else None
 
 
 def checked_labels(labels: ArrayLike, nodes: int, classes: int) -> NDArray[np.int64]:

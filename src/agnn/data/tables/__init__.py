@@ -33,10 +33,9 @@ from agnn.data.tables._read import (
     read_tables,
     with_new_nodes,
 )
-from agnn.data.tables._source import TABLE_FILES, open_table
+from agnn.data.tables._source import open_table
 
 __all__ = [
-    "TABLE_FILES",
     "DataFrame",
     "NewNodes",
     "NodeTable",

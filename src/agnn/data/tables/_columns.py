@@ -69,7 +69,7 @@ class NodeTable:
         """A series of text, "" where there is no value."""
         values = plain_text(self.frame[column])
         if not holds_text(values):
-            values = values.astype(object).where(values.notna(), "").astype(str).str.strip()
+            values = written(values).str.strip()
         return values.where(~is_blank(values), "")
 
     def codes(self, column: str, values: Sequence[str]) -> NDArray[np.int64]:
@@ -78,8 +78,7 @@ class NodeTable:
 
     def texts(self, column: str) -> list[str]:
         """The texts of a column, "" where there is none."""
-        values = plain_text(self.frame[column])
-        found: list[str] = values.astype(object).where(values.notna(), "").astype(str).tolist()
+        found: list[str] = written(plain_text(self.frame[column])).tolist()
         return found
 
     def kind(self, column: str) -> str:
@@ -124,8 +123,8 @@ class NodeTable:
         Rows without a label are in no part. If no row is for validation, a fifth of the training
         rows is: the second, seventh, ... of each class, in the order of the table.
         """
-        where, plain = self.where(column), plain_text(self.frame[column])
-        words = plain.astype(object).where(plain.notna(), "").astype(str).str.strip().str.lower()
+        where = self.where(column)
+        words = written(plain_text(self.frame[column])).str.strip().str.lower()
         strange = np.flatnonzero(~words.isin(list(_PARTS)).to_numpy())
         if strange.size:
             known = [word for word, part in _PARTS.items() if part]
@@ -186,9 +185,16 @@ def is_blank(values: Any) -> NDArray[np.bool_]:
         return found
     blank: NDArray[np.bool_] = values.isna().to_numpy(dtype=bool)
     if values.dtype == object:
-        as_text = values.where(values.notna(), "").astype(str)
-        blank = blank | as_text.isin(_spellings()).to_numpy(dtype=bool)
+        blank = blank | written(values).isin(missing_spellings()).to_numpy(dtype=bool)
     return blank
+
+
+def written(values: Any) -> pd.Series[str]:
+    """A series as text, "" where there is no value."""
+    missing = values.isna().to_numpy(dtype=bool)
+    # Not astype(str), which takes bytes for UTF-8 text and may fail.
+    cells = ["" if gap else str(v) for v, gap in zip(values.tolist(), missing, strict=True)]
+    return pd.Series(cells, index=values.index, dtype=object)
 
 
 def has_no_id(values: Any) -> NDArray[np.bool_]:
@@ -248,17 +254,17 @@ def plain_text(values: Any) -> Any:
     return written if (codes >= 0).all() else written.where(pd.Series(codes >= 0, values.index))
 
 
-@cache
-def _spellings() -> list[str]:
-    return missing_spellings()
-
-
 def _arrow_text(values: Any) -> Any:
     return pa.array(values, from_pandas=True).cast(pa.large_string())
 
 
 def _blank_text(text: Any) -> Any:
-    return pc.is_in(text, value_set=pa.array([*_spellings(), None], type=text.type))
+    return pc.is_in(text, value_set=_missing_text())
+
+
+@cache
+def _missing_text() -> Any:
+    return pa.array([*missing_spellings(), None], type=pa.large_string())
 
 
 def _is_mixture(values: Any) -> bool:

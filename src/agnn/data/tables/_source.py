@@ -14,7 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from agnn.data._input_files import ROW_LIMIT, check_file, check_fits, check_width
+from agnn.data._input_files import (
+    CSV_FILES,
+    EDGE_LIST_FILES,
+    PARQUET_FILES,
+    ROW_LIMIT,
+    check_file,
+    check_fits,
+    check_width,
+)
 from agnn.data.tables._text_files import (
     csv_batches,
     csv_columns,
@@ -22,12 +30,6 @@ from agnn.data.tables._text_files import (
     edge_list_columns,
 )
 from agnn.errors import DataError, InputError
-
-_CSV: Final = (".csv", ".tsv", ".tab", ".txt")
-_PARQUET: Final = (".parquet", ".pq")
-_EDGE_LIST: Final = (".edgelist", ".edges")
-TABLE_FILES: Final = (*_CSV, *_PARQUET, *_EDGE_LIST)
-"""Endings of files that hold a table."""
 
 _BATCH: Final = 4_000_000  # rows; ids are looked up per batch, which has a cost of its own
 
@@ -74,7 +76,7 @@ def open_table(path: str | Path) -> TableSource:
     file = Path(path)
     check_file(file)
     end, place = file.suffix.lower(), f"'{file}'"
-    if end in _CSV:
+    if end in CSV_FILES:
         names, delimiter, note = csv_columns(file)
         return TableSource(
             place=place,
@@ -83,13 +85,13 @@ def open_table(path: str | Path) -> TableSource:
             is_untyped=True,
             note=note,
         )
-    if end in _PARQUET:
+    if end in PARQUET_FILES:
         return TableSource(
             place=place,
             columns=_parquet_columns(file),
             batches=lambda some: _parquet_batches(file, some),
         )
-    if end in _EDGE_LIST:
+    if end in EDGE_LIST_FILES:
         return TableSource(
             place=place,
             columns=edge_list_columns(file),
@@ -98,7 +100,8 @@ def open_table(path: str | Path) -> TableSource:
         )
     raise InputError(
         f"'{file}' is not a table that agnn reads: its name must end in "
-        f"{', '.join((*_CSV, *_PARQUET))}, or for edges in {' or '.join(_EDGE_LIST)}."
+        f"{', '.join((*CSV_FILES, *PARQUET_FILES))}, or for edges in "
+        f"{' or '.join(EDGE_LIST_FILES)}."
     )
 
 
