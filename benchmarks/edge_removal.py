@@ -13,9 +13,8 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation import Removal, edge_flows, explain, path_attention, path_rows
+from agnn.explanation import Removal, edge_flows, explain, model_paths, path_attention, path_rows
 from agnn.metrics import Summary
-from agnn.nn import model_paths
 from agnn.runs import Run
 
 if TYPE_CHECKING:

@@ -7,7 +7,15 @@ from importlib import import_module
 
 import pytest
 
-EXAMPLES = ("agnn.files", "agnn.metrics", "agnn.methods", "agnn.nn", "agnn.training")
+EXAMPLES = (
+    "agnn",
+    "agnn.estimator",
+    "agnn.estimator._node_classifier",
+    "agnn.files",
+    "agnn.metrics",
+    "agnn.runs",
+    "agnn.runs._evaluate",
+)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -1,4 +1,19 @@
-"""Attention-based graph neural networks: a graph, a few labels, answers with reasons."""
+"""Attention-based graph neural networks: predictions for the nodes of a graph, with reasons.
+
+Read a graph, train, and ask:
+
+>>> import agnn
+>>> cora = agnn.load_dataset("cora")
+>>> run = agnn.evaluate("agnn", cora, split="fixed", replicas=2, changes={"epochs": 5})
+>>> run.predict(["1131150", "1103960"]).probabilities.shape
+(2, 7)
+>>> run.explain("1131150").neighbours[0].hops
+1
+
+`NodeClassifier` is the same as a scikit-learn estimator. Everything is imported on first use, so
+`import agnn` alone costs next to nothing; the packages (`agnn.data`, `agnn.metrics`, ...) are
+attributes, too.
+"""
 
 from __future__ import annotations
 
@@ -18,73 +33,101 @@ if TYPE_CHECKING:
         load_planetoid,
         read_graph,
         read_tables,
+        with_new_nodes,
     )
-    from agnn.errors import AgnnError, DataError, InputError, UnavailableError
+    from agnn.errors import AgnnError, DataError, DivergedError, InputError, UnavailableError
     from agnn.estimator import NodeClassifier
     from agnn.experiments import reproduce
+    from agnn.explanation import explain
     from agnn.methods import get_method, method_names
-    from agnn.runs import evaluate, load_run, preset_method, save_run
+    from agnn.nn import AGNN
+    from agnn.pyg import AGNNConv
+    from agnn.runs import Predictions, Run, evaluate, load_run, prepare, preset_method, save_run
     from agnn.training import memory_estimate
 
 __version__ = "0.1.0"
 
-# Imported on first use: `import agnn` alone costs next to nothing.
-_HOMES = {
-    "AgnnError": "agnn.errors",
-    "DataError": "agnn.errors",
-    "DataReport": "agnn.data",
-    "InputError": "agnn.errors",
-    "NodeClassifier": "agnn.estimator",
-    "NodeData": "agnn.data",
-    "Split": "agnn.data",
-    "UnavailableError": "agnn.errors",
-    "evaluate": "agnn.runs",
-    "from_networkx": "agnn.data",
-    "from_pandas": "agnn.data",
-    "from_pyg": "agnn.data",
-    "from_scipy": "agnn.data",
-    "get_method": "agnn.methods",
-    "load_dataset": "agnn.data",
-    "load_planetoid": "agnn.data",
-    "load_run": "agnn.runs",
-    "memory_estimate": "agnn.training",
-    "method_names": "agnn.methods",
-    "preset_method": "agnn.runs",
-    "read_graph": "agnn.data",
-    "read_tables": "agnn.data",
-    "reproduce": "agnn.experiments",
-    "save_run": "agnn.runs",
-}
+_NAMES = {  # by package, in the order of the tasks below
+    # read
+    "agnn.data": (
+        "load_dataset", "read_tables", "read_graph", "from_pandas", "from_networkx", "from_scipy",
+        "from_pyg", "load_planetoid", "with_new_nodes", "NodeData", "Split", "DataReport",
+    ),
+    # train
+    "agnn.estimator": ("NodeClassifier",),
+    "agnn.runs": (
+        "evaluate", "prepare", "preset_method", "Run", "Predictions", "load_run", "save_run",
+    ),
+    "agnn.methods": ("method_names", "get_method"),
+    "agnn.training": ("memory_estimate",),
+    # compare
+    "agnn.experiments": ("reproduce",),
+    # ask
+    "agnn.explanation": ("explain",),
+    # build
+    "agnn.nn": ("AGNN",),
+    "agnn.pyg": ("AGNNConv",),
+    # catch
+    "agnn.errors": (
+        "AgnnError", "InputError", "DataError", "UnavailableError", "DivergedError",
+    ),
+}  # fmt: skip
+_HOMES = {name: package for package, names in _NAMES.items() for name in names}
+_PACKAGES = (
+    "cli", "data", "errors", "estimator", "experiments", "explanation", "files", "graph",
+    "kernels", "methods", "metrics", "nn", "onnx", "pyg", "report", "runs", "training", "web",
+)  # fmt: skip
 
-__all__ = [
-    "AgnnError",
-    "DataError",
-    "DataReport",
-    "InputError",
-    "NodeClassifier",
+__all__ = [  # noqa: RUF022 (by task)
+    # read
+    "load_dataset",
+    "read_tables",
+    "read_graph",
+    "from_pandas",
+    "from_networkx",
+    "from_scipy",
+    "from_pyg",
+    "load_planetoid",
+    "with_new_nodes",
     "NodeData",
     "Split",
-    "UnavailableError",
+    "DataReport",
+    # train
+    "NodeClassifier",
     "evaluate",
-    "from_networkx",
-    "from_pandas",
-    "from_pyg",
-    "from_scipy",
-    "get_method",
-    "load_dataset",
-    "load_planetoid",
-    "load_run",
-    "memory_estimate",
-    "method_names",
+    "prepare",
     "preset_method",
-    "read_graph",
-    "read_tables",
+    "method_names",
+    "get_method",
+    "memory_estimate",
+    # compare
     "reproduce",
+    # ask
+    "Run",
+    "Predictions",
+    "explain",
+    # keep
     "save_run",
+    "load_run",
+    # build
+    "AGNN",
+    "AGNNConv",
+    # catch
+    "AgnnError",
+    "InputError",
+    "DataError",
+    "UnavailableError",
+    "DivergedError",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"agnn.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'agnn' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *_PACKAGES, "__version__"]

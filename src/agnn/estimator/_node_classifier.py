@@ -14,8 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from agnn.data import NodeData, Split, check_learnable
 from agnn.errors import InputError, unknown_name
-from agnn.estimator.class_labels import class_labels
-from agnn.estimator.graph_inputs import graph_of_arrays, labelled_at, names_of, positions
+from agnn.estimator._inputs import (
+    class_labels,
+    graph_of_arrays,
+    labelled_at,
+    names_of,
+    positions,
+)
 from agnn.methods import get_method, method_names
 from agnn.metrics import Calibration, Ensemble, Summary
 from agnn.runs import Predictions, Run, evaluate, load_run

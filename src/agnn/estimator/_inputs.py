@@ -1,17 +1,36 @@
-"""What `fit` and `predict` take, as NodeData: arrays with edges, or positions in a graph."""
+"""The arguments of `fit` and `predict` as NodeData: arrays with edges, or indices in a graph."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from agnn.data import NodeData
+from agnn.data import NodeData, encoded_labels
 from agnn.errors import InputError
-from agnn.estimator.class_labels import ClassLabels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+
+class ClassLabels(NamedTuple):
+    """Labels as class numbers, and the values they stand for."""
+
+    codes: NDArray[np.int64]  # [n], -1 for a missing label
+    classes: NDArray[Any]  # [c] sorted, as the caller wrote them
+
+
+def class_labels(y: Any) -> ClassLabels:
+    """The labels [n] of scikit-learn's `y`; what counts as missing is said in `agnn.data`."""
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+    values = column_or_1d(y, warn=True)
+    if values.dtype.kind == "f":
+        assert_all_finite(values[~np.isnan(values)], input_name="y")
+    found = encoded_labels(values, "`y`")
+    check_classification_targets(values[found.codes >= 0])
+    return ClassLabels(found.codes, values[found.examples])
 
 
 def graph_of_arrays(
@@ -23,7 +42,7 @@ def graph_of_arrays(
 ) -> NodeData:
     """Features [n, d_x] and edges [2, k] as data; without edges, a graph that has none.
 
-    Unless said, rows are made to sum to 1 where nothing is negative.
+    By default rows are scaled to sum to 1 if nothing is negative.
     """
     nodes = features.shape[0]
     if row_normalised is None:
@@ -39,9 +58,12 @@ def graph_of_arrays(
 
 
 def labelled_at(graph: NodeData, nodes: NDArray[np.int64], labels: ClassLabels) -> NodeData:
-    """The graph with these labels at these nodes and no others; its own splits are left out."""
+    """The graph with these labels at these nodes and no others, without its splits."""
     if nodes.size != labels.codes.size:
         raise InputError(f"`X` names {nodes.size} nodes, but `y` has {labels.codes.size} labels.")
+    distinct, counts = np.unique(nodes, return_counts=True)
+    if distinct.size < nodes.size:
+        raise InputError(f"`X` names node {distinct[counts > 1][0]} more than once.")
     codes = np.full(graph.nodes, -1)
     codes[nodes] = labels.codes
     return NodeData.build(

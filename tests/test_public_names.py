@@ -1,0 +1,43 @@
+"""What `import agnn` offers, and what it costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import agnn
+from properties import fresh_python
+
+
+def test_every_public_name_is_there_and_dir_shows_it():
+    for name in agnn.__all__:
+        assert getattr(agnn, name) is not None
+    assert set(agnn.__all__) <= set(dir(agnn))
+    assert len(set(agnn.__all__)) == len(agnn.__all__)
+
+
+def test_the_table_of_homes_is_what_is_exported():
+    assert set(agnn._HOMES) == set(agnn.__all__)
+
+
+def test_every_package_is_an_attribute():
+    folder = Path(agnn.__file__).parent
+    packages = {path.parent.name for path in folder.glob("*/__init__.py")}
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
+    assert set(agnn._PACKAGES) == packages | modules
+    program = "import agnn; print(agnn.data.NodeData.__name__, agnn.metrics.Summary.__name__)"
+    assert fresh_python(program).split() == ["NodeData", "Summary"]
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'evalute'"):
+        agnn.evalute  # noqa: B018
+
+
+def test_the_model_and_its_layer_for_pyg_are_where_one_looks_for_them():
+    assert agnn.AGNN is agnn.nn.AGNN
+    assert agnn.AGNNConv is agnn.pyg.AGNNConv
+    absent = "import sys; sys.modules['torch_geometric'] = None\nimport agnn\n"
+    program = absent + "try:\n    agnn.AGNNConv\nexcept agnn.UnavailableError as e:\n    print(e)\n"
+    assert "pip install torch_geometric" in fresh_python(program)
