@@ -53,6 +53,25 @@ def same(path: Path, expected: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
+def test_a_model_trained_on_numbered_nodes_takes_new_ones_from_csv(agnn: Any, here: Path) -> None:
+    n = 40
+    nodes = pd.DataFrame({"id": range(n), "x": [k / 3 for k in range(n)], "y": ["a", "b"] * 20})
+    edges = pd.DataFrame({"source": range(n), "target": [*range(2, n), 0, 1]})
+    nodes.to_parquet(here / "n.parquet")
+    edges.to_parquet(here / "e.parquet")
+    tables = "--nodes n.parquet --edges e.parquet --label y"
+    line = f"train {tables} --method gcn --epochs 3 --replicas 1 --quiet --out run"
+    assert agnn(line).code == 0
+    (here / "new.csv").write_text("id,x\n100,2.5\n")
+    (here / "links.csv").write_text("source,target\n100,3\n7,100\n")
+    answer = agnn("predict run --nodes new.csv --edges links.csv --json")
+    assert (answer.code, answer.err) == (0, "")
+    (here / "new.csv").write_text("id,x\n7,2.5\n")
+    answer = agnn("predict run --nodes new.csv --edges links.csv --json")
+    assert answer.code == 2
+    assert "the id '7' is in 'n' already; new nodes need new ids" in answer.err
+
+
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
 def test_without_tables_every_node_of_the_training_data_is_answered(
     agnn: Any, place: Path, out: str

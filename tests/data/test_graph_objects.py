@@ -107,12 +107,12 @@ def test_scipy_and_numpy_arrays_are_taken_as_they_are() -> None:
     assert both.edges.tolist() == data.edges.tolist()
 
 
-def test_negative_features_are_used_as_they_are_and_that_is_said() -> None:
+def test_negative_features_are_kept_as_they_are() -> None:
     x = np.array([[1.0, -1], [0, 2], [3, 0], [0, 0]])
     data = from_scipy(ring(), x, [5, 3, -1, 3])
     assert not data.row_normalised
     assert (data.class_names, data.labels.tolist()) == (("3", "5"), [1, 0, -1, 0])
-    assert "Some features are negative" in notes(data)
+    assert data.features.toarray().tolist() == x.tolist()
 
 
 def test_stored_zeros_are_no_edges_and_weights_are_refused_unless_ignored() -> None:

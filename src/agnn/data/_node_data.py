@@ -189,7 +189,7 @@ class NodeData:
 
     @cached_property
     def report(self) -> DataReport:
-        """What is in the data and what is odd about it."""
+        """What is in the data and what is unusual about it."""
         from agnn.data._report import data_report
 
         return data_report(self)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agnn.data._node_data import NodeData
 
 Line = tuple[str, str]
-"""A name and what is to be said under it."""
+"""A name and a text."""
 
 _SHOWN: Final = 5  # examples of something unusual
 _COLUMNS: Final = 3  # names of columns with the same use
@@ -119,8 +119,7 @@ class DataReport:
             f"{self.edges:,} undirected, from {raw + dropped:,} entries ({self.duplicate_edges:,} "
             f"repeated, self-loops at {counted(self.self_loops, 'node')}{unknown})",
         )
-        use = "rows made to sum to 1" if self.row_normalised else "used as they are"
-        yield "features", f"{self.features:,}, {use}"
+        yield "features", f"{self.features:,}"
         known = self.nodes - self.unlabelled
         share = 100 * self.unlabelled / max(self.nodes, 1)
         yield "labelled", f"{known:,} nodes; {self.unlabelled:,} ({share:.0f} %) unlabelled"

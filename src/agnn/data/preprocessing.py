@@ -6,9 +6,10 @@ words), one-hot `Category`, `Words` (TF-IDF) and, without any column, `Structure
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -62,29 +63,29 @@ class Source(NamedTuple):
         return self.table
 
 
-class Block(Protocol):
+class Block(ABC):
     """A group of features; the fields of an implementation are what was fitted."""
 
     kind: ClassVar[str]
-    is_signed: ClassVar[bool]  # values may be negative, so rows cannot be made to sum to 1
+    is_signed: ClassVar[bool] = False  # whether values may be negative
 
     @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """[d] A readable name of each feature."""
-        ...
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns it is made from."""
-        ...
+        return (self.column,) if hasattr(self, "column") else getattr(self, "columns", ())
 
+    @abstractmethod
     def rows(self, source: Source) -> SparseRows:
         """[n, d] The features of these nodes."""
-        ...
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Block):
     """(x - mean) / scale per column; a missing value is the mean, and 1 in an extra column."""
 
     kind: ClassVar[str] = "numbers"
@@ -99,11 +100,6 @@ class Numbers:
     def names(self) -> tuple[str, ...]:
         """The columns, then those that mark missing values."""
         return (*self.columns, *(f"{column} is missing" for column in self.with_gaps))
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The columns."""
-        return self.columns
 
     def rows(self, source: Source) -> SparseRows:
         """Standardised columns."""
@@ -129,21 +125,15 @@ def _check_near(table: NodeTable, column: str, values: NDArray[np.float64]) -> N
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Block):
     """Columns of counts, mostly zero, as they are: a bag of words."""
 
     kind: ClassVar[str] = "counts"
-    is_signed: ClassVar[bool] = False
 
     columns: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return self.columns
-
-    @property
-    def reads(self) -> tuple[str, ...]:
         """The columns."""
         return self.columns
 
@@ -159,11 +149,10 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Category:
+class Category(Block):
     """One feature for each value of a column: 1 where the node has it."""
 
     kind: ClassVar[str] = "category"
-    is_signed: ClassVar[bool] = False
 
     column: str
     values: tuple[str, ...]
@@ -172,11 +161,6 @@ class Category:
     def names(self) -> tuple[str, ...]:
         """The column with each of its values."""
         return tuple(f"{self.column} = {value}" for value in self.values)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
 
     def rows(self, source: Source) -> SparseRows:
         """One-hot rows; all zero for a value that was not present when this was fitted."""
@@ -190,11 +174,10 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Block):
     """TF-IDF of a column of text: scikit-learn's, with a logarithm of the counts."""
 
     kind: ClassVar[str] = "words"
-    is_signed: ClassVar[bool] = False
 
     column: str
     vocabulary: tuple[str, ...]
@@ -204,11 +187,6 @@ class Words:
     def names(self) -> tuple[str, ...]:
         """The column with each word."""
         return tuple(f"{self.column}: {word}" for word in self.vocabulary)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
 
     def rows(self, source: Source) -> SparseRows:
         """Rows of length 1; words that were not present when this was fitted are skipped."""
@@ -221,7 +199,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Structure:
+class Structure(Block):
     """Degree, mean degree of the neighbours and core number, standardised."""
 
     kind: ClassVar[str] = "structure"
@@ -241,11 +219,6 @@ class Structure:
     def names(self) -> tuple[str, ...]:
         """The three measures."""
         return ("log degree", "log mean degree of the neighbours", "log core number")
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """None: the graph is enough."""
-        return ()
 
     def rows(self, source: Source) -> SparseRows:
         """Standardised measures of this graph."""

@@ -41,8 +41,7 @@ def from_scipy(
 
     Without features, degree and the like take their place. Labels are numbers or text; -1, NaN,
     None, "" and the other ways to write a missing value are no label. Whole numbers with
-    `class_names` are indices into them. Features without negative values are made to sum to 1 per
-    row when they are used; others are used as they are.
+    `class_names` are indices into them.
 
     >>> from scipy import sparse
     >>> ring = sparse.csr_array(([1, 1, 1], ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
@@ -173,8 +172,6 @@ def _node_data(
         features = preprocessing.features(Source(None, simple, nodes))
         found.append(STRUCTURE_NOTE)
     is_signed = bool(features.size and features.min() < 0)
-    if is_signed and is_given:
-        found.append("Some features are negative, so all are used as they are.")
     return NodeData.build(
         name=name,
         features=features,

@@ -76,7 +76,7 @@ class SplitSpec:
 
     @classmethod
     def parse(cls, text: str) -> SplitSpec:
-        """The specification in `text`; a word that is not known is taken as a split's name."""
+        """The specification in `text`; an unknown word is the name of a split."""
         if text.endswith(".json"):
             return cls(text, "file")
         word = text.lower()
