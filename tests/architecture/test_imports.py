@@ -22,9 +22,9 @@ SETTINGS = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encodi
 LINTER = SETTINGS["tool"]["importlinter"]
 # Files whose job a package is. Everyone else reaches it through them, or inside a function.
 JOBS = {
-    "numba": ("kernels/*/numba_cpu.py", "kernels/simd.py", "kernels/exponential.py"),
-    "llvmlite": ("kernels/simd.py",),
-    "triton": ("kernels/*/triton_*.py", "kernels/triton_*.py"),
+    "numba": ("kernels/*/numba_cpu.py", "kernels/_cpu/*.py"),
+    "llvmlite": ("kernels/_cpu/simd.py",),
+    "triton": ("kernels/*/triton_*.py", "kernels/_gpu/*.py"),
     "matplotlib": ("report/*.py",),
     "pandas": ("data/tables/*.py",),
     "pyarrow": ("data/tables/*.py",),

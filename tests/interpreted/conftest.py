@@ -25,7 +25,8 @@ def programs() -> Callable[[str], ModuleType]:
         # Triton asks when a program is defined.
         patch.setenv("TRITON_INTERPRET", "1")
         modules = {
-            name: importlib.import_module(f"agnn.kernels.{name}.triton_cuda") for name in OPERATIONS
+            name: importlib.import_module(f"agnn.kernels._{name}.triton_cuda")
+            for name in OPERATIONS
         }
     return modules.__getitem__
 

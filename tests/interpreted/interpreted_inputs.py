@@ -16,7 +16,7 @@ SMALL = tuple(name for name in ZOO if name not in ("hub", "complete", "random"))
 
 
 def reference(operation: str) -> ModuleType:
-    return importlib.import_module(f"agnn.kernels.{operation}.reference")
+    return importlib.import_module(f"agnn.kernels._{operation}.reference")
 
 
 def drawn(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:

@@ -85,8 +85,7 @@ def sums(module, graph: Graph, h: Tensor, heads: int, rows: int) -> list[Tensor]
     loops = drawn(replicas, rows, heads, dtype=h.dtype, seed=2)
     out = module.forward(graph, h, edges, loops)
     g = drawn(*out.shape, dtype=h.dtype, seed=7)
-    dh = module.state_gradient(graph, edges, loops, g, n)
-    return [out, dh, *module.weight_gradients(graph, h, g, heads)]
+    return [out, *module.backward(graph, h, edges, loops, g, n)]
 
 
 def check_sums(programs, animal: Specimen, heads, width, rows, dtype, tolerance) -> None:

@@ -176,7 +176,7 @@ def test_pruned_rows_give_the_whole_graphs_bits(backend, cora_graph):
 
 @pytest.mark.parametrize("backend", FAST_BACKENDS)
 def test_threads_and_other_replicas_change_no_bit(backend, cora_graph, monkeypatch):
-    from agnn.kernels import threads
+    from agnn.kernels._cpu import threads
 
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     source = torch.Generator().manual_seed(0)

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from agnn.kernels import attention_weights
-from agnn.kernels.cosine_attention import reference
+from agnn.kernels._cosine_attention import reference
 from properties import assert_same_bits
 from zoo import ZOO, zoo_graph
 
-OP = import_module("agnn.kernels.cosine_attention.op")
+OP = import_module("agnn.kernels._cosine_attention.op")
 
 
 @pytest.mark.parametrize("name", ["no edges", "random"])

@@ -9,7 +9,7 @@ from agnn.kernels import cosine_attention
 from properties import WIDTHS, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 
-numba_cpu = pytest.importorskip("agnn.kernels.cosine_attention.numba_cpu")
+numba_cpu = pytest.importorskip("agnn.kernels._cosine_attention.numba_cpu")
 BETA = torch.tensor([0.0, 4.0, -3.0])
 
 

@@ -7,14 +7,12 @@ import torch
 
 from agnn.errors import InputError, UnavailableError
 from agnn.kernels import BACKENDS, choose, cosine_attention, obstacle
-from agnn.kernels.backends import implementation
+from agnn.kernels._backends import implementation
+from agnn.kernels._self_check import EXAMPLES
 from properties import fresh_python
 from zoo import ZOO, zoo_graph
 
-OPERATIONS = (
-    "cosine_attention", "propagate", "sparse_linear", "dense_linear", "cross_entropy", "dropout",
-    "adam", "random_walk", "skip_gram", "pagerank",
-)  # fmt: skip
+OPERATIONS = tuple(EXAMPLES)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -23,7 +21,13 @@ def test_every_operation_has_a_reference_and_compiled_cpu_code(operation):
     assert obstacle("numba", operation) is None
     for name in ("reference", "numba"):
         chosen = implementation(operation, name, "cpu")
-        assert chosen.__name__ == f"agnn.kernels.{operation}.{BACKENDS[name].module}"
+        assert chosen.__name__ == f"agnn.kernels._{operation}.{BACKENDS[name].module}"
+
+
+def test_an_operation_that_a_backend_lacks_is_named():
+    assert "has no pagerank for it" in obstacle("triton", "pagerank")
+    with pytest.raises(UnavailableError, match="has no pagerank for it"):
+        choose("triton", "cuda", "pagerank")
 
 
 def test_the_automatic_choice_on_a_cpu_is_numba():

@@ -8,7 +8,7 @@ import pytest
 from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels import personal_pagerank
-from agnn.kernels.pagerank import numba_cpu
+from agnn.kernels._pagerank import numba_cpu
 from properties import CPU_BACKENDS, FAST_BACKENDS
 from zoo import ZOO, zoo_graph
 

@@ -11,8 +11,8 @@ import torch
 
 from agnn.graph import Graph, Walks
 from agnn.kernels import random_walks
-from agnn.kernels.counter import U, below, fraction, stream_key, word
-from agnn.kernels.random_walk import numba_cpu
+from agnn.kernels._counter import U, below, fraction, stream_key, word
+from agnn.kernels._random_walk import numba_cpu
 from properties import CPU_BACKENDS, FAST_BACKENDS
 from zoo import ZOO, zoo_graph
 

@@ -8,7 +8,20 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from agnn.kernels import ELU, Anchor, Blend, HeadMean, Link, ReLU, cosine_attention, run_chain
+from agnn.kernels import (
+    ELU,
+    Anchor,
+    Blend,
+    Dropout,
+    HeadMean,
+    HopMean,
+    HopState,
+    Link,
+    ReLU,
+    RowDropoutLink,
+    cosine_attention,
+    run_chain,
+)
 from agnn.kernels._self_check import EXAMPLES
 from properties import CPU_BACKENDS, left_behind
 from zoo import ZOO, zoo_graph
@@ -25,12 +38,21 @@ CHAINS: dict[str, Callable[[], list[Link]]] = {
 }
 
 
+def hops() -> list[Link]:
+    states = [HopState(), HopState()]
+    return [ReLU(), states[0], ELU(), states[1], ELU(), HopMean(states, 3)]
+
+
 def blended() -> list[Link]:
     anchor = Anchor()
     return [ReLU(), anchor, ELU(), Blend(anchor, 0.3)]
 
 
 CHAINS["Blend"] = blended
+CHAINS["HopMean"] = hops
+CHAINS["RowDropoutLink"] = lambda: [
+    RowDropoutLink(torch.arange(3), Dropout([1], [0.5]).at(0), "auto")
+]
 
 
 @pytest.mark.parametrize("backend", CPU_BACKENDS)

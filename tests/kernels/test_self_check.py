@@ -12,7 +12,7 @@ from properties import FAST_BACKENDS
 
 
 def test_the_self_check_finds_no_fault_and_leaves_no_operation_out():
-    folders = {path.parent.name for path in Path(agnn.kernels.__file__).parent.glob("*/op.py")}
+    folders = {path.parent.name[1:] for path in Path(agnn.kernels.__file__).parent.glob("_*/op.py")}
     found = self_check()
     assert {(check.backend, check.kernel) for check in found if check.backend != "triton"} == {
         (backend, operation) for backend in FAST_BACKENDS for operation in folders
@@ -22,7 +22,7 @@ def test_the_self_check_finds_no_fault_and_leaves_no_operation_out():
 
 def test_a_wrong_gradient_is_a_fault(monkeypatch):
     pytest.importorskip("numba")
-    from agnn.kernels.propagate import numba_cpu
+    from agnn.kernels._propagate import numba_cpu
 
     real = numba_cpu.backward
     monkeypatch.setattr(numba_cpu, "backward", lambda *inputs: 1.001 * real(*inputs))

@@ -16,8 +16,8 @@ from agnn.kernels import (
     pair_skip_gram,
     random_walks,
 )
-from agnn.kernels.skip_gram import reference
-from agnn.kernels.skip_gram.tables import alias_table, huffman_paths
+from agnn.kernels._skip_gram import reference
+from agnn.kernels._skip_gram.tables import alias_table, huffman_paths
 from properties import FAST_BACKENDS, WIDTHS
 from zoo import zoo_graph
 
@@ -117,8 +117,8 @@ def test_a_node_that_is_never_seen_has_a_vector_of_zeros(name):
 
 def test_sixteen_logistics_at_once_are_right_up_to_both_ends():
     """The ends are far beyond where float32's exponential overflows."""
-    from agnn.kernels.simd import LANES
-    from agnn.kernels.skip_gram.numba_step import take_logistic
+    from agnn.kernels._cpu.simd import LANES
+    from agnn.kernels._skip_gram.numba_step import take_logistic
 
     x = np.concatenate([np.linspace(-20, 20, 13 * LANES), [-1e4, -90, -87, 0, 87, 90, 1e4, 1]])
     found = np.concatenate([x, np.zeros(8)]).astype(np.float32)

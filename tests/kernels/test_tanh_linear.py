@@ -65,7 +65,7 @@ def test_selected_rows_in_any_order_give_the_same_bits_as_the_whole(backend):
 
 @pytest.mark.parametrize("backend", FAST_BACKENDS)
 def test_threads_and_other_replicas_change_no_bit(backend, monkeypatch):
-    from agnn.kernels import threads
+    from agnn.kernels._cpu import threads
 
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     _, x = features(dtype=torch.float32)

@@ -16,7 +16,7 @@ from agnn.kernels import (
     propagate,
     sparse_linear,
 )
-from agnn.kernels import threads as kernel_threads
+from agnn.kernels._cpu import threads as kernel_threads
 from properties import FAST_BACKENDS, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 

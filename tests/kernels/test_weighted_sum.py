@@ -92,7 +92,7 @@ def test_pruned_rows_give_the_whole_graphs_bits(backend):
 
 @pytest.mark.parametrize("backend", FAST_BACKENDS)
 def test_threads_change_no_bit(backend, monkeypatch):
-    from agnn.kernels import threads
+    from agnn.kernels._cpu import threads
 
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     tensors = inputs("random", 3, 2, 9, torch.float32)

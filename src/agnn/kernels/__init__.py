@@ -3,43 +3,41 @@
 The rest of the package imports from here and from nowhere below.
 """
 
-from agnn.kernels._self_check import Check, self_check
-from agnn.kernels.adam.op import adam_step
-from agnn.kernels.additive_attention.op import (
+from agnn.kernels._adam.op import adam_step
+from agnn.kernels._additive_attention.op import (
     AdditiveAttentionLink,
     additive_attention,
     additive_attention_weights,
 )
-from agnn.kernels.backends import BACKENDS, choose, obstacle
-from agnn.kernels.branches import Anchor, Blend
-from agnn.kernels.chain import ELU, HeadMean, Link, ReLU, run_chain
-from agnn.kernels.columns import heads_of
-from agnn.kernels.consistency.op import consistency
-from agnn.kernels.cosine_attention.op import (
-    Attention,
+from agnn.kernels._attention import Attention
+from agnn.kernels._backends import BACKENDS, choose, obstacle
+from agnn.kernels._chain import ELU, Anchor, Blend, HeadMean, Link, ReLU, heads_of, run_chain
+from agnn.kernels._consistency.op import consistency
+from agnn.kernels._cosine_attention.op import (
     CosineAttentionLink,
     attention_weights,
     cosine_attention,
 )
-from agnn.kernels.cross_entropy.op import cross_entropy
-from agnn.kernels.dense_linear.op import DenseLinearLink, dense_linear
-from agnn.kernels.dropout.op import DropoutLink, dropout
-from agnn.kernels.dropout.reference import random_words
-from agnn.kernels.dropout.stream import Dropout, DropoutAt
-from agnn.kernels.hop_mean import HopMean, HopState, RowDropoutLink, for_versions
-from agnn.kernels.pagerank.op import personal_pagerank
-from agnn.kernels.propagate.op import PropagateLink, propagate
-from agnn.kernels.random_walk.op import random_walks
-from agnn.kernels.shared_linear.op import SharedLinearLink, shared_linear
-from agnn.kernels.skip_gram.op import (
+from agnn.kernels._cross_entropy.op import cross_entropy
+from agnn.kernels._dense_linear.op import DenseLinearLink, dense_linear
+from agnn.kernels._dropout.op import DropoutLink, dropout
+from agnn.kernels._dropout.reference import random_words
+from agnn.kernels._dropout.stream import Dropout, DropoutAt
+from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
+from agnn.kernels._pagerank.op import personal_pagerank
+from agnn.kernels._propagate.op import PropagateLink, propagate
+from agnn.kernels._random_walk.op import random_walks
+from agnn.kernels._self_check import Check, self_check
+from agnn.kernels._shared_linear.op import SharedLinearLink, shared_linear
+from agnn.kernels._skip_gram.op import (
     Descent,
     hierarchical_skip_gram,
     negative_skip_gram,
     pair_skip_gram,
 )
-from agnn.kernels.sparse_linear.op import SparseLinearLink, sparse_linear
-from agnn.kernels.tanh_linear.op import TanhLinearLink, tanh_linear
-from agnn.kernels.weighted_sum.op import WeightedSumLink, weighted_sum
+from agnn.kernels._sparse_linear.op import SparseLinearLink, sparse_linear
+from agnn.kernels._tanh_linear.op import TanhLinearLink, tanh_linear
+from agnn.kernels._weighted_sum.op import WeightedSumLink, weighted_sum
 
 __all__ = [
     "BACKENDS",

@@ -14,27 +14,28 @@ import torch
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Walks, symmetric
-from agnn.kernels.adam.op import adam_step
-from agnn.kernels.additive_attention.op import additive_attention
-from agnn.kernels.backends import BACKENDS, obstacle
-from agnn.kernels.cosine_attention.op import cosine_attention
-from agnn.kernels.cross_entropy.op import cross_entropy
-from agnn.kernels.dense_linear.op import dense_linear
-from agnn.kernels.dropout.op import dropout
-from agnn.kernels.dropout.stream import Dropout
-from agnn.kernels.pagerank.op import personal_pagerank
-from agnn.kernels.propagate.op import propagate
-from agnn.kernels.random_walk.op import random_walks
-from agnn.kernels.shared_linear.op import shared_linear
-from agnn.kernels.skip_gram.op import (
+from agnn.kernels._adam.op import adam_step
+from agnn.kernels._additive_attention.op import additive_attention
+from agnn.kernels._backends import BACKENDS, obstacle
+from agnn.kernels._consistency.op import consistency
+from agnn.kernels._cosine_attention.op import cosine_attention
+from agnn.kernels._cross_entropy.op import cross_entropy
+from agnn.kernels._dense_linear.op import dense_linear
+from agnn.kernels._dropout.op import dropout
+from agnn.kernels._dropout.stream import Dropout
+from agnn.kernels._pagerank.op import personal_pagerank
+from agnn.kernels._propagate.op import propagate
+from agnn.kernels._random_walk.op import random_walks
+from agnn.kernels._shared_linear.op import shared_linear
+from agnn.kernels._skip_gram.op import (
     Descent,
     hierarchical_skip_gram,
     negative_skip_gram,
     pair_skip_gram,
 )
-from agnn.kernels.sparse_linear.op import sparse_linear
-from agnn.kernels.tanh_linear.op import tanh_linear
-from agnn.kernels.weighted_sum.op import weighted_sum
+from agnn.kernels._sparse_linear.op import sparse_linear
+from agnn.kernels._tanh_linear.op import tanh_linear
+from agnn.kernels._weighted_sum.op import weighted_sum
 
 _NODES, _FEATURES, _WIDTH, _REPLICAS = 40, 24, 16, 2
 # float32 sums in another order differ by some 1e-6 here; a wrong kernel differs in the first digit.
@@ -183,6 +184,11 @@ def _cross_entropy(backend: str, device: str) -> list[Tensor]:
     return _with_gradients(cross_entropy(logits, labels, weights, backend=backend), logits)
 
 
+def _consistency(backend: str, device: str) -> list[Tensor]:
+    logits = _leaf(device, 12, _REPLICAS, 3, _NODES, 7)
+    return _with_gradients(consistency(logits, temperature=0.5, backend=backend), logits)
+
+
 def _adam(backend: str, device: str) -> list[Tensor]:
     moved, gradient = _drawn(device, 20, _REPLICAS, 5), _drawn(device, 21, _REPLICAS, 5)
     first, second = torch.zeros_like(moved), torch.zeros_like(moved)
@@ -228,6 +234,7 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "dense_linear": _dense_linear,
     "dropout": _dropped,
     "cross_entropy": _cross_entropy,
+    "consistency": _consistency,
     "adam": _adam,
     "random_walk": _random_walk,
     "skip_gram": _skip_gram,

@@ -1,0 +1,53 @@
+"""A step of Adam on a GPU: one pass over each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from agnn.kernels._adam.reference import EPSILON, FIRST_DECAY, SECOND_DECAY
+
+_NUMBERS = 1024  # entries that one program moves
+
+
+@triton.jit
+def _entries(
+    parameter, gradient, first, second, step, rates, decays,
+    size, A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
+    r = tl.program_id(1).to(tl.int64)
+    k = tl.program_id(0) * COUNT + tl.arange(0, COUNT)
+    inside, place = k < size, r * size + k
+    p = tl.load(parameter + place, mask=inside, other=0.0)
+    g = tl.load(gradient + place, mask=inside, other=0.0)
+    m = tl.load(first + place, mask=inside, other=0.0)
+    v = tl.load(second + place, mask=inside, other=0.0)
+    # 1 - a^t loses digits in float32 for small t.
+    t = tl.load(step).to(tl.float64)
+    correction = 1.0 - tl.exp(t * tl.log(tl.full((), A, tl.float64)))
+    root = tl.sqrt(1.0 - tl.exp(t * tl.log(tl.full((), B, tl.float64))))
+    rate = (tl.load(rates + r) / correction).to(p.dtype)
+    slope = g + tl.load(decays + r) * p
+    m = A * m + (1.0 - A) * slope
+    v = B * v + (1.0 - B) * slope * slope
+    tl.store(first + place, m, mask=inside)
+    tl.store(second + place, v, mask=inside)
+    p -= rate * m / (tl.sqrt(v) / root.to(p.dtype) + EPS)
+    tl.store(parameter + place, p, mask=inside)
+
+
+def forward(
+    parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
+    second: Sequence[Tensor], step: Tensor, rates: Tensor, decays: Tensor,
+) -> None:  # fmt: skip
+    """Move every parameter [R, ...] and its moments in place; `step` [1] counts from 1."""
+    replicas = rates.numel()
+    for k, (p, g, m, v) in enumerate(zip(parameters, gradients, first, second, strict=True)):
+        size = p.numel() // replicas
+        _entries[(-(-size // _NUMBERS), replicas)](
+            p.detach(), g, m, v, step, rates, decays[k], size, FIRST_DECAY, SECOND_DECAY, EPSILON,
+            _NUMBERS,
+        )  # fmt: skip

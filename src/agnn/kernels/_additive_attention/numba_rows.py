@@ -1,0 +1,279 @@
+"""Additive attention in compiled CPU code: one pass over the rows each way, nothing kept by edge.
+
+docs/kernels.md derives the backward pass. All heads of an edge stand in the 16 lanes of one vector
+(`heads.py`). As the leaky ReLU is monotone, a row's highest score is that of its highest sender:
+the shift before the exponential costs one comparison an edge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from agnn.kernels._cpu.exponential import exponentials
+from agnn.kernels._cpu.heads import by_head
+from agnn.kernels._cpu.simd import (
+    LANES,
+    add,
+    compiled,
+    divide,
+    inlined,
+    larger,
+    load,
+    multiply,
+    multiply_add,
+    scale,
+    splat,
+    store,
+    subtract,
+    where_positive,
+)
+from agnn.kernels._dropout.numba_cpu import U32, is_kept, row_state
+
+U = np.uint64
+_ONE, _LANES = U(1), U(LANES)
+_AHEAD = U(4)  # entries between asking for a row and reading it
+BLOCK = 128  # neighbours, the nodes themselves included, that are weighed in one go
+# Where the vectors of facts about a node that its neighbours need stand in its line.
+_RECEIVING, _SENDING, _HIGHEST, _INVERSE, _MEAN = U(0), U(16), U(32), U(48), U(64)
+FACTS = 80
+_FACTS = U(FACTS)
+
+
+@inlined
+def _leaky(x: Any, slope: Any) -> Any:
+    """max(x, slope x), lane by lane."""
+    return larger(x, scale(slope, x))
+
+
+@inlined
+def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any, heads: Any) -> Any:
+    """a[at : at + d] . b[bt : bt + d] of every head, in its lanes."""
+    products = splat(a.dtype.type(0))
+    for k in range(U(0), d, _LANES):
+        products = multiply_add(load(a, at + k), load(b, bt + k), products)
+    return by_head(products, heads)
+
+
+@compiled
+def scores(h: Any, n: Any, d: Any, heads: Any, receiving: Any, sending: Any, facts: Any) -> None:
+    """Every node's share of a score, as a receiver and as a sender."""
+    for i in range(U(n)):
+        line = i * _FACTS
+        store(facts, line + _RECEIVING, _dot(h, i * d, receiving, U(0), d, heads))
+        store(facts, line + _SENDING, _dot(h, i * d, sending, U(0), d, heads))
+
+
+@inlined
+def _block_end(offsets: Any, first: Any, last: Any) -> Any:
+    """The row after the last one whose neighbours, with those before it, fit into a block."""
+    end = first + _ONE
+    while end < last and offsets[end + _ONE] - offsets[first] + end - first < U(BLOCK):
+        end += _ONE
+    return end
+
+
+@inlined
+def _draw(weights: Any, t: Any, words: Any, label: Any, heads: Any, threshold: Any,
+          factor: Any) -> None:  # fmt: skip
+    """Drop or scale up the 16 weights at t; `words` is the receiver's, `label` the sender's."""
+    start = U32(label * heads)
+    mask = U32(heads - U32(1))  # l mod K, as K is a power of two
+    for lane in range(16):
+        kept = is_kept(words, U32(start + (U32(lane) & mask)), threshold)
+        weights[t + U(lane)] *= factor if kept else weights.dtype.type(0)
+
+
+@compiled
+def row_words(row_ids: Any, key: Any, state: Any, out: Any) -> None:
+    """What each node contributes as a receiver to its random numbers."""
+    for i in range(row_ids.size):
+        out[i] = row_state(key, state, row_ids[i])
+
+
+@inlined
+def forward_rows(
+    offsets: Any, columns: Any, h: Any, d: Any, heads: Any, slope: Any, bias: Any, facts: Any,
+    is_dropped: Any, words: Any, row_ids: Any, threshold: Any, factor: Any, weights: Any,
+    out: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    """The states of rows first..last, and their highest score and inverse total into `facts`."""
+    zero, one = h.dtype.type(0), h.dtype.type(1)
+    begin = first
+    while begin < last:
+        end = _block_end(offsets, begin, last)
+        t = U(0)
+        for i in range(begin, end):
+            own = load(facts, i * _FACTS + _RECEIVING)
+            sender = load(facts, i * _FACTS + _SENDING)
+            for q in range(offsets[i], offsets[i + _ONE]):
+                sender = larger(sender, load(facts, U(columns[q]) * _FACTS + _SENDING))
+            highest = _leaky(add(own, sender), slope)
+            store(facts, i * _FACTS + _HIGHEST, highest)
+            score = _leaky(add(own, load(facts, i * _FACTS + _SENDING)), slope)
+            store(weights, t, subtract(score, highest))
+            t += _LANES
+            for q in range(offsets[i], offsets[i + _ONE]):
+                score = _leaky(add(own, load(facts, U(columns[q]) * _FACTS + _SENDING)), slope)
+                store(weights, t, subtract(score, highest))
+                t += _LANES
+        exponentials(weights, t)
+        t = U(0)
+        for i in range(begin, end):
+            start, total = t, splat(zero)
+            for _ in range(offsets[i], offsets[i + _ONE] + _ONE):
+                total = add(total, load(weights, t))
+                t += _LANES
+            inverse = divide(splat(one), total)
+            store(facts, i * _FACTS + _INVERSE, inverse)
+            if is_dropped:
+                _draw(weights, start, words[i], row_ids[i], heads, threshold, factor)
+                u = start + _LANES
+                for q in range(offsets[i], offsets[i + _ONE]):
+                    sender_id = row_ids[columns[q]]
+                    _draw(weights, u, words[i], sender_id, heads, threshold, factor)
+                    u += _LANES
+            for k in range(U(0), d, _LANES):
+                state = multiply(load(weights, start), load(h, i * d + k))
+                u = start + _LANES
+                for q in range(offsets[i], offsets[i + _ONE]):
+                    state = multiply_add(load(weights, u), load(h, U(columns[q]) * d + k), state)
+                    u += _LANES
+                store(out, i * d + k, multiply_add(inverse, state, load(bias, k)))
+        begin = end
+
+
+@compiled
+def means(g: Any, out: Any, bias: Any, rows: Any, n: Any, d: Any, heads: Any, facts: Any) -> None:
+    """g_i . (o_i - b) by head into `facts`; rows that were not computed attend to nothing."""
+    zero = splat(g.dtype.type(0))
+    for i in range(U(rows)):
+        products = zero
+        for k in range(U(0), d, _LANES):
+            plain = subtract(load(out, i * d + k), load(bias, k))
+            products = multiply_add(load(g, i * d + k), plain, products)
+        store(facts, i * _FACTS + _MEAN, by_head(products, heads))
+    for i in range(U(rows), U(n)):
+        store(facts, i * _FACTS + _HIGHEST, splat(g.dtype.type(1e30)))  # their weights: nearly 0
+        store(facts, i * _FACTS + _INVERSE, zero)
+        store(facts, i * _FACTS + _MEAN, zero)
+
+
+@inlined
+def _pulled(weight: Any, factors: Any, dot: Any, facts: Any, i: Any, x: Any, slope: Any) -> Any:
+    """The gradient at the sum a_i + b_j inside row i's score, x being that sum."""
+    steep = where_positive(x, splat(slope / slope), splat(slope))
+    inner = subtract(multiply(factors, dot), load(facts, i * _FACTS + _MEAN))
+    return multiply(steep, multiply(weight, inner))
+
+
+@inlined
+def backward_rows(
+    offsets: Any, columns: Any, h: Any, g: Any, rows: Any, d: Any, heads: Any, slope: Any,
+    facts: Any, is_dropped: Any, words: Any, row_ids: Any, threshold: Any, factor: Any,
+    buffers: Any, dh: Any, pulls: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    """The gradient at rows first..last of the values h, and at their two scores into `pulls`."""
+    zero, one = h.dtype.type(0), h.dtype.type(1)
+    # What row i pays to its neighbours, what they pay to it, and the dropout of both.
+    here, there, kept_here, kept_there = buffers[0], buffers[1], buffers[2], buffers[3]
+    begin = first
+    while begin < last:
+        end = _block_end(offsets, begin, last)
+        t = U(0)
+        for i in range(begin, end):
+            receives, sends = load(facts, i * _FACTS), load(facts, i * _FACTS + _SENDING)
+            highest = load(facts, i * _FACTS + _HIGHEST)
+            own = subtract(_leaky(add(receives, sends), slope), highest)
+            store(here, t, own)
+            store(there, t, own)
+            t += _LANES
+            for q in range(offsets[i], offsets[i + _ONE]):
+                line = U(columns[q]) * _FACTS
+                pays = _leaky(add(receives, load(facts, line + _SENDING)), slope)
+                gets = _leaky(add(load(facts, line + _RECEIVING), sends), slope)
+                store(here, t, subtract(pays, highest))
+                store(there, t, subtract(gets, load(facts, line + _HIGHEST)))
+                t += _LANES
+        exponentials(here, t)
+        exponentials(there, t)
+        kept_here[:t] = one
+        kept_there[:t] = one
+        t = U(0)
+        for i in range(begin, end):
+            start = t
+            if is_dropped:
+                _draw(kept_here, t, words[i], row_ids[i], heads, threshold, factor)
+                u = t + _LANES
+                for q in range(offsets[i], offsets[i + _ONE]):
+                    j = columns[q]
+                    _draw(kept_here, u, words[i], row_ids[j], heads, threshold, factor)
+                    _draw(kept_there, u, words[j], row_ids[i], heads, threshold, factor)
+                    u += _LANES
+            receives, sends = load(facts, i * _FACTS), load(facts, i * _FACTS + _SENDING)
+            inverse = load(facts, i * _FACTS + _INVERSE)
+            pull, push, own = splat(zero), splat(zero), splat(zero)
+            if i < rows:
+                weight = multiply(load(here, t), inverse)
+                dot = _dot(g, i * d, h, i * d, d, heads)
+                pull = _pulled(
+                    weight, load(kept_here, t), dot, facts, i, add(receives, sends), slope
+                )
+                push = pull
+                own = multiply(weight, load(kept_here, t))
+            t += _LANES
+            for q in range(offsets[i], offsets[i + _ONE]):
+                j = U(columns[q])
+                line = j * _FACTS
+                if i < rows:
+                    weight = multiply(load(here, t), inverse)
+                    dot = _dot(g, i * d, h, j * d, d, heads)
+                    x = add(receives, load(facts, line + _SENDING))
+                    pull = add(pull, _pulled(weight, load(kept_here, t), dot, facts, i, x, slope))
+                if j < rows:
+                    weight = multiply(load(there, t), load(facts, line + _INVERSE))
+                    dot = _dot(g, j * d, h, i * d, d, heads)
+                    x = add(load(facts, line + _RECEIVING), sends)
+                    push = add(push, _pulled(weight, load(kept_there, t), dot, facts, j, x, slope))
+                    store(there, t, multiply(weight, load(kept_there, t)))
+                t += _LANES
+            store(pulls, i * U(2) * _LANES, pull)
+            store(pulls, i * U(2) * _LANES + _LANES, push)
+            for k in range(U(0), d, _LANES):
+                state = splat(zero)
+                if i < rows:
+                    state = multiply(own, load(g, i * d + k))
+                u = start + _LANES
+                for q in range(offsets[i], offsets[i + _ONE]):
+                    if U(columns[q]) < rows:
+                        state = multiply_add(load(there, u), load(g, U(columns[q]) * d + k), state)
+                    u += _LANES
+                store(dh, i * d + k, state)
+        begin = end
+
+
+@compiled
+def add_scores(pulls: Any, n: Any, d: Any, receiving: Any, sending: Any, dh: Any) -> None:
+    """Add what the two scores of each row pass on to its state."""
+    for i in range(U(n)):
+        pull, push = load(pulls, i * U(2) * _LANES), load(pulls, i * U(2) * _LANES + _LANES)
+        for k in range(U(0), d, _LANES):
+            state = multiply_add(pull, load(receiving, k), load(dh, i * d + k))
+            store(dh, i * d + k, multiply_add(push, load(sending, k), state))
+
+
+@compiled
+def sums_in_order(order: Any, h: Any, g: Any, rows: Any, d: Any, pulls: Any, out: Any) -> None:
+    """The gradients at the two vectors and at the bias, over all rows in the given order."""
+    for k in range(U(0), U(d), _LANES):
+        received = sent = given = splat(h.dtype.type(0))
+        for i in order:
+            state, line = load(h, i * U(d) + k), i * U(2) * _LANES
+            received = multiply_add(load(pulls, line), state, received)
+            sent = multiply_add(load(pulls, line + _LANES), state, sent)
+            if i < U(rows):
+                given = add(given, load(g, i * U(d) + k))
+        store(out, k, received)
+        store(out, U(d) + k, sent)
+        store(out, U(2) * U(d) + k, given)

@@ -1,0 +1,132 @@
+"""Attention by an added score: checks, documentation and differentiation, for all backends."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from agnn.errors import InputError
+from agnn.graph import Graph
+from agnn.kernels._additive_attention import reference
+from agnn.kernels._attention import Attention
+from agnn.kernels._backends import implementation
+from agnn.kernels._chain import Link, run_chain
+from agnn.kernels._checks import check_heads, check_rows
+from agnn.kernels._dropout.stream import DropoutAt
+
+
+class _Backend(Protocol):
+    def forward(
+        self, graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, rows: int,
+        row_ids: Tensor, drop: DropoutAt | None, value_drop: DropoutAt | None,
+    ) -> tuple[Tensor, Any]: ...  # fmt: skip
+
+    def backward(
+        self, graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor,
+        out: Tensor, kept: Any, row_ids: Tensor, drop: DropoutAt | None,
+        value_drop: DropoutAt | None, gradient: Tensor,
+    ) -> tuple[Tensor, ...]: ...  # fmt: skip
+
+
+class AdditiveAttentionLink(Link):
+    """`additive_attention` in a chain."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        receiving: Tensor,
+        sending: Tensor,
+        bias: Tensor,
+        rows: int | None,
+        row_ids: Tensor,
+        drop: DropoutAt | None,
+        value_drop: DropoutAt | None,
+        backend: str,
+    ) -> None:
+        self.graph, self.rows = graph, rows
+        self.backend: _Backend = implementation("additive_attention", backend, graph.device.type)
+        self.draws = (row_ids, drop, value_drop)
+        self.parameters = self.vectors = (receiving, sending, bias)
+        # In another epoch the backward pass would draw other numbers.
+        self.watched = tuple(each.epoch for each in (drop, value_drop) if each is not None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The new states [R, rows, d K]."""
+        rows = check_rows(self.graph, x, self.rows)
+        _check(x, *self.vectors, self.draws[0])
+        out, self.kept = self.backend.forward(self.graph, x, *self.vectors, rows, *self.draws)
+        self.saved = (x, out)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the states, at the two vectors and at the bias."""
+        h, out = self.saved
+        dh, *others = self.backend.backward(
+            self.graph, h, *self.vectors, out, self.kept, *self.draws, gradient
+        )
+        return dh, tuple(others)
+
+
+def additive_attention(
+    graph: Graph,
+    h: Tensor,
+    receiving: Tensor,
+    sending: Tensor,
+    bias: Tensor,
+    *,
+    row_ids: Tensor,
+    rows: int | None = None,
+    drop: DropoutAt | None = None,
+    value_drop: DropoutAt | None = None,
+    backend: str = "auto",
+) -> Tensor:
+    """The states after one layer of a graph attention network, its K heads side by side.
+
+        out_i = b + sum over j in N(i) and i itself of dropout(P)_ij dropout(h)_j,
+        P_i.  = softmax over the same j of leaky_relu(receiving . h_i + sending . h_j)
+
+    for every head on its own. Column f K + k of `h` and of the output is feature f of head k.
+
+    Args:
+        graph: the undirected graph; the node itself is added here, once.
+        h: states [R, n, d K]. On a pruned graph, n may be any count that covers the neighbours of
+            the first `rows` rows.
+        receiving: what a receiver's state is multiplied by in its score [R, d, K].
+        sending: the same for a sender [R, d, K].
+        bias: b [R, d K].
+        row_ids: the rows' labels in the whole graph [n], by which dropout draws its numbers.
+        rows: compute the first `rows` rows only; all n by default.
+        drop: the dropout of P, or None for none.
+        value_drop: the dropout of the states that are summed, not of those that give the scores.
+        backend: "auto", "reference", "numba" or "triton".
+
+    Returns:
+        The new states [R, rows, d K], differentiable, once, in `h`, the two vectors and the bias.
+    """
+    vectors, draws = (receiving, sending, bias), (row_ids, drop, value_drop)
+    return run_chain([AdditiveAttentionLink(graph, *vectors, rows, *draws, backend)], h)
+
+
+def additive_attention_weights(
+    graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, *, rows: int | None = None
+) -> Attention:
+    """The attention P that `additive_attention` weighs `h` by: edges [R, m', K], loops alike."""
+    count = check_rows(graph, h, rows)
+    return Attention(*reference.attention(graph, h, receiving, sending, count))
+
+
+def _check(h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, row_ids: Tensor) -> None:
+    replicas, n, width = h.shape
+    heads = receiving.shape[-1]
+    check_heads(h, heads)
+    wanted = {"receiving": [replicas, width // heads, heads], "bias": [replicas, width]}
+    wanted["sending"] = wanted["receiving"]
+    for name, value in (("receiving", receiving), ("sending", sending), ("bias", bias)):
+        if list(value.shape) != wanted[name] or value.dtype != h.dtype:
+            raise InputError(
+                f"`{name}` must be {h.dtype} of shape {wanted[name]}; got {value.dtype} "
+                f"{list(value.shape)}."
+            )
+    if row_ids.numel() < n:
+        raise InputError(f"`row_ids` has {row_ids.numel()} labels for the {n} rows of `h`.")

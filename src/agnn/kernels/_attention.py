@@ -1,0 +1,14 @@
+"""What attention layers compute by edge, for whoever reads it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class Attention(NamedTuple):
+    """P^(t) of some receivers: what each pays to its neighbours and to itself."""
+
+    edges: Tensor  # [R, m'] P[i, j] for the stored edges of the receivers, in stored order
+    loops: Tensor  # [R, rows] P[i, i]

@@ -1,0 +1,173 @@
+"""Operations one after the other as a single node of torch's graph.
+
+torch spends some 50 microseconds on every node it differentiates, more than a small layer takes.
+So an operation is a link, with its own forward and backward, and a model is a chain of links: one
+node, however many there are. A single operation is a chain of one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from agnn.errors import InputError
+
+
+class Link(ABC):
+    """An operation with its parameters, for one call.
+
+    `forward` leaves the tensors that `backward` reads in `saved`. The chain hands them to torch's
+    node and puts them back for the backward pass, so torch frees them as it does for its own
+    operations. A link must not keep its output anywhere else: the output refers to the node, the
+    node to the link, and only the garbage collector could free such a cycle.
+    """
+
+    parameters: tuple[Tensor, ...] = ()
+    # Tensors that must not change before the backward pass, besides the parameters.
+    watched: tuple[Tensor, ...] = ()
+    saved: tuple[Tensor, ...] = ()
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """The output for the input `x`; a first link that reads no input ignores it."""
+
+    @abstractmethod
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the input (a first link gives any) and at the parameters."""
+
+
+class _Chain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, links: Sequence[Link], source: Tensor, *parameters: Tensor) -> Tensor:
+        x = source
+        for link in links:
+            x = link.forward(x)
+        # torch remembers the versions of all these: a change in place before the backward pass is
+        # an error.
+        kept = [tensor for link in links for tensor in link.saved]
+        watched = [tensor for link in links for tensor in link.watched]
+        ctx.save_for_backward(*kept, source, *parameters, *watched)
+        ctx.links, ctx.counts = links, [len(link.saved) for link in links]
+        for link in links:
+            link.saved = ()
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise InputError("the kernels are differentiable once; `create_graph` asks for twice.")
+        slope, found = gradients[0], []
+        end = sum(ctx.counts)
+        saved = ctx.saved_tensors
+        for link, count in zip(reversed(ctx.links), reversed(ctx.counts), strict=True):
+            link.saved = saved[end - count : end]
+            end -= count
+            slope, own = link.backward(slope)
+            link.saved = ()
+            found.extend(reversed(own))
+        return None, slope if ctx.needs_input_grad[1] else None, *reversed(found)
+
+
+def run_chain(links: Sequence[Link], source: Tensor) -> Tensor:
+    """The output of the last link, differentiable, once, in `source` and all parameters."""
+    parameters = [parameter for link in links for parameter in link.parameters]
+    result: Tensor = _Chain.apply(links, source, *parameters)  # type: ignore[no-untyped-call]
+    return result
+
+
+class ReLU(Link):
+    """max(x, 0), entry by entry."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output; kept for its signs."""
+        out = torch.relu(x)
+        self.saved = (out,)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient where the output is positive."""
+        (out,) = self.saved
+        return torch.ops.aten.threshold_backward(gradient, out, 0.0), ()
+
+
+class ELU(Link):
+    """x where it is positive, e^x - 1 elsewhere, entry by entry."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output; it alone gives the slope."""
+        out = torch.nn.functional.elu(x)
+        self.saved = (out,)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient times 1 where the output is positive, times output + 1 elsewhere."""
+        (out,) = self.saved
+        return gradient * torch.where(out > 0, 1.0, out + 1.0), ()
+
+
+def heads_of(h: Tensor, heads: int) -> Tensor:
+    """Columns [..., d K] as [..., d, K]: column f K + k is feature f of head k."""
+    return h.reshape(*h.shape[:-1], -1, heads)
+
+
+class HeadMean(Link):
+    """The mean over the heads: [R, n, d K] to [R, n, d], column f K + k being head k's."""
+
+    def __init__(self, heads: int) -> None:
+        self.heads = heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The mean; a single head as it is."""
+        return x if self.heads == 1 else heads_of(x, self.heads).mean(-1)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """An equal share for every head."""
+        if self.heads == 1:
+            return gradient, ()
+        return gradient.repeat_interleave(self.heads, dim=-1) / self.heads, ()
+
+
+class Anchor(Link):
+    """Passes its input on and remembers it for the links that come back to it.
+
+    Backward passes run from the end, so all of those have left their gradients here before the
+    anchor's own turn comes.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The input itself."""
+        self.saved = (x,)  # read by the blends of the same forward pass
+        self.shape = x.shape
+        self.found: Tensor | None = None
+        return x
+
+    def leave(self, gradient: Tensor, share: float) -> None:
+        """Add this share of a gradient [R, rows, d] at the first rows of the remembered state."""
+        if self.found is None:
+            self.found = gradient.new_zeros(self.shape)
+        self.found[:, : gradient.shape[1]].add_(gradient, alpha=share)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient of what follows, with what was left here; a second pass starts afresh."""
+        found, self.found = self.found, None
+        return gradient if found is None else gradient + found, ()
+
+
+class Blend(Link):
+    """share x + (1 - share) h for the state h of an anchor, at the rows of x."""
+
+    def __init__(self, anchor: Anchor, share: float) -> None:
+        self.anchor, self.share = anchor, share
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The blend [R, rows, d]."""
+        return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Its share of the gradient; the rest goes to the anchor."""
+        self.anchor.leave(gradient, 1.0 - self.share)
+        return self.share * gradient, ()

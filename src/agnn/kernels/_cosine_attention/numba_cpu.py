@@ -1,0 +1,162 @@
+"""Cosine attention in compiled CPU code: the rows of `numba_rows.py`, over replicas and threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.graph import Graph
+from agnn.kernels._cosine_attention import reference
+from agnn.kernels._cosine_attention.numba_rows import (
+    BLOCK,
+    FACTS,
+    backward_rows,
+    forward_rows,
+    norms,
+    slopes,
+    sum_in_order,
+)
+from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines
+from agnn.kernels._cpu.simd import LANES, compiled
+from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+
+U = np.uint64
+_LANES = U(LANES)
+# Below this beta, the constant shift could let a whole row underflow in float32.
+_LOWEST_BETA = -40.0
+# Up to this many edges a replica's numbers by edge stay in the cache, and each undirected edge is
+# looked at once for both its directions; beyond, block by block and each direction for itself.
+_PAIRED = 32_768
+_NO_PAIRS = (np.empty(0, np.uint32), np.empty(0, np.uint32))
+
+
+@compiled
+def _forward_units(
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, n: Any, d: Any,
+    rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
+    weights = np.empty(max(BLOCK, longest), h.dtype)
+    for unit in range(first, last):
+        r, piece = unit // pieces, unit % pieces
+        begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
+        if pieces == 1:
+            norms(h[r], n, U(d), facts[r])
+        if d == LANES:  # the common width, as a constant
+            forward_rows(
+                offsets, columns, receivers, ones, others, h[r], _LANES, beta[r], facts[r],
+                weights, out[r], begin, end,
+            )  # fmt: skip
+        else:
+            forward_rows(
+                offsets, columns, receivers, ones, others, h[r], U(d), beta[r], facts[r],
+                weights, out[r], begin, end,
+            )  # fmt: skip
+
+
+@compiled
+def _backward_units(
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, g: Any, o: Any,
+    n: Any, d: Any, rows: Any,
+    beta: Any, facts: Any, longest: Any, dh: Any, parts: Any, order: Any, dbeta: Any, pieces: Any,
+    first: Any, last: Any,
+) -> None:  # fmt: skip
+    """Work units first..last, as in the forward pass."""
+    buffers = np.empty((4, max(BLOCK, longest)), h.dtype)
+    for unit in range(first, last):
+        r, piece = unit // pieces, unit % pieces
+        begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)
+        if pieces == 1:
+            slopes(g[r], o[r], rows, n, U(d), facts[r])
+        if d == LANES:  # the common width, as a constant
+            backward_rows(
+                offsets, columns, receivers, ones, others, h[r], g[r], U(rows), _LANES,
+                beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
+            )  # fmt: skip
+        else:
+            backward_rows(
+                offsets, columns, receivers, ones, others, h[r], g[r], U(rows), U(d),
+                beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
+            )  # fmt: skip
+        if pieces == 1:
+            dbeta[r] = sum_in_order(parts[r], order)
+
+
+def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, NDArray[Any]]:
+    """The new states [R, rows, d], and per node the inverse norm and the inverse total."""
+    source, d = as_lines(h)
+    replicas, n, width = h.shape
+    betas, used = beta.detach().numpy(), graph.around(rows)
+    cost = replicas * (used.edges + rows)
+    pieces = pieces_of(replicas, cost)
+    facts = np.empty((replicas, n, FACTS), source.dtype)
+    out = new_lines(replicas, rows, d, h.dtype)
+    if pieces > 1:
+        for r in range(replicas):
+            norms(source[r], n, U(d), facts[r])
+    arguments = (
+        *used.arrays, *_pairs(used, pieces), source, n, d, rows, betas, facts,
+        _room(used, pieces), out.numpy(), pieces,
+    )  # fmt: skip
+    run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
+    states = from_lines(out, rows, d, width)
+    for r in _extreme(betas):
+        states[r] = reference.states(graph, h[r : r + 1], beta[r : r + 1], rows)[0]
+    return states, facts
+
+
+def _pairs(used: Graph, pieces: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Each undirected edge once, where all edges of a replica fit into the cache; else none."""
+    return used.pairs if pieces == 1 and used.edges <= _PAIRED else _NO_PAIRS
+
+
+def _room(used: Graph, pieces: int) -> int:
+    """How many edges a buffer must hold at once."""
+    return used.edges if pieces == 1 and used.edges <= _PAIRED else used.longest_row
+
+
+def _extreme(betas: NDArray[Any]) -> list[int]:
+    """The replicas for which the constant shift does not do; the reference computes them."""
+    return [r for r, value in enumerate(betas.tolist()) if value < _LOWEST_BETA]
+
+
+def backward(
+    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, kept: NDArray[Any], gradient: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients at `h` [R, n, d] and at `beta` [R]."""
+    replicas, n, width = h.shape
+    (source, d), (o, _), (g, _) = as_lines(h), as_lines(out), as_lines(gradient)
+    rows = out.shape[1]
+    # A second backward pass may need the facts again: only slopes are written into them here,
+    # and the totals of rows that have none.
+    facts, betas, used = kept, beta.detach().numpy(), graph.around(rows)
+    reached = used.nodes  # rows of `h` beyond them have no part in the output
+    cost = 2 * replicas * (used.edges + reached)
+    pieces = pieces_of(replicas, cost)
+    dh, dbeta = new_lines(replicas, n, d, h.dtype), torch.empty(replicas, dtype=h.dtype)
+    parts = np.empty((replicas, n), facts.dtype)
+    if pieces > 1:
+        for r in range(replicas):
+            slopes(g[r], o[r], rows, n, U(d), facts[r])
+    if reached < n:
+        dh.view(replicas, n, d)[:, reached:] = 0
+    arguments = (
+        *used.arrays, *_pairs(used, pieces), source, g, o, reached, d, rows, betas, facts,
+        _room(used, pieces),
+        dh.numpy(), parts, used.summation_order, dbeta.numpy(), pieces,
+    )  # fmt: skip
+    run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
+    if pieces > 1:
+        for r in range(replicas):
+            dbeta[r] = sum_in_order(parts[r], used.summation_order)
+    gradients = from_lines(dh, n, d, width)
+    for r in _extreme(betas):
+        own = slice(r, r + 1)
+        gradients[own], dbeta[own] = reference.backward(
+            graph, h[own], beta[own], out[own], None, gradient[own]
+        )
+    return gradients, dbeta

@@ -1,0 +1,1 @@
+"""What the compiled CPU kernels share: vectors, threads, exponentials, layouts."""

@@ -1,0 +1,59 @@
+"""The loss in compiled CPU code, with its gradient in the same pass."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agnn.kernels._cpu.simd import compiled
+from agnn.kernels._cpu.threads import run_in_pieces
+from agnn.kernels._cross_entropy import reference
+
+
+@compiled
+def _replicas(
+    logits: Any, labels: Any, weights: Any, losses: Any, slopes: Any, wrong: Any,
+    first: Any, last: Any,
+) -> None:  # fmt: skip
+    _, k, c = logits.shape
+    for r in range(first, last):
+        loss = 0.0
+        for i in range(k):
+            row, slope, weight = logits[r, i], slopes[r, i], weights[r, i]
+            highest = row[0]
+            for q in range(1, c):
+                highest = max(highest, row[q])
+            total = logits.dtype.type(0)
+            for q in range(c):
+                slope[q] = math.exp(row[q] - highest)
+                total += slope[q]
+            label = labels[r, i]
+            if not 0 <= label < c:
+                wrong[0] = True
+                return
+            loss += weight * (math.log(total) + highest - row[label])
+            for q in range(c):
+                slope[q] *= weight / total
+            slope[label] -= weight
+        losses[r] = loss
+
+
+def forward(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """The losses [R], and their gradient at the logits [R, k, c]."""
+    source = logits.detach().contiguous()
+    losses, slopes = torch.empty(source.shape[0], dtype=source.dtype), torch.empty_like(source)
+    wrong = np.zeros(1, bool)
+    arguments = (
+        source.numpy(), labels.numpy(), weights.numpy(), losses.numpy(), slopes.numpy(), wrong
+    )  # fmt: skip
+    run_in_pieces(_replicas, arguments, source.shape[0], source.numel())
+    if wrong[0]:
+        raise reference.wrong_label(source.shape[2])
+    return losses, slopes
+
+
+backward = reference.backward

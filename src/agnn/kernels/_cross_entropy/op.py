@@ -1,0 +1,58 @@
+"""The loss of all replicas: checks, documentation and differentiation, once for all backends."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+from agnn.errors import InputError
+from agnn.kernels._backends import implementation
+from agnn.kernels._chain import Link, run_chain
+
+
+class _Backend(Protocol):
+    def forward(self, logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def backward(self, slopes: Tensor, gradient: Tensor) -> Tensor: ...
+
+
+class CrossEntropyLink(Link):
+    """`cross_entropy` in a chain."""
+
+    def __init__(self, labels: Tensor, weights: Tensor, backend: str) -> None:
+        self.labels, self.weights = labels, weights
+        self.backend: _Backend = implementation("cross_entropy", backend, labels.device.type)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One loss a replica [R]."""
+        shape = x.shape[:2]
+        if x.ndim != 3 or self.labels.shape != shape or self.weights.shape != shape:
+            raise InputError(
+                f"`logits` [R, k, c], `labels` [R, k] and `weights` [R, k] do not fit; got "
+                f"{list(x.shape)}, {list(self.labels.shape)} and {list(self.weights.shape)}."
+            )
+        losses, slopes = self.backend.forward(x, self.labels, self.weights)
+        self.saved = (slopes,)
+        return losses
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient at the logits."""
+        return self.backend.backward(self.saved[0], gradient), ()
+
+
+def cross_entropy(
+    logits: Tensor, labels: Tensor, weights: Tensor, *, backend: str = "auto"
+) -> Tensor:
+    """-sum over k of weights[r, k] log softmax(logits[r, k])[labels[r, k]], Eq. (2) weighted.
+
+    Args:
+        logits: [R, k, c].
+        labels: [R, k] int64, each from 0 to c - 1.
+        weights: [R, k]; 1 / k makes it the mean.
+        backend: "auto", "reference", "numba" or "triton".
+
+    Returns:
+        One loss a replica [R], differentiable in `logits`, once.
+    """
+    return run_chain([CrossEntropyLink(labels, weights, backend)], logits)

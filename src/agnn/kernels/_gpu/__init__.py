@@ -1,0 +1,1 @@
+"""What the Triton kernels share: tiles, gathers, sparse products, sums."""

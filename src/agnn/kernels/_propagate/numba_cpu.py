@@ -1,0 +1,71 @@
+"""Fixed propagation in compiled CPU code; the backward pass is the same loop, transposed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from agnn.graph import Propagation
+from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines
+from agnn.kernels._cpu.simd import LANES, compiled, fma, load, scale, splat, store
+from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+
+U = np.uint64
+_ONE, _LANES = U(1), U(LANES)
+
+
+@compiled
+def _rows(
+    offsets: Any, columns: Any, weights: Any, loops: Any, h: Any, readable: Any, d: Any,
+    out: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    """Rows first..last of the product; rows of `h` from `readable` on count as zero."""
+    zero = h.dtype.type(0)
+    for i in range(first, last):
+        for k in range(U(0), d, _LANES):
+            state = splat(zero)
+            if i < readable:
+                state = scale(loops[i], load(h, i * d + k))
+            for q in range(offsets[i], offsets[i + _ONE]):
+                j = U(columns[q])
+                if j < readable:
+                    state = fma(weights[q], load(h, j * d + k), state)
+            store(out, i * d + k, state)
+
+
+@compiled
+def _units(
+    offsets: Any, columns: Any, weights: Any, loops: Any, h: Any, readable: Any, d: Any,
+    out: Any, rows: Any, pieces: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
+    for unit in range(first, last):
+        r, piece = unit // pieces, unit % pieces
+        begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
+        _rows(offsets, columns, weights, loops, h[r], U(readable), U(d), out[r], begin, end)
+
+
+def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:
+    lines, d = as_lines(h)
+    replicas = h.shape[0]
+    cost = replicas * (propagation.graph.edges + rows) // 2
+    pieces = pieces_of(replicas, cost)
+    out = new_lines(replicas, rows, d, h.dtype)
+    arguments = (
+        *propagation.graph.arrays[:2], weights.numpy(), propagation.loop_weights.numpy(),
+        lines, h.shape[1], d, out.numpy(), rows, pieces,
+    )  # fmt: skip
+    run_in_pieces(_units, arguments, replicas * pieces, cost)
+    return from_lines(out, rows, d, h.shape[2])
+
+
+def forward(propagation: Propagation, h: Tensor, rows: int) -> Tensor:
+    """P h at the first `rows` nodes; [R, rows, d]."""
+    return _product(propagation, propagation.edge_weights, h, rows)
+
+
+def backward(propagation: Propagation, gradient: Tensor, n: int) -> Tensor:
+    """P^T g for a gradient [R, rows, d] at the first rows; [R, n, d]."""
+    return _product(propagation, propagation.transposed_weights, gradient, n)

@@ -1,0 +1,59 @@
+"""Fixed propagation: checks, documentation and differentiation, once for all backends."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+from agnn.errors import InputError
+from agnn.graph import Propagation
+from agnn.kernels._backends import implementation
+from agnn.kernels._chain import Link, run_chain
+from agnn.kernels._checks import check_rows, parameter_type
+
+
+class _Backend(Protocol):
+    def forward(self, propagation: Propagation, h: Tensor, rows: int) -> Tensor: ...
+
+    def backward(self, propagation: Propagation, gradient: Tensor, n: int) -> Tensor: ...
+
+
+class PropagateLink(Link):
+    """`propagate` in a chain."""
+
+    def __init__(self, propagation: Propagation, rows: int | None, backend: str) -> None:
+        self.propagation, self.rows = propagation, rows
+        device = propagation.graph.device.type
+        self.backend: _Backend = implementation("propagate", backend, device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The new states [R, rows, d]."""
+        rows = check_rows(self.propagation.graph, x, self.rows)
+        weights = self.propagation.edge_weights
+        if weights.dtype != parameter_type(x.dtype):
+            raise InputError(f"the weights are {weights.dtype}, `h` is {x.dtype}.")
+        self.n = x.shape[1]
+        return self.backend.forward(self.propagation, x, rows)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient at the states."""
+        return self.backend.backward(self.propagation, gradient, self.n), ()
+
+
+def propagate(
+    propagation: Propagation, h: Tensor, *, rows: int | None = None, backend: str = "auto"
+) -> Tensor:
+    """P h for a fixed P: out_i = P_ii h_i + sum over j in N(i) of P_ij h_j.
+
+    Args:
+        propagation: the graph and its weights.
+        h: states [R, n, d]; on a pruned graph n may be any count that covers the neighbours of
+            the first `rows` rows.
+        rows: compute the first `rows` rows only; all n by default.
+        backend: "auto", "reference", "numba" or "triton".
+
+    Returns:
+        The new states [R, rows, d], differentiable in `h`.
+    """
+    return run_chain([PropagateLink(propagation, rows, backend)], h)

@@ -1,0 +1,76 @@
+"""Random walks in compiled CPU code: a walk at a time, memory linear in edges.
+
+Rejection takes the place of a table for every pair of neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agnn.graph import Graph, Walks
+from agnn.kernels import _counter as counter
+from agnn.kernels._cpu.simd import compiled, inlined
+from agnn.kernels._cpu.threads import run_in_pieces
+
+U = np.uint64
+_ZERO, _ONE, _TWO = U(0), U(1), U(2)
+_word, _below, _fraction = map(inlined, (counter.word, counter.below, counter.fraction))
+
+
+@inlined
+def _are_joined(offsets: Any, columns: Any, i: Any, j: Any) -> Any:
+    """Whether (i, j) is an edge: bisection of the shorter row, whose columns ascend."""
+    if offsets[i + _ONE] - offsets[i] > offsets[j + _ONE] - offsets[j]:
+        i, j = j, i
+    low, high = offsets[i], offsets[i + _ONE]
+    while low < high:
+        middle = (low + high) // _TWO
+        if U(columns[middle]) < j:
+            low = middle + _ONE
+        else:
+            high = middle
+    return low < offsets[i + _ONE] and U(columns[low]) == j
+
+
+@compiled
+def _walks(
+    offsets: Any, columns: Any, starts: Any, keys: Any, back: Any, near: Any, on: Any,
+    out: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    highest, lowest = max(back, near, on), min(back, near, on)
+    for walk in range(first, last):
+        key, drawn = keys[walk], _ZERO
+        previous, node = starts[walk], starts[walk]
+        out[walk, 0] = node
+        for step in range(1, out.shape[1]):
+            begin = offsets[node]
+            degree = offsets[node + _ONE] - begin
+            while True:
+                x = _word(key, drawn)
+                drawn += _ONE
+                proposed = U(columns[begin + _below(x, degree)])
+                height = _fraction(x) * highest
+                # Most proposals need no look at the graph; none does where p = q = 1.
+                if step == 1 or height < lowest:
+                    break
+                if proposed == previous:
+                    weight = back
+                else:
+                    weight = near if _are_joined(offsets, columns, previous, proposed) else on
+                if height < weight:
+                    break
+            previous, node = node, proposed
+            out[walk, step] = node
+
+
+def forward(
+    graph: Graph, walks: Walks, starts: NDArray[np.uint64], keys: NDArray[np.uint64]
+) -> NDArray[np.int32]:
+    """Walk k starts at `starts[k]` and draws under `keys[k]`; [k, length]."""
+    out = np.empty((starts.size, walks.length), np.int32)
+    arguments = (*graph.arrays[:2], starts, keys, *walks.weights, out)
+    run_in_pieces(_walks, arguments, starts.size, 4 * out.size)
+    return out

@@ -1,0 +1,43 @@
+"""The linear map of shared dense features on the CPU: compiled dropout, torch's matrix product.
+
+Replica by replica: the dropped features of all replicas at once would be the largest thing there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from agnn.graph import DenseFeatures
+from agnn.kernels._dropout import numba_cpu as dropout
+
+if TYPE_CHECKING:
+    from agnn.kernels._dropout.stream import DropoutAt
+
+
+def _kept(x: DenseFeatures, like: Tensor, drop: DropoutAt | None, replica: int) -> Tensor:
+    """dropout(X) of one replica; [n, d_x]."""
+    values = x.values.to(like.dtype)
+    if drop is None:
+        return values
+    return dropout.forward(values[None], x.row_ids, drop.of_replica(replica))[0]
+
+
+def forward(
+    x: DenseFeatures, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+) -> Tensor:
+    """dropout(X) W + b; [R, n, d]."""
+    replicas, _, d = weight.shape
+    out = torch.empty(replicas, x.rows, d, dtype=weight.dtype)
+    for r in range(replicas):
+        torch.mm(_kept(x, weight, drop, r), weight[r].detach(), out=out[r])
+    return out if bias is None else out.add_(bias.detach()[:, None])
+
+
+def backward(x: DenseFeatures, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
+    """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
+    found = [torch.mm(_kept(x, gradient, drop, r).T, gradient[r]) for r in range(gradient.shape[0])]
+    # One replica after the other here, too: torch sums a batch in another order than one alone.
+    return torch.stack(found), torch.stack([each.sum(0) for each in gradient])

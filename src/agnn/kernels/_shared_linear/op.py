@@ -1,0 +1,39 @@
+"""The first layer, dropout(X) W + b for dense X: checks, documentation, differentiation."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from agnn.graph import DenseFeatures
+from agnn.kernels._chain import run_chain
+from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._first_layer import FirstLayerLink
+
+
+class SharedLinearLink(FirstLayerLink):
+    """`shared_linear` as the start of a chain."""
+
+    operation = "shared_linear"
+
+
+def shared_linear(
+    x: DenseFeatures,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    drop: DropoutAt | None = None,
+    backend: str = "auto",
+) -> Tensor:
+    """dropout(X) W + b for dense features that all replicas share, Eq. (4) before its ReLU.
+
+    Args:
+        x: features [n, d_x]; a shorter type than the weight's is widened on the way.
+        weight: W [R, d_x, d].
+        bias: b [R, d], or None.
+        drop: the dropout of this place, or None for none.
+        backend: "auto", "reference", "numba" or "triton".
+
+    Returns:
+        States [R, n, d] of the weight's type, differentiable in `weight` and `bias`.
+    """
+    return run_chain([SharedLinearLink(x, weight, bias, drop, backend)], x.values)

@@ -1,0 +1,41 @@
+"""The definition of the sparse linear map in plain torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from agnn.graph import FeatureMatrix
+from agnn.kernels._dropout.reference import factors
+
+if TYPE_CHECKING:
+    from agnn.kernels._dropout.stream import DropoutAt
+
+
+def _entries(x: FeatureMatrix, replicas: int, drop: DropoutAt | None) -> Tensor:
+    """The stored values of dropout(X); [R, nnz]."""
+    if drop is None:
+        return x.values.expand(replicas, -1)
+    rows = x.row_ids[x.row_of_entry]
+    return x.values * factors(drop, rows, x.columns.to(torch.int64), x.values.dtype)
+
+
+def forward(
+    x: FeatureMatrix, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+) -> Tensor:
+    """dropout(X) W + b; [R, n, d]."""
+    replicas, _, d = weight.shape
+    terms = _entries(x, replicas, drop)[..., None] * weight[:, x.columns.to(torch.int64)]
+    out = weight.new_zeros(replicas, x.rows, d).index_add(1, x.row_of_entry, terms)
+    return out if bias is None else out + bias[:, None]
+
+
+def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
+    """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
+    replicas, _, d = gradient.shape
+    terms = _entries(x, replicas, drop)[..., None] * gradient[:, x.row_of_entry]
+    dweight = gradient.new_zeros(replicas, x.width, d)
+    dweight = dweight.index_add(1, x.columns.to(torch.int64), terms)
+    return dweight, gradient.sum(1)
