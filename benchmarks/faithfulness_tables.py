@@ -38,7 +38,7 @@ def beside_peer(results: Results, part: str) -> str:
 def agreement(results: Results) -> str:
     """How far replicas attend alike, and how many neighbours hold an answer."""
     lines = [
-        "| | agreement | n | answers that some removal changes | neighbours to remove | share of "
+        "| | agreement | n | predictions that some removal changes | neighbours to remove | share of "
         "the node's neighbours | proven smallest |",
         "|---|---|---|---|---|---|---|",
     ]
