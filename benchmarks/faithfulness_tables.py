@@ -38,8 +38,8 @@ def beside_peer(results: Results, part: str) -> str:
 def agreement(results: Results) -> str:
     """How far replicas attend alike, and how many neighbours hold an answer."""
     lines = [
-        "| | agreement | n | predictions that some removal changes | neighbours to remove | share of "
-        "the node's neighbours | proven smallest |",
+        "| | agreement | n | predictions that some removal changes | neighbours to remove | share "
+        "of the node's neighbours | proven smallest |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, found in results.items():

@@ -11,6 +11,7 @@ from agnn.explanation._contrasts import DRAWABLE, MOST_DRAWN, find_contrasts
 from agnn.explanation._contributions import Contributions, contributions
 from agnn.explanation._counterfactuals import Counterfactual, counterfactual
 from agnn.explanation._explain import explain
+from agnn.explanation._explained_run import explained_run
 from agnn.explanation._explanation import Explanation, ReachingNode
 from agnn.explanation._flow import (
     edge_flows,
@@ -49,6 +50,7 @@ __all__ = [
     "edge_ranking",
     "edge_relevance",
     "explain",
+    "explained_run",
     "find_contrasts",
     "labelled_edges",
     "layer_relevances",

@@ -54,12 +54,12 @@ def find_contrasts(
     return [int(test[k]) for k in sorted(found, key=order)[:count]]
 
 
-def _share_right(trained: Run, nodes: Tensor, labels: Tensor) -> Tensor:
+def _share_right(run: Run, nodes: Tensor, labels: Tensor) -> Tensor:
     """The share of replicas whose answer is right; [k] float64."""
-    return (trained.scores[:, nodes].argmax(-1) == labels).double().mean(0)
+    return (run.scores[:, nodes].argmax(-1) == labels).double().mean(0)
 
 
-def _true_probability(trained: Run, nodes: Tensor, labels: Tensor) -> Tensor:
+def _true_probability(run: Run, nodes: Tensor, labels: Tensor) -> Tensor:
     """The probability of the true class, averaged over the replicas; [k] float64."""
-    mean = trained.scores[:, nodes].double().mean(0)
+    mean = run.scores[:, nodes].double().mean(0)
     return mean.gather(1, labels[:, None]).squeeze(1)

@@ -1,4 +1,4 @@
-"""The neighbours without whom a node would be answered otherwise, found by trial."""
+"""The neighbours whose removal changes the prediction for a node, found by trial."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _MOST_PAIRS: Final = 200  # tried; with more neighbours than 20 the smallest pai
 
 @dataclass(frozen=True, eq=False)
 class Counterfactual:
-    """A set of neighbours without whose edges to the node its answer is another class."""
+    """A set of neighbours without whose edges another class is predicted."""
 
     nodes: tuple[int, ...]  # indices in the data
     ids: tuple[Hashable, ...]
-    answer: int  # the class that is answered then
+    answer: int  # the class that is predicted then
     probabilities: NDArray[np.float64]  # [c] then
-    is_smallest: bool  # no smaller set does it; else only: none of them can be left out
+    is_smallest: bool  # no smaller set does it; otherwise only none of it can be left out
     trials: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The same as JSON values."""
         return {
             "ids": [plain_id(each) for each in self.ids],
             "nodes": list(self.nodes),
@@ -43,15 +43,15 @@ class Counterfactual:
         }
 
 
-def counterfactual(opened: Run, node: int) -> Counterfactual | None:
-    """The fewest neighbours whose removal changes the answer at a node; None if none do.
+def counterfactual(run: Run, node: int) -> Counterfactual | None:
+    """The smallest set of neighbours whose removal changes the prediction; None if none does.
 
-    Every neighbour is tried alone, and every pair where there are at most 20 neighbours. Then
-    neighbours go one after the other, those first whose removal alone helps the second class
-    most, until the answer changes; who can come back without changing it again does. What is
-    left is minimal, none of it can be spared, but a smaller set of others may exist.
+    Every neighbour is tried alone, and every pair if there are at most 20 neighbours. Then
+    neighbours are removed one after the other, the most harmful first, until the prediction
+    changes; those that turn out to be unnecessary are put back. The result is minimal: none of it
+    can be put back, but a smaller set of others may exist.
     """
-    search = _Search(opened, node)
+    search = _Search(run, node)
     singles = [(k,) for k in range(len(search.beside))]
     if (found := search.first_change(singles)) is not None:
         return search.result(found, is_smallest=True)
@@ -67,24 +67,24 @@ def counterfactual(opened: Run, node: int) -> Counterfactual | None:
 
 
 class _Search:
-    """Trials on one node; sets of neighbours are tuples of their places in `beside`."""
+    """Trials on one node; sets of neighbours are tuples of positions in `beside`."""
 
-    def __init__(self, opened: Run, node: int) -> None:
-        self._opened, self._node = opened, node
-        self._removal = Removal(opened, node)
-        graph = opened.graph
+    def __init__(self, run: Run, node: int) -> None:
+        self._run, self._node = run, node
+        self._removal = Removal(run, node)
+        graph = run.graph
         row = slice(int(graph.offsets[node]), int(graph.offsets[node + 1]))
         self.beside: list[int] = graph.columns[row].tolist()
         self._answer = int(self._removal.probabilities(()).argmax())
         self._tried: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
     def first_change(self, sets: Iterable[tuple[int, ...]]) -> tuple[int, ...] | None:
-        """Of the sets that change the answer, the one that leaves it the least probable."""
+        """Of the sets that change the prediction, the one that leaves it the least probable."""
         changing = [each for each in sets if self._changes(each)]
         return min(changing, key=lambda each: self._after(each)[self._answer], default=None)
 
     def grown(self) -> tuple[int, ...] | None:
-        """Neighbours in the order of their effect alone, until the answer changes."""
+        """Neighbours in the order of their effect alone, until the prediction changes."""
         alone = [float(self._after((k,))[self._answer]) for k in range(len(self.beside))]
         order = np.argsort(alone, kind="stable").tolist()
         for size in range(1, len(order) + 1):
@@ -94,7 +94,7 @@ class _Search:
         return None
 
     def pruned(self, found: tuple[int, ...]) -> tuple[int, ...]:
-        """The set without those, tried in turn, whose return leaves the answer changed."""
+        """The set without those, tried in turn, that it does not need."""
         for each in found:
             fewer = tuple(k for k in found if k != each)
             if fewer and self._changes(fewer):
@@ -107,7 +107,7 @@ class _Search:
         after = self._after(found)
         return Counterfactual(
             nodes=nodes,
-            ids=tuple(self._opened.data.node_ids[k] for k in nodes),
+            ids=tuple(self._run.data.node_ids[k] for k in nodes),
             answer=int(after.argmax()),
             probabilities=after,
             is_smallest=is_smallest,

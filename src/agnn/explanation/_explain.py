@@ -10,6 +10,7 @@ import torch
 
 from agnn.errors import InputError
 from agnn.explanation._contributions import Contributions, contributions
+from agnn.explanation._explained_run import explained_run, left_out_note
 from agnn.explanation._explanation import (
     Explanation,
     FeatureShare,
@@ -32,46 +33,47 @@ if TYPE_CHECKING:
     from agnn.runs import Run
 
 
-def explain(opened: Run, node: int, *, limit: int = 10) -> Explanation:
-    """The reasons for the prediction at one node, given by its index: see `opened.node(id)`.
+def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
+    """The reasons for the prediction at one node, given by its index: see `run.node(id)`.
 
     At most `limit` neighbours, training nodes and features are listed; the rest is counted. The
     cost is that of the model's input for this one node. The predictions for the listed nodes are
-    included where they are cheap: in a graph of up to 100,000 nodes, where `opened.scores` is
+    included where they are cheap: in a graph of up to 100,000 nodes, where `run.scores` is
     known, and where these nodes have few neighbours.
     """
     if limit < 1:
         raise InputError(f"`limit` must be at least 1; got {limit}.")
-    model, view = opened.network, opened.view_of(node)
-    form = _linear_form(opened, view)
+    left_out, run = left_out_note(run), explained_run(run)
+    model, view = run.network, run.view_of(node)
+    form = _linear_form(run, view)
     with torch.no_grad():
         scores = model(view).softmax(-1).cpu()
-    said = ensemble_of(scores, opened.temperature)
+    said = ensemble_of(scores, run.temperature)
     chances = said.probabilities[0]
     answer, second = _first_two(chances)
     paths = on_cpu(form.paths)
     rows = path_rows(view.field, paths)
-    taken_apart = contributions(form, view, _combinations(answer, second, opened.data.classes))
+    taken_apart = contributions(form, view, _combinations(answer, second, run.data.classes))
     weights = [hop.attention for hop in paths.hops]
-    reach = _Reach(opened, view.field, weights, rows[0].numpy(), taken_apart.nodes)
+    reach = _Reach(run, view.field, weights, rows[0].numpy(), taken_apart.nodes)
     neighbours = reach.heaviest(limit)
     allies, rivals = reach.for_answer(limit), reach.for_second(limit)
     training = reach.training(limit)
     listed = reach.listed([0, *neighbours, *allies, *rivals, *training])
-    label = int(opened.data.labels[node])
-    features = _features(opened, taken_apart)
+    label = int(run.data.labels[node])
+    features = _features(run, taken_apart)
     return Explanation(
         node=node,
-        id=opened.data.node_ids[node],
-        data_name=opened.data.name,
-        method=opened.method.title,
-        replicas=opened.replicas,
-        class_names=opened.data.class_names,
+        id=run.data.node_ids[node],
+        data_name=run.data.name,
+        method=run.method.title,
+        replicas=run.replicas,
+        class_names=run.data.class_names,
         answer=answer,
         second=second,
         probabilities=chances,
         uncalibrated=ensemble_of(scores).probabilities[0],
-        temperature=opened.temperature,
+        temperature=run.temperature,
         disagreement=float(said.disagreement[0]),
         label=label,
         trained_in=listed[0].trained_in,
@@ -92,16 +94,16 @@ def explain(opened: Run, node: int, *, limit: int = 10) -> Explanation:
             for each in sorted(features, key=lambda each: each.over_second)[:limit]
             if each.over_second < 0
         ),
-        notes=paths.notes,
+        notes=(*left_out, *paths.notes),
     )
 
 
-def _linear_form(opened: Run, view: View) -> LinearForm:
+def _linear_form(run: Run, view: View) -> LinearForm:
     """The run's model as a linear function on a view; raises for models that have no such form."""
-    model = opened.network
+    model = run.network
     form = model.linear_form(view)
     if form is None:
-        raise InputError(f"{opened.method.title} cannot be explained: {model.unexplained}.")
+        raise InputError(f"{run.method.title} cannot be explained: {model.unexplained}.")
     return form
 
 
@@ -120,9 +122,9 @@ def _combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]
     return found
 
 
-def _features(opened: Run, parts: Contributions) -> list[FeatureShare]:
+def _features(run: Run, parts: Contributions) -> list[FeatureShare]:
     """The features that add anything."""
-    made = opened.data.preprocessing
+    made = run.data.preprocessing
     names = None if made is None else made.feature_names
     found = np.flatnonzero(np.any(parts.features != 0, axis=0))
     return [
@@ -147,7 +149,7 @@ def _rest(reach: _Reach, listed: list[int]) -> Rest:
 
 def _by_class(reach: _Reach) -> tuple[TrainingClass, ...]:
     """The training nodes that reach the target by class, the heaviest class first."""
-    names = reach.opened.data.class_names
+    names = reach.run.data.class_names
     counts, weights = reach.training_by_class()
     order = np.argsort(-weights, kind="stable")
     return tuple(
@@ -160,14 +162,14 @@ class _Reach:
 
     def __init__(
         self,
-        opened: Run,
+        run: Run,
         field: ReceptiveField,
         weights: Sequence[Attention],
         row: NDArray[np.float64],
         added: NDArray[np.float64],
     ) -> None:
         """`row` [R, k] is what of each node arrives, `added` [2, k] is by `contributions`."""
-        self.opened = opened
+        self.run = run
         self.nodes: NDArray[np.int64] = field.nodes.cpu().numpy()
         self.added = added
         self.shares = row / row.sum(1, keepdims=True)  # [R, k] each replica's, summing to 1
@@ -182,9 +184,9 @@ class _Reach:
     @cached_property
     def is_train(self) -> NDArray[np.bool_]:
         """[R, k] The nodes whose labels each replica was trained on."""
-        different = {id(split): split for split in self.opened.splits}
+        different = {id(split): split for split in self.run.splits}
         rows = {key: np.isin(self.nodes, split.train) for key, split in different.items()}
-        return np.stack([rows[id(split)] for split in self.opened.splits])
+        return np.stack([rows[id(split)] for split in self.run.splits])
 
     def heaviest(self, limit: int) -> list[int]:
         """Positions of the most attended nodes, without the target."""
@@ -205,7 +207,7 @@ class _Reach:
 
     def training_by_class(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The number of training nodes of each class that reach the target, and their weight."""
-        data = self.opened.data
+        data = self.run.data
         labels, known = data.labels[self.nodes], self.is_train.any(0)
         weight = (self.shares * self.is_train).mean(0)
         counts = np.bincount(labels[known], minlength=data.classes)
@@ -216,8 +218,8 @@ class _Reach:
     def listed(self, places: Iterable[int]) -> dict[int, ReachingNode]:
         """The nodes at these positions, as data."""
         wanted = sorted(set(places))
-        nodes, data = self.nodes[wanted], self.opened.data
-        said = self.opened.ensemble_at(nodes) if self.opened.is_cheap(nodes) else None
+        nodes, data = self.nodes[wanted], self.run.data
+        said = self.run.ensemble_at(nodes) if self.run.is_cheap(nodes) else None
         beside = {int(place): k for k, place in enumerate([0, *self._beside.tolist()])}
         found = {}
         for k, place in enumerate(wanted):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation._explained_run import explained_run
 from agnn.kernels import Attention
 
 if TYPE_CHECKING:
@@ -88,15 +89,16 @@ def edge_flows(field: ReceptiveField, paths: Paths, rows: Sequence[Tensor]) -> l
     ]
 
 
-def path_attention(trained: Run, node: int) -> tuple[Tensor, Tensor]:
+def path_attention(run: Run, node: int) -> tuple[Tensor, Tensor]:
     """How much of each first state H(0) reaches one target, over all paths.
 
     The nodes that reach it [k] int64, by hop, the target first, and their weights [R, k] float64.
     AGNN's sum to 1, and what its output layer reads at the target is exactly their mean of H(0).
     For GCN and GLN it is the target's row of P^2, which does not sum to 1.
     """
-    view = trained.view_of(node)
-    rows = path_rows(view.field, model_paths(trained.network, view))
+    run = explained_run(run)
+    view = run.view_of(node)
+    rows = path_rows(view.field, model_paths(run.network, view))
     return view.field.nodes.cpu(), rows[0]
 
 

@@ -1,4 +1,4 @@
-"""The surroundings of one node as data: who is there, and how much of each reaches the node."""
+"""The surroundings of one node as data: which nodes are there, and how much of each reaches it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation._explained_run import explained_run
 from agnn.explanation._flow import edge_flows, model_paths, path_rows
 from agnn.explanation._relevance import edge_relevance
 from agnn.graph import ReceptiveField, hop_rings, row_edges
@@ -46,8 +47,8 @@ class LayerInside:
 class Neighbourhood:
     """The nodes within some hops of a target, the edges among them, and every layer's weights.
 
-    The k nodes stand target first, then by hop, and inside a hop the most attended first. An
-    edge names its ends by their positions there and stands twice, once a direction.
+    The k nodes are ordered: the target first, then by hop, and within a hop the most attended
+    first. An edge names its ends by their positions and is there twice, once per direction.
     """
 
     nodes: NDArray[np.int64]  # [k] indices in the data
@@ -87,7 +88,7 @@ class Neighbourhood:
 
 
 def neighbourhood(
-    trained: Run,
+    run: Run,
     node: int,
     split: Split,
     *,
@@ -104,8 +105,9 @@ def neighbourhood(
         raise InputError(f"`hops` must not be negative; got {hops}.")
     if limit is not None and limit < 1:
         raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
-    graph, data = trained.graph, trained.data
-    field, paths = _paths_around(trained, node, whole)
+    run = explained_run(run)
+    graph, data = run.graph, run.data
+    field, paths = _paths_around(run, node, whole)
     rows = path_rows(field, paths)
     rings = hop_rings(graph, torch.tensor([node]), hops)
     near, distance = torch.cat(rings), _ring_numbers(rings)
@@ -119,7 +121,7 @@ def neighbourhood(
         hops=distance[shown],
         parents=way_home,
         labels=data.labels[nodes.numpy()],
-        scores=trained.scores_at(nodes).double().numpy(),
+        scores=run.scores_at(nodes).double().numpy(),
         is_train=np.isin(nodes.numpy(), split.train),
         weights=own[:, shown],
         elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
@@ -129,13 +131,13 @@ def neighbourhood(
     )
 
 
-def _paths_around(trained: Run, node: int, whole: Paths | None) -> tuple[ReceptiveField, Paths]:
+def _paths_around(run: Run, node: int, whole: Paths | None) -> tuple[ReceptiveField, Paths]:
     """The part of the graph that one node depends on, and the model's paths there."""
     if whole is None:
-        view = trained.view_of(node)
-        return view.field, model_paths(trained.network, view)
-    trained.check_node(node)
-    field = ReceptiveField.around(trained.graph, torch.tensor([node]), len(whole.hops))
+        view = run.view_of(node)
+        return view.field, model_paths(run.network, view)
+    run.check_node(node)
+    field = ReceptiveField.around(run.graph, torch.tensor([node]), len(whole.hops))
     layers = zip(whole.hops, field.sizes[-2::-1], strict=True)
     return field, replace(whole, hops=tuple(_restricted(hop, field, rows) for hop, rows in layers))
 

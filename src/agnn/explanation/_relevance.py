@@ -76,12 +76,12 @@ def layer_relevances(run: Run) -> list[Tensor]:
     ]
 
 
-def whole_attention(trained: Run) -> list[Attention]:
+def whole_attention(run: Run) -> list[Attention]:
     """P(1) to P(l) at every node; raises unless they are attention."""
-    paths = model_paths(trained.network, trained.whole_view())
+    paths = model_paths(run.network, run.whole_view())
     if not paths.is_attention:
         raise InputError(
-            f"relevance is defined for attention, which {type(trained.network).__name__} does not "
+            f"relevance is defined for attention, which {type(run.network).__name__} does not "
             f"learn."
         )
     return [hop.attention for hop in paths.hops]

@@ -1,4 +1,4 @@
-"""What a run would answer for a node if some edges were gone."""
+"""What a run would predict for a node if some edges were missing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation._explained_run import explained_run
 from agnn.graph import Graph, ReceptiveField, View, edge_places
-from agnn.metrics import ensemble_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,29 +20,28 @@ if TYPE_CHECKING:
 
 
 class Removal:
-    """One node of a run, asked again and again with some edges gone."""
+    """One node of a run, predicted again and again with some edges removed."""
 
-    def __init__(self, opened: Run, node: int) -> None:
-        self._opened = opened
-        self._view = opened.view_of(node)
+    def __init__(self, run: Run, node: int) -> None:
+        self._run = explained_run(run)
+        self._view = self._run.view_of(node)
 
     def probabilities(self, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
         """The node's probabilities [c] without these undirected edges, pairs of indices."""
-        trained = self._opened
-        view = view_without(self._view, _checked(trained.graph, pairs))
+        view = view_without(self._view, _checked(self._run.graph, pairs))
         with torch.no_grad():
-            scores: Tensor = trained.network(view).softmax(-1).cpu()
-        found: NDArray[np.float64] = ensemble_of(scores, self._opened.temperature).probabilities[0]
+            scores: Tensor = self._run.network(view).softmax(-1).cpu()
+        found: NDArray[np.float64] = self._run.ensemble_of(scores).probabilities[0]
         return found
 
 
-def without_edges(opened: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
-    """The node's probabilities [c] when these undirected edges, pairs of indices, are gone.
+def without_edges(run: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
+    """The node's probabilities [c] without these undirected edges, pairs of indices.
 
-    The replicas' mean at the run's temperature, as the run's own probabilities. Exact: the model
-    is computed anew on the node's neighbourhood, with other attention and other degrees.
+    The mean over the replicas at the run's temperature, as the run's own probabilities. Exact: the
+    model is computed again on the node's neighbourhood, with new attention and new degrees.
     """
-    return Removal(opened, node).probabilities(pairs)
+    return Removal(run, node).probabilities(pairs)
 
 
 def view_without(view: View, ends: Tensor) -> View:

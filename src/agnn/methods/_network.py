@@ -81,6 +81,13 @@ class NetworkMethod(Method):
         built.scaling = self.scaling
         return built
 
+    def propagating(self, model: NodeModel) -> tuple[NetworkMethod, NodeModel] | None:
+        """Return an equal method and model that propagate themselves; None if these do.
+
+        For methods that propagate the features before training: explanations need the graph.
+        """
+        return None
+
     def input_width(self, features: int) -> int:
         """Return the width of the model's input for data with `features` features."""
         return features

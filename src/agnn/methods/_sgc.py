@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import torch
 
@@ -72,6 +72,12 @@ class SGC(NetworkMethod):
         for _ in range(self.steps):
             X = P @ X
         return X
+
+    def propagating(self, model: nn.NodeModel) -> tuple[NetworkMethod, nn.NodeModel] | None:
+        """Return the method without steps, and a model that takes them."""
+        if not self.steps:
+            return None
+        return replace(self, steps=0), nn.PropagatingSGC(cast(nn.SGC, model), self.steps)
 
     def recipe(self) -> Recipe:
         """Adam for a fixed number of epochs, whose last is kept."""

@@ -37,7 +37,7 @@ from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
 from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._monet import MoNet
 from agnn.nn._node_model import ChainModel, NodeModel
-from agnn.nn._row_models import DCNN, MLP, SGC
+from agnn.nn._row_models import DCNN, MLP, SGC, PropagatingSGC
 from agnn.nn._separated import GraphSAGE, Normalisation, Separated, Weights
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "NodeModel",
     "Normalisation",
     "Paths",
+    "PropagatingSGC",
     "Separated",
     "Units",
     "Weights",

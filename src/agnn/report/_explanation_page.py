@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _LONGEST_WORDS: Final = 5000  # letters of the paragraph
 
 
-def surroundings_of(opened: Run, node: int) -> Neighbourhood:
+def surroundings_of(run: Run, node: int) -> Neighbourhood:
     """What the picture shows: two hops around the node, or the most attended nodes there."""
-    return neighbourhood(opened, node, opened.split, hops=2, limit=MOST_DRAWN)
+    return neighbourhood(run, node, run.split, hops=2, limit=MOST_DRAWN)
 
 
 def explanation_page(
@@ -90,8 +90,8 @@ class ShownExplanation(Explanation):
         return self.in_words()
 
 
-def shown_explanation(opened: Run, node: int, *, limit: int = 10) -> ShownExplanation:
+def shown_explanation(run: Run, node: int, *, limit: int = 10) -> ShownExplanation:
     """The explanation of one node, ready to be looked at."""
-    found = explain(opened, node, limit=limit)
+    found = explain(run, node, limit=limit)
     values = {each.name: getattr(found, each.name) for each in fields(found)}
-    return ShownExplanation(**values, around=surroundings_of(opened, node))
+    return ShownExplanation(**values, around=surroundings_of(run, node))

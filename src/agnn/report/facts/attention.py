@@ -98,13 +98,13 @@ class AttentionFacts:
         }
 
 
-def attention_facts(trained: Run, title: str, listed: int) -> AttentionFacts | Absent:
+def attention_facts(run: Run, title: str, listed: int) -> AttentionFacts | Absent:
     """The attention of a model with `listed` edges at either end, or why there is none."""
     no_attention = Absent(f"Relevance is defined for attention, which {title} does not learn.")
-    if trained.network.unexplained is not None:
+    if run.network.unexplained is not None:
         return no_attention
-    data, graph = trained.data, trained.graph
-    paths = model_paths(trained.network, trained.whole_view())
+    data, graph = run.data, run.graph
+    paths = model_paths(run.network, run.whole_view())
     if not paths.is_attention:
         return no_attention
     weights = [hop.attention for hop in paths.hops]
@@ -118,29 +118,29 @@ def attention_facts(trained: Run, title: str, listed: int) -> AttentionFacts | A
     uneven = [each.layer for each in layers if each.ranking and each.ranking.top is not None]
     if not uneven:
         return AttentionFacts(layers, None, (), ())
-    most, least = _ends(trained, weights[uneven[-1] - 1], known, min(listed, count))
+    most, least = _ends(run, weights[uneven[-1] - 1], known, min(listed, count))
     return AttentionFacts(layers, uneven[-1], most, least)
 
 
 def _ends(
-    trained: Run, attention: Attention, known: Tensor, count: int
+    run: Run, attention: Attention, known: Tensor, count: int
 ) -> tuple[tuple[EdgeFact, ...], tuple[EdgeFact, ...]]:
     """The edges among `known` [k] with the highest and lowest mean relevance."""
-    relevance = edge_relevance(trained.graph, attention).edges.mean(0, dtype=torch.float64)
+    relevance = edge_relevance(run.graph, attention).edges.mean(0, dtype=torch.float64)
     share = attention.edges.mean(0, dtype=torch.float64)
     order = known[torch.argsort(relevance[known], descending=True, stable=True)]
 
     def listed(places: Tensor) -> tuple[EdgeFact, ...]:
         return tuple(
-            _edge(trained, place, float(share[place]), float(relevance[place]))
+            _edge(run, place, float(share[place]), float(relevance[place]))
             for place in places.tolist()
         )
 
     return listed(order[:count]), listed(order.flip(0)[:count])
 
 
-def _edge(trained: Run, place: int, share: float, relevance: float) -> EdgeFact:
-    data, graph = trained.data, trained.graph
+def _edge(run: Run, place: int, share: float, relevance: float) -> EdgeFact:
+    data, graph = run.data, run.graph
     i, j = int(graph.receivers[place]), int(graph.senders[place])
     names = data.class_names
     return EdgeFact(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.data import SplitSpec
+from agnn.explanation import explained_run
 from agnn.files import plain
 from agnn.metrics import (
     Calibration,
@@ -122,10 +123,12 @@ def run_facts(run: Run) -> RunFacts:
         by_class=tuple(class_accuracies(scores, data, splits, run.folds)),
         test=test,
         calibration=run.calibration,
-        attention=attention_facts(run, title, _LISTED) if has_network else no_network,
+        attention=attention_facts(explained_run(run), title, _LISTED)
+        if has_network
+        else no_network,
         certainty=known,
         unlabelled=unlabelled,
-        surroundings=surroundings(run, run.split, known, unlabelled, title)
+        surroundings=surroundings(explained_run(run), run.split, known, unlabelled, title)
         if has_network
         else no_network,
     )

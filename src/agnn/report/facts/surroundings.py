@@ -39,7 +39,7 @@ class Surroundings:
 
 
 def surroundings(
-    trained: Run,
+    run: Run,
     split: Split,
     tested: Certainty | Absent,
     unlabelled: Certainty | Absent,
@@ -53,10 +53,8 @@ def surroundings(
     found = unlabelled if isinstance(tested, Absent) else tested
     if isinstance(found, Absent):
         return Absent("There is neither a test node nor one without a label to look at.")
-    if trained.network.unexplained is not None:
-        return Absent(
-            f"What reaches a node cannot be read off {title}: {trained.network.unexplained}."
-        )
+    if run.network.unexplained is not None:
+        return Absent(f"What reaches a node cannot be read off {title}: {run.network.unexplained}.")
     kinds: dict[str, Sequence[NodeAnswer]] = {
         "sure": [row for row in found.most if row.is_right is None],
         "sure and right": [row for row in found.most if row.is_right],
@@ -67,12 +65,12 @@ def surroundings(
     for why, rows in kinds.items():
         taken = {one.answer.node for one in chosen}
         new = [row for row in rows if row.node not in taken]
-        chosen += [Surroundings(why, *pair) for pair in _drawable(trained, split, new, each)]
+        chosen += [Surroundings(why, *pair) for pair in _drawable(run, split, new, each)]
     return tuple(chosen) or Absent("There is no node to look at.")
 
 
 def _drawable(
-    trained: Run, split: Split, rows: Sequence[NodeAnswer], count: int
+    run: Run, split: Split, rows: Sequence[NodeAnswer], count: int
 ) -> list[tuple[NodeAnswer, Neighbourhood]]:
     """The first `count` rows that can be drawn, filled up with the first that cannot.
 
@@ -81,7 +79,7 @@ def _drawable(
     good: list[tuple[NodeAnswer, Neighbourhood]] = []
     rest: list[tuple[NodeAnswer, Neighbourhood]] = []
     for row in rows:
-        around = neighbourhood(trained, row.node, split, limit=MOST_DRAWN)
+        around = neighbourhood(run, row.node, split, limit=MOST_DRAWN)
         fits = around.nodes.size + around.left_out in DRAWABLE
         (good if fits else rest).append((row, around))
         if len(good) == count:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from agnn.errors import InputError
-from agnn.explanation import model_paths, neighbourhood, without_edges
+from agnn.explanation import explained_run, model_paths, neighbourhood, without_edges
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._marks import class_marks
 from agnn.web.explore._node_search import NodeSearch
@@ -60,7 +60,7 @@ class Explorer:
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = tuple(runs)
+        self.runs = tuple(explained_run(run) for run in runs)
         first = self.runs[0].data
         for other in self.runs[1:]:
             if other.data.fingerprint != first.fingerprint:
