@@ -11,8 +11,8 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import class_relevance, edge_relevance, layer_weights, without_edges
-from agnn.methods import get_method
+from agnn.explanation import class_relevance, edge_relevance, explain, layer_weights, without_edges
+from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.runs import Run, evaluate, load_run
 from agnn.web._asgi import Application
 from agnn.web.explore import Explorer, explore_app
@@ -356,3 +356,25 @@ def test_other_hosts_and_other_sites_are_refused(
     app: Application, ask: Any, headers: dict[str, str], status: int
 ) -> None:
     assert ask(app, path="/api/about", headers=headers).status_code == status
+
+
+NETWORKS = [name for name in method_names() if issubclass(get_method(name), NetworkMethod)]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_run_of_any_network_is_shown_or_refused_with_the_reason(name: str) -> None:
+    run = evaluate(get_method(name)(epochs=2), explored_data(), "fixed", seeds=[0, 1])
+    reason = None
+    try:
+        explain(run, HUB, limit=1)
+    except InputError as error:
+        reason = str(error)
+    if reason is not None:
+        with pytest.raises(InputError, match="cannot be explained"):
+            Explorer([run]).prepare()
+        return
+    explorer = Explorer([run])
+    explorer.prepare()
+    side = explorer.around(HUB, hops=2, limit=30, replica=1)["sides"][0]
+    assert sum(side["probabilities"]) == pytest.approx(1.0, abs=1e-5)
+    assert len(explorer.class_map(0).relevance) == explorer.about()["runs"][0]["layers"]

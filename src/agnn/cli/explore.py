@@ -22,10 +22,10 @@ def explore(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Walk through a run in the browser: whom a node listens to, layer by layer, and why.
+    """Walk through a run in the browser: which neighbours each prediction depends on.
 
-    Reads runs of agnn, gcn and gln. The page needs no network and is served at 127.0.0.1 only,
-    until Ctrl-C.
+    Reads runs of every network that `agnn explain` can explain. The page is served at 127.0.0.1
+    only, needs no other network, and runs until Ctrl-C.
     """
     from agnn.web import check_packages
 

@@ -22,8 +22,8 @@ class ClassMap:
     Computed on first use, since it reads every edge. Nodes without a label are in no cell.
     """
 
-    def __init__(self, trained: Run) -> None:
-        self._trained = trained
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
     @property
     def relevance(self) -> NDArray[np.float64]:
@@ -32,7 +32,7 @@ class ClassMap:
 
     def edges(self, layer: int, receiver: int, sender: int, limit: int) -> dict[str, Any]:
         """The cell's most relevant edges in a layer (from 0), and how many there are."""
-        graph, cell = self._trained.graph, receiver * self._trained.data.classes + sender
+        graph, cell = self._run.graph, receiver * self._run.data.classes + sender
         inside = np.flatnonzero(self._cells == cell)
         relevance = self._computed[1][layer, inside]
         top = np.arange(inside.size)
@@ -49,9 +49,9 @@ class ClassMap:
     @cached_property
     def _computed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The cells of every layer [l, c, c], and R(j -> i) [l, m], the mean over the replicas."""
-        graph, data = self._trained.graph, self._trained.data
+        graph, data = self._run.graph, self._run.data
         cells, edges = [], []
-        for each in layer_weights(self._trained.network, self._trained.whole_view()):
+        for each in layer_weights(self._run.network, self._run.whole_view()):
             cells.append(class_relevance(graph, each, data.labels, data.classes).numpy())
             edges.append(edge_relevance(graph, each).edges.mean(0).double().numpy())
         return np.stack(cells), np.stack(edges)
@@ -59,8 +59,8 @@ class ClassMap:
     @cached_property
     def _cells(self) -> NDArray[np.int32]:
         """Receiver's class times c plus sender's class of every edge, -1 without a label; [m]."""
-        graph, labels = self._trained.graph, self._trained.data.labels
+        graph, labels = self._run.graph, self._run.data.labels
         receiver, sender = labels[graph.receivers.numpy()], labels[graph.senders.numpy()]
         known = (receiver >= 0) & (sender >= 0)
-        cells = np.where(known, receiver * self._trained.data.classes + sender, -1)
+        cells = np.where(known, receiver * self._run.data.classes + sender, -1)
         return cells.astype(np.int32)
