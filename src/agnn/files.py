@@ -151,9 +151,16 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file's content."""
+    """SHA-256 of a plain file's content."""
+    _check_plain(path)
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _check_plain(path: Path) -> None:
+    """Raise for a device or a pipe, which may have no end."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path.name} is not a plain file")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -163,6 +170,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 def read_json(path: Path) -> Any:
     """The JSON value in a file; DataError if its content is not JSON."""
+    _check_plain(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # bad UTF-8 is a ValueError too

@@ -45,7 +45,7 @@ def test_it_prints_its_address_serves_the_page_and_ends_when_told(run: Path) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nowhere"], "error: 'nowhere' is not a run folder, or is damaged"),
+        (["nowhere"], "error: 'nowhere' is not a run folder"),
         (["{run}", "--port", "70000"], "error: `port` must be from 0 (a free one) to 65535"),
         (["{run}", "--compare", "nowhere"], "error: 'nowhere' is not a run folder"),
         ([], "error: missing argument 'run'. See `agnn explore --help`."),

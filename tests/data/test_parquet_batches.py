@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
+import pytest
 
 from agnn import read_tables
+from agnn.errors import DataError
 from own_tables import write_tables
 
 
@@ -24,3 +27,17 @@ def test_the_groups_of_rows_in_a_file_change_nothing(tmp_path: Path) -> None:
         assert found.node_ids == expected.node_ids
         np.testing.assert_array_equal(found.edges, expected.edges)
         np.testing.assert_array_equal(found.labels, expected.labels)
+
+
+def test_a_damaged_description_by_pandas_is_one_line(tmp_path: Path) -> None:
+    nodes, edges = write_tables(tmp_path)
+    table = pq.ParquetFile(_as_parquet(nodes)).read()
+    damaged = {**table.schema.metadata, b"pandas": b'{"index_columns": ['}
+    pq.write_table(table.replace_schema_metadata(damaged), tmp_path / "damaged.parquet")
+    with pytest.raises(DataError, match="' is damaged, cut short or not a Parquet"):
+        read_tables(tmp_path / "damaged.parquet", edges, label="topic")
+
+
+def _as_parquet(table: Path) -> Path:
+    pd.read_csv(table).to_parquet(table.with_suffix(".parquet"))
+    return table.with_suffix(".parquet")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from agnn.data import NodeData, Split
 from agnn.errors import DataError, InputError
@@ -213,3 +216,32 @@ def test_a_folder_may_be_given_as_text(run, tmp_path):
 def test_a_wrong_backend_is_the_callers_mistake_and_not_the_folders(saved):
     with pytest.raises(InputError, match="unknown backend 'nubma'"):
         load_run(saved, backend="nubma")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no such device")
+@pytest.mark.parametrize("name", ["config.json", "splits.json", "model.safetensors", "README.md"])
+def test_a_device_in_place_of_a_file_is_refused_and_not_read(saved: Path, name: str) -> None:
+    (saved / name).unlink()
+    (saved / name).symlink_to("/dev/zero")
+    with pytest.raises(DataError, match="is not a plain file"):
+        load_run(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("selected_epochs", lambda old: old.repeat(2)),
+        ("selected_epochs", lambda old: old[None]),
+        ("training_loss", lambda old: old.repeat(1, 2)),
+        ("training_loss", lambda old: old.flatten()),
+        ("betas", lambda old: old.repeat(1, 3, 1)),
+    ],
+)
+def test_a_history_that_does_not_fit_its_replicas_is_refused(
+    run: Run, tmp_path: Path, name: str, change: Callable[[Tensor], Tensor]
+) -> None:
+    assert run.history is not None
+    new = change(getattr(run.history, name))
+    save_run(replace(run, history=replace(run.history, **{name: new})), tmp_path / "run")
+    with pytest.raises(DataError, match=f"{name} of shape .* does not fit"):
+        load_run(tmp_path / "run")

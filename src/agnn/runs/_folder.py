@@ -38,6 +38,11 @@ FORMAT: Final = 1
 CONFIG, WEIGHTS, SPLITS = "config.json", "model.safetensors", "splits.json"
 SCORES = "scores.safetensors"  # if there is no model to compute them with
 HISTORY = "history.safetensors"
+# Each [epochs, R, ...], or [R].
+_HISTORY_AXES: Final = {
+    "training_loss": 2, "watched_accuracy": 2, "watched_loss": 2, "betas": 3, "selected_epochs": 1,
+    "diverged_epochs": 1,
+}  # fmt: skip
 GRAPH, PREPROCESSING = "data.npz", "preprocessing.json"  # unless the data is bundled
 CARD = "README.md"
 _READ: Final = {WEIGHTS, SPLITS, SCORES, HISTORY, GRAPH, PREPROCESSING}
@@ -224,7 +229,7 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
         accuracy=Summary([_number(each) for each in config["accuracy"]["values"]]),
         model=model,
         split_spec=str(config["split"]),
-        history=History(**_tensors(folder / HISTORY)) if (folder / HISTORY).exists() else None,
+        history=_history(folder, len(seeds)),
         chosen=config.get("chosen"),
         seconds=_number(config["seconds"]),
         device=place,
@@ -236,6 +241,20 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
         known_temperature=None if stated is None else _number(stated["temperature"]),
         folder=folder,
     )
+
+
+def _history(folder: Path, replicas: int) -> History | None:
+    if not (folder / HISTORY).exists():
+        return None
+    found = History(**_tensors(folder / HISTORY))
+    for name, axes in _HISTORY_AXES.items():
+        tensor = getattr(found, name)
+        is_fitting = tensor is None or (
+            tensor.dim() == axes and tensor.shape[min(1, axes - 1)] == replicas
+        )
+        if not is_fitting and tensor.numel():
+            raise DataError(f"{HISTORY}: {name} of shape {list(tensor.shape)} does not fit")
+    return found
 
 
 def _older_scaling(folder: Path) -> dict[str, str]:

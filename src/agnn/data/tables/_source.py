@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from json import JSONDecodeError  # of the description that pandas adds
 from pathlib import Path
 from typing import Any, Final
 
@@ -188,7 +189,7 @@ def _check_cells(path: Path, column: str, values: Any, rows: int) -> None:
 def _readable_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, JSONDecodeError) as error:
         reason = " ".join(str(error).split())
         raise DataError(
             f"'{path}' is damaged, cut short or not a Parquet file: {reason[:120].rstrip('.')}."
