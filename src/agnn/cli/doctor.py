@@ -63,7 +63,7 @@ def _findings() -> dict[str, Any]:
 
 
 def _memory(
-    nodes: int, edges: int, devices: list[str], replicas: int, sizes: dict[str, int]
+    nodes: int, edges: int, devices: list[str], replicas: int, sizes: dict[str, Any]
 ) -> dict[str, Any]:
     """What training on dense features would need, and where there is room for it."""
     from agnn.training import free_memory, memory_estimate

@@ -11,7 +11,14 @@ from agnn.graph import Features, Graph
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
 from agnn.nn import NodeModel
-from agnn.training import BestScore, Consistency, ConsistencySettings, Objective, Selection
+from agnn.training import (
+    BestScore,
+    Consistency,
+    ConsistencySettings,
+    Footprint,
+    Objective,
+    Selection,
+)
 
 
 @register
@@ -59,6 +66,10 @@ class AGNNPlus(HiddenNetwork):
             self.sample,
         )  # fmt: skip
         return Consistency(model, features, graph, settings)
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=(self.layers + 4) * self.hidden, copies=max(self.versions, 1))
 
     def selection(self) -> Selection:
         """The epoch of the best accuracy and, among equals, of the lowest loss."""

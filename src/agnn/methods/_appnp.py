@@ -9,7 +9,7 @@ from agnn import nn
 from agnn.errors import InputError
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import BestThenLowest, Selection
+from agnn.training import BestThenLowest, Footprint, Selection
 
 
 @register
@@ -43,6 +43,10 @@ class APPNP(HiddenNetwork):
     def propagation_steps(self) -> int:
         """Those of the power iteration."""
         return self.steps
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=(4 * self.steps + 8) * classes, per_edge=3 * self.steps + 4)
 
     def selection(self) -> Selection:
         """Stop by accuracy and loss."""

@@ -12,7 +12,7 @@ from agnn import nn
 from agnn.data import NodeData, Scaling
 from agnn.errors import InputError
 from agnn.graph import Graph, diffusion
-from agnn.methods._network import NetworkMethod
+from agnn.methods._network import NetworkMethod, propagated_entries
 from agnn.methods._protocol import register
 from agnn.training import HighestAccuracy, Part, Recipe
 
@@ -28,6 +28,7 @@ class DCNN(NetworkMethod):
     name: ClassVar[str] = "dcnn"
     title: ClassVar[str] = "DCNN"
     cites: ClassVar[str] = "Atwood and Towsley 2016"
+    input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[nn.NodeModel]] = nn.DCNN
     note: ClassVar[str] = (
         "Its program has a hinge loss on probabilities and AdaGrad; here cross-entropy and Adam, "
@@ -72,6 +73,10 @@ class DCNN(NetworkMethod):
         return features * (self.steps + 1)
 
     features_by_row: ClassVar[bool] = False
+
+    def input_entries(self, data: NodeData) -> int:
+        """Return an upper bound: propagation fills rows with their neighbours' columns."""
+        return sum(propagated_entries(data, self.steps))
 
     def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
         """Return [X, P X, P^2 X, ...]."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from agnn import nn
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import Selection, WindowStop
+from agnn.training import Footprint, Selection, WindowStop
 
 
 @register
@@ -36,6 +36,13 @@ class DynamicFilter(HiddenNetwork):
     def state_width(self) -> int:
         """That of all filters."""
         return self.hidden * self.filters
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(
+            per_node=8 * self.state_width + 8 * self.filters * (classes + 2),
+            per_edge=24 * self.filters,
+        )
 
     def selection(self) -> Selection:
         """Stop when the watched loss rises."""

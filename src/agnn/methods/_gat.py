@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from agnn import nn
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import BothBest, Selection
+from agnn.training import BothBest, Footprint, Selection
 
 
 @register
@@ -58,6 +58,13 @@ class GAT(HiddenNetwork):
     def state_width(self) -> int:
         """That of all heads."""
         return self.hidden * self.heads
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(
+            per_node=4 * self.state_width + 8 * classes * self.output_heads + 8 * self.heads,
+            per_edge=4 * (self.heads + self.output_heads),
+        )
 
     def selection(self) -> Selection:
         """Stop by loss and accuracy together."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from agnn import nn
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import Selection, WindowStop
+from agnn.training import Footprint, Selection, WindowStop
 
 
 @register
@@ -23,6 +23,10 @@ class GCN(HiddenNetwork):
     model: ClassVar[type[nn.NodeModel]] = nn.GCN
 
     window: int = 10
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=2 * self.hidden + 8 * classes)
 
     def selection(self) -> Selection:
         """Stop when the watched loss rises."""

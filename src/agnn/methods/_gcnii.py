@@ -10,7 +10,7 @@ from agnn import nn
 from agnn.errors import InputError
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import LowestLoss, Recipe, Selection
+from agnn.training import Footprint, LowestLoss, Recipe, Selection
 
 _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
     "cora": {"layers": 64},
@@ -63,6 +63,10 @@ class GCNII(HiddenNetwork):
     def propagation_steps(self) -> int:
         """One per convolution."""
         return self.layers
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=6 * self.layers * self.hidden)
 
     def selection(self) -> Selection:
         """Stop when the watched loss no longer falls."""

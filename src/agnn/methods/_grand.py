@@ -15,6 +15,7 @@ from agnn.nn import NodeModel
 from agnn.training import (
     Consistency,
     ConsistencySettings,
+    Footprint,
     LowestLoss,
     MemoryEstimate,
     Objective,
@@ -75,6 +76,10 @@ class GRAND(HiddenNetwork):
     def propagation_steps(self) -> int:
         """K."""
         return self.steps
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(copies=self.versions)
 
     def memory_estimate(self, task: Task) -> MemoryEstimate:
         """Propagated features of every version, and what normalisation keeps of them."""

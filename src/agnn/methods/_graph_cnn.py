@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from agnn import nn
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import HighestAccuracy, Selection
+from agnn.training import Footprint, HighestAccuracy, Selection
 
 
 @register
@@ -40,6 +40,10 @@ class GraphCNN(HiddenNetwork):
     def state_width(self) -> int:
         """That of both slices."""
         return 2 * self.hidden
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=6 * self.state_width + 16 * classes)
 
     def selection(self) -> Selection:
         """The epoch of the highest smoothed accuracy."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from agnn import nn
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import Selection, WindowStop
+from agnn.training import Footprint, Selection, WindowStop
 
 
 @register
@@ -37,6 +37,13 @@ class MoNet(HiddenNetwork):
     def state_width(self) -> int:
         """That of all kernels."""
         return self.hidden * self.kernels
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(
+            per_node=8 * self.state_width + 8 * self.kernels * (classes + 2),
+            per_edge=12 * (2 + self.dimensions * (self.kernels + 1) + self.kernels),
+        )
 
     def selection(self) -> Selection:
         """Stop when the watched loss rises."""

@@ -8,13 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from agnn.data import NodeData, Scaling, suited_scaling
 from agnn.errors import DivergedError, InputError
-from agnn.graph import Features, Graph, features_of
+from agnn.graph import Features, Graph, adjacency, features_of
 from agnn.methods._protocol import Method, Outcome, Task, require_features
 from agnn.nn import NodeModel
 from agnn.training import (
     ExtraLoss,
+    Footprint,
     History,
     MemoryEstimate,
     Objective,
@@ -31,11 +34,12 @@ from agnn.training import (
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     Matrix: TypeAlias = csr_array[Any, Any] | NDArray[np.float32]
+
+_DENSE = 0.25  # share of stored entries from which the input is a dense matrix
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,9 @@ class NetworkMethod(Method):
     takes_class_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]]
     implied: ClassVar[Mapping[str, Any]] = {"scaling": "sum"}
+    # Bytes per entry of a dense input: twice in double precision while it is made, then the whole
+    # input and the parts that training and watched nodes read.
+    input_bytes: ClassVar[int] = 28
 
     scaling: Scaling = "sum"  # of the features: rows that sum to 1, as in the paper
 
@@ -102,16 +109,38 @@ class NetworkMethod(Method):
     # Whether `features` reads each row of the data by itself, so that new nodes change no other.
     features_by_row: ClassVar[bool] = True
 
+    def input_entries(self, data: NodeData) -> int:
+        """Return an upper bound of the stored entries of `features(data)`."""
+        return data.nodes * data.feature_count if self.scaling == "standard" else data.features.nnz
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint()
+
     def memory_estimate(self, task: Task) -> MemoryEstimate:
-        """Return what a run on `task` needs, by the method's depth and width."""
-        data = task.data
+        """Return an upper bound of the memory that a run on `task` needs."""
+        data, footprint = task.data, self.footprint(task.data.classes)
+        width = self.input_width(data.feature_count)
+        parts = [(split.train, getattr(split, self.recipe().selection.on)) for split in task.splits]
+        entries = self.input_entries(data)
+        is_dense = entries >= _DENSE * data.nodes * width
+        labelled = max(min(data.nodes, sum(p[k].size for p in parts)) for k in range(2))
         return memory_estimate(
-            data.nodes, 2 * data.edges.shape[1], features=data.feature_count,
-            classes=data.classes,
-            entries=None if self.scaling == "standard" else data.features.nnz,
+            data.nodes, 2 * data.edges.shape[1], features=width, classes=data.classes,
+            entries=None if is_dense else entries, feature_bytes=self.input_bytes,
             layers=self.propagation_steps, hidden=self.state_width,
             replicas=len(task.seeds), scored=data.nodes,
+            labelled=data.nodes if footprint.copies > 1 else labelled,
+            parameters=self._parameters(width, data.classes), footprint=footprint,
         )  # fmt: skip
+
+    def _parameters(self, features: int, classes: int) -> int:
+        """Return the parameters of one replica, whose number is linear in the features."""
+        one, two = (
+            sum(p.numel() for p in self.build(count, classes, (0,), "auto").parameters())
+            for count in (1, 2)
+        )
+        return one + (features - 1) * (two - one)
 
     def extra_loss(
         self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
@@ -186,6 +215,18 @@ class HiddenNetwork(NetworkMethod):
             decayed=self.decayed,
             selection=self.selection(),
         )
+
+
+def propagated_entries(data: NodeData, steps: int) -> list[int]:
+    """Return upper bounds of the stored entries of X, P X, ... P^steps X."""
+    matrix = adjacency(data.edges, data.nodes)
+    per_row = np.diff(data.features.indptr).astype(np.float64)
+    found = [int(per_row.sum())]
+    for _ in range(steps):
+        # A row of P X has the columns of all rows that it is a mean of, at most all of them.
+        per_row = np.minimum(matrix @ per_row + per_row, data.feature_count)
+        found.append(int(per_row.sum()))
+    return found
 
 
 def model_keywords(model: type[NodeModel]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
-from agnn.training import ExtraLoss, HighestAccuracy, Selection
+from agnn.training import ExtraLoss, Footprint, HighestAccuracy, Selection
 
 _PAIRS = 1  # the random stream of the pairs; weights and dropout have their own
 
@@ -62,6 +62,10 @@ class SemiSupervisedEmbedding(HiddenNetwork):
     def propagation_steps(self) -> int:
         """None: the graph enters the loss only."""
         return 0
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=6 * self.hidden)
 
     def selection(self) -> Selection:
         """The epoch of the highest smoothed accuracy."""

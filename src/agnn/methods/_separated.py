@@ -13,7 +13,7 @@ from agnn.data import NodeData, Scaling
 from agnn.errors import InputError, unknown_name
 from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import Method, Task, register
-from agnn.training import BestScore, Selection
+from agnn.training import BestScore, Footprint, Selection
 
 _REPLICAS_FOR_CHOICE = 3  # replicas that every candidate is tried with
 
@@ -83,6 +83,10 @@ class Separated(HiddenNetwork):
         """One per layer."""
         return self.layers
 
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=4 * self.layers * self.hidden)
+
     def selection(self) -> Selection:
         """The epoch with the best score."""
         return BestScore(self.patience, self.watched, "best")
@@ -125,6 +129,10 @@ class GraphSAGE(HiddenNetwork):
     def propagation_steps(self) -> int:
         """One per layer."""
         return self.layers
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=2 * self.layers * self.hidden)
 
     def selection(self) -> Selection:
         """The epoch with the best score."""

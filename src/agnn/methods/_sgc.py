@@ -12,7 +12,7 @@ from agnn import nn
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.graph import Graph, symmetric
-from agnn.methods._network import NetworkMethod
+from agnn.methods._network import NetworkMethod, propagated_entries
 from agnn.methods._protocol import register
 from agnn.training import LastEpoch, Recipe
 
@@ -28,6 +28,7 @@ class SGC(NetworkMethod):
     name: ClassVar[str] = "sgc"
     title: ClassVar[str] = "SGC"
     cites: ClassVar[str] = "Wu, Zhang, de Souza et al. 2019"
+    input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[nn.NodeModel]] = nn.SGC
     note: ClassVar[str] = (
         "Its authors searched the weight decay on validation nodes and print no values; here it is "
@@ -64,6 +65,10 @@ class SGC(NetworkMethod):
         return 0
 
     features_by_row: ClassVar[bool] = False
+
+    def input_entries(self, data: NodeData) -> int:
+        """Return an upper bound: propagation fills rows with their neighbours' columns."""
+        return propagated_entries(data, self.steps)[-1]
 
     def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
         """Return P^k X."""

@@ -37,7 +37,13 @@ from agnn.training._loop import (
     probabilities,
     train,
 )
-from agnn.training._memory import MemoryEstimate, check_memory, free_memory, memory_estimate
+from agnn.training._memory import (
+    Footprint,
+    MemoryEstimate,
+    check_memory,
+    free_memory,
+    memory_estimate,
+)
 from agnn.training._recipe import Recipe
 from agnn.training._selection import (
     BestScore,
@@ -60,6 +66,7 @@ __all__ = [
     "Consistency",
     "ConsistencySettings",
     "ExtraLoss",
+    "Footprint",
     "HighestAccuracy",
     "History",
     "LastEpoch",

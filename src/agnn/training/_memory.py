@@ -1,4 +1,4 @@
-"""How much memory training needs, said before it starts."""
+"""An estimate of the memory that training needs, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from agnn.graph.graph import TOO_LARGE_TO_PRUNE
 
 _GIB = 2**30
 _FLOAT, _INT = 4, 8
-_PRUNING = 96  # bytes an edge, at the peak
+_PRUNING = 128  # bytes per edge, at the peak
+_PRUNED_NODES = 48  # bytes per node: order, places and degrees in each pruned graph
+_LOGITS = 6  # themselves, those of a replica's own nodes, their softmax, and the gradients of these
 _PARAMETER_COPIES = 5  # itself, its gradient, Adam's two moments, the kept weights
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The numbers that one step of a replica holds beyond those of AGNN with as many layers."""
+
+    per_node: int = 0
+    per_edge: int = 0
+    copies: int = 1  # random versions of a replica that a step computes
 
 
 @dataclass(frozen=True)
@@ -24,7 +35,7 @@ class MemoryEstimate:
     features: int
     parameters: int
     states: int  # kept between the forward and the backward pass
-    working: int  # of the backward pass
+    working: int  # of the backward pass, logits included
     scores: int  # probabilities afterwards, when states and working memory are free again
 
     @property
@@ -34,7 +45,7 @@ class MemoryEstimate:
         return self.graph + self.features + self.parameters + max(training, self.scores)
 
     def __str__(self) -> str:
-        """In GiB, part by part."""
+        """The total and its parts in GiB."""
         parts = ", ".join(f"{name} {size / _GIB:.1f}" for name, size in asdict(self).items())
         return f"{self.total / _GIB:.1f} GiB ({parts})"
 
@@ -51,8 +62,13 @@ def memory_estimate(
     hidden: int = 16,
     replicas: int = 1,
     scored: int = 0,
+    labelled: int = 0,
+    parameters: int | None = None,
+    footprint: Footprint = Footprint(),  # noqa: B008 (it is frozen)
 ) -> MemoryEstimate:
-    """What training AGNN takes; an upper estimate, since pruning is not counted on.
+    """Return an upper bound of the memory of training AGNN, or a network by its `footprint`.
+
+    Pruning is not counted on.
 
     Args:
         nodes: n.
@@ -65,6 +81,9 @@ def memory_estimate(
         hidden: width of the states.
         replicas: R, trained at once.
         scored: nodes whose probabilities are computed in the end.
+        labelled: training or watched nodes, whichever are more, whose logits a step computes.
+        parameters: numbers of one replica; None for those of AGNN.
+        footprint: what a step of another network holds.
     """
     for name, value in {"nodes": nodes, "features": features, "replicas": replicas}.items():
         if value < 1:
@@ -73,25 +92,28 @@ def memory_estimate(
     if edges <= TOO_LARGE_TO_PRUNE:
         # Both ends of every edge, the pruned graphs of the training and the watched nodes, and
         # what sorting their edges takes.
-        graph += _PRUNING * edges
+        graph += _PRUNING * edges + _PRUNED_NODES * nodes
     stored = nodes * features * feature_bytes
     if entries is not None:
         # By rows and by columns, whole and pruned twice, with the row of every entry.
         stored = 3 * entries * (2 * (4 + _FLOAT) + _INT)
-    numbers = features * hidden + hidden + layers + hidden * classes + classes
-    line = replicas * nodes * _FLOAT
+    if parameters is None:
+        parameters = features * hidden + hidden + layers + hidden * classes + classes
+    line = replicas * footprint.copies * nodes * _FLOAT
+    logits = replicas * footprint.copies * labelled * classes * _FLOAT
     return MemoryEstimate(
         graph=graph,
         features=stored,
-        parameters=_PARAMETER_COPIES * replicas * numbers * _FLOAT,
-        states=line * (hidden * (layers + 1) + layers),
-        working=line * (4 * hidden + 3),
+        parameters=_PARAMETER_COPIES * replicas * parameters * _FLOAT,
+        states=line * (hidden * (layers + 1) + layers + footprint.per_node)
+        + replicas * edges * footprint.per_edge * _FLOAT,
+        working=line * (4 * hidden + 3) + _LOGITS * logits,
         scores=2 * replicas * scored * classes * _FLOAT,
     )
 
 
 def free_memory(device: str) -> int | None:
-    """Bytes that can still be had on a device; None where the system does not say."""
+    """Return the bytes that are free on a device; None where the system does not tell."""
     if device.startswith("cuda"):
         free, _ = torch.cuda.mem_get_info(device)
         held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -105,7 +127,7 @@ def free_memory(device: str) -> int | None:
 
 
 def check_memory(estimate: MemoryEstimate, device: str) -> None:
-    """Raise if a run would not fit: before it starts, not in the middle."""
+    """Raise if a run would not fit, before it starts."""
     free = free_memory(device)
     if free is not None and estimate.total > free:
         raise UnavailableError(
