@@ -7,7 +7,13 @@ import triton.language as tl
 
 from agnn.kernels._additive_attention.triton_forward import SLOPE, leaky, paid_factors, part_of
 from agnn.kernels._dropout.triton_cuda import epoch_state
-from agnn.kernels._gpu.gather import bounds_of, entries_of, heads_of_rows
+from agnn.kernels._gpu.gather import (
+    entries_of,
+    heads_of_rows,
+    long_row_of_program,
+    rows_of_program,
+    segment_of_program,
+)
 
 
 @triton.jit
@@ -158,13 +164,7 @@ def backward_rows(
 
     Rows from `reached` on have no part in the output: their gradient is zero.
     """
-    r = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    present = i < reached
-    begin, length = bounds_of(offsets, i, present)
-    short = length <= LIMIT  # longer rows are summed by segments
-    present = present & short
-    length = tl.where(present, length, 0)
+    r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
         state = epoch_state(keys, r, epoch)
@@ -187,11 +187,8 @@ def backward_segment(
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `backward_joined`."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one, k = tl.arange(0, 1), tl.arange(0, K)
-    i = tl.load(segment_rows + s + one)
-    begin = tl.load(bounds + s + one)
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
+    r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
+    k = tl.arange(0, K)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
         state = epoch_state(keys, r, epoch)
@@ -199,7 +196,6 @@ def backward_segment(
         columns, pair + r * n * 2 * WIDTH, facts + r * n * 4 * K, row_ids, keys, thresholds,
         scales, r, state, rows, i, i < n, begin, length, DROPPED, WIDTH, F, K, U,
     )  # fmt: skip
-    place = r * segments + s + one
     tl.store(shares + (place * 2 * K)[:, None] + k[None, :], pull)
     tl.store(shares + (place * 2 * K)[:, None] + k[None, :] + K, push)
     column = tl.arange(0, F)[:, None] * K + k[None, :]
@@ -213,9 +209,8 @@ def backward_joined(
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """The gradients at one long row from the sums of its segments, in their order."""
-    q, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, k = tl.arange(0, 1), tl.arange(0, K)
-    i = tl.load(long_rows + q + one)
     column = tl.arange(0, F)[:, None] * K + k[None, :]
     state = tl.zeros((), tl.uint32)
     if DROPPED:
@@ -223,7 +218,7 @@ def backward_joined(
     pull = tl.zeros((1, K), facts.dtype.element_ty)
     push = tl.zeros((1, K), facts.dtype.element_ty)
     valued = tl.zeros((1, F, K), facts.dtype.element_ty)
-    for s in range(r * segments + tl.load(first + q), r * segments + tl.load(first + q + 1)):
+    for s in range(begin, end):
         place = ((s + one) * 2 * K)[:, None] + k[None, :]
         pull += tl.load(shares + place)
         push += tl.load(shares + place + K)

@@ -1,7 +1,7 @@
 """Additive attention on a GPU: the programs of its two files, over rows, replicas and long rows.
 
 No atomics: every row is written once, and every sum has a fixed order. Kept for the backward pass
-are three numbers a row and head, nothing by edge.
+are three numbers per row and head, and nothing per edge.
 """
 
 from __future__ import annotations

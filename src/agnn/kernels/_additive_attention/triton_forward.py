@@ -12,7 +12,13 @@ import triton.language as tl
 
 from agnn.kernels._additive_attention.reference import SLOPE as _SLOPE
 from agnn.kernels._dropout.triton_cuda import epoch_state, factors
-from agnn.kernels._gpu.gather import bounds_of, entries_of, heads_of_rows
+from agnn.kernels._gpu.gather import (
+    entries_of,
+    heads_of_rows,
+    long_row_of_program,
+    rows_of_program,
+    segment_of_program,
+)
 
 SLOPE = tl.constexpr(_SLOPE)
 
@@ -152,12 +158,7 @@ def forward_rows(
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
-    r = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    present = i < rows
-    begin, length = bounds_of(offsets, i, present)
-    present = present & (length <= LIMIT)  # longer rows are summed by segments
-    length = tl.where(present, length, 0)
+    r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
         state = epoch_state(keys, r, epoch)
@@ -181,12 +182,8 @@ def forward_segment(
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `forward_joined`."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one, k = tl.arange(0, 1), tl.arange(0, K)
-    i = tl.load(segment_rows + s + one)
-    begin = tl.load(bounds + s + one)
-    present = i < rows
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
+    r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
+    k, present = tl.arange(0, K), i < rows
     length = tl.where(present, length, 0)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
@@ -195,7 +192,6 @@ def forward_segment(
         columns, values + r * n * WIDTH, parts + r * n * 2 * K, row_ids, keys, thresholds, scales,
         r, state, i, begin, length, present, DROPPED, WIDTH, F, K, U,
     )  # fmt: skip
-    place = r * segments + s + one
     column = tl.arange(0, F)[:, None] * K + k[None, :]
     tl.store(sums + place[:, None, None] * (F * K) + column[None, :, :], acc)
     tl.store(totals + place[:, None] * K + k[None, :], total)
@@ -209,11 +205,9 @@ def forward_joined(
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
-    q, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, k = tl.arange(0, 1), tl.arange(0, K)
-    i = tl.load(long_rows + q + one)
     present = i < rows
-    begin, end = r * segments + tl.load(first + q), r * segments + tl.load(first + q + 1)
     shift = tl.load(shifts + (begin + one)[:, None] * K + k[None, :])
     for s in range(begin + 1, end):
         shift = tl.maximum(shift, tl.load(shifts + (s + one)[:, None] * K + k[None, :]))

@@ -6,7 +6,13 @@ import triton
 import triton.language as tl
 
 from agnn.kernels._cosine_attention.triton_forward import inverse_norm
-from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of
+from agnn.kernels._gpu.gather import (
+    entries_of,
+    long_row_of_program,
+    rows_of,
+    rows_of_program,
+    segment_of_program,
+)
 
 
 @triton.jit
@@ -103,13 +109,7 @@ def backward_rows(
 
     Rows from `reached` on have no part in the output: their gradient is zero.
     """
-    r = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    present = i < reached
-    begin, length = bounds_of(offsets, i, present)
-    short = length <= LIMIT  # longer rows are summed by segments
-    present = present & short
-    length = tl.where(present, length, 0)
+    r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     pair += r * n * 2 * WIDTH
     facts += r * n * 2
     beta = tl.load(betas + r)
@@ -133,11 +133,8 @@ def backward_segment(
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `backward_joined`."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one, d = tl.arange(0, 1), tl.arange(0, D)
-    i = tl.load(segment_rows + s + one)
-    begin = tl.load(bounds + s + one)
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
+    r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
+    d = tl.arange(0, D)
     pair += r * n * 2 * WIDTH
     facts += r * n * 2
     hi, gi, log_i, slope_i = _pairs_of(pair, facts, i, i < n, WIDTH, D)
@@ -146,7 +143,6 @@ def backward_segment(
         columns, pair, facts, tl.load(betas + r), rows, i, begin, length, hi, ri, gi, log_i,
         slope_i, WIDTH, D, U,
     )  # fmt: skip
-    place = r * segments + s + one
     tl.store(turns + place[:, None] * D + d[None, :], turned)
     tl.store(values + place[:, None] * D + d[None, :], valued)
     tl.store(of_betas + place, of_beta)
@@ -158,15 +154,14 @@ def backward_joined(
     part_count, programs, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """The gradient at one long row from the sums of its segments, in their order."""
-    k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
-    i = tl.load(long_rows + k + one)
     hi, gi, log_i, slope_i = _pairs_of(
         pair + r * n * 2 * WIDTH, facts + r * n * 2, i, i < n, WIDTH, D
     )
     ri = inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = tl.zeros_like(hi), tl.zeros_like(hi), tl.zeros_like(ri)
-    for s in range(r * segments + tl.load(first + k), r * segments + tl.load(first + k + 1)):
+    for s in range(begin, end):
         place = (s + one)[:, None] * D + d[None, :]
         turned += tl.load(turns + place)
         valued += tl.load(values + place)
@@ -174,4 +169,4 @@ def backward_joined(
     gradient, own = _own_parts(hi, ri, gi, log_i, slope_i, tl.load(betas + r), turned, valued)
     place = (r * n + i)[:, None] * WIDTH + d[None, :]
     tl.store(dh + place, gradient, mask=(d < WIDTH)[None, :])
-    tl.store(parts + r * part_count + programs + k + one, of_beta + own)
+    tl.store(parts + r * part_count + programs + tl.program_id(0) + one, of_beta + own)

@@ -1,7 +1,7 @@
 """Cosine attention on a GPU: the programs of its two files, over rows, replicas and long rows.
 
 No atomics: every row is written once, and every sum has a fixed order. Kept for the backward pass
-is one number a row.
+is one number per row.
 """
 
 from __future__ import annotations

@@ -12,7 +12,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of
+from agnn.kernels._gpu.gather import (
+    entries_of,
+    long_row_of_program,
+    rows_of,
+    rows_of_program,
+    segment_of_program,
+)
 
 LOWEST = tl.constexpr(-40.0)
 
@@ -84,12 +90,7 @@ def forward_rows(
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica: new states, and the logarithm of each row's sum of exp(score)."""
-    r = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    present = i < rows
-    begin, length = bounds_of(offsets, i, present)
-    present = present & (length <= LIMIT)  # longer rows are summed by segments
-    length = tl.where(present, length, 0)
+    r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     hi, own, shift, total, acc = _receivers(
         columns, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present, WIDTH, D, U
     )
@@ -109,17 +110,12 @@ def forward_segment(
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `forward_joined`."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one = tl.arange(0, 1)
-    i = tl.load(segment_rows + s + one)
-    begin = tl.load(bounds + s + one)
+    r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     present = i < rows
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
     length = tl.where(present, length, 0)
     _, _, shift, total, acc = _receivers(
         columns, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present, WIDTH, D, U
     )
-    place = r * segments + s + one
     d = tl.arange(0, D)
     tl.store(sums + place[:, None] * D + d[None, :], acc)
     tl.store(totals + place, total)
@@ -132,12 +128,10 @@ def forward_joined(
     logs, n, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
-    k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
-    i = tl.load(long_rows + k + one)
     hi = rows_of(h + r * n * WIDTH, i, i < rows, WIDTH, D)
     own = tl.where(tl.sum(hi * hi, 1) > 0, tl.load(betas + r), 0.0)
-    begin, end = r * segments + tl.load(first + k), r * segments + tl.load(first + k + 1)
     shift = own
     for s in range(begin, end):
         shift = tl.maximum(shift, tl.load(shifts + s + one))

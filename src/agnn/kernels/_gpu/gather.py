@@ -1,4 +1,4 @@
-"""What the sparse programs of a GPU read: entries of some rows, and the lines these name."""
+"""What the sparse programs of a GPU read: rows, their entries, and the lines these name."""
 
 from __future__ import annotations
 
@@ -40,3 +40,42 @@ def bounds_of(offsets, i, present):
     """Where the entries of rows `i` begin, and how many there are; none for an absent row."""
     begin = tl.load(offsets + i, mask=present, other=0)
     return begin, (tl.load(offsets + i + 1, mask=present, other=0) - begin).to(tl.int32)
+
+
+# Long rows, in three programs per operation: `..._rows` goes through the short rows, `..._segment`
+# through one segment of a long row, and `..._joined` adds up the segments of one long row in their
+# order. What the three have to find out is defined here, once.
+
+
+@triton.jit
+def rows_of_program(offsets, count, LIMIT: tl.constexpr, B: tl.constexpr):
+    """The replica of a program and its rows [B] among the first `count`.
+
+    Also whether each row is there and short, whether it is short, where its entries begin, and
+    how many there are. A row of more than LIMIT entries is left to its segments.
+    """
+    r = tl.program_id(1).to(tl.int64)
+    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
+    inside = i < count
+    begin, length = bounds_of(offsets, i, inside)
+    short = length <= LIMIT
+    present = inside & short
+    return r, i, present, short, begin, tl.where(present, length, 0)
+
+
+@triton.jit
+def segment_of_program(segment_rows, bounds, segments):
+    """The replica of a program, and of its segment the place, row, begin and length; each [1]."""
+    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    one = tl.arange(0, 1)
+    begin = tl.load(bounds + s + one)
+    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
+    return r, r * segments + s + one, tl.load(segment_rows + s + one), begin, length
+
+
+@triton.jit
+def long_row_of_program(long_rows, first, segments):
+    """The replica of a program, its long row [1], and the places where its segments begin, end."""
+    k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    begin, end = r * segments + tl.load(first + k), r * segments + tl.load(first + k + 1)
+    return r, tl.load(long_rows + k + tl.arange(0, 1)), begin, end

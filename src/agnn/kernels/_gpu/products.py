@@ -13,9 +13,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.graph.long_rows import LongRows
+from agnn.graph import LongRows
 from agnn.kernels._dropout.triton_cuda import epoch_state, factors
-from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of
+from agnn.kernels._gpu.gather import (
+    entries_of,
+    long_row_of_program,
+    rows_of,
+    rows_of_program,
+    segment_of_program,
+)
 from agnn.kernels._gpu.tiles import choose_tile, sum_type
 
 if TYPE_CHECKING:
@@ -86,12 +92,7 @@ def _lines(
     SUM: tl.constexpr,
 ):  # fmt: skip
     """B lines of one replica."""
-    r = tl.program_id(1).to(tl.int64)
-    line = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    present = line < count
-    begin, length = bounds_of(offsets, line, present)
-    present = present & (length <= LIMIT)  # longer lines are summed by segments
-    length = tl.where(present, length, 0)
+    r, line, present, _, begin, length = rows_of_program(offsets, count, LIMIT, B)
     line = tl.where(present, line, 0)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
@@ -115,19 +116,16 @@ def _segment(
     U: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long line of one replica."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one, d = tl.arange(0, 1), tl.arange(0, D)
-    begin = tl.load(bounds + s + one)
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
+    r, place, line, begin, length = segment_of_program(segment_lines, bounds, segments)
+    d = tl.arange(0, D)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
         state = epoch_state(keys, r, epoch)
     sums = _sums(
-        indices, values, source + r * readable * WIDTH, readable, tl.load(segment_lines + s + one),
-        begin, length, row_ids, keys, thresholds, scales, r, state, DROPPED, BY_COLUMN, WIDTH, D,
-        1, U, SUM,
+        indices, values, source + r * readable * WIDTH, readable, line, begin, length, row_ids,
+        keys, thresholds, scales, r, state, DROPPED, BY_COLUMN, WIDTH, D, 1, U, SUM,
     )  # fmt: skip
-    tl.store(parts + (r * segments + s + one)[:, None] * D + d[None, :], sums)
+    tl.store(parts + place[:, None] * D + d[None, :], sums)
 
 
 @triton.jit
@@ -137,13 +135,12 @@ def _joined(
     WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """One long line of one replica from the sums of its segments, in their order."""
-    k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, line, begin, end = long_row_of_program(long_lines, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
-    line = tl.load(long_lines + k + one)
     present = line < count
     source += r * readable * WIDTH
     sums = _starts(start, own, source, readable, line, present, r, START, OWN, WIDTH, D, SUM)
-    for s in range(r * segments + tl.load(first + k), r * segments + tl.load(first + k + 1)):
+    for s in range(begin, end):
         sums += tl.load(parts + (s + one)[:, None] * D + d[None, :])
     place = (r * count + line)[:, None] * WIDTH + d[None, :]
     tl.store(out + place, sums, mask=present[:, None] & (d < WIDTH)[None, :])

@@ -26,17 +26,17 @@ def power_of_two(count: int) -> int:
 
 
 def choose_tile(width: int, rows: int, entries: int) -> Tile:
-    """The tile for a matrix with so many rows and entries, times lines of `width` numbers.
+    """The tile for a matrix with the given rows and entries, times lines of `width` numbers.
 
     Many entries at a time shorten the way along a long row, and leave lanes idle at the end of a
-    short one. The number of replicas has no say: a replica adds up the same in every company.
+    short one. The summation order does not depend on how many replicas run together.
     """
     columns = power_of_two(width)
-    room = max(1, _NUMBERS // columns)
+    fitting = max(1, _NUMBERS // columns)
     mean = entries // max(1, rows)
     at_once = 8 if rows <= _SMALL else 4 if mean >= 32 else 2
-    at_once = room if rows == 1 else min(room, at_once)
-    return Tile(max(1, room // at_once), at_once, columns)
+    at_once = fitting if rows == 1 else min(fitting, at_once)
+    return Tile(max(1, fitting // at_once), at_once, columns)
 
 
 def sum_type(dtype: torch.dtype) -> torch.dtype:

@@ -12,7 +12,13 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix
-from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of
+from agnn.kernels._gpu.gather import (
+    entries_of,
+    long_row_of_program,
+    rows_of,
+    rows_of_program,
+    segment_of_program,
+)
 from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import choose_tile, sum_type
 
@@ -58,11 +64,7 @@ def _rows(
     SUM: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
-    r = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    begin, length = bounds_of(offsets, i, i < rows)
-    present = (i < rows) & (length <= LIMIT)  # longer rows are summed by segments
-    length = tl.where(present, length, 0)
+    r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     sums = rows_of(bias, r + i * 0, present, WIDTH, D)
     sums += _row_sums(
         columns, values, scale + r * features, weight + r * features * WIDTH, begin, length,
@@ -73,19 +75,16 @@ def _rows(
 
 @triton.jit
 def _row_segment(
-    bounds, columns, values, scale, weight, parts, features, segments,
+    segment_rows, bounds, columns, values, scale, weight, parts, features, segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long row of one replica."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one = tl.arange(0, 1)
-    begin = tl.load(bounds + s + one)
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
+    r, place, _, begin, length = segment_of_program(segment_rows, bounds, segments)
     sums = _row_sums(
         columns, values, scale + r * features, weight + r * features * WIDTH, begin, length,
         WIDTH, D, 1, U, SUM,
     )  # fmt: skip
-    _store(parts, sums, r * segments + s + one, one == 0, D, D)
+    _store(parts, sums, place, place >= 0, D, D)
 
 
 @triton.jit
@@ -93,12 +92,12 @@ def _row_joined(
     long_rows, first, bias, parts, out, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr
 ):
     """One long row of one replica from the sums of its segments, in their order."""
-    q, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one = tl.arange(0, 1)
     sums = rows_of(bias, r + one, one == 0, WIDTH, D)
-    for s in range(r * segments + tl.load(first + q), r * segments + tl.load(first + q + 1)):
+    for s in range(begin, end):
         sums += rows_of(parts, s + one, one == 0, D, D)
-    _store(out, sums, r * rows + tl.load(long_rows + q + one), one == 0, WIDTH, D)
+    _store(out, sums, r * rows + i, one == 0, WIDTH, D)
 
 
 @triton.jit
@@ -127,11 +126,7 @@ def _columns(
     SUM: tl.constexpr,
 ):  # fmt: skip
     """The gradients at B columns of one replica."""
-    r = tl.program_id(1).to(tl.int64)
-    f = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    begin, length = bounds_of(offsets, f, f < features)
-    present = (f < features) & (length <= LIMIT)  # longer columns are summed by segments
-    length = tl.where(present, length, 0)
+    r, f, present, _, begin, length = rows_of_program(offsets, features, LIMIT, B)
     of_weight, of_scale = _column_sums(
         entries, values, scale + r * features, weight + r * features * WIDTH,
         gradient + r * rows * WIDTH, f, begin, length, present, WIDTH, D, B, U, SUM,
@@ -147,17 +142,13 @@ def _column_segment(
     SUM: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long column of one replica."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one = tl.arange(0, 1)
-    begin = tl.load(bounds + s + one)
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
+    r, place, f, begin, length = segment_of_program(segment_columns, bounds, segments)
     of_weight, of_scale = _column_sums(
         entries, values, scale + r * features, weight + r * features * WIDTH,
-        gradient + r * rows * WIDTH, tl.load(segment_columns + s + one), begin, length, one == 0,
-        WIDTH, D, 1, U, SUM,
+        gradient + r * rows * WIDTH, f, begin, length, f >= 0, WIDTH, D, 1, U, SUM,
     )  # fmt: skip
-    _store(parts, of_weight, r * segments + s + one, one == 0, D, D)
-    tl.store(scale_parts + r * segments + s + one, of_scale)
+    _store(parts, of_weight, place, place >= 0, D, D)
+    tl.store(scale_parts + place, of_scale)
 
 
 @triton.jit
@@ -166,14 +157,13 @@ def _column_joined(
     WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """The gradients at one long column from the sums of its segments, in their order."""
-    q, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, f, begin, end = long_row_of_program(long_columns, first, segments)
     one = tl.arange(0, 1)
     of_weight = tl.zeros((1, D), parts.dtype.element_ty)
     of_scale = tl.zeros((1,), parts.dtype.element_ty)
-    for s in range(r * segments + tl.load(first + q), r * segments + tl.load(first + q + 1)):
+    for s in range(begin, end):
         of_weight += rows_of(parts, s + one, one == 0, D, D)
         of_scale += tl.load(scale_parts + s + one)
-    f = tl.load(long_columns + q + one)
     _store(dweight, of_weight, r * features + f, one == 0, WIDTH, D)
     tl.store(dscale + r * features + f, of_scale)
 
@@ -193,8 +183,8 @@ def forward(x: FeatureMatrix, scale: Tensor, weight: Tensor, bias: Tensor) -> Te
         tile = choose_tile(outputs, 1, long.limit)
         parts = w.new_empty(replicas, long.segments, tile.columns, dtype=dtype)
         _row_segment[(long.segments, replicas)](
-            long.segment_bounds, x.columns, x.values, s, w, parts, features, long.segments,
-            outputs, tile.columns, tile.entries, exact, num_warps=1,
+            long.segment_rows, long.segment_bounds, x.columns, x.values, s, w, parts, features,
+            long.segments, outputs, tile.columns, tile.entries, exact, num_warps=1,
         )  # fmt: skip
         _row_joined[(long.count, replicas)](
             long.rows, long.first, b, parts, out, x.rows, long.segments, outputs, tile.columns,

@@ -12,7 +12,14 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels._gpu.gather import bounds_of, entries_of, heads_of_rows, rows_of
+from agnn.kernels._gpu.gather import (
+    entries_of,
+    heads_of_rows,
+    long_row_of_program,
+    rows_of,
+    rows_of_program,
+    segment_of_program,
+)
 from agnn.kernels._gpu.tiles import choose_tile, power_of_two, sum_type
 
 _NUMBERS = 1024  # of each operand of the edges that one program looks at together
@@ -62,12 +69,7 @@ def _rows(
     K: tl.constexpr, B: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica; those from `reached` on are zero."""
-    r = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    present = i < reached
-    begin, length = bounds_of(offsets, i, present)
-    short = length <= LIMIT  # longer rows are summed by segments
-    length = tl.where(short, length, 0)
+    r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     h += r * readable * WIDTH
     sums = _sums(
         columns, places, h, edges + r * edge_count * K, readable, begin, length, PLACED, WIDTH, F,
@@ -84,17 +86,13 @@ def _segment(
     SUM: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long row of one replica."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one = tl.arange(0, 1)
-    begin = tl.load(bounds + s + one)
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
-    # A row that is not asked for has no weights to read.
-    length = tl.where(tl.load(segment_rows + s + one) < count, length, 0)
+    r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
+    length = tl.where(i < count, length, 0)  # a row that is not computed has no weights to read
     sums = _sums(
         columns, places, h + r * readable * WIDTH, edges + r * edge_count * K, readable, begin,
         length, PLACED, WIDTH, F, K, 1, U, SUM,
     )  # fmt: skip
-    _store(parts, sums, r, s + one, segments, one == 0, F * K, F, K)
+    _store(parts, sums, 0, place, segments, place >= 0, F * K, F, K)
 
 
 @triton.jit
@@ -103,12 +101,11 @@ def _joined(
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
-    q, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one = tl.arange(0, 1)
-    i = tl.load(long_rows + q + one)
     h, loops = h + r * readable * WIDTH, loops + r * weighed * K
     sums = _own(h, loops, i, i < weighed, WIDTH, F, K)
-    for s in range(r * segments + tl.load(first + q), r * segments + tl.load(first + q + 1)):
+    for s in range(begin, end):
         sums += heads_of_rows(parts, s + one, one == 0, F * K, F, K)
     _store(out, sums, r, i, count, i < count, WIDTH, F, K)
 
