@@ -12,7 +12,12 @@ EXAMPLES = (
     "agnn.estimator",
     "agnn.estimator._node_classifier",
     "agnn.files",
+    "agnn.graph",
+    "agnn.kernels",
+    "agnn.kernels._self_check",
     "agnn.metrics",
+    "agnn.onnx",
+    "agnn.pyg",
     "agnn.runs",
     "agnn.runs._evaluate",
 )

@@ -11,7 +11,6 @@ import torch
 from agnn import nn
 from agnn.data import Split
 from agnn.graph import DenseFeatures
-from agnn.graph.synthetic import hashed_circulant
 from agnn.training import (
     HighestAccuracy,
     Problem,
@@ -21,6 +20,7 @@ from agnn.training import (
     train,
 )
 from benchmarks.gpu.clock import DEVICE, GIB, clock
+from benchmarks.synthetic import hashed_circulant
 
 NODES, DEGREE, FEATURES, CLASSES, LAYERS = 111_059_956, 30, 128, 172, 4
 TRAINING, VALIDATION = 1_207_179, 125_265  # nodes, as many as that dataset has

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.graph.synthetic import hashed_circulant
 from agnn.kernels import cosine_attention
 from benchmarks.gpu.clock import DEVICE, clock, peak_memory
+from benchmarks.synthetic import hashed_circulant
 from benchmarks.timing import compare
 
 WIDTH = 16

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.synthetic import power_law
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph
-from agnn.graph.synthetic import power_law
 from agnn.kernels import Dropout, DropoutAt, additive_attention, tanh_linear, weighted_sum
 from properties import assert_close, assert_same_bits
 from zoo import ZOO

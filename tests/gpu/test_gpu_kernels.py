@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.synthetic import power_law
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Propagation, symmetric
-from agnn.graph.synthetic import power_law
 from agnn.kernels import (
     Dropout,
     adam_step,

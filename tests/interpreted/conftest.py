@@ -40,5 +40,5 @@ def interpreted(monkeypatch) -> None:
 @pytest.fixture
 def short_limits(monkeypatch) -> None:
     """Rows are long from a handful of entries on, so that small graphs have long rows."""
-    monkeypatch.setattr("agnn.graph.graph._LONGEST_ROW", 5)
-    monkeypatch.setattr("agnn.graph.features._LONGEST_LINE", 5)
+    monkeypatch.setattr("agnn.graph._graph._LONGEST_ROW", 5)
+    monkeypatch.setattr("agnn.graph._features._LONGEST_LINE", 5)

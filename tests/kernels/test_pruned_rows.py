@@ -30,13 +30,19 @@ def unsymmetric(graph: Graph, dtype: torch.dtype) -> Propagation:
     return Propagation(graph, edges.to(dtype), loops.to(dtype))
 
 
+def restricted(whole: Propagation, field: ReceptiveField) -> Propagation:
+    """The same weights on the edges and nodes of a receptive field."""
+    edges, loops = whole.edge_weights[field.edge_ids], whole.loop_weights[field.nodes]
+    return Propagation(field.graph, edges, loops)
+
+
 def layer(operation: str, rows: int | None, backend: str, dtype: torch.dtype, field: bool) -> Layer:
     """The operation on the field's graph or on the whole one, at the first `rows` rows."""
     if operation == "cosine_attention":
         graph = FIELD.graph if field else GRAPH
         return lambda h, beta: cosine_attention(graph, h, beta, rows=rows, backend=backend)
     weights = unsymmetric(GRAPH, dtype)
-    weights = weights.restrict(FIELD) if field else weights
+    weights = restricted(weights, FIELD) if field else weights
     return lambda h: propagate(weights, h, rows=rows, backend=backend)
 
 
@@ -109,5 +115,5 @@ def test_other_number_types_are_refused():
 
 @pytest.mark.parametrize("beta", [BETA.float(), BETA[:1], BETA[:, None]])
 def test_a_beta_of_another_type_or_shape_is_refused(beta):
-    with pytest.raises(InputError, match=r"`beta` must hold one torch.float64 a replica, shape"):
+    with pytest.raises(InputError, match=r"`beta` must hold one torch.float64 per replica, shape"):
         cosine_attention(GRAPH, torch.zeros(2, 300, 4, dtype=torch.float64), beta)

@@ -8,7 +8,7 @@ import pytest
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.pyg import conv
+from agnn.pyg import _conv as conv
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from agnn.pyg import AGNNConv, edge_graphs
-from agnn.pyg.edge_graphs import undirected_graph
+from agnn.pyg import AGNNConv
+from agnn.pyg import _edge_graphs as edge_graphs
+from agnn.pyg._edge_graphs import undirected_graph
 from properties import assert_close
 
 from torch_geometric.nn import AGNNConv as Peer  # isort: skip

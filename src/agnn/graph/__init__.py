@@ -1,21 +1,41 @@
-"""Graphs, features and fixed propagation, as the kernels read them."""
+"""Graphs, features and fixed propagation matrices, as the kernels read them.
 
-from agnn.graph.adjacency import adjacency, row_normalised, symmetric_normalised
-from agnn.graph.dense_features import DenseFeatures, Features, features_of
-from agnn.graph.edge_lookup import edge_places, row_edges
-from agnn.graph.features import FeatureMatrix
-from agnn.graph.graph import Graph
-from agnn.graph.hop_rings import hop_rings
-from agnn.graph.propagation import Propagation, diffusion, neighbour_mean, symmetric
-from agnn.graph.receptive_field import ReceptiveField
-from agnn.graph.view import View
-from agnn.graph.walks import Walks
+`Graph` is an undirected graph in compressed rows. Features are `FeatureMatrix` (sparse) or
+`DenseFeatures`; `features_of` chooses. `Propagation` has a fixed weight per edge. A model computes
+the outputs at the targets of a `View`: the features and the part of the graph, a `ReceptiveField`,
+that these outputs depend on.
+
+>>> import numpy as np
+>>> from agnn.graph import Graph, hop_rings
+>>> graph = Graph.from_edges(np.array([[0, 1, 2], [1, 2, 3]]), nodes=4)  # the path 0 - 1 - 2 - 3
+>>> graph.nodes, graph.edges  # every edge is stored in both directions
+(4, 6)
+>>> [ring.tolist() for ring in hop_rings(graph, graph.senders[:1], hops=2)]  # around node 1
+[[1], [0, 2], [3]]
+"""
+
+from typing import TYPE_CHECKING
+
+from agnn.graph._adjacency import adjacency, row_normalised, symmetric_normalised
+from agnn.graph._features import DenseFeatures, FeatureMatrix, Features, features_of
+from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
+from agnn.graph._long_rows import LongRows
+from agnn.graph._lookup import edge_places, hop_rings, row_edges
+from agnn.graph._propagation import Propagation, diffusion, neighbour_mean, symmetric
+from agnn.graph._receptive_field import ReceptiveField
+from agnn.graph._view import View
+from agnn.graph._walks import Walks
+
+if TYPE_CHECKING:
+    from agnn.graph._adjacency import SparseMatrix as SparseMatrix
 
 __all__ = [
+    "TOO_LARGE_TO_PRUNE",
     "DenseFeatures",
     "FeatureMatrix",
     "Features",
     "Graph",
+    "LongRows",
     "Propagation",
     "ReceptiveField",
     "View",

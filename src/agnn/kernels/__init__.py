@@ -1,6 +1,18 @@
-"""The operations that carry the time, each with its definition and its fast forms.
+"""The operations that take the time, each with its definition and its fast implementations.
 
-The rest of the package imports from here and from nowhere below.
+Each operation is a function, such as `cosine_attention`, and most are also a `Link`: a part of a
+chain that `run_chain` differentiates as one node of torch's graph. Every operation has a
+definition in plain torch ("reference") and compiled CPU code ("numba"); those that train networks
+also have Triton programs for a GPU ("triton"). `self_check` compares them. Other packages import
+from here and not from the modules below.
+
+>>> import numpy as np, torch
+>>> from agnn.graph import Graph
+>>> from agnn.kernels import cosine_attention
+>>> graph = Graph.from_edges(np.array([[0, 1], [1, 2]]), nodes=3)  # the path 0 - 1 - 2
+>>> h = torch.tensor([[[1.0], [2.0], [6.0]]])  # one replica, three nodes, one feature
+>>> cosine_attention(graph, h, torch.zeros(1)).flatten().tolist()  # beta 0: the plain mean
+[1.5, 3.0, 4.0]
 """
 
 from agnn.kernels._adam.op import adam_step

@@ -16,7 +16,7 @@ from agnn.methods._protocol import register, require_validation
 from agnn.methods._split_method import SplitMethod, one_hot
 
 if TYPE_CHECKING:
-    from agnn.graph.adjacency import SparseMatrix
+    from agnn.graph import SparseMatrix
 
 _FEWEST = 10  # a round that adds fewer seeds is the last, as in the authors' program
 

@@ -25,7 +25,7 @@ from agnn.methods._protocol import (
 from agnn.methods._split_method import one_hot
 
 if TYPE_CHECKING:
-    from agnn.graph.adjacency import SparseMatrix
+    from agnn.graph import SparseMatrix
 
 
 @register

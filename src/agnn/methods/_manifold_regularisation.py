@@ -16,7 +16,7 @@ from agnn.methods._protocol import register, require_features
 from agnn.methods._split_method import SplitMethod
 
 if TYPE_CHECKING:
-    from agnn.graph.adjacency import SparseMatrix
+    from agnn.graph import SparseMatrix
 
 
 @register

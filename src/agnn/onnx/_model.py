@@ -26,7 +26,7 @@ from agnn.runs import Run
 
 OPSET: Final = 18
 _FORMAT: Final = 8  # of the file, as old as the opset: older programs read it
-_LARGEST: Final = 2**31 - 2**20  # bytes that fit one file, less room for the operations
+_LARGEST: Final = 2**31 - 2**20  # bytes that fit one file, less some for the operations
 _FEATURES, _EDGES = "features", "edge_index"
 
 

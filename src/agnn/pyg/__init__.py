@@ -1,6 +1,10 @@
-"""The attention layer for models written with torch_geometric: swap one import.
+"""The attention layer for models written with torch_geometric: change one import.
 
-from agnn.pyg import AGNNConv
+>>> import torch
+>>> from agnn.pyg import AGNNConv
+>>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])  # senders, then receivers
+>>> AGNNConv()(torch.ones(3, 16), edge_index).shape
+torch.Size([3, 16])
 """
 
 import warnings
@@ -11,7 +15,7 @@ try:
     with warnings.catch_warnings():
         # PyG 2.8 calls torch.jit.script while it is imported, which torch deprecates.
         warnings.simplefilter("ignore", DeprecationWarning)
-        from agnn.pyg.conv import AGNNConv
+        from agnn.pyg._conv import AGNNConv
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("torch_geometric"):
         raise

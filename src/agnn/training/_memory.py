@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from agnn.errors import InputError, UnavailableError
-from agnn.graph.graph import TOO_LARGE_TO_PRUNE
+from agnn.graph import TOO_LARGE_TO_PRUNE
 
 _GIB = 2**30
 _FLOAT, _INT = 4, 8

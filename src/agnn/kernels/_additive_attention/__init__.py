@@ -1,1 +1,1 @@
-"""One kernel: `op.py` is its door, `reference.py` its definition."""
+"""One operation: `op.py` has its interface, `reference.py` its definition."""

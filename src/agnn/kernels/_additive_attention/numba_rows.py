@@ -34,7 +34,7 @@ from agnn.kernels._dropout.numba_cpu import U32, is_kept, row_state
 U = np.uint64
 _ONE, _LANES = U(1), U(LANES)
 _AHEAD = U(4)  # entries between asking for a row and reading it
-BLOCK = 128  # neighbours, the nodes themselves included, that are weighed in one go
+BLOCK = 128  # neighbours, the nodes themselves included, that are weighed together
 # Where the vectors of facts about a node that its neighbours need stand in its line.
 _RECEIVING, _SENDING, _HIGHEST, _INVERSE, _MEAN = U(0), U(16), U(32), U(48), U(64)
 FACTS = 80

@@ -1,4 +1,4 @@
-"""The definition of additive attention in plain torch: the judge of every other backend."""
+"""The definition of additive attention in plain torch; other backends are compared with it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def cosine_attention(
         graph: the undirected graph; the node itself is added here, once.
         h: states [R, n, d], float32, float64 or, on a GPU, bfloat16. On a pruned graph, n may be
             any count that covers the neighbours of the first `rows` rows.
-        beta: one number a replica [R]; 0 gives the plain mean over the neighbourhood.
+        beta: one number per replica [R]; 0 gives the plain mean over the neighbourhood.
         rows: compute the first `rows` rows only; all n by default.
         backend: "auto", "reference", "numba" or "triton".
 
@@ -95,6 +95,6 @@ def _check_beta(h: Tensor, beta: Tensor) -> None:
     dtype = parameter_type(h.dtype)
     if beta.shape != h.shape[:1] or beta.dtype != dtype:
         raise InputError(
-            f"`beta` must hold one {dtype} a replica, shape [{h.shape[0]}]; got {beta.dtype} "
+            f"`beta` must hold one {dtype} per replica, shape [{h.shape[0]}]; got {beta.dtype} "
             f"{list(beta.shape)}."
         )

@@ -1,4 +1,4 @@
-"""States as compiled CPU code reads them: one line of numbers a replica, rows of whole vectors.
+"""States as compiled CPU code reads them: one line of numbers per replica, rows of whole vectors.
 
 Small models spend their time between the kernels. NumPy costs a fraction of torch for handling a
 small array, so torch appears here only at the two ends.

@@ -25,7 +25,7 @@ class CrossEntropyLink(Link):
         self.backend: _Backend = implementation("cross_entropy", backend, labels.device.type)
 
     def forward(self, x: Tensor) -> Tensor:
-        """One loss a replica [R]."""
+        """One loss per replica [R]."""
         shape = x.shape[:2]
         if x.ndim != 3 or self.labels.shape != shape or self.weights.shape != shape:
             raise InputError(
@@ -53,6 +53,6 @@ def cross_entropy(
         backend: "auto", "reference", "numba" or "triton".
 
     Returns:
-        One loss a replica [R], differentiable in `logits`, once.
+        One loss per replica [R], differentiable in `logits`, once.
     """
     return run_chain([CrossEntropyLink(labels, weights, backend)], logits)

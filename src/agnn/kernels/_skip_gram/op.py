@@ -1,4 +1,4 @@
-"""Skip-gram: vectors for nodes, from the company they keep. Checks and dispatch, once.
+"""Skip-gram: vectors for nodes, from the nodes seen near them. Checks and dispatch.
 
 A pair (i, o) says that node o was seen near node i. It moves the input vector v_i and the output
 vectors u one step of gradient descent on its loss:

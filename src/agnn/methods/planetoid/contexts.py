@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from agnn.graph.adjacency import SparseMatrix
+    from agnn.graph import SparseMatrix
 
 Paths = NDArray[np.int64]  # [batches, paths of a batch, nodes of a path]
 

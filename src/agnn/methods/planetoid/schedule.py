@@ -13,7 +13,7 @@ from agnn.methods.planetoid.contexts import Paths, label_paths, walk_paths, with
 
 if TYPE_CHECKING:
     from agnn.data import NodeData, Split
-    from agnn.graph.adjacency import SparseMatrix
+    from agnn.graph import SparseMatrix
     from agnn.methods.planetoid.state import Start
     from agnn.methods.planetoid.variant import Variant
 

@@ -15,9 +15,9 @@ from torch_geometric.utils import (
 from torch_geometric.utils.sparse import set_sparse_value
 
 from agnn.kernels import cosine_attention
-from agnn.pyg.edge_graphs import undirected_graph
-from agnn.pyg.unit_rows import unit_rows
+from agnn.pyg._edge_graphs import undirected_graph
 
+_SHORTEST: Final = 1e-12  # as torch normalises: a shorter row is divided by this
 _HOOKS: Final = tuple(
     f"_{stage}_forward_{when}hooks"
     for stage in ("propagate", "message", "aggregate", "edge_update")
@@ -81,7 +81,7 @@ class AGNNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
         if self.add_self_loops:
             edge_index = _with_loops(edge_index, x.shape[self.node_dim])
         # edge_updater_type: (unit: Tensor)
-        alpha = self.edge_updater(edge_index, unit=unit_rows(x))
+        alpha = self.edge_updater(edge_index, unit=_unit_rows(x))
         # propagate_type: (x: Tensor, alpha: Tensor)
         out = self.propagate(edge_index, x=x, alpha=alpha)
         return (out, _weighted(edge_index, alpha)) if return_attention_weights else out
@@ -103,7 +103,7 @@ class AGNNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
         return alpha[:, None] * x_j
 
     def _is_plain(self, x: Tensor) -> bool:
-        """Whether nothing but the states is asked for, in a form that the kernels read."""
+        """Whether only the states are wanted, in a form that the kernels read."""
         return (
             x.ndim == 2
             and x.numel() > 0
@@ -121,6 +121,13 @@ class AGNNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
             and not torch.compiler.is_compiling()
             and not torch._C._is_tracing()
         )
+
+
+def _unit_rows(x: Tensor) -> Tensor:
+    """`x` [..., d] with rows of length 1; a zero row stays zero and passes no gradient."""
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    # Divided by infinity, a row of zeros is still zeros, and so is its gradient.
+    return x / torch.where(length > 0, length.clamp_min(_SHORTEST), torch.inf)
 
 
 def _with_loops(edges: Any, nodes: int) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.synthetic import hashed_circulant, power_law
 
 from agnn.errors import InputError
-from agnn.graph.long_rows import LongRows
-from agnn.graph.synthetic import hashed_circulant, power_law
+from agnn.graph import LongRows
 
 
 def pairs_of(graph) -> set[tuple[int, int]]:

@@ -25,7 +25,7 @@ class _Known:
 
     def is_about(self, pairs: Tensor, nodes: int) -> bool:
         # Edges are compared, not trusted to be the same: their memory may have been written to
-        # through NumPy, which no version number tells. It takes a few percent of the layer's time.
+        # through NumPy, which changes no version number. It takes a few percent of the time.
         return nodes == self.nodes and torch.equal(pairs, self.pairs)
 
 

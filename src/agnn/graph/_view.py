@@ -8,11 +8,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from agnn.graph.dense_features import Features
-from agnn.graph.features import FeatureMatrix
-from agnn.graph.graph import TOO_LARGE_TO_PRUNE, Graph
-from agnn.graph.propagation import Propagation, neighbour_mean, symmetric
-from agnn.graph.receptive_field import ReceptiveField
+from agnn.graph._features import FeatureMatrix, Features
+from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
+from agnn.graph._propagation import Propagation, neighbour_mean, symmetric
+from agnn.graph._receptive_field import ReceptiveField
 
 
 @dataclass(frozen=True, eq=False)

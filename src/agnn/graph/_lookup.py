@@ -1,4 +1,4 @@
-"""Where edges stand in a graph, found without a look at the other rows."""
+"""Edges and nodes around some nodes, found without reading the rest of the graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from agnn.graph.graph import Graph
+    from agnn.graph._graph import Graph
 
 
 def row_edges(graph: Graph, rows: Tensor) -> Tensor:
@@ -36,3 +36,21 @@ def edge_places(graph: Graph, receivers: Tensor, senders: Tensor) -> Tensor:
         low, high = torch.where(is_below, middle + 1, low), torch.where(is_below, high, middle)
     is_there = (low < end) & (graph.columns[low.clamp(max=last)] == senders)
     return torch.where(is_there, low, -1)
+
+
+def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
+    """The nodes at 0, 1, ..., `hops` hops from the nearest target; each [k] int64 ascending.
+
+    `targets` may come in any order and twice. A ring beyond the last node is empty.
+    """
+    ring = torch.unique(targets)
+    is_seen = torch.zeros(graph.nodes, dtype=torch.bool, device=graph.device)
+    is_seen[ring] = True
+    rings = [ring]
+    for _ in range(hops):
+        found = graph.columns[row_edges(graph, ring)]
+        found = found[~is_seen[found]]
+        ring = torch.unique(found).to(torch.int64)
+        is_seen[ring] = True
+        rings.append(ring)
+    return rings

@@ -1,4 +1,4 @@
-"""Fixed propagation matrices on a graph: one weight an edge, one a node for itself."""
+"""Fixed propagation matrices on a graph: one weight per edge and one per node for itself."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from agnn.graph.graph import Graph
-from agnn.graph.receptive_field import ReceptiveField
+from agnn.graph._graph import Graph
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -37,14 +36,6 @@ class Propagation:
         edges = (self.edge_weights.numpy(), graph.columns.numpy(), graph.offsets.numpy())
         loops = diags_array(self.loop_weights.numpy(), format="csr")
         return csr_array(csr_array(edges, shape=(n, n)) + loops)
-
-    def restrict(self, field: ReceptiveField) -> Propagation:
-        """The same weights on the edges and nodes of a receptive field."""
-        if field.kept_edges is None:
-            return self
-        return Propagation(
-            field.graph, self.edge_weights[field.kept_edges], self.loop_weights[field.nodes]
-        )
 
 
 def symmetric(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.errors import InputError
-from agnn.graph.graph import Graph
+from agnn.graph._graph import Graph
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph.long_rows import LongRows
+from agnn.graph._long_rows import LongRows
 
 # Stored edges beyond which a pruned copy costs more memory than it saves time.
 TOO_LARGE_TO_PRUNE = 1 << 28
@@ -92,7 +92,8 @@ class Graph:
     @cached_property
     def reverse(self) -> Tensor:
         """For every edge (i, j) the position of (j, i); [m] int64."""
-        # A stable sort by (sender, receiver) lists the edges in the order of their reverses.
+        # Sorted by (sender, receiver), the edges stand in the order of their reverses. All keys
+        # differ, so the sort need not be stable.
         forward = torch.argsort(self.receivers * self.nodes + self.senders)
         backward = torch.argsort(self.senders * self.nodes + self.receivers)
         reverse = torch.empty_like(forward)

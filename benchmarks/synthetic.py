@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from agnn.errors import InputError
-from agnn.graph.graph import Graph
+from agnn.graph import Graph
 
 _AT_ONCE = 1 << 26  # edges that are made in one go
 

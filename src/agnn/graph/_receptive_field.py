@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph.edge_lookup import edge_places, row_edges
-from agnn.graph.graph import Graph
-from agnn.graph.hop_rings import hop_rings
+from agnn.graph._graph import Graph
+from agnn.graph._lookup import edge_places, hop_rings, row_edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,7 @@ class ReceptiveField:
 
     graph: Graph  # the nodes of the field, relabelled
     nodes: Tensor  # [sizes[-1]] int64, their labels in the whole graph
-    kept_edges: Tensor | None  # [m'] int64, where each edge stands in the whole graph; None: there
+    kept_edges: Tensor | None  # [m'] int64, edges' indices in the whole graph; None: all
     sizes: tuple[int, ...]  # hops + 1 of them, from the targets outwards
 
     @property
