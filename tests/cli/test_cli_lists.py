@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from agnn import get_method, method_names
+from agnn.files import plain
 from agnn.kernels import BACKENDS, _self_check
 
 
@@ -37,7 +38,7 @@ def test_methods_lists_every_hyper_parameter_with_its_default(agnn: Any) -> None
     assert set(found) == set(method_names())
     for name, fact in found.items():
         method = get_method(name)
-        assert fact["hyper_parameters"] == {f.name: f.default for f in fields(method)}
+        assert fact["hyper_parameters"] == plain({f.name: f.default for f in fields(method)})
         assert (fact["title"], fact["source"]) == (method.title, method.cites)
         assert len(fact["presets"]) == len(method.presets)
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from cli_raw_folder import KNOWN, raw_parts, write_raw
 from scipy import sparse
+
+from agnn.runs import load_run
 
 
 def tree(folder: Path) -> list[str]:
@@ -40,7 +44,7 @@ def refused(agnn: Any, here: Path, line: str) -> str:
         ("no/such/folder", "'no/such/folder' is not a folder; give a folder of files ind.NAME.*"),
         ("cora --method agn", "unknown method 'agn'; did you mean 'agnn'?"),
         ("cora --split fixd", "unknown split 'fixd'; did you mean 'fixed'?"),
-        ("cora --split none.json", "cannot read split 'none.json': No such file"),
+        ("cora --split none.json", "'none.json': No such file"),
         (
             "cora --split 1-fold",
             "`folds` must be at least 2 and at most the number of labelled nodes, 2708; got 1.",
@@ -103,7 +107,7 @@ def test_cuda_is_refused_where_there_is_none(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     message = refused(agnn, here, "train cora --device cuda")
-    assert message.startswith("device 'cuda' is not there")
+    assert message.startswith("device 'cuda' is not available")
     assert message.endswith("Use 'cpu'.")
 
 
@@ -119,11 +123,11 @@ def test_a_backend_that_is_not_there_is_refused_with_the_reason(agnn: Any, here:
     ("parts", "said"),
     [
         ({"test": [1, 3]}, "node 1 is in both `train` and `test`"),
-        ({"test": [2708]}, "`test` names node 2708, which is not there: 'cora' has 2708 nodes"),
+        ({"test": [2708]}, "`test` names node 2708, which does not exist: 'cora' has 2708 nodes"),
         ({"test": [-1]}, "`test` names node -1; node indices start at 0."),
         ({"test": [3, 3]}, "`test` names node 3 more than once."),
         ({"test": [2.5]}, "whole numbers"),
-        ({"test": []}, "the split in 'bad.json' has no test nodes"),
+        ({"test": []}, "has no test nodes to score on"),
         ({"validation": []}, "has no validation nodes"),
         ({"format": "other"}, "must have 'format': 'agnn-split-1'"),
     ],
@@ -150,7 +154,7 @@ def with_entry(value: float) -> dict[str, Any]:
         ({"graph": pickle.dumps(raw_parts()["graph"])[:60]}, "ind.ring.graph'"),
         (with_entry(np.nan), "`features` must be finite"),
         ({"ty": 2 * raw_parts()["ty"]}, "one-hot"),
-        ({"graph": raw_parts()["graph"] | {0: [99]}}, "ends at a node that is not there"),
+        ({"graph": raw_parts()["graph"] | {0: [99]}}, "ends at a node that does not exist"),
         ({"test.index": b"24\n"}, "test.index must name"),
         ({"x": pickle.dumps(os.getcwd)}, "getcwd"),
     ],
@@ -209,8 +213,47 @@ def test_a_full_disk_is_one_line_and_leaves_no_folder(
         raise OSError(28, "No space left on device", "weights")
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
-    message = refused(agnn, here, "train raw --epochs 1 --replicas 1 --out run --quiet")
-    assert message == "cannot read or write 'weights': No space left on device."
+    answer = agnn("train raw --epochs 1 --replicas 1 --out run --quiet")
+    assert answer.code == 2
+    assert "test accuracy" in answer.out
+    assert answer.err.count("\n") == 1
+    assert "could not be written to 'run' (No space left on device), nor to" in answer.err
+    assert not (here / "run").exists()
+
+
+@pytest.mark.usefixtures("raw")
+def test_a_run_that_finds_the_disk_full_is_kept_elsewhere(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    def full(tensors: Any, path: Path) -> None:
+        if here in Path(path).parents:
+            raise SafetensorError("I/O error: No space left on device (os error 28)")
+        save_file(tensors, path)
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    answer = agnn("train raw --epochs 1 --replicas 2 --out run --quiet")
+    assert answer.code == 2
+    assert "damaged" not in answer.err
+    (kept,) = re.findall(r"\(No space left on device\); it is kept in '(.+?)'", answer.err)
+    assert load_run(kept).replicas == 2
+    assert not (here / "run").exists()
+
+
+@pytest.mark.usefixtures("raw")
+def test_too_little_space_is_said_before_the_training(
+    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100))
+    monkeypatch.setattr("agnn.runs.Plan.run", never)
+    message = refused(agnn, here, "train raw --replicas 3 --out run")
+    assert re.search(r"'run' needs about 0\.\d MB, but its disk has 0\.0 MB left", message)
+
+
+def never(*_: object, **__: object) -> None:
+    raise AssertionError("it was trained")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("you: can't allocate memory")])

@@ -108,5 +108,5 @@ def test_a_run_on_tables_is_saved_and_its_folder_loads(agnn: Any, here: Path) ->
 
     assert agnn(f"train {TABLES} {SHORT} --out run").code == 0
     saved = load_run(here / "run")
-    assert saved.class_names == ("art", "sport")
+    assert saved.data.class_names == ("art", "sport")
     assert saved.model is not None

@@ -142,7 +142,7 @@ def test_after_the_first_epochs_a_long_training_says_how_long(
         for done in range(1, 10):
             tell(done, 1006)
     # Five epochs in ten seconds, 1000 to go.
-    assert capsys.readouterr().err == "Training, up to 1006 epochs\nup to 33 minutes to go\n"
+    assert capsys.readouterr().err == "Training, up to 1006 epochs\nup to 33 min to go\n"
 
 
 def test_where_an_epoch_is_long_two_of_them_say_how_long(
@@ -153,12 +153,10 @@ def test_where_an_epoch_is_long_two_of_them_say_how_long(
     with training_progress("Training", is_quiet=False) as tell:
         for done in range(1, 5):
             tell(done, 102)
-    assert capsys.readouterr().err == "Training, up to 102 epochs\nup to 1.7 hours to go\n"
+    assert capsys.readouterr().err == "Training, up to 102 epochs\nup to 1.7 h to go\n"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(7.2, "7 seconds"), (120, "2 minutes"), (9000, "2.5 hours")]
-)
+@pytest.mark.parametrize(("seconds", "words"), [(7.2, "7.2 s"), (120, "2.0 min"), (9000, "2.5 h")])
 def test_times_are_told_as_roughly_as_they_are_known(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 

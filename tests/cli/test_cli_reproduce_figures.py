@@ -125,8 +125,8 @@ def test_the_edges_of_both_rows_are_ranked_once_and_kept_replica_by_replica(
 ) -> None:
     asked = []
 
-    def edge_ranking(model: Any, data: Any, count: int) -> list[Any]:
-        asked.append((model.replicas, data.name, count))
+    def edge_ranking(run: Any, count: int) -> list[Any]:
+        asked.append((run.replicas, run.data.name, count))
         last = SimpleNamespace(
             top=SimpleNamespace(values=(0.75, 0.5)), bottom=SimpleNamespace(values=(0.125, 0.25))
         )

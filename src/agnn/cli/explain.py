@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json, Threads
+from agnn.cli.options import AllowUnchecked, Json, Threads
 from agnn.cli.threads import use_threads
 from agnn.errors import InputError
 
@@ -34,6 +34,7 @@ def explain(
     html: Annotated[Path | None, typer.Option(help="A new file for a page with all of it.")] = None,
     threads: Threads = None,
     json: Json = False,
+    allow_unchecked: AllowUnchecked = False,
 ) -> None:
     """Explain one answer: its confidence, the neighbours and training nodes it is made of, words.
 
@@ -46,7 +47,7 @@ def explain(
     use_threads(threads)
     if html is not None:
         _check_new(html)
-    trained = load_run(run)
+    trained = load_run(run, trust_unchecked=allow_unchecked)
     place = trained.node(node)
     found = explanation.explain(trained, place, limit=limit)
     changed = explanation.counterfactual(trained, place) if counterfactual else None

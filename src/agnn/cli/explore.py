@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json, Threads
+from agnn.cli.options import AllowUnchecked, Json, Threads
 from agnn.cli.threads import use_threads
 
 
@@ -21,6 +21,7 @@ def explore(
     ] = False,
     threads: Threads = None,
     json: Json = False,
+    allow_unchecked: AllowUnchecked = False,
 ) -> None:
     """Walk through a run in the browser: which neighbours each prediction depends on.
 
@@ -36,7 +37,13 @@ def explore(
 
     use_threads(threads)
     bound_socket("127.0.0.1", port).close()  # a port that is taken is said before the work
-    explorer = Explorer([load_run(each) for each in (run, compare) if each is not None])
+    explorer = Explorer(
+        [
+            load_run(each, trust_unchecked=allow_unchecked)
+            for each in (run, compare)
+            if each is not None
+        ]
+    )
     explorer.prepare()
 
     def told(address: str) -> None:

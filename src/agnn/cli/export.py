@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json
+from agnn.cli.options import AllowUnchecked, Json
 
 
 def export(
     run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
     out: Annotated[Path, typer.Option(help="A new file, such as model.onnx.")],
     json: Json = False,
+    allow_unchecked: AllowUnchecked = False,
 ) -> None:
     """Write the model of a run as ONNX, for graphs of any size.
 
@@ -25,7 +26,7 @@ def export(
     from agnn.runs import load_run
 
     check_new_file(out)
-    trained = load_run(run)
+    trained = load_run(run, trust_unchecked=allow_unchecked)
     size = export_run(trained, out)
     if json:
         write_json(

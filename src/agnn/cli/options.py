@@ -20,3 +20,10 @@ Threads = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+AllowUnchecked = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unchecked",
+        help="Load a run folder without checksums, whose origin you know.",
+    ),
+]

@@ -8,7 +8,7 @@ import typer
 
 from agnn.cli.console import screen, write_json
 from agnn.cli.data_options import DropUnknown, Edges, IgnoreWeights, NodeId, Nodes, Source, Target
-from agnn.cli.options import Backend, Device, Json, Threads
+from agnn.cli.options import AllowUnchecked, Backend, Device, Json, Threads
 from agnn.cli.threads import use_threads
 from agnn.errors import InputError
 
@@ -42,6 +42,7 @@ def predict(
     backend: Backend = "auto",
     threads: Threads = None,
     json: Json = False,
+    allow_unchecked: AllowUnchecked = False,
 ) -> None:
     """Predict classes with a saved model: id, class, probability of each class, disagreement.
 
@@ -57,7 +58,7 @@ def predict(
     _check_tables(nodes, edges, options, is_new_graph=new_graph)
     if out is not None:
         check_table_file(out)
-    trained = load_run(run, device=device, backend=backend)
+    trained = load_run(run, device=device, backend=backend, trust_unchecked=allow_unchecked)
     if nodes is None or edges is None:
         found = trained.predict()
     elif new_graph:

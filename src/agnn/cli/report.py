@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json, Threads
+from agnn.cli.options import AllowUnchecked, Json, Threads
 from agnn.cli.threads import use_threads
 
 
@@ -18,6 +18,7 @@ def report(
     ] = None,
     threads: Threads = None,
     json: Json = False,
+    allow_unchecked: AllowUnchecked = False,
 ) -> None:
     """Write one HTML page on a run: data, training, accuracy, confidence, attention, nodes.
 
@@ -33,7 +34,7 @@ def report(
         out = Path(f"{run.absolute().name}-report.html")
     if out is not None:
         check_new_file(out)
-    facts = run_facts(load_run(run))
+    facts = run_facts(load_run(run, trust_unchecked=allow_unchecked))
     if out is not None:
         page = run_page(facts, rendered(run_figures(facts)))
         write_file(out, page.encode())

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json, Quiet, Threads
+from agnn.cli.options import AllowUnchecked, Json, Quiet, Threads
 from agnn.cli.threads import use_threads
 from agnn.errors import InputError
 
@@ -36,6 +36,7 @@ def serve(
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
+    allow_unchecked: AllowUnchecked = False,
 ) -> None:
     """Answer questions about a run over HTTP: predict, explain, health, metrics.
 
@@ -54,7 +55,7 @@ def serve(
         raise InputError(f"`max_body` must be from 1 to 1024 MiB; got {max_body}.")
     token = _token(token_file)
     bound_socket(host, port).close()  # a wrong address should not have to wait for the model
-    model = ServedModel(load_run(run))
+    model = ServedModel(load_run(run, trust_unchecked=allow_unchecked))
     model.warm()
     options = ServeOptions(
         hosts_of(host, allow_host or ()), token, max_body * 2**20, _nobody if quiet else _log

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from agnn.data import NodeData, Preprocessing, Split, dataset_names, is_bundled, load_dataset
+from agnn.data import (
+    NodeData,
+    Preprocessing,
+    Split,
+    SplitSpec,
+    dataset_names,
+    is_bundled,
+    load_dataset,
+)
 from agnn.data.store import is_row_normalised, read_data, write_data
 from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, json_text, read_json, write_tensors, writing_folder
@@ -220,15 +228,21 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
         model = _model(folder, method, data, seeds, backend).to(place)
     else:
         scores = _tensors(folder / SCORES)["scores"]
+        if not bool(torch.isfinite(scores).all()):
+            raise DataError(f"{SCORES} has values that are not finite")
+    spec = config["split"]
+    accuracy = Summary([_number(each) for each in config["accuracy"]["values"]])
+    if accuracy.n * SplitSpec.parse(spec).folds != len(seeds):
+        raise DataError(f"it has {accuracy.n} accuracies for {len(seeds)} replicas, split '{spec}'")
     stated = config.get("confidence")
     return Run(
         data=data,
         method=Tuned(method) if config.get("configuration") == "tuned" else method,
         splits=splits,
         seeds=seeds,
-        accuracy=Summary([_number(each) for each in config["accuracy"]["values"]]),
+        accuracy=accuracy,
         model=model,
-        split_spec=str(config["split"]),
+        split_spec=spec,
         history=_history(folder, len(seeds)),
         chosen=config.get("chosen"),
         seconds=_number(config["seconds"]),
