@@ -15,7 +15,7 @@ export function makeControls(page) {
   at("layer-ticks").replaceChildren(...numbered(page.layers + 1, (t) => String(t)));
   at("replica").replaceChildren(
     html("option", { value: "" }, "mean of all"),
-    ...numbered(page.replicas, (r) => String(r + 1)),
+    ...numbered(page.replicas, (r) => `replica ${r + 1}`),
   );
   const chosen = () => (at("replica").value === "" ? null : Number(at("replica").value));
   at("layer").addEventListener("input", () => page.layer(Number(at("layer").value)));
