@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 from agnn import NodeClassifier, load_dataset, read_tables
-from agnn.data import with_new_nodes
 
 # Files as you may have them; here they are written from Cora. Every third topic is hidden, and
 # the last five papers come later.
@@ -34,7 +33,6 @@ model.save(folder / "run")
 
 # Another day: the folder is all that is needed.
 model = NodeClassifier.load(folder / "run")
-grown = with_new_nodes(model.run_.data, folder / "new_papers.csv", folder / "new_citations.csv")
-answers, p = model.predict(grown), model.predict_proba(grown)
-for i in range(data.nodes, grown.nodes):
-    print(f"{grown.node_ids[i]}: {answers[i]} ({p[i].max():.2f})")
+found = model.predict_new(folder / "new_papers.csv", folder / "new_citations.csv")
+for paper, topic, confidence in zip(found.ids, found.classes, found.confidence, strict=True):
+    print(f"{paper}: {topic} ({confidence:.2f})")
