@@ -147,6 +147,22 @@ def test_the_probabilities_are_those_of_the_ensemble_at_its_temperature(temperat
     np.testing.assert_allclose(mean, expected, atol=1e-6, rtol=0)
 
 
+@pytest.mark.parametrize(("scaling", "order"), [("sum", 1), ("length", 2)])
+def test_the_file_scales_the_rows_of_its_features(scaling, order):
+    specimen, model = ZOO["random"], trained("agnn", WIDTH, CLASSES)
+    made = onnx_model(model, ["a"] * CLASSES, scaling=scaling).SerializeToString()
+    x = np.abs(features_for(specimen))
+    x[3] = 0.0  # stays zero
+    size = np.linalg.norm(x, order, axis=1, keepdims=True)
+    scaled = (x / np.where(size > 0, size, 1.0)).astype(np.float32)
+    edges = both_directions(specimen.graph())
+    expected = computed(session(model), scaled, edges)
+    for given in (x, 7.0 * x, scaled):  # rows that are scaled already do not change
+        found = computed(onnxruntime.InferenceSession(made), given, edges)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5, rtol=0)
+
+
 def test_the_exported_model_is_the_papers_formula():
     specimen = ZOO["lopsided"]
     model = trained("agnn", WIDTH, CLASSES)

@@ -17,7 +17,7 @@ def export(
 ) -> None:
     """Write the model of a run as ONNX, for graphs of any size.
 
-    The file takes `features` [n, d_x], as the model was trained on, and `edge_index` [2, m], both
+    The file takes `features` [n, d_x] and scales their rows itself, and `edge_index` [2, m], both
     directions of every edge. It gives `probabilities` [n, c], the same as `agnn predict`, and
     `replica_probabilities` [R, n, c].
     """

@@ -119,13 +119,18 @@ def _sorted_edges(draft: Draft, edge_index: str, n: str) -> tuple[str, str]:
     return draft.op("Div", ordered, n), draft.op("Mod", ordered, n)
 
 
-def scaled_features(draft: Draft, features: str) -> str:
+def scaled_features(draft: Draft, features: str, scaling: str) -> str:
     """The features as the first layer reads them; [n, d_x].
 
-    The place for a run's feature scaling. Today the caller gives rows that are scaled already.
+    "sum" and "length" divide each row by its sum or its length, zero rows by 1; rows that are
+    scaled already do not change. Under any other name the features are read as given.
     """
-    del draft
-    return features
+    if scaling not in ("sum", "length"):
+        return features
+    kind = "ReduceSum" if scaling == "sum" else "ReduceL2"
+    size = draft.op(kind, features, draft.integers(-1), keepdims=1)  # [n, 1]
+    is_zero = draft.op("Equal", size, draft.number(0.0))
+    return draft.op("Div", features, draft.op("Where", is_zero, draft.number(1.0), size))
 
 
 def first_layer(draft: Draft, features: str, weight: Tensor, bias: Tensor | None) -> str:

@@ -35,30 +35,45 @@ def export_run(run: Run, path: Path | str) -> int:
     check_new_file(path)
     if run.model is None:
         raise InputError(f"{run.method.title} has no trained network to export.")
-    model = onnx_model(run.model, run.data.class_names, temperature=run.temperature)
+    model = onnx_model(
+        run.model, run.data.class_names, temperature=run.temperature, scaling=_scaling(run)
+    )
     content: bytes = model.SerializeToString()
     write_file(path, content)
     return len(content)
 
 
-def onnx_model(model: NodeModel, class_names: Sequence[str], *, temperature: float = 1.0) -> Any:
+def _scaling(run: Run) -> str:
+    """The scaling of the run's features; "none" for sums over features with negative numbers."""
+    scaling = str(getattr(run.method, "scaling", "none"))
+    values = run.data.features.data
+    return "none" if scaling == "sum" and values.size and values.min() < 0 else scaling
+
+
+def onnx_model(
+    model: NodeModel,
+    class_names: Sequence[str],
+    *,
+    temperature: float = 1.0,
+    scaling: str = "none",
+) -> Any:
     """The model as an `onnx.ModelProto`, checked.
 
-    Inputs: `features` [n, d_x] float32, as the model was trained on
-    (`NodeData.normalised_features`), and `edge_index` [2, m] int64, both directions of every edge,
-    none twice; self-loops are ignored. The numbers n and m are free, and the order of the edges
-    does not matter.
+    Inputs: `features` [n, d_x] float32 and `edge_index` [2, m] int64, both directions of every
+    edge, none twice; self-loops are ignored. The numbers n and m are free, and the order of the
+    edges does not matter. With the `scaling` "sum" or "length" the file scales the rows itself.
+    Otherwise it reads features as the model was trained on, standardised ones for "standard".
 
     Outputs: `probabilities` [n, c], the ensemble of the replicas at the run's temperature, as
     `predict_proba` gives them, and `replica_probabilities` [R, n, c], each replica's own. The
-    class names are in the file's metadata, as JSON.
+    class names are in the file's metadata, as JSON, and the name of the scaling.
     """
     helper, numbers = onnx_package().helper, onnx_package().TensorProto
     _check(model)
     features = model.get_parameter("first.weight").shape[1]
     classes = model.get_parameter("last.weight").shape[2]
     draft = Draft()
-    _write(draft, model, temperature)
+    _write(draft, model, temperature, scaling)
     shapes: dict[str, tuple[int, list[str | int]]] = {
         _FEATURES: (numbers.FLOAT, ["n", features]),
         _EDGES: (numbers.INT64, [2, "m"]),
@@ -71,7 +86,8 @@ def onnx_model(model: NodeModel, class_names: Sequence[str], *, temperature: flo
         graph, producer_name="agnn", producer_version=agnn.__version__, ir_version=_FORMAT,
         opset_imports=[helper.make_opsetid("", OPSET)],
     )  # fmt: skip
-    helper.set_model_props(made, {"class_names": json.dumps(list(class_names))})
+    facts = {"class_names": json.dumps(list(class_names)), "scaling": scaling}
+    helper.set_model_props(made, facts)
     onnx_package().checker.check_model(made, full_check=True)
     return made
 
@@ -88,27 +104,28 @@ def _check(model: NodeModel) -> None:
         )
 
 
-def _write(draft: Draft, model: Any, temperature: float) -> None:
+def _write(draft: Draft, model: Any, temperature: float, scaling: str) -> None:
     """Write the operations from the inputs to the outputs."""
     near = Neighbourhoods(draft, _FEATURES, _EDGES)
-    logits = (_agnn if isinstance(model, AGNN) else _gcn)(near, model)
+    x = scaled_features(draft, _FEATURES, scaling)
+    logits = (_agnn if isinstance(model, AGNN) else _gcn)(near, x, model)
     by_replica = draft.op("Transpose", logits, perm=[1, 0, 2])
     scores = draft.op("Softmax", by_replica, axis=-1, output="replica_probabilities")
     ensemble(draft, scores, temperature, "probabilities")
 
 
-def _agnn(near: Neighbourhoods, model: Any) -> str:
+def _agnn(near: Neighbourhoods, x: str, model: Any) -> str:
     """Eq. (4) to (6); logits [n, R, c]."""
-    draft, x = near.draft, scaled_features(near.draft, _FEATURES)
+    draft = near.draft
     h = draft.op("Relu", first_layer(draft, x, model.first.weight, model.first.bias))
     for layer in model.layers:
         h = attention_layer(near, h, layer.beta)
     return last_layer(draft, h, model.last.weight, model.last.bias)
 
 
-def _gcn(near: Neighbourhoods, model: Any) -> str:
+def _gcn(near: Neighbourhoods, x: str, model: Any) -> str:
     """Eq. (1), or Eq. (3) for a model with nothing between its layers; logits [n, R, c]."""
-    draft, x = near.draft, scaled_features(near.draft, _FEATURES)
+    draft = near.draft
     propagate = SymmetricPropagation(near)
     h = propagate(first_layer(draft, x, model.first.weight, None))
     if any(isinstance(link, ReLU) for link in model.between()):
