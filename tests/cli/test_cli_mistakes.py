@@ -54,7 +54,7 @@ def refused(agnn: Any, here: Path, line: str) -> str:
         (f"cora --replicas {10**30}", "`replicas` must be at most 100,000; got 1"),
         (
             "cora --class-weight Theory=1 --class-weight Theory=2",
-            "--class-weight is given twice for class 'Theory'; leave one of them.",
+            "--class-weight is given twice for class 'Theory'; leave one out.",
         ),
         ("cora --replicas many", "'--replicas': Input should be a valid integer"),
         ("cora --seed -1", "`seed` must not be negative; got -1."),
@@ -70,7 +70,7 @@ def refused(agnn: Any, here: Path, line: str) -> str:
         ("cora --tuned", "agnn has no grid to tune over."),
         (
             "cora --method multilayer_perceptron --tuned --hidden 8",
-            "--hidden is among what --tuned chooses; leave one of them.",
+            "--hidden is among what --tuned chooses; leave one out.",
         ),
         ("cora --device gpu", "unknown device 'gpu'"),
         ("cora --backend numbaa", "unknown backend 'numbaa'; did you mean 'numba'?"),

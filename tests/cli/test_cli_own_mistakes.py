@@ -118,7 +118,10 @@ def test_a_bad_edge_table_is_refused(agnn: Any, here: Path, case: str) -> None:
         ("--nodes nodes.csv --edges nodes.xlsx --label topic", "cannot read 'nodes.xlsx'"),
         ("--nodes nodes.csv --label topic", "--nodes goes with --edges"),
         ("--edges edges.csv --label topic", "--edges goes with --nodes"),
-        ("--nodes nodes.csv --edges edges.csv", "say with --label which column of 'nodes.csv'"),
+        (
+            "--nodes nodes.csv --edges edges.csv",
+            "name the column of 'nodes.csv' that holds the classes",
+        ),
         (f"cora {TABLES}", "give 'cora' or --nodes and --edges, not both."),
         ("cora --label topic", "--label goes with --nodes and --edges, or with a graph file."),
         ("cora --id topic", "--id goes with --nodes and --edges"),

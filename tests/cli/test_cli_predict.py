@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from agnn import NodeClassifier, get_method, read_tables
-from agnn.cli.progress import training_progress
+from agnn.cli._progress import training_progress
 from agnn.data import with_new_nodes
 from agnn.experiments import duration
 from agnn.metrics import Ensemble

@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import typer
 
 import agnn as package
-from agnn.cli.train import train
+from agnn.cli._failures import one_line
+from agnn.cli._train import train
+from agnn.data import ReadOptions
 
 
 def test_version_is_the_package_s(agnn: Any) -> None:
@@ -30,10 +33,35 @@ def test_help_names_every_verb(agnn: Any, line: str) -> None:
 def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     answer = agnn("train --help")
-    names = inspect.signature(train).parameters.keys() - {"dataset"}
-    assert len(names) > 15
-    for name in names:
+    own = inspect.signature(train).parameters.keys() - {"dataset", "read", "settings"}
+    read = {field.name for field in fields(ReadOptions)} - {"preprocessing", "class_names"}
+    assert len(own | read) > 25
+    for name in ("set", *own, *read):
         assert f"--{name.replace('_', '-')}" in answer.out
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "predict", "explain", "report", "explore", "serve", "export", "inspect",
+                "reproduce", "datasets", "methods", "doctor"],
+)  # fmt: skip
+def test_every_command_has_help(agnn: Any, command: str) -> None:
+    answer = agnn(f"{command} --help")
+    assert (answer.code, answer.err) == (0, "")
+    assert f"Usage: agnn {command}" in answer.out
+
+
+def test_a_new_option_of_the_readers_is_one_of_train_and_inspect(
+    agnn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class Wider(ReadOptions):
+        first_row: Annotated[str | None, "Where the table starts."] = None
+
+    monkeypatch.setattr("agnn.data.ReadOptions", Wider)
+    monkeypatch.setenv("COLUMNS", "200")
+    for command in ("train", "inspect"):
+        assert "--first-row" in agnn(f"{command} --help").out
+    assert "--first-row" not in agnn("predict --help").out
 
 
 def test_help_and_version_load_nothing_heavy() -> None:
@@ -86,18 +114,8 @@ def test_a_fault_of_the_program_is_not_passed_off_as_the_user_s(
         agnn("train cora")
 
 
-@pytest.mark.usefixtures("raw")
-def test_weights_that_cannot_be_written_are_one_line(
-    agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_cannot_be_read_or_written_are_one_line() -> None:
     from safetensors import SafetensorError
 
-    def fail(*_: object, **__: object) -> None:
-        raise SafetensorError("Error while serializing: I/O error: No space left on device")
-
-    monkeypatch.setattr("safetensors.torch.save_file", fail)
-    answer = agnn("train raw --epochs 1 --replicas 1 --out run --quiet")
-    assert answer.code == 2
-    assert answer.err.count("\n") == 1
-    assert "No space left on device" in answer.err
-    assert not (here / "run").exists()
+    words = one_line(SafetensorError("Error while deserializing: header too large"))
+    assert words == "cannot read or write the weights: Error while deserializing: header too large."

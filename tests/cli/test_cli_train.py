@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from agnn import NodeData, load_run
+from agnn import NodeData, get_method, load_run, method_names
+from agnn.cli._hyper_parameters import typed_value
 from agnn.runs import evaluate, preset_method
 
 KEYS = {
@@ -177,3 +179,42 @@ def test_a_training_that_diverges_is_one_line_and_writes_nothing(agnn: Any, here
     assert answer.err.startswith("error: training diverged")
     assert answer.err.count("\n") == 1
     assert not (here / "run").exists()
+
+
+@pytest.mark.usefixtures("raw")
+def test_every_hyper_parameter_can_be_set(agnn: Any) -> None:
+    line = "train raw --method gat --set heads=2 --set output_heads=1 --set watched=validation"
+    found = record(agnn(f"{line} {SHORT}"))["hyper_parameters"]
+    assert (found["heads"], found["output_heads"], found["watched"]) == (2, 1, "validation")
+    assert found["epochs"] == 5
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_a_method_s_own_defaults_can_be_written_out(name: str) -> None:
+    method = get_method(name)
+    for field in fields(method):
+        if field.default is None:
+            continue
+        parts = field.default if isinstance(field.default, tuple) else (field.default,)
+        text = ",".join(map(str, parts))
+        assert typed_value(method, field.name, text) == field.default
+
+
+@pytest.mark.usefixtures("raw")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--set hedas=4", "unknown hyper-parameter of gat 'hedas'; did you mean 'heads'?"),
+        ("--set heads=many", "`heads` of gat must be a whole number; got 'many'."),
+        ("--set heads=2.5", "`heads` of gat must be a whole number; got '2.5'."),
+        ("--set heads", "--set takes NAME=VALUE, such as --set heads=4; got 'heads'."),
+        ("--set dropout=nan", "`dropout` must be a finite number; got nan."),
+        ("--set watched=tset", "`watched` of gat must be one of validation, test; got 'tset'."),
+        ("--set epochs=3", "`epochs` is set twice; leave one out."),
+        ("--set heads=2 --set heads=3", "`heads` is set twice; leave one out."),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_one_line(agnn: Any, options: str, said: str) -> None:
+    answer = agnn(f"train raw --method gat {options} {SHORT}")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"error: {said}\n"

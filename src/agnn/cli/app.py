@@ -1,4 +1,4 @@
-"""The program `agnn`: its verbs, and what a user sees when something goes wrong."""
+"""The program `agnn`: its commands, and what a user sees when something goes wrong."""
 
 from __future__ import annotations
 
@@ -9,31 +9,56 @@ import typer
 
 from agnn import __version__
 from agnn.cli._allocator import keep_freed_memory
-from agnn.cli.datasets import datasets
-from agnn.cli.demo import demo
-from agnn.cli.doctor import doctor
-from agnn.cli.explain import explain
-from agnn.cli.explore import explore
-from agnn.cli.export import export
-from agnn.cli.failures import INTERRUPTED, Interrupted, one_line
-from agnn.cli.inspect import inspect
-from agnn.cli.methods import methods
-from agnn.cli.predict import predict
-from agnn.cli.report import report
-from agnn.cli.reproduce import reproduce
-from agnn.cli.serve import serve
-from agnn.cli.train import train
+from agnn.cli._data import with_reader_options
+from agnn.cli._datasets import datasets
+from agnn.cli._demo import demo
+from agnn.cli._doctor import doctor
+from agnn.cli._explain import explain
+from agnn.cli._explore import explore
+from agnn.cli._export import export
+from agnn.cli._failures import INTERRUPTED, Interrupted, one_line
+from agnn.cli._inspect import inspect
+from agnn.cli._methods import methods
+from agnn.cli._predict import predict
+from agnn.cli._report import report
+from agnn.cli._reproduce import reproduce
+from agnn.cli._serve import serve
+from agnn.cli._train import train
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
-VERBS = (
+COMMANDS = (
     demo, train, predict, explain, report, explore, serve, export, inspect, reproduce, datasets,
     methods, doctor,
 )  # fmt: skip
-for verb in VERBS:
-    app.command()(verb)
+# Commands that read tables, with the fields of ReadOptions that are options of theirs.
+READERS: Mapping[str, Sequence[str] | None] = {
+    "train": None,
+    "inspect": None,
+    "predict": ("node_id", "source", "target", "drop_unknown", "ignore_weights"),
+}
+
+
+def program(words: Sequence[str]) -> typer.Typer:
+    """The program with all options of the commands among `words`.
+
+    The others are only listed: the options of readers come from `agnn.data`, and help on something
+    else should not have to load it.
+    """
+    app = typer.Typer(
+        add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+    app.callback(invoke_without_command=True)(_program)
+    for command in COMMANDS:
+        name = command.__name__
+        if name not in words:
+            app.command(name, help=command.__doc__)(lambda: None)
+        elif name in READERS:
+            app.command(name)(with_reader_options(command, READERS[name]))
+        else:
+            app.command(name)(command)
+    return app
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -42,7 +67,6 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _program(
     context: typer.Context,
     version: Annotated[
@@ -50,7 +74,7 @@ def _program(
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Attention-based graph neural networks: a graph, a few labels, answers with reasons."""
+    """Attention-based graph neural networks: classify the nodes of a graph from a few labels."""
     del version
     if context.invoked_subcommand is None:
         context.get_help()  # writes it, too
@@ -58,11 +82,12 @@ def _program(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program on `arguments` (by default the process's own); gives back the exit code."""
-    program = typer.main.get_command(app)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None:  # a process of its own; a caller's process is left as it is
         keep_freed_memory()
     try:
-        code = program.main(args=arguments, prog_name="agnn", standalone_mode=False)
+        command = typer.main.get_command(program(words))
+        code = command.main(args=words, prog_name="agnn", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Interrupted as interruption:

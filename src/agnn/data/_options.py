@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from agnn.data.preprocessing import Preprocessing
 from agnn.errors import InputError, unknown_name
@@ -30,40 +30,33 @@ class ReadKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What each column is used for, and what is tolerated."""
+    """What each column is used for, and what is tolerated.
 
-    label: str | None = None
-    """Column of the classes; without it no node has a label."""
+    The text beside each type documents the option here and on the command line, whose options are
+    made from these fields.
+    """
 
-    node_id: str | None = None
-    """Column of the ids; else one called id, node or node_id; else the first."""
-
-    source: str | None = None
-    """Columns of the edges' two ends; else those called source and target; else the first two."""
-
-    target: str | None = None
-
-    text: Sequence[str] = ()
-    """Columns of text, used word by word (TF-IDF)."""
-
-    category: Sequence[str] = ()
-    """Columns whose values are categories, even if they look like numbers."""
-
-    number: Sequence[str] = ()
-    """Columns of numbers that are kept as features even if they look like identifiers."""
-
-    ignore: Sequence[str] = ()
-    """Columns of the node table that are left out."""
-
-    split_column: str | None = None
-    """Column that holds train, validation or test."""
-
-    drop_unknown: bool = False
-    """Leave out edges that name an id which no node has."""
-
-    ignore_weights: bool = False
-    """Leave out edge weights, which are otherwise an error."""
-
+    label: Annotated[str | None, "Column of the classes; without it no node has a label."] = None
+    node_id: Annotated[
+        str | None, "Column of the ids; else one called id, node or node_id; else the first."
+    ] = None
+    source: Annotated[
+        str | None, "Column of an edge's one end; else the one called source; else the first."
+    ] = None
+    target: Annotated[
+        str | None, "Column of its other end; else the one called target; else the second."
+    ] = None
+    text: Annotated[Sequence[str], "Column of text, used word by word (TF-IDF)."] = ()
+    category: Annotated[
+        Sequence[str], "Column whose values are categories, even if they look like numbers."
+    ] = ()
+    number: Annotated[
+        Sequence[str], "Column of numbers to keep as a feature even if it looks like an identifier."
+    ] = ()
+    ignore: Annotated[Sequence[str], "Column of the node table to leave out."] = ()
+    split_column: Annotated[str | None, "Column that holds train, validation or test."] = None
+    drop_unknown: Annotated[bool, "Leave out edges that name an id which no node has."] = False
+    ignore_weights: Annotated[bool, "Leave out edge weights, which are otherwise an error."] = False
     preprocessing: Preprocessing | None = None
     """A fitted preprocessing to apply, rather than to fit one to this table."""
 

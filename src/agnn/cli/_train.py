@@ -1,4 +1,4 @@
-"""`agnn train`: a method on a dataset, replica by replica, with an honest mean."""
+"""`agnn train`: train a method on a dataset and score it on the test nodes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,36 +6,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli.class_weight_option import ClassWeights, class_weight_of
-from agnn.cli.console import screen, write_json
-from agnn.cli.data_options import (
-    Category,
-    Dataset,
-    DropUnknown,
-    Edges,
-    Ignore,
-    IgnoreWeights,
-    Label,
-    NodeId,
-    Nodes,
-    Number,
-    Source,
-    SplitColumn,
-    Target,
-    Text,
+from agnn.cli._console import screen, write_json
+from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data
+from agnn.cli._failures import interruptible
+from agnn.cli._hyper_parameters import ClassWeights, Settings, class_weight_of, hyper_parameters
+from agnn.cli._options import (
+    Backend,
+    Device,
+    Epochs,
+    Json,
+    Quiet,
+    Replicas,
+    Seed,
+    Threads,
+    use_threads,
 )
-from agnn.cli.data_table import data_table
-from agnn.cli.failures import interruptible
-from agnn.cli.options import Backend, Device, Epochs, Json, Quiet, Replicas, Seed, Threads
-from agnn.cli.progress import tell_trial, training_progress
-from agnn.cli.record import run_record, run_table
-from agnn.cli.source import chosen, find_data, needs_labels
-from agnn.cli.threads import use_threads
-from agnn.cli.tuning import check_options
+from agnn.cli._progress import tell_trial, training_progress
+from agnn.cli._record import run_record, run_table
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from agnn.data import NodeData
+    from agnn.data import NodeData, ReadOptions
     from agnn.runs import Plan, Search
 
 _PRESET = "the paper's"
@@ -43,12 +34,12 @@ _PRESET = "the paper's"
 
 def train(
     dataset: Dataset = None,
-    method: Annotated[str, typer.Option(help="See `agnn methods`.")] = "agnn",
+    method: Annotated[str, typer.Option(help="A method; `agnn methods` lists them.")] = "agnn",
     split: Annotated[
         str | None,
         typer.Option(
-            help="fixed, own, uniform, balanced, stratified, 10-fold, 10-fold-nested or "
-            "stratified-5-fold (any number), or a .json file.",
+            help="fixed, own, uniform, balanced, stratified, 20-per-class, 10-fold, "
+            "10-fold-nested, stratified-5-fold (any number), or a .json file.",
             show_default="fixed or own; without either stratified, with folds below 50 labels",
         ),
     ] = None,
@@ -59,16 +50,19 @@ def train(
         int | None, typer.Option(help="Propagation layers.", show_default=_PRESET)
     ] = None,
     hidden: Annotated[
-        int | None, typer.Option(help="Width of the states.", show_default=_PRESET)
+        int | None, typer.Option(help="Width of the hidden states.", show_default=_PRESET)
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(help="Adam's step size.", show_default=_PRESET)
+        float | None, typer.Option(help="Learning rate of Adam.", show_default=_PRESET)
     ] = None,
     weight_decay: Annotated[
-        float | None, typer.Option(help="Weight of the L2 term.", show_default=_PRESET)
+        float | None, typer.Option(help="Weight of the L2 penalty.", show_default=_PRESET)
     ] = None,
     dropout: Annotated[
-        float | None, typer.Option(help="From 0 to below 1.", show_default=_PRESET)
+        float | None,
+        typer.Option(
+            help="Share of inputs and states to drop, from 0 to below 1.", show_default=_PRESET
+        ),
     ] = None,
     scaling: Annotated[
         str | None,
@@ -78,27 +72,27 @@ def train(
             show_default="sum on the paper's datasets, else what suits the features",
         ),
     ] = None,
+    settings: Settings = None,
     class_weight: ClassWeights = None,
     tuned: Annotated[
         bool,
-        typer.Option("--tuned", help="Choose the method's grid on validation nodes, by split."),
+        typer.Option("--tuned", help="Choose from the method's grid on validation nodes."),
     ] = False,
     search: Annotated[
         int | None,
         typer.Option(
-            help="Try so many settings of learning rate, weight decay, dropout, layers and width "
-            "on validation nodes first.",
+            help="Number of hyper-parameter settings to try first, scored on validation nodes.",
             show_default="none",
         ),
     ] = None,
     search_file: Annotated[
-        Path, typer.Option(help="Where the search is kept; asked again, it goes on.")
+        Path, typer.Option(help="File that keeps the search; the same command continues it.")
     ] = Path("agnn-search.sqlite"),
     name: Annotated[
         str | None,
         typer.Option(
-            help="NAME of the files ind.NAME.* where a folder holds several; what to call your own "
-            "data."
+            help="NAME of the files ind.NAME.* where a folder holds several; or a name for your "
+            "own data."
         ),
     ] = None,
     device: Device = "auto",
@@ -111,21 +105,13 @@ def train(
     quiet: Quiet = False,
     nodes: Nodes = None,
     edges: Edges = None,
-    label: Label = None,
-    node_id: NodeId = None,
-    source: Source = None,
-    target: Target = None,
-    text: Text = None,
-    category: Category = None,
-    number: Number = None,
-    ignore: Ignore = None,
-    split_column: SplitColumn = None,
-    drop_unknown: DropUnknown = False,
-    ignore_weights: IgnoreWeights = False,
+    *,
+    read: "ReadOptions",
 ) -> None:
     """Train a method and score it on the test nodes.
 
-    Hyper-parameters that are not set are those of the paper for this dataset and kind of split.
+    DATASET is one of the package, a graph file, or your own tables (--nodes, --edges, --label).
+    Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
     from agnn.data import check_learnable, default_split
     from agnn.files import check_new_folder, check_space
@@ -143,32 +129,26 @@ def train(
     seeds = replica_seeds(seed, replicas)
     weight = class_weight_of(class_weight)
     if search is not None and tuned:
-        raise InputError("--search and --tuned both choose hyper-parameters; leave one of them.")
+        raise InputError("--search and --tuned both choose hyper-parameters; leave one out.")
     use_threads(threads)
     if out is not None:
         check_new_folder(out)
-    choice = chosen(
-        dataset, name, nodes=nodes, edges=edges, label=label, node_id=node_id, source=source,
-        target=target, text=text, category=category, number=number, ignore=ignore,
-        split_column=split_column, drop_unknown=drop_unknown, ignore_weights=ignore_weights,
-    )  # fmt: skip
-    needs_labels(choice)
-    data = find_data(choice)
+    check_label(nodes, edges, read)
+    data = find_data(dataset, nodes, edges, name, read)
     check_learnable(data)
     spec = split or default_split(data)
-    changes = {
+    named = {
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
     }  # fmt: skip
-    check_options(method, changes, is_tuned=tuned)
+    changes = hyper_parameters(method, named, settings, is_tuned=tuned)
     trained = prepare(method, data, spec, changes, is_tuned=tuned)
     planned = plan(trained, data, spec, seeds, device=device, backend=backend, class_weight=weight)
     if out is not None:
         check_space(out, folder_size(trained, data, len(planned.seeds)))
     looked_for = None
     if search is not None:
-        fixed = frozenset(field for field, value in changes.items() if value is not None)
-        looked_for = Search(search, search_file, fixed)
+        looked_for = Search(search, search_file, frozenset(changes))
     if data.reading is not None and not json:
         _tell(data, spec)
         _tell_memory(planned)
@@ -204,11 +184,11 @@ def _kept_words(search: "Search | None") -> str:
     """What an interrupted training leaves behind, and how to go on."""
     if search is None:
         return (
-            "the training was not finished and nothing was written; the same command starts anew."
+            "the training was not finished and nothing was written; the same command starts again."
         )
     return (
         f"nothing was written but the finished trials of the search, which are kept in "
-        f"'{search.file}'; the same command goes on with them."
+        f"'{search.file}'; the same command continues with them."
     )
 
 

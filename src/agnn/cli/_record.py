@@ -1,4 +1,4 @@
-"""A run as the program tells it: to machines as JSON, to people as a short table."""
+"""A run as JSON for machines and as a short table for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
     """What `--json` prints: the result and all that it depends on.
 
-    `seeds`, `betas`, `selected_epochs` and, of a tuned run, `chosen` have one entry a trained
+    `seeds`, `betas`, `selected_epochs` and, of a tuned run, `chosen` have one entry per trained
     replica; with k folds these are k for each value of `accuracy`.
     """
     record: dict[str, Any] = {
@@ -57,7 +57,7 @@ def run_table(run: Run, out: Path | None = None) -> Table:
     table.add_column(overflow="fold")
     rows: list[tuple[str, Text | str | None]] = [
         ("test accuracy", Text(accuracy_words(run), style="bold")),
-        ("as one", ensemble_words(run)),
+        ("ensemble", ensemble_words(run)),
         ("AUC", _auc_words(run)),
         *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json
+from agnn.cli._console import screen, write_json
+from agnn.cli._options import Json
 
 if TYPE_CHECKING:
     from agnn.data import NodeData

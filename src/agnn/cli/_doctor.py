@@ -1,12 +1,12 @@
-"""`agnn doctor`: what this machine offers, and whether the fast kernels tell the truth on it."""
+"""`agnn doctor`: what this machine offers, and whether its fast kernels are correct."""
 
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json
+from agnn.cli._console import screen, write_json
+from agnn.cli._options import Json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,7 +27,10 @@ def doctor(
     replicas: Annotated[int, typer.Option(help="Models trained at once.", min=1, max=_MOST)] = 1,
     json: Json = False,
 ) -> None:
-    """Show versions, devices and backends, and check the fast kernels; exit code 1 if one errs."""
+    """Show versions, devices and backends, and check that the fast kernels are correct.
+
+    The exit code is 1 if one is not.
+    """
     findings = _findings()
     if nodes is not None:
         sizes = {"features": features, "classes": classes, "layers": layers, "hidden": hidden}

@@ -1,4 +1,4 @@
-"""`agnn predict`: what a saved model says about the old nodes, or about new ones."""
+"""`agnn predict`: predictions of a saved model, for the nodes of its training or for new ones."""
 
 from itertools import islice
 from pathlib import Path
@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.data_options import DropUnknown, Edges, IgnoreWeights, NodeId, Nodes, Source, Target
-from agnn.cli.options import AllowUnchecked, Backend, Device, Json, Threads
-from agnn.cli.threads import use_threads
+from agnn.cli._console import screen, write_json
+from agnn.cli._data import Edges, Nodes, both_tables, flag_of, given_options
+from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Threads, use_threads
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from agnn.data import NodeData
+    from agnn.data import NodeData, ReadOptions
     from agnn.runs import Predictions
 
 _SHOWN = 10
@@ -27,22 +26,19 @@ def predict(
         bool,
         typer.Option(
             "--new-graph",
-            help="The tables are a graph of their own; else new nodes with edges into the old one.",
+            help="The tables are a separate graph, not new nodes with edges to the old ones.",
         ),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv or .parquet file for the predictions.")
     ] = None,
-    node_id: NodeId = None,
-    source: Source = None,
-    target: Target = None,
-    drop_unknown: DropUnknown = False,
-    ignore_weights: IgnoreWeights = False,
     device: Device = "auto",
     backend: Backend = "auto",
     threads: Threads = None,
     json: Json = False,
     allow_unchecked: AllowUnchecked = False,
+    *,
+    read: "ReadOptions",
 ) -> None:
     """Predict classes with a saved model: id, class, probability of each class, disagreement.
 
@@ -50,10 +46,7 @@ def predict(
     """
     from agnn.runs import check_table_file, load_run
 
-    options: dict[str, Any] = {
-        "node_id": node_id, "source": source, "target": target, "drop_unknown": drop_unknown,
-        "ignore_weights": ignore_weights,
-    }  # fmt: skip
+    options = given_options(read)
     use_threads(threads)
     _check_tables(nodes, edges, options, is_new_graph=new_graph)
     if out is not None:
@@ -78,14 +71,12 @@ def predict(
 def _check_tables(
     nodes: Path | None, edges: Path | None, options: dict[str, Any], *, is_new_graph: bool
 ) -> None:
-    """Raise unless there are two tables, or none and nothing said about them."""
-    if (nodes is None) != (edges is None):
-        missing, given = ("edges", "nodes") if edges is None else ("nodes", "edges")
-        raise InputError(f"--{given} goes with --{missing}: one table of nodes, one of edges.")
-    said = ["new_graph"] if is_new_graph else [name for name, value in options.items() if value]
-    if nodes is None and said:
-        option = said[0].replace("_", "-").replace("node-id", "id")
-        raise InputError(f"--{option} goes with --nodes and --edges.")
+    """Raise unless there are two tables, or none and no option that describes them."""
+    if nodes is not None or edges is not None:
+        both_tables(nodes, edges)
+    elif is_new_graph or options:
+        flag = "--new-graph" if is_new_graph else flag_of(next(iter(options)))
+        raise InputError(f"{flag} goes with --nodes and --edges.")
 
 
 def _new_graph(known: "NodeData", nodes: Path, edges: Path, options: dict[str, Any]) -> "NodeData":

@@ -1,13 +1,12 @@
-"""`agnn explain`: why a saved model answers for a node as it does."""
+"""`agnn explain`: the reasons for a prediction of a saved model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.options import AllowUnchecked, Json, Threads
-from agnn.cli.threads import use_threads
+from agnn.cli._console import screen, write_json
+from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,15 +27,17 @@ def explain(
         bool,
         typer.Option(
             "--counterfactual",
-            help="Also find the fewest neighbours without whom the answer would be another.",
+            help="Also find the smallest set of neighbours whose removal changes the prediction.",
         ),
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="A new file for a page with all of it.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="A new HTML file for the whole explanation.")
+    ] = None,
     threads: Threads = None,
     json: Json = False,
     allow_unchecked: AllowUnchecked = False,
 ) -> None:
-    """Explain one answer: its confidence, the neighbours and training nodes it is made of, words.
+    """Explain one prediction: its confidence, and the neighbours, training nodes, words behind it.
 
     Runs of AGNN, GCN and GLN can be explained. Numbers are means over the replicas.
     """
@@ -146,8 +147,8 @@ def _changed(found: "Explanation", changed: "Counterfactual | None") -> str:
     from agnn.report import shown_text
 
     if changed is None:
-        return "No set of neighbours was found without whom the answer would be another."
+        return "No set of neighbours was found whose removal changes the prediction."
     names = ", ".join(shown_text(each, 40) for each in changed.ids)
     answer = shown_text(found.class_names[changed.answer])
     proof = "no smaller set does it" if changed.is_smallest else "none of them can be spared"
-    return f"Without {names} the answer would be {answer}; {proof} ({changed.trials} trials)."
+    return f"Without {names} the prediction would be {answer}; {proof} ({changed.trials} trials)."

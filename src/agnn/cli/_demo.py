@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.failures import interruptible
-from agnn.cli.options import Epochs, Json, Quiet, Replicas, Seed, Threads
-from agnn.cli.progress import training_progress
-from agnn.cli.record import run_record, run_table
-from agnn.cli.threads import use_threads
-from agnn.cli.tuning import check_options
+from agnn.cli._console import screen, write_json
+from agnn.cli._failures import interruptible
+from agnn.cli._hyper_parameters import hyper_parameters
+from agnn.cli._options import Epochs, Json, Quiet, Replicas, Seed, Threads, use_threads
+from agnn.cli._progress import training_progress
+from agnn.cli._record import run_record, run_table
 from agnn.files import json_text
 
 if TYPE_CHECKING:
@@ -46,11 +45,11 @@ def demo(
     seeds = replica_seeds(seed, replicas)
     use_threads(threads)
     check_demo_folder(out)
-    check_options("agnn", {"epochs": epochs})
     data = load_dataset(_DATASET)
-    method = prepare("agnn", data, _SPLIT, {"epochs": epochs})
+    changes = hyper_parameters("agnn", {"epochs": epochs}, None)
+    method = prepare("agnn", data, _SPLIT, changes)
     label = f"Training {method.title} on {_DATASET}"
-    kept = "nothing was written; the same command starts anew."
+    kept = "nothing was written; the same command starts again."
     with interruptible(lambda: kept), training_progress(label, is_quiet=quiet) as progress:
         run = evaluate(method, data, _SPLIT, seeds, progress=progress)
     changed = {"--replicas": replicas, "--seed": seed, "--epochs": epochs}

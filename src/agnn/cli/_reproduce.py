@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.failures import interruptible
-from agnn.cli.options import Backend, Device, Json, Quiet, Threads
-from agnn.cli.progress import experiment_progress
-from agnn.cli.threads import use_threads
+from agnn.cli._console import screen, write_json
+from agnn.cli._failures import interruptible
+from agnn.cli._options import Backend, Device, Json, Quiet, Threads, use_threads
+from agnn.cli._progress import experiment_progress
 from agnn.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`agnn serve`: a saved model behind HTTP, for this machine unless another address is said."""
+"""`agnn serve`: a saved model over HTTP, for this machine only unless you choose an address."""
 
 import os
 from pathlib import Path
@@ -6,9 +6,8 @@ from typing import Annotated, Final
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.options import AllowUnchecked, Json, Quiet, Threads
-from agnn.cli.threads import use_threads
+from agnn.cli._console import screen, write_json
+from agnn.cli._options import AllowUnchecked, Json, Quiet, Threads, use_threads
 from agnn.errors import InputError
 
 _TOKEN: Final = "AGNN_TOKEN"  # noqa: S105 (the name of a variable)
@@ -17,7 +16,10 @@ _TOKEN: Final = "AGNN_TOKEN"  # noqa: S105 (the name of a variable)
 def serve(
     run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
     host: Annotated[
-        str, typer.Option(help="Where to listen; another address than loopback is for others too.")
+        str,
+        typer.Option(
+            help="Address to listen on. Anything but loopback exposes the model to other machines."
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8000,
     allow_host: Annotated[
@@ -38,7 +40,7 @@ def serve(
     quiet: Quiet = False,
     allow_unchecked: AllowUnchecked = False,
 ) -> None:
-    """Answer questions about a run over HTTP: predict, explain, health, metrics.
+    """Serve a saved model over HTTP: predict, explain, health, metrics.
 
     The address it prints has a page that lists the operations. Ctrl-C stops it.
     """

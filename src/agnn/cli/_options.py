@@ -1,4 +1,4 @@
-"""Options that several verbs share, each with one name and one meaning."""
+"""Options that several commands share, each with one name and one meaning."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from agnn.errors import InputError
+
 Replicas = Annotated[
-    int, typer.Option(help="How many models to train, all at once; with folds, how many trials.")
+    int, typer.Option(help="Models to train at once, each with its own seed; with folds, trials.")
 ]
-Seed = Annotated[int, typer.Option(help="The first replica's seed; the others count on from it.")]
+Seed = Annotated[int, typer.Option(help="Seed of the first replica; the others count up from it.")]
 Epochs = Annotated[
     int | None, typer.Option(help="At most this many epochs.", show_default="the paper's")
 ]
@@ -27,3 +29,14 @@ AllowUnchecked = Annotated[
         help="Load a run folder without checksums, whose origin you know.",
     ),
 ]
+
+
+def use_threads(count: int | None) -> None:
+    """Compute with this many threads; None leaves it to torch."""
+    if count is None:
+        return
+    if not 1 <= count <= 1024:
+        raise InputError(f"`threads` must be from 1 to 1024; got {count}.")
+    import torch
+
+    torch.set_num_threads(count)

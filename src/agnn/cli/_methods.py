@@ -1,12 +1,12 @@
-"""`agnn methods`: what can be trained, and by which hyper-parameters."""
+"""`agnn methods`: the methods and their hyper-parameters."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.options import Json
+from agnn.cli._console import screen, write_json
+from agnn.cli._options import Json
 
 if TYPE_CHECKING:
     from agnn.methods import Method
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def methods(
     name: Annotated[
-        str | None, typer.Argument(help="Tell of this one, and what its sources leave open.")
+        str | None,
+        typer.Argument(help="Show only this method, in more detail."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agnn.cli.console import screen, write_json
-from agnn.cli.options import AllowUnchecked, Json
+from agnn.cli._console import screen, write_json
+from agnn.cli._options import AllowUnchecked, Json
 
 
 def export(

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from agnn.cli.console import screen
+from agnn.cli._console import screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,0 +1,132 @@
+"""Hyper-parameters and class weights as a user writes them on the command line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+
+from agnn.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from agnn.methods import Method
+    from agnn.runs import ClassWeight
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="NAME=VALUE: any hyper-parameter of the method (`agnn methods NAME` lists them); may "
+        "be repeated.",
+        show_default="the preset's",
+    ),
+]
+ClassWeights = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class-weight",
+        help="'balanced' to give rare classes as much weight as common ones, or NAME=WEIGHT; may "
+        "be repeated.",
+        show_default="every node has the same weight",
+    ),
+]
+
+
+def hyper_parameters(
+    method: str, named: Mapping[str, Any], settings: Sequence[str] | None, *, is_tuned: bool = False
+) -> dict[str, Any]:
+    """The hyper-parameters that a user sets: options of their own, and NAME=VALUE for the others.
+
+    Raises for one that the method does not have, for one of another type, and for one that is
+    given twice or chosen by tuning.
+    """
+    from agnn.methods import get_method
+
+    found = get_method(method)
+    known = {field.name for field in fields(found)}
+    changes: dict[str, Any] = {}
+    for name, value in named.items():
+        if value is None:
+            continue
+        if name not in known:
+            takes = ", ".join(_option(each) for each in named if each in known) or "none of them"
+            raise InputError(f"{found.name} has no {_option(name)}; it takes {takes}.")
+        changes[name] = value
+    for word in settings or ():
+        name, sign, text = word.partition("=")
+        if not sign:
+            raise InputError(f"--set takes NAME=VALUE, such as --set heads=4; got '{word}'.")
+        if name not in known:
+            raise unknown_name(f"hyper-parameter of {found.name}", name, known)
+        if name in changes:
+            raise InputError(f"`{name}` is set twice; leave one out.")
+        changes[name] = typed_value(found, name, text)
+    for name, value in changes.items():
+        label = _option(name) if named.get(name) is not None else f"`{name}`"
+        if is_tuned and name in found.grid:
+            raise InputError(f"{label} is among what --tuned chooses; leave one out.")
+        _check_number(label, value)
+    return changes
+
+
+def typed_value(method: type[Method], name: str, text: str) -> Any:
+    """The value of a hyper-parameter, by the type of its field."""
+    from pydantic import TypeAdapter, ValidationError
+
+    hint = get_type_hints(method)[name]
+    value: Any = text.strip()
+    if get_origin(hint) is tuple:
+        value = tuple(part.strip() for part in value.strip("()").split(",") if part.strip())
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        words = f"`{name}` of {method.name} must be {_kind_words(hint)}; got '{text}'."
+        raise InputError(words) from error
+
+
+def _kind_words(hint: Any) -> str:
+    """A type in words."""
+    kinds = get_args(hint)
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, kinds))}"
+    if get_origin(hint) is tuple:
+        return f"values separated by commas, each {_kind_words(kinds[0])}"
+    if kinds:  # a union; None is what a field has when it is not set
+        return " or ".join(_kind_words(kind) for kind in kinds if kind is not type(None))
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    return words.get(hint, str(hint))
+
+
+def _check_number(label: str, value: Any) -> None:
+    """Raise for a count below 1 and for infinity and NaN; the method checks the rest."""
+    if label.startswith("--") and type(value) is int and value < 1:
+        raise InputError(f"{label} must be at least 1; got {value}.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{label} must be a finite number; got {value}.")
+
+
+def _option(field: str) -> str:
+    return "--" + field.replace("_", "-")
+
+
+def class_weight_of(words: Sequence[str] | None) -> ClassWeight:
+    """The class weights that `evaluate` takes."""
+    if not words:
+        return None
+    if list(words) == ["balanced"]:
+        return "balanced"
+    weights = {}
+    for word in words:
+        name, sign, number = word.rpartition("=")
+        if name in weights:
+            raise InputError(f"--class-weight is given twice for class '{name}'; leave one out.")
+        try:
+            weights[name] = float(number)
+        except ValueError:
+            sign = ""
+        if not sign:
+            raise InputError(f"--class-weight is 'balanced' or NAME=WEIGHT; got '{word}'.")
+    return weights
