@@ -120,9 +120,10 @@ def test_another_number_of_features_is_refused(fitted: NodeClassifier, people: N
 
 
 def test_hyper_parameters_reach_the_method(toy: NodeData) -> None:
-    model = NodeClassifier(replicas=1, epochs=2, layers=3, window=1, class_weight={"red": 2.0}).fit(
-        toy
-    )
+    weights = {"red": 2.0}
+    model = NodeClassifier(
+        "agnn", replicas=1, epochs=2, layers=3, window=1, class_weight=weights
+    ).fit(toy)
     settings = model.run_.method.settings
     assert (settings["epochs"], settings["layers"], settings["window"]) == (2, 3, 1)
     assert model.run_.class_weight == {"red": 2.0}

@@ -34,7 +34,13 @@ _PRESET = "the paper's"
 
 def train(
     dataset: Dataset = None,
-    method: Annotated[str, typer.Option(help="A method; `agnn methods` lists them.")] = "agnn",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="A method; `agnn methods` lists them.",
+            show_default="agnn on the paper's datasets, agnn_plus on any other graph",
+        ),
+    ] = None,
     split: Annotated[
         str | None,
         typer.Option(
@@ -117,6 +123,8 @@ def train(
     from agnn.files import check_new_folder, check_space
     from agnn.runs import (
         Search,
+        affordable,
+        default_name,
         folder_size,
         keep_elsewhere,
         plan,
@@ -141,8 +149,11 @@ def train(
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
     }  # fmt: skip
-    changes = hyper_parameters(method, named, settings, is_tuned=tuned)
-    trained = prepare(method, data, spec, changes, is_tuned=tuned)
+    chosen_method = method or default_name(data)
+    changes = hyper_parameters(chosen_method, named, settings, is_tuned=tuned)
+    trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
+    if method is None and changes.get("strength") is None:
+        trained = affordable(trained, data, len(seeds), device)
     planned = plan(trained, data, spec, seeds, device=device, backend=backend, class_weight=weight)
     if out is not None:
         check_space(out, folder_size(trained, data, len(planned.seeds)))

@@ -56,7 +56,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     nodes choose the epoch and the temperature, and part measure the accuracy: see `split`.
 
     Args:
-        method: the name of a registered method; see `agnn.method_names()`.
+        method: the name of a registered method; see `agnn.method_names()`. None: AGNN on the
+            datasets of the paper, AGNN+ on any other graph.
         replicas: number of models in the ensemble; with a k-fold `split`, k times as many.
         split: a split's name as in `agnn train`, or a Split; None: the data's own, else
             "stratified", with folds if labels are few.
@@ -89,7 +90,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "agnn",
+        method: str | None = None,
         *,
         replicas: int = 10,
         split: str | Split | None = None,

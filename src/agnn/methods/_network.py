@@ -57,6 +57,8 @@ class NetworkMethod(Method):
     # Bytes per entry of a dense input: twice in double precision while it is made, then the whole
     # input and the parts that training and watched nodes read.
     input_bytes: ClassVar[int] = 28
+    # the fields that differ from the defaults on a graph that no setting was published for
+    elsewhere: ClassVar[Mapping[str, Any]] = {}
 
     scaling: Scaling = "sum"  # of the features: rows that sum to 1, as in the paper
 
@@ -75,10 +77,12 @@ class NetworkMethod(Method):
         """Return how the model is trained."""
 
     def suited(self, data: NodeData) -> Method:
-        """Return the method with the features scaled as suits them; raw features stay raw."""
-        if self.scaling == "none":
-            return self
-        return self.with_fields(scaling=suited_scaling(data))
+        """Return the method as on any other graph, with the features scaled as suits them.
+
+        A method that reads raw features by definition goes on doing so.
+        """
+        scaling = self.scaling if self.scaling == "none" else suited_scaling(data)
+        return self.with_fields(**self.elsewhere, scaling=scaling)
 
     def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> NodeModel:
         """Return the untrained model with one replica per seed."""

@@ -21,6 +21,8 @@ from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, versions
 from agnn.runs._evaluate import (
     Plan,
+    affordable,
+    default_name,
     evaluate,
     plan,
     prepare,
@@ -40,8 +42,10 @@ __all__ = [
     "Predictions",
     "Run",
     "Search",
+    "affordable",
     "check_table_file",
     "class_weights",
+    "default_name",
     "evaluate",
     "find_device",
     "folder_size",

@@ -18,7 +18,7 @@ from agnn.data import (
 )
 from agnn.errors import InputError
 from agnn.kernels import choose
-from agnn.methods import Method, NetworkMethod, Task, Tuned, get_method
+from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_method
 from agnn.metrics import Summary, replica_values
 from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, versions
@@ -68,6 +68,18 @@ def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
     known_as = preset_name(data)
     method = preset_method(name, split_spec, known_as)
     return method if known_as != "*" else method.suited(data)
+
+
+def default_name(data: NodeData) -> str:
+    """The name of the method for data that none is asked for: the paper's on its datasets."""
+    return "agnn" if preset_name(data) != "*" else "agnn_plus"
+
+
+def affordable(method: Method, data: NodeData, replicas: int, device: str) -> Method:
+    """The method, without the consistency of AGNN+ where that would take too long here."""
+    if not isinstance(method, AGNNPlus):
+        return method
+    return method.affordable(data, replicas, find_device(device))
 
 
 def prepare(
@@ -145,7 +157,7 @@ class Plan:
 
 
 def plan(
-    method: Method | str,
+    method: Method | str | None,
     data: NodeData,
     split: str | Split | None = None,
     seeds: Sequence[int] | None = None,
@@ -165,7 +177,11 @@ def plan(
     if isinstance(split, Split):
         data, split = data.with_split(split), split.name
     spec = split or default_split(data)
-    if isinstance(method, str):
+    if method is None:
+        method = prepare(default_name(data), data, spec, changes)
+        if (changes or {}).get("strength") is None:
+            method = affordable(method, data, len(seeds), device)
+    elif isinstance(method, str):
         method = prepare(method, data, spec, changes)
     elif changes:
         method = method.with_fields(**changes)
@@ -191,7 +207,7 @@ def plan(
 
 
 def evaluate(
-    method: Method | str,
+    method: Method | str | None,
     data: NodeData,
     split: str | Split | None = None,
     seeds: Sequence[int] | None = None,
@@ -208,6 +224,7 @@ def evaluate(
 
     Args:
         method: a method, or the name of one, which then has its hyper-parameters for the data.
+            None: AGNN on the datasets of the paper, AGNN+ on any other graph.
         data: the graph, its features and labels.
         split: the name of a way to split the nodes, as in `agnn train`, or a Split. None: the
             data's fixed split, else "stratified", with folds if labels are few.

@@ -71,7 +71,7 @@ class Targets:
     def nodes(self) -> Tensor:
         """The nodes themselves; [R, k] int64."""
         found = self.view.field.targets
-        return found.expand(self.labels.shape) if self.rows is None else found[self.rows]
+        return found.repeat(len(self.labels), 1) if self.rows is None else found[self.rows]
 
     def pick(self, outputs: Tensor) -> Tensor:
         """Return each replica's own rows of outputs [R, targets, c]; [R, k, c]."""
