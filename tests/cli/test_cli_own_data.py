@@ -26,7 +26,7 @@ def tables(here: Path) -> Path:
 def test_training_on_tables_reports_on_the_data_first(agnn: Any) -> None:
     answer = agnn(f"train {TABLES} --text motto {SHORT}")
     assert (answer.code, answer.err) == (0, "")
-    first, _, last = answer.out.partition("AGNN on nodes, split stratified")
+    first, _, last = answer.out.partition("AGNN+ on nodes, split stratified")
     assert "Split stratified: 60, 20 and 20 % of each class, drawn anew" in first
     for words in ("60, all ids different", "nodes without an edge: 1 (p59)", "art 30, sport 20"):
         assert words in first
@@ -47,7 +47,7 @@ def test_json_carries_the_report_under_data(agnn: Any) -> None:
 def test_own_data_called_cora_has_the_defaults_not_cora_s_presets(agnn: Any) -> None:
     found = json.loads(agnn(f"train {TABLES} {SHORT} --json --name cora").out)
     assert found["dataset"] == "cora"
-    assert found["hyper_parameters"]["first_beta"] is None
+    assert found["method"] == "agnn_plus"
     assert found["hyper_parameters"]["layers"] == 4
 
 

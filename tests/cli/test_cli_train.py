@@ -144,7 +144,7 @@ def test_people_get_mean_error_betas_time_and_place(agnn: Any) -> None:
 def test_progress_goes_to_standard_error_and_quiet_silences_it(agnn: Any) -> None:
     line = "train raw --epochs 3 --replicas 1 --json"
     told = agnn(line)
-    assert told.err == "Training AGNN on ring, up to 3 epochs\n"
+    assert told.err == "Training AGNN+ on ring, up to 3 epochs\n"
     assert json.loads(told.out)["dataset"] == "ring"
     assert agnn(f"{line} --quiet").err == ""
 

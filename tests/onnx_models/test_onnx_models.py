@@ -203,7 +203,7 @@ def test_the_file_names_the_classes():
 
 
 def test_a_model_of_another_kind_is_refused():
-    with pytest.raises(InputError, match=r"AGNN, GCN and GLN can be exported; got MLP\."):
+    with pytest.raises(InputError, match=r"AGNN, AGNN\+, GCN and GLN can be exported; got MLP\."):
         onnx_model(MLP(WIDTH, CLASSES), ["a"] * CLASSES)
 
 
@@ -222,3 +222,19 @@ def test_without_onnx_the_error_names_the_command_to_install_it():
         "except UnavailableError as error:\n    print(error)\n"
     )
     assert "pip install 'agnn[onnx]'" in fresh_python(program)
+
+
+@pytest.mark.parametrize("scaling", ["sum", "length", "none"])
+@pytest.mark.parametrize("name", ["agnn", "agnn_plus"])
+def test_a_file_scales_the_features_of_its_run(name, scaling, toy: NodeData, tmp_path):
+    from agnn.onnx import export_run
+    from agnn.runs import evaluate
+
+    changes = {"epochs": 3, "scaling": scaling, "layers": 2}
+    run = evaluate(name, toy, "fixed", (0, 1), changes=changes)
+    export_run(run, tmp_path / "model.onnx")
+    program = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    raw = toy.features.toarray().astype(np.float32)
+    edges = both_directions(Graph.from_edges(toy.edges, toy.nodes))
+    _, each = computed(program, raw, edges)
+    np.testing.assert_allclose(each, run.scores.numpy(), atol=1e-5, rtol=0)

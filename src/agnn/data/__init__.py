@@ -30,7 +30,12 @@ from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions
 from agnn.data._report import DataReport, check_learnable
 from agnn.data.preprocessing import Preprocessing
-from agnn.data.scaling import SCALINGS, Scaling, check_scaling, suited_scaling
+from agnn.data.scaling import (
+    SCALINGS,
+    Scaling,
+    check_scaling,
+    suited_scaling,
+)
 from agnn.data.sources import (
     GRAPH_FILES,
     from_networkx,

@@ -38,14 +38,14 @@ def scaled_features(
     the data that the model was trained on, where `data` holds other nodes. "none" changes nothing.
     Rows of zeros stay zero under "sum" and "length", constant columns become zero under "standard".
     """
-    check_scaling(scaling)
-    x, known = data.features, (data if fitted_on is None else fitted_on).features
-    if scaling == "sum":
-        return x if _is_signed(known) else rows_summing_to_one(x)
-    if scaling == "length":
+    x, known = data.features, data if fitted_on is None else fitted_on
+    acting = effective_scaling(known, scaling)
+    if acting == "sum":
+        return rows_summing_to_one(x)
+    if acting == "length":
         return _rows_of_length_one(x)
-    if scaling == "standard":
-        means, scales = _column_statistics(known)
+    if acting == "standard":
+        means, scales = column_statistics(known.features)
         dense: NDArray[np.float32] = ((x.toarray() - means) * scales).astype(np.float32)
         return dense
     return x
@@ -63,7 +63,7 @@ def suited_scaling(data: NodeData) -> Scaling:
     return "standard" if data.preprocessing is None else "none"
 
 
-def _column_statistics(features: SparseRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def column_statistics(features: SparseRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Every column's mean and the inverse of its deviation, 1 for a constant column; [d_x]."""
     rows = max(1, features.shape[0])
     wide: Any = features.astype(np.float64)
@@ -73,6 +73,12 @@ def _column_statistics(features: SparseRows) -> tuple[NDArray[np.float64], NDArr
     # Below this, a variance is what rounding left of a constant column.
     is_constant = variances <= 1e-12 * np.maximum(squares, 1e-300)
     return means, 1.0 / np.sqrt(np.where(is_constant, 1.0, variances))
+
+
+def effective_scaling(data: NodeData, scaling: Scaling) -> Scaling:
+    """What a scaling does to features like those of `data`: "sum" of signed ones does nothing."""
+    check_scaling(scaling)
+    return "none" if scaling == "sum" and _is_signed(data.features) else scaling
 
 
 def _is_signed(features: SparseRows) -> bool:

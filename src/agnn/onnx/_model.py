@@ -95,7 +95,7 @@ def onnx_model(
 def _check(model: NodeModel) -> None:
     """Raise unless the model can be exported."""
     if not isinstance(model, AGNN | GCN):
-        raise InputError(f"AGNN, GCN and GLN can be exported; got {type(model).__name__}.")
+        raise InputError(f"AGNN, AGNN+, GCN and GLN can be exported; got {type(model).__name__}.")
     size = 4 * sum(tensor.numel() for tensor in model.state_dict().values())
     if size > _LARGEST:
         raise InputError(
@@ -115,11 +115,17 @@ def _write(draft: Draft, model: Any, temperature: float, scaling: str) -> None:
 
 
 def _agnn(near: Neighbourhoods, x: str, model: Any) -> str:
-    """Eq. (4) to (6); logits [n, R, c]."""
+    """Eq. (4) to (6), with the mean over the hops for AGNN+; logits [n, R, c]."""
     draft = near.draft
-    h = draft.op("Relu", first_layer(draft, x, model.first.weight, model.first.bias))
+    states = [draft.op("Relu", first_layer(draft, x, model.first.weight, model.first.bias))]
     for layer in model.layers:
-        h = attention_layer(near, h, layer.beta)
+        states.append(attention_layer(near, states[-1], layer.beta))
+    read = [
+        h if share == 1.0 else draft.op("Mul", h, draft.number(share))
+        for h, share in zip(states, model.combination, strict=True)
+        if share
+    ]
+    h = read[0] if len(read) == 1 else draft.op("Sum", *read)
     return last_layer(draft, h, model.last.weight, model.last.bias)
 
 
