@@ -129,7 +129,7 @@ def test_hyper_parameters_reach_the_method(toy: NodeData) -> None:
     assert model.run_.class_weight == {"red": 2.0}
     with pytest.raises(InputError, match=r"unknown parameter .* 'widow'; did you mean 'window'"):
         NodeClassifier(widow=1)
-    with pytest.raises(InputError, match="unknown hyper-parameter of agnn 'heads'"):
+    with pytest.raises(InputError, match="unknown hyper-parameter of agnn_plus 'heads'"):
         NodeClassifier(heads=1).fit(toy)
 
 
