@@ -30,6 +30,7 @@ SEEDS = (3, 11)
 SHORT = {
     "epochs": 12, "label_batches": 10, "walk_batches": 5, "label_pretraining": 0.005,
     "walk_pretraining": 0.05, "walks_per_node": 1, "passes": 1, "layers": 3, "samples": 20,
+    "iterations": 3,
 }  # fmt: skip
 # On Cora this takes long however short it is.
 SMALL_GRAPH_ONLY = ("graph2gauss",)
