@@ -11,14 +11,17 @@ from agnn.data import NodeData, Split, load_dataset
 from agnn.errors import InputError
 from agnn.graph import adjacency
 from agnn.methods import Outcome, Planetoid, PlanetoidI, PlanetoidT, Task
-from agnn.methods.planetoid.batches import Batches, Pairs
-from agnn.methods.planetoid.context_softmax import ContextSoftmax
-from agnn.methods.planetoid.contexts import label_paths, walk_paths, walks, within
-from agnn.methods.planetoid.dense_rows import DenseRows
-from agnn.methods.planetoid.head import Head
-from agnn.methods.planetoid.state import Start, State
-from agnn.methods.planetoid.transductive import _Table
-from agnn.methods.planetoid.variant import Variant
+from agnn.methods._planetoid._contexts import (
+    Batches,
+    Pairs,
+    label_paths,
+    walk_paths,
+    walks,
+    within,
+)
+from agnn.methods._planetoid._planetoid import DenseRows, _Table
+from agnn.methods._planetoid._state import ContextSoftmax, Head, Start, State
+from agnn.methods._planetoid._variant import Variant
 from properties import assert_close, assert_same_bits
 
 

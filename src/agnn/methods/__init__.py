@@ -49,6 +49,7 @@ from agnn.methods._monet import MoNet
 from agnn.methods._multilayer_perceptron import MultilayerPerceptron
 from agnn.methods._network import HiddenNetwork, NetworkMethod
 from agnn.methods._node2vec import Node2Vec
+from agnn.methods._planetoid import Planetoid, PlanetoidI, PlanetoidT
 from agnn.methods._protocol import (
     Method,
     Outcome,
@@ -66,7 +67,6 @@ from agnn.methods._sgc import SGC
 from agnn.methods._single_layer_perceptron import SingleLayerPerceptron
 from agnn.methods._t_svm import TransductiveSVM
 from agnn.methods._tuned import Tuned
-from agnn.methods.planetoid import Planetoid, PlanetoidI, PlanetoidT
 
 if TYPE_CHECKING:
     from agnn.methods._network import Matrix as Matrix

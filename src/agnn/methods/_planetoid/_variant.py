@@ -1,10 +1,10 @@
-"""What Planetoid's two variants share: the fields, the schedule and the choice of the step."""
+"""The training that Planetoid's two variants share: fields, batches and choice of the step."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -14,37 +14,40 @@ from torch import Tensor
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, adjacency
+from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
+from agnn.methods._planetoid._state import Start, State
 from agnn.methods._protocol import Method, Outcome, Task, require_features, require_validation
-from agnn.methods.planetoid.schedule import Schedule, drawn_schedule
-from agnn.methods.planetoid.state import Start, State
 
-_BYTES_AT_ONCE = 2**32  # of a GPU, for the logits of the replicas that are trained together
+if TYPE_CHECKING:
+    from agnn.graph import SparseMatrix
+
+_BYTES_AT_ONCE = 2**32  # of GPU memory, for the logits of replicas that are trained together
 
 
 @dataclass(frozen=True)
 class Variant(Method):
-    """Context batches first, then steps of the classifier; the best step on validation nodes.
+    """Train on batches of contexts, then the classifier; keep the best step on validation nodes.
 
-    The schedule is not one objective: it alternates three losses on batches of its own, each with
-    its own rate, by plain gradient descent. So it has its own loop. Memory is that of the logits
-    of a batch: nodes on its walks x contexts. A replica comes out the same alone and in company;
-    on a GPU, whose library picks its products by their size, up to rounding.
+    Three losses alternate, each with its own batches and rate, by plain gradient descent. That is
+    why this class has its own training loop. It needs memory for the logits of a batch: nodes on
+    its walks x contexts. The result of a replica does not depend on the replicas trained with it.
+    On a GPU, where the size of a product selects its kernel, this holds up to rounding.
     """
 
     fills_a_gpu: ClassVar[bool] = True
 
-    scale: float = 1.0  # of the features; the rates are meant for zeros and ones
+    scale: float = 1.0  # factor of the features; the rates are meant for zeros and ones
     width: int = 50  # of the embeddings
     walk: int = 10  # steps of a walk
-    window: int = 3  # farthest contexts on it
+    window: int = 3  # greatest distance of a context on a walk
     learning_rate: float = 0.1  # of the classifier
     epochs: int = 1000  # steps of the classifier
     context_rate: float = 1e-2
-    label_pairs: int = 100  # a batch
+    label_pairs: int = 100  # per batch
     label_batches: int = 2000  # before the classifier's first step
-    walks: int = 200  # a batch
+    walks: int = 200  # per batch
     walk_batches: int = 70  # before the classifier's first step
-    walk_share: float = 0.0  # of the classifier's steps, each after one more batch of walks
+    walk_share: float = 0.0  # of the classifier's steps that follow one more batch of walks
 
     def __post_init__(self) -> None:
         for name in ("width", "walk", "epochs", "label_pairs", "walks"):
@@ -53,14 +56,14 @@ class Variant(Method):
 
     @abstractmethod
     def state(self, start: Start) -> State:
-        """Weights before the first step."""
+        """The initial weights."""
 
     @abstractmethod
     def context_nodes(self, data: NodeData, split: Split) -> NDArray[np.int64]:
-        """The nodes that walks begin at, and that are contexts."""
+        """The nodes that begin walks and that are contexts."""
 
     def run(self, task: Task) -> Outcome:
-        """Train replicas of one split together, as many as fit, and score every node."""
+        """Train the replicas of a split together, as many as fit, and score every node."""
         require_features(task.data, self.name)
         together: dict[int, list[int]] = {}
         for r, split in enumerate(task.splits):
@@ -75,18 +78,18 @@ class Variant(Method):
         return Outcome(torch.stack([scores[r] for r in range(len(task.seeds))]))
 
     def replicas_at_once(self, task: Task) -> int:
-        """One on a CPU, where more would be no faster; on a GPU as many as have room."""
+        """One on a CPU, where more would not be faster; on a GPU as many as fit into memory."""
         if task.device == "cpu":
             return 1
         logits = max(self.walks * (self.walk + 1), self.label_pairs) * task.data.nodes
         return max(1, _BYTES_AT_ONCE // (2 * 4 * logits))  # before and after their softmax
 
     def _scores(self, task: Task, replicas: list[int], before: int) -> Tensor:
-        """The scores [r, n, c] of replicas of one split; `before` are finished already."""
+        """The scores [r, n, c] of replicas of one split; `before` replicas are already finished."""
         data, split, start = task.data, task.splits[replicas[0]], self.start(task, replicas)
         graph = adjacency(data.edges, data.nodes)
         state = self.state(start)
-        schedule = drawn_schedule(self, data, split, graph, start)
+        schedule = _draw_schedule(self, data, split, graph, start)
         for batches in (schedule.labels, schedule.walks):
             for batch in range(batches.count):
                 state.learn_contexts(batches[batch], self.context_rate)
@@ -94,25 +97,25 @@ class Variant(Method):
         return state.scores(torch.arange(data.nodes, device=start.device), start.x)
 
     def start(self, task: Task, replicas: list[int]) -> Start:
-        """What the weights of these replicas, of one split, are drawn for."""
+        """What the initial weights of these replicas of one split depend on."""
         data = task.data
         features = FeatureMatrix.from_scipy(data.features * np.float32(self.scale))
         places = np.full(data.nodes + 1, -1)
         seen = self.context_nodes(data, task.splits[replicas[0]])
         places[seen] = np.arange(seen.size)
         degrees = np.bincount(data.edges.ravel(), minlength=data.nodes)
-        lonely = torch.from_numpy(np.flatnonzero(degrees == 0)).to(task.device)
+        isolated = torch.from_numpy(np.flatnonzero(degrees == 0)).to(task.device)
         sources = [np.random.default_rng(task.seeds[r]) for r in replicas]
         return Start(
-            features.to(task.device), data.classes, places, lonely, sources, task.device,
+            features.to(task.device), data.classes, places, isolated, sources, task.device,
             task.backend,
         )  # fmt: skip
 
     def _classify(
-        self, task: Task, replicas: list[int], before: int, state: State, schedule: Schedule,
+        self, task: Task, replicas: list[int], before: int, state: State, schedule: _Schedule,
         features: FeatureMatrix,
     ) -> None:  # fmt: skip
-        """Steps of the classifier; leaves the weights of each replica's best step in `state`."""
+        """Train the classifier; leave the weights of each replica's best step in `state`."""
         parts = task.splits[replicas[0]]
         train, watched = (
             torch.from_numpy(np.array(nodes)).to(task.device)
@@ -139,3 +142,52 @@ class Variant(Method):
                 task.progress(done, len(task.seeds) * self.epochs)
         for live, held in zip(state.answering, kept, strict=True):
             live.detach().copy_(held)
+
+
+@dataclass(frozen=True, eq=False)
+class _Schedule:
+    """The context batches of several replicas in the order of training."""
+
+    labels: Batches
+    walks: Batches
+    beside: Batches  # between steps of the classifier
+    epochs: NDArray[np.int64]  # [batches in `beside`], the classifier's step that each precedes
+
+
+def _draw_schedule(
+    variant: Variant, data: NodeData, split: Split, graph: SparseMatrix, start: Start
+) -> _Schedule:
+    """Draw all batches; each source draws in an order that does not depend on the others."""
+    labels, walks, beside, has_walk = [], [], [], []
+    nodes = variant.context_nodes(data, split)
+    for source in start.sources:
+        labels.append(
+            label_paths(
+                data.labels[split.train], split.train, variant.label_pairs, variant.label_batches,
+                source,
+            )
+        )  # fmt: skip
+        chosen = source.random(variant.epochs) < variant.walk_share
+        count = variant.walk_batches + int(chosen.sum())
+        paths = walk_paths(graph, nodes, variant.walks, count, variant.walk, source)
+        walks.append(paths[: variant.walk_batches])
+        beside.append(paths[variant.walk_batches :])
+        has_walk.append(chosen if paths.size else np.zeros_like(chosen))
+    epochs = np.flatnonzero(np.any(has_walk, axis=0))
+    apart = [
+        _spread(each, own[epochs], data.nodes) for each, own in zip(beside, has_walk, strict=True)
+    ]
+    pairs = within(variant.walk + 1, variant.window)
+    return _Schedule(
+        Batches(labels, start.places, np.array([[0], [1]]), start.device),
+        Batches(walks, start.places, pairs, start.device),
+        Batches(apart, start.places, pairs, start.device),
+        epochs,
+    )
+
+
+def _spread(paths: Paths, has_batch: NDArray[np.bool_], filler: int) -> Paths:
+    """The batches at the steps that have one, and batches without nodes at the others."""
+    found = np.full((has_batch.size, *paths.shape[1:]), filler)
+    found[has_batch] = paths
+    return found
