@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -139,6 +140,6 @@ def test_agreement_needs_replicas_and_neighbours(opened: Run) -> None:
     with pytest.raises(InputError, match=r"none of the nodes has 3 neighbours or more"):
         attention_agreement(opened, [0, 1])
     single = zoo_run("agnn", "random")
-    single = type(single)(single.data, single.method, single.splits[:1], single.model, 1.0)
+    single = replace(single, splits=single.splits[:1])
     with pytest.raises(InputError, match=r"needs 2 replicas or more; the run has 1\."):
         attention_agreement(single, [0])

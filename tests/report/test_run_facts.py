@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from agnn.data import NodeData, Split
 from agnn.explanation import edge_ranking, layer_relevances, layer_weights
 from agnn.methods import get_method
 from agnn.metrics import ensemble_of, tempered
+from agnn.report import Section, run_figures
 from agnn.report.facts.absent import Absent
 from agnn.report.facts.answers import answers_on_test, answers_without_label
 from agnn.report.facts.certainty import certainty
@@ -276,3 +278,19 @@ def test_a_graph_whose_labelled_nodes_share_no_edge_has_no_ranking():
     assert found.attention.layers[0].ranking is None
     assert found.attention.most == found.attention.least == ()
     assert found.unlabelled.nodes == 1
+
+
+def test_a_section_is_declared_once(named_toy, monkeypatch):
+    """What an entry computes, draws and adds to the JSON is all there is to it."""
+    own = Section(
+        "oldest", "The first node",
+        computed=lambda run: run.data.node_ids[0],
+        figures=lambda facts: iter([("oldest", (Figure(), f"{facts.more['oldest']}"))]),
+        values=lambda facts: {"oldest": facts.more["oldest"]},
+    )  # fmt: skip
+    for module in ("_sections", "_run_page", "facts.run_facts"):
+        monkeypatch.setattr(f"agnn.report.{module}.SECTIONS", (own,))
+    run = evaluate(get_method("agnn")(epochs=2, layers=1), named_toy, seeds=(0,))
+    found = run_facts(run)
+    assert found.to_dict()["oldest"] == str(named_toy.node_ids[0])
+    assert list(run_figures(found)) == ["oldest"]

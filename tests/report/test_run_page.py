@@ -13,7 +13,7 @@ from agnn.data import NodeData, Split
 from agnn.methods import get_method
 from agnn.metrics import Summary
 from agnn.report import rendered, run_facts, run_figures, run_page
-from agnn.report._run_page import SECTIONS
+from agnn.report._sections import SECTIONS
 from agnn.report.facts.absent import Absent
 from agnn.runs import evaluate
 
@@ -91,9 +91,9 @@ def test_no_name_stands_twice(page):
 def test_every_section_is_in_the_table_of_contents_and_has_a_heading(page):
     read = PageReader(page)
     links = [own["href"] for tag, own in read.tags if tag == "a"]
-    assert links == [f"#{key}" for key, _ in SECTIONS]
+    assert links == [f"#{section.key}" for section in SECTIONS]
     headings = [own.get("id") for tag, own in read.tags if tag == "h2"]
-    assert headings == ["contents", *(key for key, _ in SECTIONS)]
+    assert headings == ["contents", *(section.key for section in SECTIONS)]
     assert [tag for tag, _ in read.tags if tag == "h1"] == ["h1"]
 
 

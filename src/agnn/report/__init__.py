@@ -46,8 +46,8 @@ from agnn.report._reproduction import (
     write_page,
     write_reproduction,
 )
-from agnn.report._run_figures import rendered, run_figures
-from agnn.report._run_page import Relation, relations, run_page
+from agnn.report._run_page import rendered, run_figures, run_page
+from agnn.report._sections import Relation, Section, relations
 from agnn.report._style import figure_style, ink_on
 from agnn.report._text import shown_text, signed, spread
 from agnn.report.facts.run_facts import RunFacts, run_facts
@@ -60,6 +60,7 @@ __all__ = [
     "Panel",
     "Relation",
     "RunFacts",
+    "Section",
     "ShownExplanation",
     "TableSection",
     "adopt_figures",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.data import SplitSpec
@@ -16,6 +16,7 @@ from agnn.metrics import (
     class_accuracies,
     percent_interval,
 )
+from agnn.report._sections import SECTIONS
 from agnn.report.facts.absent import Absent
 from agnn.report.facts.answers import Answers, answers_on_test, answers_without_label
 from agnn.report.facts.attention import AttentionFacts, attention_facts
@@ -55,6 +56,7 @@ class RunFacts:
     certainty: Certainty | Absent  # of test nodes
     unlabelled: Certainty | Absent
     surroundings: tuple[Surroundings, ...] | Absent
+    more: Mapping[str, Any] = field(default_factory=dict)  # what single sections computed, by key
 
     @property
     def folds(self) -> int:
@@ -69,32 +71,13 @@ class RunFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values; a part that is missing says why."""
-        around = self.surroundings
-        values = {
+        values: dict[str, Any] = {
             "title": self.title,
             "run": {key: each for key, each in self.config.items() if key != "sha256"},
             "caveat": self.caveat,
-            "warnings": list(self.warnings),
-            "data": self.data.to_dict(),
-            "training": self.training.to_dict(),
-            "accuracy": {
-                "replicas": self.accuracy.to_dict(),
-                "ensemble": self.calibration.accuracy,
-                "wilson_interval": None if self.interval is None else list(self.interval),
-                "classes": [each.to_dict() for each in self.by_class],
-            },
-            "confusion": {
-                "class_names": list(self.class_names),
-                "counts": self.test.confusion().tolist(),
-            },
-            "confidence": self.calibration.to_dict(),
-            "attention": self.attention.to_dict(),
-            "test_nodes": self.certainty.to_dict(),
-            "unlabelled_nodes": self.unlabelled.to_dict(),
-            "neighbourhoods": around.to_dict()
-            if isinstance(around, Absent)
-            else [one.to_dict() for one in around],
         }
+        for section in SECTIONS:
+            values |= {} if section.values is None else section.values(self)
         return dict(plain(values))
 
 
@@ -131,6 +114,7 @@ def run_facts(run: Run) -> RunFacts:
         surroundings=surroundings(explained_run(run), run.split, known, unlabelled, title)
         if has_network
         else no_network,
+        more={each.key: each.computed(run) for each in SECTIONS if each.computed is not None},
     )
 
 
