@@ -49,14 +49,14 @@ def test_methods_for_people_names_method_and_source(agnn: Any) -> None:
         assert f"{name}: {get_method(name).title}, {get_method(name).cites}" in out
 
 
-def test_one_method_is_told_of_with_its_grid_and_note(agnn: Any) -> None:
+def test_one_method_is_shown_with_its_whole_description_and_grid(agnn: Any) -> None:
     fact = json.loads(agnn("methods bootstrap --json").out)["methods"]
     assert [each["name"] for each in fact] == ["bootstrap"]
-    assert fact[0]["note"] == get_method("bootstrap").note
+    assert fact[0]["details"].startswith("S = D^-1/2 A D^-1/2")
     assert fact[0]["grid"] == {k: list(v) for k, v in get_method("bootstrap").grid.items()}
     out = " ".join(agnn("methods Bootstrap").out.split())
     assert "--tuned tries restart 0.0, 0.05" in out
-    assert get_method("bootstrap").note in out
+    assert "S = D^-1/2 A D^-1/2 (Zhou et al. 2004)." in out
     assert "--tuned" not in agnn("methods agnn").out
 
 

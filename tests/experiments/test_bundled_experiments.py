@@ -93,6 +93,21 @@ def test_the_copied_cells_of_the_perceptron_stand_beside_their_source():
     assert any(note.startswith("Slip") for note in perceptron.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("table2", {"GLN"}),
+        ("embeddings", set()),
+    ],
+)
+def test_every_method_says_where_its_settings_or_figures_come_from(name, own):
+    rows = [row for row in bundled(name).rows if row.configuration == "published"]
+    assert {row.title for row in rows if not row.notes} == own
+    notes = [note for row in bundled(name).rows for note in row.notes]
+    assert all(note.endswith(".") for note in notes)
+    assert len(notes) == len(set(notes))
+
+
 def test_the_number_of_runs_is_the_papers():
     seeds = {name: bundled(name).seeds for name in NAMES}
     assert (seeds["table2"], seeds["table3"], seeds["table4"], seeds["table5"]) == (100, 20, 10, 10)

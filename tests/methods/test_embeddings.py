@@ -162,10 +162,8 @@ def test_unit_length_leaves_zeros_alone():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_embedding_says_what_its_sources_leave_open(name):
-    method = get_method(name)
-    assert issubclass(method, EmbeddingMethod)
-    assert len(method.note) > 40
+def test_every_embedding_has_the_base_class(name):
+    assert issubclass(get_method(name), EmbeddingMethod)
 
 
 @pytest.mark.parametrize(

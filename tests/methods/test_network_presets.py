@@ -15,7 +15,6 @@ from agnn.methods import (
     GraphCNN,
     MoNet,
     Task,
-    get_method,
 )
 from agnn.training import BestThenLowest, BothBest, HighestAccuracy, LastEpoch, LowestLoss
 
@@ -138,14 +137,6 @@ def test_the_memory_estimate_counts_every_head(method, times, toy):
 
     found = method.memory_estimate(Task(toy, (toy.split("fixed"),), (0,))).states
     assert found >= states(times * method.hidden)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["appnp", "dcnn", "dynamic_filter", "gat", "gcnii", "graph_cnn", "monet", "sgc"],
-)
-def test_a_note_says_what_the_sources_leave_open(name):
-    assert get_method(name).note.endswith(".")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def comparison() -> Comparison:
     missing = (ComparedCell(None, None, "missing"), ComparedCell(PAPER, None, "missing"))
     table = Table("t", "A table", rows, columns, "Table 0", seeds=2, unit="%", notes=("A note.",))
     compared = (
-        ComparedRow(rows[0], (first, second), method_note="As its authors have it."),
+        ComparedRow(rows[0], (first, second)),
         ComparedRow(rows[1], missing, "not among the methods yet"),
     )
     return Comparison(table, compared, Making(3, 61.0, ("cpu, backend numba",), ("torch 2",)))
@@ -111,7 +111,7 @@ def test_markdown_has_every_cell_note_and_the_making(comparison):
     assert {line.replace("\\|", "").count("|") for line in rows} == {5}
     for words in (
         "## Table 0: A table", "    agnn reproduce t", "83.20 ± 0.20 (2)", "a \\| b",
-        "- A note.", "- AGNN: Departure: none.", "- AGNN: As its authors have it.",
+        "- A note.", "- AGNN: Departure: none.",
         "not among the methods yet", "61 s in all",
         "cpu, backend numba", "torch 2", "1 reproduced, 1 not in the paper, 2 missing",
     ):  # fmt: skip

@@ -1,6 +1,7 @@
 """`agnn methods`: the methods and their hyper-parameters."""
 
 from dataclasses import fields
+from inspect import getdoc
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,28 +42,36 @@ def methods(
 
 
 def _print_more(fact: dict[str, Any]) -> None:
-    """What the list leaves out: what `--tuned` tries, and the note."""
+    """Print what the list leaves out: the whole description, and what `--tuned` tries."""
     from rich.padding import Padding
 
     console = screen()
+    if fact["details"]:
+        console.print(Padding(fact["details"], (0, 0, 1, 2)), markup=False)
     if fact["grid"]:
         tried = (f"{name} {', '.join(map(str, each))}" for name, each in fact["grid"].items())
         console.print(Padding(f"--tuned tries {'; '.join(tried)}", (0, 0, 1, 2)))
-    if fact["note"]:
-        console.print(Padding(fact["note"], (0, 0, 1, 2)))
 
 
 def _facts(method: "type[Method]") -> dict[str, Any]:
+    description, _, details = (getdoc(method) or "").partition("\n")
     return {
         "name": method.name,
         "title": method.title,
         "source": method.cites,
-        "note": method.note,
         "grid": {field: list(values) for field, values in method.grid.items()},
-        "description": (method.__doc__ or "").splitlines()[0],
+        "description": description,
+        "details": _unwrapped(details.strip("\n")),
         "hyper_parameters": {field.name: field.default for field in fields(method)},
         "presets": [
             {"setting": setting, "dataset": dataset, "hyper_parameters": dict(values)}
             for (setting, dataset), values in method.presets.items()
         ],
     }
+
+
+def _unwrapped(text: str) -> str:
+    """The text with each paragraph on one line; indented formulas keep their lines."""
+    return "\n\n".join(
+        part if part.startswith(" ") else part.replace("\n", " ") for part in text.split("\n\n")
+    )

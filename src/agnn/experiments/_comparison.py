@@ -67,15 +67,11 @@ class ComparedCell:
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """One row, compared; `absence` says why its method is not there.
-
-    `method_note` is what the method itself says of its sources, empty for most.
-    """
+    """One row, compared; `absence` says why its method is missing."""
 
     row: Row
     cells: tuple[ComparedCell, ...]
     absence: str | None = None
-    method_note: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,10 +105,8 @@ def _compared_row(
 ) -> ComparedRow:
     cells = tuple(_compared(table, row, k, store, used) for k in range(len(table.columns)))
     sample = cell_of(table, row, table.columns[0])
-    method = None if table.source == "data" else method_of(sample)
-    is_absent = table.source != "data" and method is None
-    note = "" if method is None else method.note
-    return ComparedRow(row, cells, absence(sample) if is_absent else None, note)
+    is_absent = table.source != "data" and method_of(sample) is None
+    return ComparedRow(row, cells, absence(sample) if is_absent else None)
 
 
 def _compared(

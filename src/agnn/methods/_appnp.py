@@ -21,10 +21,6 @@ class APPNP(HiddenNetwork):
     title: ClassVar[str] = "APPNP"
     cites: ClassVar[str] = "Klicpera, Bojchevski and Guennemann 2019"
     model: ClassVar[type[nn.NodeModel]] = nn.APPNP
-    note: ClassVar[str] = (
-        "Its paper has splits of its own; the figures beside ours are those of the GCNII paper on "
-        "the fixed splits. 2,000 epochs are the most here, 10,000 in its program."
-    )
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
 
     hidden: int = 64

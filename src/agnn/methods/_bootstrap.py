@@ -36,19 +36,6 @@ class Bootstrap(SplitMethod):
     name: ClassVar[str] = "bootstrap"
     title: ClassVar[str] = "Bootstrap"
     cites: ClassVar[str] = "Buchnik and Cohen 2018"
-    note: ClassVar[str] = (
-        "The authors' program takes the classes' shares from all labels, the test nodes' included, "
-        "makes only nodes of the test half into seeds, and tunes on the other half of the test "
-        "nodes; the row averages the two halves. Ours takes shares from validation labels, seeds "
-        "from all unlabelled nodes, and chooses the round on validation nodes. `published` has the "
-        "program's defaults (a = 0, 30 steps, 3 %); `tuned` searches the ranges around them and "
-        "diffusions down to 2 steps, which PubMed's validation nodes prefer: 77.4 for the row's "
-        "78.8. Short of the best on PubMed's validation nodes: seeds without -1 at the other "
-        "classes; at 10 and 30 steps, D^-1 A with clamped seeds as the base, and seeds ranked by "
-        "their margin or by its share. The shorter diffusions and 5 % came into the grid after "
-        "test figures without them had been seen. Their random splits are balanced over the "
-        "classes; ours are uniform, as the paper says."
-    )
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         (setting, dataset): {"restart": 0.0}  # the program's default
         for setting in ("fixed", "random")

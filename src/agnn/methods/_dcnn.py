@@ -30,12 +30,6 @@ class DCNN(NetworkMethod):
     cites: ClassVar[str] = "Atwood and Towsley 2016"
     input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[nn.NodeModel]] = nn.DCNN
-    note: ClassVar[str] = (
-        "Its program has a hinge loss on probabilities and AdaGrad; here cross-entropy and Adam, "
-        "the batches of ten as there, the epoch by validation accuracy. The table's cells are the "
-        "MoNet authors' run on the fixed split. Their PubMed figure is 2 points below ours; with "
-        "the program's own loss and optimiser PubMed came out 3 above it (76.0, three seeds)."
-    )
     takes_class_weights: ClassVar[bool] = False  # it is trained in batches
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         ("cross-validation", "*"): {"watched": "test"},

@@ -24,16 +24,6 @@ class DeepWalk(EmbeddingMethod):
     title: ClassVar[str] = "DeepWalk"
     cites: ClassVar[str] = "Perozzi, Al-Rfou and Skiena 2014"
 
-    note: ClassVar[str] = (
-        "The settings are the defaults of the authors' program (10 walks of 40 nodes, 64 numbers, "
-        "window 5, hierarchical softmax, one pass). The paper's fixed-split cells are those of "
-        "Yang, Cohen and Salakhutdinov, whose settings are not given, and its random-split cells "
-        "are Buchnik and Cohen's, on balanced splits: no one setting is behind both. Isolated "
-        "nodes have a vector of zeros. `tuned` tries window 10 as well, that of the authors' own "
-        "experiments; it came into the grid after a test figure of window 5 had been seen, and "
-        "the validation nodes choose between the two."
-    )
-
     # 10 is the window of the authors' own experiments, which also took 80 walks and 128 numbers.
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "window": (5, 10),
@@ -61,12 +51,6 @@ class NEU(DeepWalk):
     name: ClassVar[str] = "neu"
     title: ClassVar[str] = "DeepWalk + NEU"
     cites: ClassVar[str] = "Yang, Sun, Liu and Tu 2017"
-
-    note: ClassVar[str] = (
-        "Not in the paper's tables. The paper describes a sum with PageRank weights; the authors' "
-        "own update, V + 0.5 P V + 0.25 P P V, three times over, is what runs, on DeepWalk's "
-        "vectors."
-    )
 
     near: float = 0.5  # the authors' lambda_1
     far: float = 0.25  # the authors' lambda_2

@@ -21,11 +21,6 @@ class DynamicFilter(HiddenNetwork):
     title: ClassVar[str] = "DynamicFilter"
     cites: ClassVar[str] = "Verma, Boyer and Verbeek 2017"
     model: ClassVar[type[nn.NodeModel]] = nn.DynamicFilter
-    note: ClassVar[str] = (
-        "Its program covers meshes only: layers, width, training and the stopping rule are GCN's "
-        "here, the form is the translation-invariant one, and the number of filters is the best of "
-        "1, 2, 4 and 8 on Cora's validation nodes."
-    )
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "first_assignment.*")
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"filters": (1, 2, 4, 8)}
 

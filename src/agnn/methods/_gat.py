@@ -24,18 +24,6 @@ class GAT(HiddenNetwork):
     title: ClassVar[str] = "GAT"
     cites: ClassVar[str] = "Velickovic, Cucurull, Casanova et al. 2018"
     model: ClassVar[type[nn.NodeModel]] = nn.GAT
-    note: ClassVar[str] = (
-        "As in its program, the transformed states are dropped too before they are summed. There "
-        "every head draws an input dropout of its own and 100,000 epochs are the most; here one "
-        "serves all heads, and 2,000 epochs. On PubMed the program itself, with the paper's "
-        "settings, gives 77.6 over 100 runs, as a user reports, which is what ours gives; its "
-        "authors confirm that they changed more there, as for CiteSeer, where they name stopping "
-        "by accuracy alone. That rule is better on validation nodes, too (chosen on half of them, "
-        "0.56 on the other half, standard error 0.07, 16 runs), and scores 78.03 (0.10, 20 runs): "
-        "still short. No better on validation nodes are an input dropout for every head (80.4 "
-        "against 80.6, 8 runs) and the rates of the other two graphs (79.4 against 79.5, 8 runs; "
-        "77.96 in the end, 0.25, 10 runs)."
-    )
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         **{
             (setting, "pubmed"): {

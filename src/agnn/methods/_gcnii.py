@@ -31,9 +31,6 @@ class GCNII(HiddenNetwork):
     title: ClassVar[str] = "GCNII"
     cites: ClassVar[str] = "Chen, Wei, Huang, Ding and Li 2020"
     model: ClassVar[type[nn.NodeModel]] = nn.GCNII
-    note: ClassVar[str] = (
-        "Weights start as Glorot's here, uniform within 1 / sqrt(width) in its program."
-    )
     decayed: ClassVar[tuple[str, ...]] = ("layers.*",)
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         **{

@@ -31,12 +31,6 @@ class Graph2Gauss(EmbeddingMethod):
     title: ClassVar[str] = "Graph2Gauss"
     cites: ClassVar[str] = "Bojchevski and Günnemann 2018"
 
-    note: ClassVar[str] = (
-        "Not in the paper's tables, and reads the features. One hop, two hops and the rest are "
-        "ranked; the authors' program stops by edges that it holds back, ours after 50 rounds "
-        "over the nodes with no edge held back."
-    )
-
     width: int = 64  # the program's defaults, and the next two
     hidden: int = 512
     learning_rate: float = 1e-3

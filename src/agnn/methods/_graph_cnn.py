@@ -21,12 +21,6 @@ class GraphCNN(HiddenNetwork):
     title: ClassVar[str] = "Graph-CNN"
     cites: ClassVar[str] = "Such, Sah, Dominguez et al. 2017"
     model: ClassVar[type[nn.NodeModel]] = nn.GraphCNN
-    note: ClassVar[str] = (
-        "The network behind the fixed-split figure is not in its authors' program, and the deep "
-        "one that is there stays near 70 %: here one hidden layer, no batch normalisation, one "
-        "undirected slice, training on the whole graph, the epoch by validation accuracy. In "
-        "k-fold runs it is the best epoch on the fold, as theirs."
-    )
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         ("cross-validation", "*"): {"window": 1, "watched": "test"},

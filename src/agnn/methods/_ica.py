@@ -41,12 +41,6 @@ class ICA(Method):
     name: ClassVar[str] = "ica"
     title: ClassVar[str] = "ICA"
     cites: ClassVar[str] = "Lu and Getoor 2003"
-    note: ClassVar[str] = (
-        "`published` is Kipf and Welling's program with its defaults (neighbour counts, one "
-        "logistic regression a class, C = 1, raw features, ten sweeps). They chose the L2 "
-        "strength and counts or shares for each dataset on validation nodes and do not tell which; "
-        "`tuned` makes that choice. Counts fail on PubMed, shares do not."
-    )
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "penalty_inverse": (0.1, 1.0, 10.0),
         "aggregate": ("count", "share"),

@@ -29,13 +29,6 @@ class LabelPropagation(SplitMethod):
     name: ClassVar[str] = "label_propagation"
     title: ClassVar[str] = "LP"
     cites: ClassVar[str] = "Zhu, Ghahramani and Lafferty 2003"
-    note: ClassVar[str] = (
-        "The figures are those of Yang et al., who tell no settings. `published` is what Zhu et "
-        "al. describe: the harmonic solution on the citation graph with class mass normalisation, "
-        "class shares taken from the training labels. Without it one class takes nearly all of "
-        "PubMed. 31 % of CiteSeer's test nodes lie in components without a training label and get "
-        "the labels' shares, the first class at equal shares."
-    )
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "max_steps": (5, 10, 30, 10_000),
         "has_mass_normalisation": (True, False),

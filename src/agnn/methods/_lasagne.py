@@ -26,12 +26,6 @@ class LASAGNE(EmbeddingMethod):
     title: ClassVar[str] = "LASAGNE"
     cites: ClassVar[str] = "Faerman, Borutta, Fountoulakis and Mahoney 2017"
 
-    note: ClassVar[str] = (
-        "Not in the paper's tables. Contexts are the 100 highest entries of the approximate "
-        "PageRank vector (alpha 0.15, tolerance 1e-4), drawn in proportion to them; these numbers "
-        "and the 2000 pairs a node are ours."
-    )
-
     alpha: float = 0.15
     tolerance: float = 1e-4
     contexts: int = 100

@@ -29,12 +29,6 @@ class LINE(EmbeddingMethod):
     title: ClassVar[str] = "LINE"
     cites: ClassVar[str] = "Tang, Qu, Wang, Zhang, Yan and Mei 2015"
 
-    note: ClassVar[str] = (
-        "Not in the paper's tables. Both orders side by side; neighbours of neighbours are added, "
-        "as the authors do on sparse graphs. How many pairs are drawn is left to the user of their "
-        "program; ours draws 1000 a directed edge."
-    )
-
     width: int = 100  # of each half: the program's default
     negatives: int = 5  # likewise, and the rate 0.025
     samples_per_edge: int = 1000  # 10 million on Cora; the program leaves the count to its user

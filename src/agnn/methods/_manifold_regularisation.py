@@ -33,11 +33,6 @@ class ManifoldRegularisation(SplitMethod):
     name: ClassVar[str] = "manifold_regularisation"
     title: ClassVar[str] = "ManiReg"
     cites: ClassVar[str] = "Belkin, Niyogi and Sindhwani 2006"
-    note: ClassVar[str] = (
-        "The figures are those of Yang et al., who tell neither kernel nor weights. `published` "
-        "has the two weights that Belkin et al. fix for their own experiments (0.005 and 0.045, "
-        "quoted from memory), a linear kernel, raw features and the citation graph."
-    )
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "ambient": (0.005, 0.05, 0.5, 5.0),
         "intrinsic": (0.0045, 0.045, 0.45),

@@ -21,11 +21,6 @@ class MoNet(HiddenNetwork):
     title: ClassVar[str] = "MoNet"
     cites: ClassVar[str] = "Monti, Boscaini, Masci et al. 2017"
     model: ClassVar[type[nn.NodeModel]] = nn.MoNet
-    note: ClassVar[str] = (
-        "The paper leaves open that each kernel's weights sum to 1 over a neighbourhood and that "
-        "both layers share their kernels: both as in Shchur et al.'s program, written against the "
-        "authors'. All parameters are trained together, not in turns. Trained and stopped as GCN."
-    )
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"kernels": (1, 2, 4)}
 

@@ -24,13 +24,6 @@ class MultilayerPerceptron(HiddenNetwork):
     title: ClassVar[str] = "Multilayer perceptron"
     cites: ClassVar[str] = "Kipf and Welling 2017"
     model: ClassVar[type[nn.NodeModel]] = nn.MLP
-    note: ClassVar[str] = (
-        "The paper's cells for CiteSeer (64.0) and Cora (57.5) are those of its T-SVM row, by a "
-        "slip; Kipf and Welling, whose row it is, print 46.5, 55.1 and 71.4. `published` is their "
-        "program: no biases, GCN's settings and its rule for stopping, which ends many runs in "
-        "the first epochs. `tuned` has biases, trains all 200 epochs and chooses width, dropout "
-        "and L2."
-    )
     decayed: ClassVar[tuple[str, ...]] = ("first.weight",)
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "has_bias": (True,),

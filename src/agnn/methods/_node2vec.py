@@ -22,17 +22,6 @@ class Node2Vec(EmbeddingMethod):
     title: ClassVar[str] = "node2vec"
     cites: ClassVar[str] = "Grover and Leskovec 2016"
 
-    note: ClassVar[str] = (
-        "The settings are the defaults of the authors' program (p = q = 1, 10 walks of 80 nodes, "
-        "128 numbers, window 10, 5 negatives, one pass). The paper's cells are Buchnik and "
-        "Cohen's: tuned on one half of the test nodes and scored on the other, and on balanced "
-        "random splits; ours see validation nodes only. The pairs of one place of a walk share "
-        "their negatives. `tuned` chooses p and q, too, as the authors do; they came into the grid "
-        "after test figures without them had been seen. With one seed each on Cora's validation "
-        "nodes, no better than 72: 3 and 5 passes, 40 walks a node, windows 5 and 20, p = 0.25, "
-        "q = 0.25 and 4, vectors of length 1, standardised columns. We do not reach the paper's "
-        "54.7 and 74.9."
-    )
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "p": (1.0, 4.0),
         "q": (0.5, 1.0),

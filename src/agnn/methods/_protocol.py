@@ -73,7 +73,6 @@ class Method(ABC):
     name: ClassVar[str]  # as on the command line
     title: ClassVar[str]  # as in the tables
     cites: ClassVar[str]
-    note: ClassVar[str] = ""  # what its sources leave open, and where ours differs
     # (setting, dataset) -> the fields that differ from the defaults there
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
     # field -> the values that tuning tries on validation nodes

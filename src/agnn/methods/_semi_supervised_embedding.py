@@ -38,13 +38,6 @@ class SemiSupervisedEmbedding(HiddenNetwork):
     title: ClassVar[str] = "SemiEmb"
     cites: ClassVar[str] = "Weston, Ratle, Mobahi and Collobert 2012"
     model: ClassVar[type[nn.NodeModel]] = nn.MLP
-    note: ClassVar[str] = (
-        "The figures are those of Yang et al., who tell neither network nor weight of the "
-        "embedding loss. `published` has weight 1 and margin 1 on the one hidden layer, which is "
-        "how we read Weston et al. (from memory); width, Adam, dropout and L2 are those of the "
-        "other networks here. `tuned` chooses the weight. The row fits a weight of 0.2 to 0.5: "
-        "it is weakly tuned, and being above it is no reproduction."
-    )
     decayed: ClassVar[tuple[str, ...]] = ("first.weight", "last.weight")
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"weight": (0.1, 1.0, 10.0)}
 

@@ -30,10 +30,6 @@ class SGC(NetworkMethod):
     cites: ClassVar[str] = "Wu, Zhang, de Souza et al. 2019"
     input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[nn.NodeModel]] = nn.SGC
-    note: ClassVar[str] = (
-        "Its authors searched the weight decay on validation nodes and print no values; here it is "
-        "the best of six on the validation nodes."
-    )
     # The best on the fixed splits' validation nodes, 1e-5 on Cora.
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         (setting, dataset): {"weight_decay": 1e-4}

@@ -27,11 +27,6 @@ class SingleLayerPerceptron(SplitMethod):
     name: ClassVar[str] = "single_layer_perceptron"
     title: ClassVar[str] = "Single-layer perceptron"
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
-    note: ClassVar[str] = (
-        "The row is the linear softmax on features that Yang et al. ran; they tell neither its "
-        "penalty nor when they stopped. Ours is solved to the optimum with scikit-learn's default "
-        "penalty (C = 1) on the raw features; `tuned` chooses penalty and scale of the rows."
-    )
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "penalty_inverse": (0.1, 1.0, 10.0, 100.0),
         "has_unit_rows": (False, True),

@@ -42,16 +42,6 @@ class TransductiveSVM(SplitMethod):
     name: ClassVar[str] = "t_svm"
     title: ClassVar[str] = "T-SVM"
     cites: ClassVar[str] = "Joachims 1999"
-    note: ClassVar[str] = (
-        "The figures are those of Yang et al., made with SVM-light at untold settings. "
-        "`published` follows SVM-light's defaults: C the inverse mean squared row length, "
-        "unlabelled rows weighing as much in the end, the share of positives that of the "
-        "training labels, raw features; the first two are from memory of that program and were "
-        "not read again, nor was Joachims' paper for the schedule of weights (ours grows tenfold "
-        "a stage from 1e-5). As those shares are equal by construction, PubMed (21, 39 "
-        "and 40 %) is forced into thirds. Many pairs are switched at once, where Joachims "
-        "switches one."
-    )
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "unlabelled_weight": (0.01, 0.1, 1.0),
         "has_unit_rows": (False, True),

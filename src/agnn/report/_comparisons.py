@@ -127,7 +127,6 @@ def _row_values(compared: ComparedRow) -> dict[str, Any]:
         "hyper_parameters_changed": dict(row.fields),
         "absence": compared.absence,
         "notes": list(row.notes),
-        "method_note": compared.method_note,
         "cells": [_cell_values(cell) for cell in compared.cells],
     }
 
@@ -250,9 +249,6 @@ def note_words(comparison: Comparison) -> list[str]:
     words, missing = list(comparison.table.notes), dict[str, list[str]]()
     for compared in comparison.rows:
         words += [f"{compared.row.title}: {note}" for note in compared.row.notes]
-        # A method that stands in several rows says it once.
-        if compared.method_note and not any(compared.method_note in word for word in words):
-            words.append(f"{compared.row.title}: {compared.method_note}")
         if compared.absence is not None:
             missing.setdefault(compared.absence, []).append(compared.row.title)
     return words + [f"Missing, {why}: {'; '.join(rows)}." for why, rows in missing.items()]

@@ -32,7 +32,6 @@ class PlanetoidT(Variant):
     name: ClassVar[str] = "planetoid_t"
     title: ClassVar[str] = "Planetoid-T"
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
-    note: ClassVar[str] = "One of the two variants that `planetoid` chooses from; see there."
 
     def context_nodes(self, data: NodeData, split: Split) -> NDArray[np.int64]:
         """All nodes."""
@@ -86,7 +85,6 @@ class PlanetoidI(Variant):
     name: ClassVar[str] = "planetoid_i"
     title: ClassVar[str] = "Planetoid-I"
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
-    note: ClassVar[str] = "One of the two variants that `planetoid` chooses from; see there."
 
     context_rate: float = 1e-3
     label_pairs: int = 20
@@ -163,22 +161,6 @@ class Planetoid(Method):
     name: ClassVar[str] = "planetoid"
     title: ClassVar[str] = "Planetoid"
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
-    note: ClassVar[str] = (
-        "The row is the better of two variants by test accuracy: I on CiteSeer, T on Cora, I on "
-        "PubMed. Ours takes the better on validation nodes, replica by replica. `published` has "
-        "the settings of the authors' program, which is set up for CiteSeer; those for Cora and "
-        "PubMed are not told. The program prints the running maximum of the test accuracy; ours "
-        "chooses the step on validation nodes. In one batch no embedding moves by more than 1: "
-        "the summed loss throws hubs about, and on small graphs it diverges. `tuned` chooses the "
-        "features' scale (PubMed's rows are ten times shorter than Cora's, and the rates are for "
-        "zeros and ones), the embeddings' width and how many label batches come first, trains the "
-        "classifier three times as long and gives I a batch of walks at every second step; width "
-        "and length came into the grid after a test figure without them had been seen. No "
-        "better on validation nodes, with one to four seeds: 0.5 to 14 times the walk batches, "
-        "three times the label batches, window 5, longer walks, a rate of 0.03 (T, Cora); five "
-        "times the walk batches, window 5, a rate of 0.03, scale 60 (I, PubMed); T at every rate "
-        "tried on PubMed."
-    )
     fills_a_gpu: ClassVar[bool] = True
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "scale": (1.0, 30.0),
