@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+import torch
 from small_tables import SMALL, small_table
 
 import agnn.experiments._executor as executor
@@ -11,6 +14,7 @@ from agnn.experiments import Choice, Store, execute, narrowed, works_of
 from agnn.experiments._claims import claim
 from agnn.experiments._executor import rounded
 from agnn.methods import get_method
+from agnn.metrics import Summary
 from agnn.runs import evaluate
 
 ONLY_CORA = Choice(datasets=frozenset({"cora"}))
@@ -60,6 +64,26 @@ def test_a_run_of_folds_is_a_trial(store):
     assert stored[1].selected_epochs == whole.selected_epochs[3:]
     assert stored[1].betas == [rounded(betas) for betas in whole.betas[3:]]
     assert stored[0].betas != stored[1].betas
+
+
+def test_a_run_without_usable_weights_is_not_stored_and_is_a_failure(small, store, monkeypatch):
+    def broken(*given, **options):
+        run = evaluate(*given, **options)
+        selected = torch.where(torch.arange(3) == 1, 0, run.history.selected_epochs)
+        diverged = torch.tensor([0, 2, 0])
+        return replace(
+            run,
+            history=replace(run.history, selected_epochs=selected, diverged_epochs=diverged),
+            accuracy=Summary(run.accuracy.values[::2]),
+        )
+
+    monkeypatch.setattr(executor, "evaluate", broken)
+    (work,) = works_of(narrowed(small, ONLY_CORA))
+    done = execute([work], store)
+    assert done.failures[0].endswith("training diverged without usable weights, seeds 1.")
+    stored = store.runs(work.key)
+    expected = evaluate(work.method, work.data, "fixed", (0, 2)).accuracy.values
+    assert [(run.seed, run.accuracy) for run in stored] == list(zip((0, 2), expected, strict=True))
 
 
 def test_only_missing_seeds_are_run(small, store, calls):

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
     """What `--json` prints: the result and all that it depends on.
 
-    `seeds`, `betas`, `selected_epochs` and, of a tuned run, `chosen` have one entry per trained
-    replica; with k folds these are k for each value of `accuracy`.
+    `seeds`, `betas`, `selected_epochs`, `diverged_epochs` (0: did not diverge) and, of a tuned run,
+    `chosen` have one entry per trained replica; with k folds these are k for each trial. A value
+    of `accuracy` is a replica's or a trial's; replicas without usable weights have none.
     """
     record: dict[str, Any] = {
         "dataset": run.data.name,
@@ -24,9 +25,11 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "split": run.split_spec,
         "accuracy": run.accuracy.to_dict(),
         "baselines": [each.to_dict() for each in run.baselines],
+        "warnings": run.warnings,
         "confidence": run.calibration.to_dict(),
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
+        "diverged_epochs": run.diverged_epochs,
         "seconds": run.seconds,
         "seconds_per_replica_epoch": run.seconds_per_replica_epoch,
         "device": run.device,

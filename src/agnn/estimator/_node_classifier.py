@@ -240,7 +240,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = notes if set(notes) == _OLD_NOTES else notes.get(_NOTES, {})
         made = cls(
             run.method.name,
-            replicas=own.get("replicas", len(run.accuracy.values)),
+            replicas=own.get("replicas", run.replicas // run.folds),
             split=run.split_spec,
             seed=own.get("seed", run.seeds[0]),
             class_weight=run.class_weight,

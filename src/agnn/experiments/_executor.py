@@ -6,16 +6,18 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import fmean
 from typing import Final
 
 from agnn.data import SplitSpec, make_splits
-from agnn.errors import AgnnError, InputError
+from agnn.errors import AgnnError, DivergedError, InputError
 from agnn.experiments._claims import Owner, claim, held, holding
 from agnn.experiments._pace import Clock, Tell
 from agnn.experiments._plan import Work, together
 from agnn.experiments._store import Key, Store, StoredRun, StoreWriteError
 from agnn.explanation import edge_ranking
 from agnn.methods import Method, NetworkMethod, Task, Tuned
+from agnn.metrics import replica_values
 from agnn.runs import Run, evaluate, find_device
 
 # Replicas that are trained at once on a CPU. More are hardly faster; fewer are lost if it dies.
@@ -97,6 +99,10 @@ class _Execution:
                 )  # fmt: skip
                 runs = list(_stored_runs(work, run, ours, chosen))
                 self.new += self.store.add(work.spec, runs)
+                lost = sorted(set(ours) - {each.seed for each in runs})
+                if lost:
+                    words = ", ".join(map(str, lost))
+                    raise DivergedError(f"training diverged without usable weights, seeds {words}.")
             self.clock.pass_over(work, len(batch) - len(self.store.missing(work.key, batch)))
 
     def take_over(self, left: list[tuple[Work, tuple[int, ...]]]) -> None:
@@ -151,12 +157,18 @@ def _folds(work: Work) -> int:
 def _stored_runs(
     work: Work, run: Run, seeds: Sequence[int], chosen: Method | None
 ) -> Iterator[StoredRun]:
-    """The runs of a batch, each with its folds where it has some."""
+    """The runs of a batch, each with its folds where it has some, but those without usable weights.
+
+    A run that lacks a fold is left out too: it would not be comparable.
+    """
     folds = len(run.seeds) // len(seeds)
     own_choices = run.chosen  # where every split makes its own, one per replica
     measures, epochs, betas = measured(work.measure, run), run.selected_epochs, run.betas
+    accuracies = replica_values("accuracy", run.scores, run.data, run.splits)
     for k, seed in enumerate(seeds):
         own = slice(k * folds, (k + 1) * folds)
+        if run.unusable[own].any():
+            continue
         extra: dict[str, object] = dict(measures[k * folds])
         if chosen is not None:
             extra["chosen"] = {name: getattr(chosen, name) for name in chosen.grid}
@@ -166,7 +178,7 @@ def _stored_runs(
         yield StoredRun(
             spec=work.key.spec, data=work.key.data, seed=seed, experiment=work.experiment,
             method=work.method.name, dataset=work.data.name, split=work.split,
-            accuracy=run.accuracy.values[k],
+            accuracy=fmean(accuracies[own]),
             selected_epochs=None if epochs is None else epochs[own],
             betas=None if betas is None else [rounded(each) for each in betas[own]],
             extra=extra, versions=dict(run.versions), device=run.device,
@@ -200,6 +212,8 @@ def measured(measure: str | None, run: Run) -> list[dict[str, float]]:
     """What `measure` says of each replica; nothing where it is None."""
     if measure is None:
         return [{} for _ in run.seeds]
+    if run.diverged.any():
+        raise DivergedError(f"training diverged, so '{measure}' cannot be measured.")
     if measure == "edge_ranking":
         return _edge_ranking(run)
     raise InputError(f"unknown measure '{measure}'; known: edge_ranking.")

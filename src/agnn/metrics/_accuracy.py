@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,17 +63,27 @@ class ClassAccuracy:
 
 
 def class_accuracies(
-    scores: Tensor, data: NodeData, splits: Sequence[Split], folds: int = 1
+    scores: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    folds: int = 1,
+    *,
+    members: Sequence[int] | None = None,
+    unusable: Container[int] = (),
 ) -> list[ClassAccuracy]:
     """One entry per class for scores [R, n, c]; `folds` consecutive replicas are one trial.
+
+    `members` are the replicas that form the ensemble, all by default; the means over replicas
+    leave out those that are `unusable`.
 
     Replicas differ by their initial weights and, if drawn, their split: their mean has a standard
     error. The ensemble is a single classifier; Wilson's interval covers the uncertainty due to the
     number of test nodes. A node is predicted only by the replicas that have it for test.
     """
-    nodes, means = held_out(scores, splits, "test")
+    chosen = list(range(len(splits)) if members is None else members)
+    nodes, means = held_out(scores[chosen], [splits[r] for r in chosen], "test")
     truth, answers = data.labels[nodes], means.argmax(1)
-    own = _by_trial(scores.argmax(-1).cpu().numpy(), data, splits, folds)
+    own = _by_trial(scores.argmax(-1).cpu().numpy(), data, splits, folds, unusable)
     return [
         _entry(name, truth == label, answers == label, own[label])
         for label, name in enumerate(data.class_names)
@@ -89,12 +99,18 @@ def _entry(
 
 
 def _by_trial(
-    answers: NDArray[np.int64], data: NodeData, splits: Sequence[Split], folds: int
+    answers: NDArray[np.int64],
+    data: NodeData,
+    splits: Sequence[Split],
+    folds: int,
+    unusable: Container[int],
 ) -> list[list[float]]:
     """For each class, percent correct in every trial that tests it, over all folds of the trial."""
     found: list[list[float]] = [[] for _ in data.class_names]
     for first in range(0, len(splits), folds):
-        trial = range(first, first + folds)
+        trial = [r for r in range(first, first + folds) if r not in unusable]
+        if not trial:
+            continue
         tested = np.concatenate([splits[r].test for r in trial])
         given = np.concatenate([answers[r, splits[r].test] for r in trial])
         truth = data.labels[tested]

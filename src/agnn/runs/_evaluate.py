@@ -22,7 +22,8 @@ from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_metho
 from agnn.metrics import Summary, replica_values
 from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, versions
-from agnn.runs._run import Run, trial_means
+from agnn.runs._divergence import trial_means, unusable_replicas
+from agnn.runs._run import Run
 from agnn.training import Progress
 
 if TYPE_CHECKING:
@@ -137,12 +138,13 @@ class Plan:
         outcome = method.run(task)
         seconds = time.perf_counter() - start
         values = replica_values("accuracy", outcome.scores, self.data, self.splits)
+        unusable = unusable_replicas(outcome.history, len(self.seeds))
         return Run(
             data=self.data,
             method=method,
             splits=self.splits,
             seeds=self.seeds,
-            accuracy=Summary(trial_means(values, self.folds)),
+            accuracy=Summary(trial_means(values, self.folds, unusable)),
             model=outcome.model,
             split_spec=self.split_spec,
             history=outcome.history,

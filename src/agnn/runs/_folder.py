@@ -33,6 +33,7 @@ from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Tuned, get_method
 from agnn.metrics import Summary
 from agnn.runs._devices import find_device
+from agnn.runs._divergence import trial_means, unusable_replicas
 from agnn.runs._model_card import model_card
 from agnn.runs._run import Run
 from agnn.training import History
@@ -146,6 +147,7 @@ def run_config(run: Run) -> dict[str, Any]:
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
         "diverged": run.diverged.tolist(),
+        "diverged_epochs": run.diverged_epochs,
         "seconds": run.seconds,
         "device": run.device,
         "backend": run.backend,
@@ -232,7 +234,10 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
             raise DataError(f"{SCORES} has values that are not finite")
     spec = config["split"]
     accuracy = Summary([_number(each) for each in config["accuracy"]["values"]])
-    if accuracy.n * SplitSpec.parse(spec).folds != len(seeds):
+    history = _history(folder, len(seeds))
+    folds, unusable = SplitSpec.parse(spec).folds, unusable_replicas(history, len(seeds))
+    # Of unusable replicas there is no accuracy.
+    if len(seeds) % folds or accuracy.n != len(trial_means([0.0] * len(seeds), folds, unusable)):
         raise DataError(f"it has {accuracy.n} accuracies for {len(seeds)} replicas, split '{spec}'")
     stated = config.get("confidence")
     return Run(
@@ -243,7 +248,7 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
         accuracy=accuracy,
         model=model,
         split_spec=spec,
-        history=_history(folder, len(seeds)),
+        history=history,
         chosen=config.get("chosen"),
         seconds=_number(config["seconds"]),
         device=place,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def model_card(run: Run) -> str:
     """Markdown: the method, the data with its hash, the split, the accuracy and the confidence."""
     data, found = run.data, run.calibration
-    each = "replica" if run.accuracy.n == len(run.seeds) else "trial"
+    each = "replica" if run.folds == 1 else "trial"
     known = f"{data.labelled.size:,} of them labelled"
     names = ", ".join(_plain(name) for name in data.class_names)
     lines = [

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
@@ -20,6 +19,7 @@ from agnn.methods import Method
 from agnn.metrics import Calibration, Ensemble, Summary, calibrated, ensemble_of, replica_values
 from agnn.runs._baselines import BaselineComparison, compared_with_baselines
 from agnn.runs._class_weights import ClassWeight
+from agnn.runs._divergence import divergence_warning, trial_means, unusable_replicas
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
 from agnn.runs._node_finder import NodeFinder
@@ -64,7 +64,10 @@ class Run:
     splits: tuple[Split, ...]  # one per replica
     seeds: tuple[int, ...]  # one per replica
     accuracy: Summary
-    """Percent of the test nodes: one value per replica; with folds, one per trial."""
+    """Percent of the test nodes: one value per replica; with folds, one per trial.
+
+    Unusable replicas are left out, see `unusable`.
+    """
 
     model: NodeModel | None = None
     """The trained network; None for methods without one."""
@@ -125,6 +128,21 @@ class Run:
             return np.zeros(self.replicas, dtype=bool)
         return np.asarray(self.history.diverged.cpu().numpy())
 
+    @property
+    def diverged_epochs(self) -> list[int] | None:
+        """The epoch, from 1, at which each replica diverged, 0 if it did not; None if unknown."""
+        found = None if self.history is None else self.history.diverged_epochs
+        return None if found is None else found.tolist()
+
+    @property
+    def unusable(self) -> NDArray[np.bool_]:
+        """[R] Replicas that diverged before there was an epoch with finite weights to keep.
+
+        Accuracies and other measures leave them out. A trial is the mean over its other folds;
+        without any it is left out too.
+        """
+        return unusable_replicas(self.history, self.replicas)
+
     @cached_property
     def members(self) -> NDArray[np.int64]:
         """The replicas that form the ensemble: those that did not diverge, by index.
@@ -132,9 +150,7 @@ class Run:
         If all diverged, those with an epoch of finite weights to keep.
         """
         out = self.diverged
-        if self.history is not None and out.all():
-            out = np.asarray(self.history.unusable.cpu().numpy())
-        return np.flatnonzero(~out)
+        return np.flatnonzero(~(self.unusable if out.all() else out))
 
     @property
     def betas(self) -> list[list[float]] | None:
@@ -162,12 +178,21 @@ class Run:
     @cached_property
     def baselines(self) -> tuple[BaselineComparison, ...]:
         """How much better it is than the most frequent class and than the features alone."""
-        return compared_with_baselines(self.method, self.scores, self.data, self.splits)
+        usable = np.flatnonzero(~self.unusable)
+        splits = [self.splits[replica] for replica in usable]
+        return compared_with_baselines(self.method, self.scores[usable], self.data, splits)
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the accuracy must know: baselines that it does not clearly beat."""
-        return [each.warning for each in self.baselines if each.warning is not None]
+        """What a reader of the accuracy must know.
+
+        Replicas that diverged, and baselines that the run does not clearly beat.
+        """
+        found = [each.warning for each in self.baselines if each.warning is not None]
+        epochs = [each for each in self.diverged_epochs or [] if each]
+        if not epochs:
+            return found
+        return [divergence_warning(epochs, self.replicas, int(self.unusable.sum())), *found]
 
     # What it predicts
 
@@ -280,9 +305,12 @@ class Run:
         return data is self.data or data.fingerprint == self.data.fingerprint
 
     def measure(self, name: str) -> Summary:
-        """A measure on the test nodes by name, such as "auc": one value per replica or trial."""
+        """A measure on the test nodes by name, such as "auc": one value per replica or trial.
+
+        Unusable replicas are left out, as in `accuracy`.
+        """
         values = replica_values(name, self.scores, self.data, self.splits)
-        return Summary(trial_means(values, self.folds))
+        return Summary(trial_means(values, self.folds, self.unusable))
 
     def explain(self, node: Hashable, *, limit: int = 10) -> Any:
         """The reasons for the prediction of one node, given by its id.
@@ -377,11 +405,6 @@ class Run:
     def __getstate__(self) -> dict[str, Any]:
         # For copies and pickles: fields only, not what can be computed from them.
         return {each.name: getattr(self, each.name) for each in fields(self)}
-
-
-def trial_means(values: Sequence[float], folds: int) -> list[float]:
-    """The mean of each `folds` consecutive values."""
-    return [fmean(values[k : k + folds]) for k in range(0, len(values), folds)]
 
 
 def accuracy_words(accuracy: Summary) -> str:

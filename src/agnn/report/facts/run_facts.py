@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from agnn.data import SplitSpec
 from agnn.explanation import explained_run
 from agnn.files import plain
@@ -44,7 +46,7 @@ class RunFacts:
     class_names: tuple[str, ...]
     config: Mapping[str, Any]  # the run's own account of how it was made
     caveat: str | None
-    warnings: tuple[str, ...]  # baselines that the run does not clearly beat
+    warnings: tuple[str, ...]  # replicas that diverged, baselines that are not clearly beaten
     data: DataFacts
     training: Training | Absent
     accuracy: Summary  # percent of test nodes, one value a replica; with folds, one a trial
@@ -103,7 +105,16 @@ def run_facts(run: Run) -> RunFacts:
         training=training_facts(run.history, run.method),
         accuracy=run.accuracy,
         interval=_interval(test),
-        by_class=tuple(class_accuracies(scores, data, splits, run.folds)),
+        by_class=tuple(
+            class_accuracies(
+                scores,
+                data,
+                splits,
+                run.folds,
+                members=run.members.tolist(),
+                unusable=np.flatnonzero(run.unusable).tolist(),
+            )
+        ),
         test=test,
         calibration=run.calibration,
         attention=attention_facts(explained_run(run), title, _LISTED)
