@@ -77,6 +77,7 @@ class RunFacts:
             "title": self.title,
             "run": {key: each for key, each in self.config.items() if key != "sha256"},
             "caveat": self.caveat,
+            "warnings": list(self.warnings),
         }
         for section in SECTIONS:
             values |= {} if section.values is None else section.values(self)
