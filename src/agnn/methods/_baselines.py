@@ -150,9 +150,9 @@ def _solver(
 class Boosting(SplitMethod):
     """Gradient boosted trees on a node's own columns, the mean over its neighbours, and its degree.
 
-    scikit-learn's HistGradientBoostingClassifier. More than `components` columns are first
-    projected on so many singular vectors: trees take columns one at a time, and thousands of
-    mostly empty ones tell them little.
+    scikit-learn's HistGradientBoostingClassifier. If there are more than `components` columns,
+    they are first projected on that number of singular vectors: trees split one column at a time,
+    and thousands of sparse columns contain little information each.
     """
 
     name: ClassVar[str] = "boosting"

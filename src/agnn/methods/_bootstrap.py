@@ -1,4 +1,4 @@
-"""Bootstrap: a linear diffusion of labels that makes its own surest answers into seeds."""
+"""Bootstrap: a linear diffusion of labels that adds its most confident predictions as seeds."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from agnn.methods._split_method import SplitMethod, one_hot
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix
 
-_FEWEST = 10  # a round that adds fewer seeds is the last, as in the authors' program
+_FEWEST = 10  # a round that adds fewer seeds is the last one, as in the authors' program
 
 
 @register
 @dataclass(frozen=True)
 class Bootstrap(SplitMethod):
-    """Rounds of F <- a Y + (1 - a) S F, each followed by more seeds in Y; the best round answers.
+    """Rounds of F <- a Y + (1 - a) S F, each of which adds seeds to Y; the best round is kept.
 
-    S = D^-1/2 A D^-1/2 (Zhou et al. 2004). A seed's row of Y is 1 at its class and -1 at the
-    others; F starts at Y. After a round, the nodes with the largest max_c F_ic become seeds of the
-    class they have it at: `percent` of the nodes, divided by the classes' shares among the
-    validation labels. Validation nodes become no seeds; the round with the most right answers on
-    them is kept. The scores are the softmax of F.
+    S = D^-1/2 A D^-1/2 (Zhou et al. 2004). The row of a seed in Y is 1 at its class and -1 at the
+    others, and F starts at Y. After a round, the nodes with the largest max_c F_ic become seeds of
+    that class. Their number is `percent` of all nodes, divided among the classes by the class
+    shares of the validation labels. Validation nodes never become seeds; the round with the
+    highest accuracy on them is kept. The scores are the softmax of F.
     """
 
     name: ClassVar[str] = "bootstrap"
@@ -47,10 +47,10 @@ class Bootstrap(SplitMethod):
         "percent": (1.0, 3.0, 5.0, 10.0),
     }
 
-    # a. The program's default is 0, but without it F forgets its seeds on a small graph.
+    # a. The program's default is 0, with which F loses its seeds on small graphs.
     restart: float = 0.1
-    steps: int = 30  # products with S a round; the program's default
-    percent: float = 3.0  # new seeds a round, of all nodes; the program's default
+    steps: int = 30  # products with S per round; the program's default
+    percent: float = 3.0  # of all nodes, new seeds per round; the program's default
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.restart <= 1.0:
@@ -83,7 +83,7 @@ class Bootstrap(SplitMethod):
     def diffuse(
         self, propagation: SparseMatrix, labels: NDArray[np.int64], classes: int
     ) -> NDArray[np.float64]:
-        """F [n, c] after `steps` products, from the seeds in `labels` [n], -1 elsewhere."""
+        """Return F [n, c] after `steps` products; `labels` [n] are the seeds, -1 elsewhere."""
         y = np.zeros((labels.size, classes))
         seeds = labels >= 0
         y[seeds] = 2.0 * one_hot(labels[seeds], classes) - 1.0
@@ -96,20 +96,21 @@ class Bootstrap(SplitMethod):
 def add_seeds(
     labels: NDArray[np.int64],
     f: NDArray[np.float64],
-    barred: NDArray[np.int64],
+    excluded: NDArray[np.int64],
     quotas: NDArray[np.float64],
 ) -> int:
-    """Write the surest answers into `labels` where they are -1; how many were written.
+    """Write the most confident predictions into `labels` where they are -1; return their number.
 
-    A class gets its quota, rounded up. Nodes in `barred` and nodes that F does not reach get none.
+    Each class gets its quota, rounded up. Nodes in `excluded` and nodes that F does not reach get
+    no label.
     """
-    answers, surest = f.argmax(axis=1), f.max(axis=1)
+    predictions, confidence = f.argmax(axis=1), f.max(axis=1)
     is_free = (labels < 0) & (f != 0.0).any(axis=1)
-    is_free[barred] = False
+    is_free[excluded] = False
     added = 0
     for label, quota in enumerate(quotas):
-        nodes = np.flatnonzero(is_free & (answers == label))
-        chosen = nodes[np.argsort(-surest[nodes], kind="stable")[: int(np.ceil(quota))]]
+        nodes = np.flatnonzero(is_free & (predictions == label))
+        chosen = nodes[np.argsort(-confidence[nodes], kind="stable")[: int(np.ceil(quota))]]
         labels[chosen] = label
         added += chosen.size
     return added

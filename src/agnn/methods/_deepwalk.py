@@ -1,4 +1,4 @@
-"""DeepWalk: uniform random walks read as sentences."""
+"""DeepWalk: embeddings by skip-gram on uniform random walks; NEU enhances them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DeepWalk(EmbeddingMethod):
     title: ClassVar[str] = "DeepWalk"
     cites: ClassVar[str] = "Perozzi, Al-Rfou and Skiena 2014"
 
-    # 10 is the window of the authors' own experiments, which also took 80 walks and 128 numbers.
+    # 10 is the window of the authors' own experiments, which also had 80 walks and 128 dimensions.
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "window": (5, 10),
         "penalty_inverse": (0.01, 0.1, 1.0, 10.0),
@@ -37,7 +37,7 @@ class DeepWalk(EmbeddingMethod):
     passes: int = 1
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
-        """[n, d]; zeros for a node without neighbours."""
+        """Return vectors [n, d], zero for nodes without neighbours."""
         walks = random_walks(graph, Walks(self.walks_per_node, self.walk_length), seed)
         descent = Descent(self.width)
         return hierarchical_skip_gram(walks, data.nodes, descent, self.window, self.passes, seed)
@@ -46,7 +46,7 @@ class DeepWalk(EmbeddingMethod):
 @register
 @dataclass(frozen=True)
 class NEU(DeepWalk):
-    """V <- V + near P V + far P P V with P = D^-1 A, some times over, on DeepWalk's vectors."""
+    """DeepWalk's vectors after `times` updates V <- V + near P V + far P P V with P = D^-1 A."""
 
     name: ClassVar[str] = "neu"
     title: ClassVar[str] = "DeepWalk + NEU"
@@ -57,13 +57,13 @@ class NEU(DeepWalk):
     times: int = 3
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
-        """[n, d]; zeros for a node without neighbours."""
+        """Return vectors [n, d], zero for nodes without neighbours."""
         given = super().vectors(data, graph, seed)
         return enhanced(graph, given, self.near, self.far, self.times)
 
 
 def enhanced(graph: Graph, vectors: Vectors, near: float, far: float, times: int) -> Vectors:
-    """(I + near P + far P^2)^times applied to vectors [n, d]."""
+    """Return (I + near P + far P^2)^times applied to vectors [n, d]."""
     share = 1.0 / graph.degrees[graph.receivers].to(torch.float32)
     mean = Propagation(graph, share, torch.zeros(graph.nodes))
     v = torch.from_numpy(vectors)[None]

@@ -1,4 +1,4 @@
-"""Graph2Gauss: a node is a Gaussian, and divergence grows with distance in the graph."""
+"""Graph2Gauss: Gaussian embeddings whose divergences rank nodes by their distance."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from agnn.nn import generators, glorot_uniform
 @register
 @dataclass(frozen=True)
 class Graph2Gauss(EmbeddingMethod):
-    """N(mu_i, diag sigma_i) from h = ReLU(X W + b): mu = h M + a, sigma = ELU(h S + s) + 1.
+    """A Gaussian N(mu_i, diag sigma_i) for each node, computed from its features.
 
-    With E_ij = KL(N_j | N_i), a node j that is nearer to i than k costs E_ij^2 + exp(-E_ik). The
-    vectors are the mu_i, brought to length 1.
+    With h = ReLU(X W + b): mu = h M + a and sigma = ELU(h S + s) + 1. Let E_ij = KL(N_j | N_i).
+    The loss is the mean of E_ij^2 + exp(-E_ik) over triples in which j is nearer to i than k.
+    The vectors are the mu_i, scaled to length 1.
     """
 
     name: ClassVar[str] = "graph2gauss"
     title: ClassVar[str] = "Graph2Gauss"
     cites: ClassVar[str] = "Bojchevski and Günnemann 2018"
 
-    width: int = 64  # the program's defaults, and the next two
+    width: int = 64  # the program's default, as are the next two
     hidden: int = 512
     learning_rate: float = 1e-3
-    # The program takes all nodes at once, up to 2000 times, and stops by edges that it holds back.
-    # Ours draws every node 50 times on average, some at a time: minutes on PubMed, no edge lost.
+    # The program takes all nodes in each of up to 2000 steps and stops by held-out edges. Ours
+    # draws each node 50 times on average, in batches: minutes on PubMed, and no held-out edge.
     epochs: int = 50
     batch: int = 64
 
@@ -45,7 +46,7 @@ class Graph2Gauss(EmbeddingMethod):
             raise InputError("`width`, `hidden`, `epochs` and `batch` must be at least 1.")
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
-        """[n, d]; from the rows of A + I where the nodes have no features."""
+        """Return vectors [n, d]; without features the rows of A + I are the features."""
         (source,) = generators([seed])
         x = _features(data, graph)
         weights = _initial(x.width, self.hidden, self.width, source)
@@ -72,7 +73,7 @@ def _features(data: NodeData, graph: Graph) -> FeatureMatrix:
 
 
 def _initial(features: int, hidden: int, width: int, source: Generator) -> list[Tensor]:
-    """W [1, d_x, h], M and S [1, h, d] by Glorot's rule, and their biases, zero."""
+    """Return Glorot's W [1, d_x, h], M and S [1, h, d], and their biases, which are zero."""
     shapes = ((features, hidden), (hidden, width), (hidden, width))
     weights = [glorot_uniform([source], *shape) for shape in shapes]
     biases = [torch.zeros(1, columns) for _, columns in shapes]
@@ -80,33 +81,33 @@ def _initial(features: int, hidden: int, width: int, source: Generator) -> list[
 
 
 def gaussians(weights: list[Tensor], x: FeatureMatrix) -> tuple[Tensor, Tensor]:
-    """The mu and sigma of the rows of x; each [n, d]."""
+    """Return mu and sigma of the rows of x; each [n, d]."""
     first, mean, spread, *biases = weights
     h = sparse_linear(x, first, biases[0])[0].relu()
     return h @ mean[0] + biases[1], elu(h @ spread[0] + biases[2]) + 1.0 + 1e-14
 
 
 def divergence(i: tuple[Tensor, Tensor], j: tuple[Tensor, Tensor]) -> Tensor:
-    """E_ij = KL(N_j | N_i) of Gaussians with means and variances [k, d]; [k]."""
+    """Return E_ij = KL(N_j | N_i) [k] of Gaussians with means and variances [k, d]."""
     (mean, variance), (other, spread) = i, j
     ratio = spread / variance
     return 0.5 * (ratio + (mean - other) ** 2 / variance - 1.0 - ratio.log()).sum(1)
 
 
 def _slopes(weights: list[Tensor], x: FeatureMatrix, nodes: Tensor, kept: Tensor) -> list[Tensor]:
-    """The gradients of the mean cost of the triples of `nodes` [4, k], by hops, that are `kept`."""
+    """Return the gradients of the mean loss over the valid triples of a draw of `RankedNodes`."""
     distinct, places = torch.unique(nodes, return_inverse=True)
     mean, variance = gaussians(weights, x.select(distinct))
     at = [(mean[row], variance[row]) for row in places]
     one, two, other = (divergence(at[0], far) for far in at[1:])
     triples = ((one, two, kept[0]), (one, other, kept[1]), (two, other, kept[0] & kept[1]))
     costs = torch.cat([(near**2 + torch.exp(-far))[valid] for near, far, valid in triples])
-    # The sum over a count of at least 1: a batch may hold no triple at all.
+    # Divided by at least 1, because a batch may have no valid triple.
     return list(torch.autograd.grad(costs.sum() / max(costs.numel(), 1), weights))
 
 
 class RankedNodes:
-    """Draws anchors i with a neighbour, a node two steps away, and any node."""
+    """Random nodes i, each with a neighbour, a node two steps away and an arbitrary node."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -114,9 +115,10 @@ class RankedNodes:
         self.edges = graph.receivers * graph.nodes + graph.senders  # ascending
 
     def draw(self, batch: int, source: Generator) -> tuple[Tensor, Tensor]:
-        """Nodes [4, batch]: i, one hop from it, two steps from it, any; and which are further.
+        """Return nodes [4, batch]: i, one step from i, two steps from i, an arbitrary node.
 
-        The last two may be i or its neighbour by chance: where not, their flag [2, batch] is set.
+        The last two may be i or a neighbour of i by chance. The second result [2, batch] is true
+        where they are not.
         """
         picks = torch.randint(self.anchors.numel(), (batch,), generator=source)
         i = self.anchors[picks]

@@ -1,4 +1,4 @@
-"""Iterative classification: a classifier that reads its neighbours' present answers."""
+"""Iterative classification: a classifier on features and the neighbours' current labels."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 class ICA(Method):
     """Logistic regression on [X, a], where a_i counts the classes of node i's neighbours.
 
-    A local model on X alone, fitted on L, labels all nodes; from these labels (the true ones on
-    L) come the a_i that the relational model is fitted with. Then every node outside L is visited
-    `sweeps` times in one random order and takes the relational answer at once.
+    A local model on X, fitted on the training nodes L, predicts the labels of all other nodes.
+    These labels and the true ones of L give the a_i on which the relational model is fitted. Then
+    the nodes outside L are visited `sweeps` times in one random order. Each takes the label that
+    the relational model predicts, which the nodes after it already see.
     """
 
     name: ClassVar[str] = "ica"
@@ -55,7 +56,7 @@ class ICA(Method):
             raise InputError(f"`aggregate` must be 'count' or 'share'; got '{self.aggregate}'.")
 
     def run(self, task: Task) -> Outcome:
-        """Every replica's scores; replicas of one split differ in the order of visits."""
+        """Return the scores; replicas of the same split differ in the order of the visits."""
         data = task.data
         require_features(data, self.name)
         fitted: dict[int, _Fitted] = {}
@@ -67,7 +68,7 @@ class ICA(Method):
         return Outcome(torch.stack(scores).to(task.device))
 
     def _fit(self, data: NodeData, split: Split) -> _Fitted:
-        """Both models, and what of their margins never changes."""
+        """Fit both models and compute the part of the margins that does not change."""
         from scipy import sparse
 
         x, train, classes = data.features, split.train, data.classes
@@ -83,7 +84,7 @@ class ICA(Method):
         return _Fitted(weights, labels, x @ fixed + relational.bias, slopes)
 
     def _answers(self, fitted: _Fitted, split: Split, seed: int) -> NDArray[np.float64]:
-        """Class probabilities [n, c] at the labels that the last sweep leaves."""
+        """Return class probabilities [n, c] from the labels after the last sweep."""
         others = np.setdiff1d(np.arange(fitted.labels.size), split.train)
         order = np.random.default_rng(seed).permutation(others)
         labels = sweep(fitted.weights, fitted.labels, fitted.fixed, fitted.slopes, order,
@@ -95,9 +96,9 @@ class ICA(Method):
 @dataclass(frozen=True, eq=False)
 class _Fitted:
     weights: SparseMatrix  # [n, n]: a = weights @ one-hot labels
-    labels: NDArray[np.int64]  # [n] the local model's, true on L
-    fixed: NDArray[np.float64]  # [n, c] the part of the margins that X gives
-    slopes: NDArray[np.float64]  # [c, c] what a adds
+    labels: NDArray[np.int64]  # [n], of the local model; true labels on L
+    fixed: NDArray[np.float64]  # [n, c], the part of the margins from X
+    slopes: NDArray[np.float64]  # [c, c], the weights of a
 
 
 def sweep(
@@ -108,15 +109,15 @@ def sweep(
     order: NDArray[np.int64],
     sweeps: int,
 ) -> NDArray[np.int64]:
-    """Labels [n] after visiting `order` `sweeps` times, each node taking its best margin.
+    """Return labels [n] after `sweeps` visits of `order`, each node taking its largest margin.
 
-    Margins are fixed + a slopes. They change only where a neighbour changed its label, so the
-    best answers are held up to date and a visit is a comparison.
+    Margins are fixed + a slopes. They change only if a neighbour changes its label. So the best
+    labels are updated with each change, and a visit is one comparison.
     """
     found = labels.copy()
     margins = fixed + weights @ slopes[found]
     best = margins.argmax(axis=1)
-    back = weights.T.tocsr()  # row i: the nodes that count i, and with which weight
+    back = weights.T.tocsr()  # row i: the nodes that count node i, and its weight for them
     for _ in range(sweeps):
         is_still = True
         for i in order:

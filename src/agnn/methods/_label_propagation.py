@@ -19,11 +19,12 @@ from agnn.methods._split_method import SplitMethod, one_hot
 @register
 @dataclass(frozen=True)
 class LabelPropagation(SplitMethod):
-    """F <- D^-1 A F with the labels of L put back after every step, until it moves no more.
+    """Repeat F <- D^-1 A F, with the labels of L restored after each step, until convergence.
 
-    The limit is the harmonic solution F_U = (D_UU - A_UU)^-1 A_UL Y_L. Class mass normalisation
-    then scales each class so that its mass over U is its share among the labels. A node that no
-    label reaches gets the labels' shares. No features are used.
+    L are the training nodes, U the others. The limit is the harmonic solution
+    F_U = (D_UU - A_UU)^-1 A_UL Y_L. Class mass normalisation then scales each class so that its
+    mass over U is its share among the training labels. A node that no label reaches gets these
+    shares. Features are not used.
     """
 
     name: ClassVar[str] = "label_propagation"
@@ -34,7 +35,7 @@ class LabelPropagation(SplitMethod):
         "has_mass_normalisation": (True, False),
     }
 
-    tolerance: float = 1e-6  # largest movement of an entry at which the iteration ends
+    tolerance: float = 1e-6  # the iteration ends when no entry changes by more
     max_steps: int = 10_000
     has_mass_normalisation: bool = True
 
@@ -43,7 +44,7 @@ class LabelPropagation(SplitMethod):
             raise InputError(f"`max_steps` must be at least 1; got {self.max_steps}.")
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
-        """Class probabilities [n, c]."""
+        """Return class probabilities [n, c]."""
         known = one_hot(data.labels[split.train], data.classes)
         shares = known.mean(axis=0)
         f = self.harmonic(data, split, known)
@@ -58,7 +59,7 @@ class LabelPropagation(SplitMethod):
     def harmonic(
         self, data: NodeData, split: Split, known: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """F [n, c] after the last step; `known` [l, c] are the rows of L."""
+        """Return F [n, c] after the last step; `known` [l, c] are the rows of L."""
         walk = row_normalised(adjacency(data.edges, data.nodes))
         f = np.zeros((data.nodes, data.classes))
         f[split.train] = known

@@ -1,4 +1,4 @@
-"""LASAGNE: a node's context is where a walk that keeps coming home is found."""
+"""LASAGNE: embeddings whose contexts are drawn by personalised PageRank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from agnn.methods._protocol import register
 class LASAGNE(EmbeddingMethod):
     """Skip-gram on pairs (i, j) drawn in proportion to the approximate PageRank of j from i.
 
-    Every node has the same share of the pairs, and its highest `contexts` nodes as contexts.
+    The contexts of a node are the `contexts` nodes with the highest PageRank. All nodes with
+    neighbours have the same number of pairs on average.
     """
 
     name: ClassVar[str] = "lasagne"
@@ -31,10 +32,10 @@ class LASAGNE(EmbeddingMethod):
     contexts: int = 100
     width: int = 128
     negatives: int = 5
-    samples_per_node: int = 2000  # about the pairs of DeepWalk's walks
+    samples_per_node: int = 2000  # about as many as DeepWalk's walks give
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
-        """[n, d]; zeros for a node without neighbours."""
+        """Return vectors [n, d], zero for nodes without neighbours."""
         nodes, weights = personal_pagerank(graph, self.alpha, self.tolerance, self.contexts)
         i, place = np.nonzero(weights)
         shares = weights[i, place] / weights.sum(axis=1)[i]

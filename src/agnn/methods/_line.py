@@ -1,4 +1,4 @@
-"""LINE: neighbours lie close, and so do nodes with the same neighbours."""
+"""LINE: embeddings in which neighbours, and nodes with the same neighbours, are close."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from agnn.methods._protocol import register
 @register
 @dataclass(frozen=True)
 class LINE(EmbeddingMethod):
-    """Edges as skip-gram pairs, twice: u = v (first order) and u beside v (second order).
+    """Skip-gram on the edges, with one table of vectors (first order) and with two (second order).
 
-    Both halves, each brought to length 1, stand side by side. On sparse graphs the authors join
-    each node with its neighbours' neighbours too, so an edge's weight is its entry in
-    A + A D^-1 A.
+    The two halves are scaled to length 1 and concatenated. On sparse graphs the authors also
+    connect each node with the neighbours of its neighbours, so the weight of a pair is its entry
+    in A + A D^-1 A.
     """
 
     name: ClassVar[str] = "line"
     title: ClassVar[str] = "LINE"
     cites: ClassVar[str] = "Tang, Qu, Wang, Zhang, Yan and Mei 2015"
 
-    width: int = 100  # of each half: the program's default
-    negatives: int = 5  # likewise, and the rate 0.025
-    samples_per_edge: int = 1000  # 10 million on Cora; the program leaves the count to its user
+    width: int = 100  # of each half; the program's default
+    negatives: int = 5  # the program's default, as is the learning rate of 0.025
+    samples_per_edge: int = 1000  # 10 million pairs on Cora; the program has no default
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
-        """[n, 2 d]; zeros for a node without neighbours."""
+        """Return vectors [n, 2 d], zero for nodes without neighbours."""
         pairs, weights = weighted_pairs(graph)
         samples = max(1, self.samples_per_edge * graph.edges)
         halves = [
@@ -48,7 +48,7 @@ class LINE(EmbeddingMethod):
 
 
 def weighted_pairs(graph: Graph) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The pairs [2, k] of distinct nodes with an entry in A + A D^-1 A, and these entries [k]."""
+    """Return the pairs [2, k] of distinct nodes in A + A D^-1 A, and their entries [k]."""
     from scipy.sparse import csr_array
 
     size = (graph.nodes, graph.nodes)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 @register
 @dataclass(frozen=True)
 class ManifoldRegularisation(SplitMethod):
-    """The Laplacian SVM with a linear kernel, one for each class against the others.
+    """The Laplacian SVM with a linear kernel, one per class against the others.
 
     It minimises  sum over L of hinge(y_i f_i) + `ambient` |w|^2 + `intrinsic` f' (D - A) f  with
-    f = X w + b. With M = `ambient` I + `intrinsic` X' (D - A) X that is an ordinary SVM, C = 1/2,
-    whose kernel is X M^-1 X', so only the labelled rows enter the solver. M is d_x by d_x and
-    dense; nothing is n by n. The scores are the softmax of the margins.
+    f = X w + b. With M = `ambient` I + `intrinsic` X' (D - A) X this is an ordinary SVM with
+    C = 1/2 and the kernel X M^-1 X', so the solver needs only the labelled rows. M is dense and
+    d_x by d_x; no matrix is n by n. The scores are the softmax of the margins.
     """
 
     name: ClassVar[str] = "manifold_regularisation"
@@ -49,7 +49,7 @@ class ManifoldRegularisation(SplitMethod):
             )
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
-        """Class probabilities [n, c]."""
+        """Return class probabilities [n, c]."""
         from scipy.special import softmax
         from sklearn.svm import SVC
 
@@ -57,7 +57,7 @@ class ManifoldRegularisation(SplitMethod):
         labels = data.labels[split.train]
         margins = np.full((data.nodes, data.classes), -np.inf)
         present = np.unique(labels)
-        if present.size == 1:  # nothing to tell apart
+        if present.size == 1:  # a single class
             margins[:, present] = 0.0
             return np.asarray(softmax(margins, axis=1))
         kernel = self.kernel(data, split)
@@ -68,7 +68,7 @@ class ManifoldRegularisation(SplitMethod):
         return np.asarray(softmax(margins, axis=1))
 
     def kernel(self, data: NodeData, split: Split) -> NDArray[np.float64]:
-        """X M^-1 X_L', the kernel between all nodes and L; [n, l]."""
+        """Return X M^-1 X_L' [n, l], the kernel between all nodes and L."""
         from scipy import linalg, sparse
 
         x = data.features.astype(np.float64)

@@ -149,7 +149,7 @@ class NetworkMethod(Method):
     def extra_loss(
         self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
     ) -> ExtraLoss | None:
-        """Return a term of a step's objective beside the cross-entropy, or None."""
+        """Return a term that is added to the cross-entropy of a step, or None."""
         return None
 
     def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:

@@ -1,4 +1,4 @@
-"""node2vec: walks with a bias back to where they came from, or away from it."""
+"""node2vec: embeddings by skip-gram on biased random walks."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Node2Vec(EmbeddingMethod):
         "penalty_inverse": (0.03, 0.1, 0.3, 1.0, 3.0),
     }
 
-    p: float = 1.0
-    q: float = 1.0
+    p: float = 1.0  # above 1: a walk returns less often to the node before
+    q: float = 1.0  # below 1: a walk moves away more often
     walks_per_node: int = 10
     walk_length: int = 80
     width: int = 128
@@ -38,7 +38,7 @@ class Node2Vec(EmbeddingMethod):
     passes: int = 1
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
-        """[n, d]; zeros for a node without neighbours."""
+        """Return vectors [n, d], zero for nodes without neighbours."""
         walks = random_walks(
             graph, Walks(self.walks_per_node, self.walk_length, self.p, self.q), seed
         )

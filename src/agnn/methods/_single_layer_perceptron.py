@@ -18,10 +18,11 @@ from agnn.methods._split_method import SplitMethod
 @register
 @dataclass(frozen=True)
 class SingleLayerPerceptron(SplitMethod):
-    """softmax(X W + b) with the least summed cross-entropy over L plus |W|^2 / (2 C).
+    """softmax(X W + b), fitted to the training nodes with the penalty |W|^2 / (2 C).
 
-    C is `penalty_inverse`. Neither the graph nor the features of other nodes are used. The problem
-    is convex, so scikit-learn's solver finds its only solution.
+    It minimises the sum of the cross-entropy and the penalty; C is `penalty_inverse`. Neither the
+    graph nor the features of other nodes are used. The problem is convex, so scikit-learn's solver
+    finds its only solution.
     """
 
     name: ClassVar[str] = "single_layer_perceptron"
@@ -33,10 +34,10 @@ class SingleLayerPerceptron(SplitMethod):
     }
 
     penalty_inverse: float = renamed(1.0, stored="strength")  # C of scikit-learn, its default
-    has_unit_rows: bool = False  # raw features, as the source's program feeds them
+    has_unit_rows: bool = False  # raw features, as in the source's program
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
-        """Class probabilities [n, c]."""
+        """Return class probabilities [n, c]."""
         from sklearn.linear_model import LogisticRegression
 
         require_features(data, self.name)
@@ -44,7 +45,7 @@ class SingleLayerPerceptron(SplitMethod):
         labels = data.labels[split.train]
         present = np.unique(labels)
         found = np.zeros((data.nodes, data.classes))
-        if present.size == 1:  # nothing to tell apart
+        if present.size == 1:  # a single class
             found[:, present] = 1.0
             return found
         model = LogisticRegression(C=self.penalty_inverse, max_iter=10_000)

@@ -1,4 +1,4 @@
-"""The transductive support vector machine: labels of the unlabelled rows are unknowns, too."""
+"""The transductive support vector machine, which also optimises the unknown labels."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ Margin = Callable[[Any], NDArray[np.float64]]  # rows [k, d_x] -> [k]
 
 _FIRST_WEIGHT = 1e-5  # of an unlabelled row when annealing starts, relative to its last weight
 _GROWTH = 10.0  # of that weight from stage to stage
-_MOST_SWITCHES = 10  # rounds of switching a stage; later rounds move next to nothing
+_MOST_SWITCHES = 10  # rounds of switching per stage; later rounds change very little
 
 
 @register
 @dataclass(frozen=True)
 class TransductiveSVM(SplitMethod):
-    """One linear SVM a class, minimised over its weights and the unlabelled rows' labels.
+    """One linear SVM per class, optimised over its weights and the labels of unlabelled rows.
 
-        |w|^2 / 2 + C sum over L of hinge + C* sum over U of hinge at labels y* to be found
-
-    A fixed number of U is positive, the share of positives in L. C* grows from almost nothing,
-    and at every stage pairs of a positive and a negative whose slacks sum to more than 2 switch
-    labels until there are none. C is `penalty_inverse` over the mean squared row length. The scores
-    are the softmax of the margins.
+    It minimises  |w|^2 / 2 + C sum over L of hinge(y f) + C* sum over U of hinge(y* f)  over w and
+    the labels y* of the unlabelled rows U. The share of positives in U is fixed at that in the
+    training rows L. C* grows in stages from almost 0. In each stage a positive and a negative row
+    whose slacks sum to more than 2 switch labels, until there is no such pair. C is
+    `penalty_inverse` over the mean squared row length. The scores are the softmax of the margins.
     """
 
     name: ClassVar[str] = "t_svm"
@@ -66,7 +65,7 @@ class TransductiveSVM(SplitMethod):
         labels = data.labels[split.train]
         margins = np.full((data.nodes, data.classes), -np.inf)
         present = np.unique(labels)
-        if present.size == 1:  # nothing to tell apart
+        if present.size == 1:  # a single class
             margins[:, present] = 0.0
             return np.asarray(softmax(margins, axis=1))
         c = self.penalty_inverse / max(float(np.mean(x.multiply(x).sum(axis=1))), 1e-12)
@@ -77,7 +76,7 @@ class TransductiveSVM(SplitMethod):
     def _margin(
         self, x: SparseRows, train: NDArray[np.int64], is_positive: NDArray[np.bool_], c: float
     ) -> NDArray[np.float64]:
-        """The margin of one class against the others at every row; [n]."""
+        """Return the margin [n] of one class against the others."""
         signs, others = np.zeros(x.shape[0]), np.ones(x.shape[0], dtype=bool)
         signs[train], others[train] = np.where(is_positive, 1.0, -1.0), False
         free = np.flatnonzero(others)
@@ -102,7 +101,7 @@ class TransductiveSVM(SplitMethod):
 def _weights(
     signs: NDArray[np.float64], free: NDArray[np.int64], c: float, weight: float, positives: int
 ) -> NDArray[np.float64]:
-    """The weight of every row's slack: `c` on L, `weight` on U, balanced between its signs."""
+    """Return the weight of each row's slack: `c` on L, `weight` on U, balanced by sign."""
     weights = np.full(signs.size, c)
     balance = positives / max(free.size - positives, 1)
     weights[free] = np.where(signs[free] > 0, weight * balance, weight)
@@ -112,7 +111,10 @@ def _weights(
 def _switch(
     signs: NDArray[np.float64], margins: NDArray[np.float64], free: NDArray[np.int64]
 ) -> bool:
-    """Switch all pairs, worst with worst, whose slacks are positive and sum to more than 2."""
+    """Switch the labels of all pairs whose slacks are positive and sum to more than 2.
+
+    Rows are paired in the order of their slacks. Return whether any pair was switched.
+    """
     slack = np.maximum(1.0 - signs * margins, 0.0)
     sides = []
     for sign in (1.0, -1.0):
@@ -126,13 +128,13 @@ def _switch(
 
 
 def _svm(x: SparseRows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> Margin:
-    """The margin function of the linear SVM with these weights of the slacks."""
+    """Fit a linear SVM with these weights of the slacks and return its margin function."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
     machine = LinearSVC(loss="hinge", C=1.0, random_state=0, max_iter=300)
     with warnings.catch_warnings():
-        # A stage needs a good machine, not the last digit of the best one.
+        # An approximate solution is enough for a stage.
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(x, signs, sample_weight=weights)
     margin: Margin = machine.decision_function

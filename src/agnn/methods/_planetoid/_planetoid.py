@@ -26,7 +26,8 @@ from agnn.methods._protocol import Method, Outcome, Task, register, validation_a
 class PlanetoidT(Variant):
     """The classifier on features and a table E [n, d], trained on contexts of all nodes.
 
-    The defaults are the settings of the authors' program for CiteSeer.
+    One of the two variants of Planetoid. The defaults are the settings of the authors' program for
+    CiteSeer.
     """
 
     name: ClassVar[str] = "planetoid_t"
@@ -78,8 +79,9 @@ class _Table(State):
 class PlanetoidI(Variant):
     """The classifier on features and E = ReLU(X W + w); test nodes are in no context.
 
-    Unseen nodes have embeddings, too. The defaults are the settings of the authors' program for
-    CiteSeer. As there, the context loss shares W with the classifier and has its own bias.
+    One of the two variants of Planetoid. Unseen nodes have embeddings, too. The defaults are the
+    settings of the authors' program for CiteSeer. As there, the context loss shares W with the
+    classifier and has its own bias.
     """
 
     name: ClassVar[str] = "planetoid_i"
