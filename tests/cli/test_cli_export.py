@@ -33,7 +33,7 @@ def test_the_file_gives_the_runs_own_probabilities(folder, toy, tmp_path, capsys
     assert "AGNN, 2 replicas" in capsys.readouterr().out
     graph = Graph.from_edges(toy.edges, toy.nodes)
     edges = np.stack([graph.senders.numpy(), graph.receivers.numpy()])
-    x = toy.normalised_features().toarray().astype(np.float32)
+    x = toy.features.toarray().astype(np.float32)
     program = onnxruntime.InferenceSession(out)
     (found,) = program.run(["probabilities"], {"features": x, "edge_index": edges})
     run = evaluate(get_method("agnn")(epochs=20, layers=2), toy, seeds=(0, 1))
@@ -49,7 +49,7 @@ def test_the_file_gives_what_predict_proba_gives(toy, tmp_path):
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "model.onnx")]) == 0
     graph = Graph.from_edges(toy.edges, toy.nodes)
     edges = np.stack([graph.senders.numpy(), graph.receivers.numpy()])
-    x = fitted.run_.method.features(toy).toarray().astype(np.float32)
+    x = toy.features.toarray().astype(np.float32)
     program = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (found,) = program.run(["probabilities"], {"features": x, "edge_index": edges})
     np.testing.assert_allclose(found, fitted.predict_proba(), atol=1e-5, rtol=0)

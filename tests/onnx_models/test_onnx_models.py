@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 
-from agnn.data import NodeData
+from agnn.data import SCALINGS, NodeData
 from agnn.errors import InputError
 from agnn.graph import Graph, features_of
 from agnn.metrics import ensemble_of
 from agnn.nn import AGNN, GCN, GLN, MLP, Beta, NodeModel
-from agnn.onnx import _model, onnx_model
+from agnn.onnx import _model, export_run, onnx_model
+from agnn.runs import Run, evaluate
 from agnn.training import probabilities
 from properties import dense_attention, fresh_python
 from zoo import ZOO, Specimen, random_pairs
@@ -69,8 +74,6 @@ def features_for(specimen: Specimen) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_one_file_serves_graphs_of_every_size(name):
-    from scipy.sparse import csr_array
-
     model = trained(name, WIDTH, CLASSES)
     program = session(model)
     for kind, specimen in ZOO.items():
@@ -108,8 +111,6 @@ def test_calls_on_cora_with_several_threads_agree(name, cora: NodeData, cora_gra
 
 
 def assert_calls_agree(model: NodeModel, x: NDArray[np.float32], graph: Graph, calls: int) -> None:
-    from scipy.sparse import csr_array
-
     expected = probabilities(model, features_of(csr_array(x)), graph).numpy()
     made = onnx_model(model, ["a"] * expected.shape[2]).SerializeToString()
     program = onnxruntime.InferenceSession(made)
@@ -224,17 +225,64 @@ def test_without_onnx_the_error_names_the_command_to_install_it():
     assert "pip install 'agnn[onnx]'" in fresh_python(program)
 
 
-@pytest.mark.parametrize("scaling", ["sum", "length", "none"])
-@pytest.mark.parametrize("name", ["agnn", "agnn_plus"])
-def test_a_file_scales_the_features_of_its_run(name, scaling, toy: NodeData, tmp_path):
-    from agnn.onnx import export_run
-    from agnn.runs import evaluate
+def own_data(name: str, seed: int, size: float, *, is_signed: bool = False) -> NodeData:
+    """Numbers of very different sizes, a constant column and a row of zeros."""
+    source = np.random.default_rng(seed)
+    x = source.integers(1, 5, (60, WIDTH)) * 10.0 ** np.linspace(-3, 4, WIDTH)
+    x[:, 0] = 1e6 + source.integers(0, 9, 60)
+    x[:, 1] = 3.0
+    x[:, 2] *= -1.0 if is_signed else 1.0
+    x[5] = 0.0
+    return NodeData.build(
+        name=name,
+        features=csr_array((size * x).astype(np.float32)),
+        labels=np.arange(60) % 3,
+        edges=source.integers(0, 60, (2, 90)),
+        class_names=("a", "b", "c"),
+    )
 
-    changes = {"epochs": 3, "scaling": scaling, "layers": 2}
-    run = evaluate(name, toy, "fixed", (0, 1), changes=changes)
-    export_run(run, tmp_path / "model.onnx")
-    program = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    raw = toy.features.toarray().astype(np.float32)
-    edges = both_directions(Graph.from_edges(toy.edges, toy.nodes))
-    _, each = computed(program, raw, edges)
+
+def exported(run: Run, data: NodeData, path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What the file of a run computes for the raw features of some data."""
+    export_run(run, path)
+    program = onnxruntime.InferenceSession(path)
+    edges = both_directions(Graph.from_edges(data.edges, data.nodes))
+    return computed(program, data.features.toarray(), edges)
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("name", ["agnn", "agnn_plus", "gcn"])
+def test_a_file_reads_raw_features_and_scales_them_as_its_run(name, scaling, is_signed, tmp_path):
+    is_unscaled = scaling == "none" or (scaling == "sum" and is_signed)
+    size = 1e-6 if is_unscaled else 1.0  # float32 has few digits for logits of unscaled features
+    data = own_data("mine", 0, size, is_signed=is_signed)
+    changes = {"epochs": 3, "scaling": scaling}
+    run = evaluate(name, data, "stratified", (0, 1), changes=changes)
+    mean, each = exported(run, data, tmp_path / "own.onnx")
     np.testing.assert_allclose(each, run.scores.numpy(), atol=1e-5, rtol=0)
+    np.testing.assert_allclose(mean, run.probabilities, atol=1e-5, rtol=0)
+    other = own_data("other", 1, size)  # not signed: the training data decide
+    mean, _ = exported(run, other, tmp_path / "other.onnx")
+    np.testing.assert_allclose(mean, run.predict_graph(other).probabilities, atol=1e-5, rtol=0)
+
+
+def test_the_mean_of_a_file_is_over_the_members_of_the_ensemble(toy: NodeData, tmp_path):
+    run = evaluate("agnn", toy, "fixed", (0, 1, 2), changes={"epochs": 5})
+    history = replace(run.history, diverged_epochs=torch.tensor([0, 2, 0]))
+    run = replace(run, history=history)
+    mean, each = exported(run, toy, tmp_path / "model.onnx")
+    assert each.shape[0] == 3
+    np.testing.assert_allclose(mean, run.probabilities, atol=1e-5, rtol=0)
+    everyone = replace(run, history=None, known_temperature=run.temperature)
+    assert np.abs(everyone.probabilities - mean).max() > 1e-4
+
+
+def test_standardised_features_need_the_statistics_of_the_training_data():
+    model, zeros = trained("gcn", WIDTH, CLASSES), np.zeros(WIDTH)
+    with pytest.raises(InputError, match="'standard', and no other, needs `statistics`"):
+        onnx_model(model, ["a"] * CLASSES, scaling="standard")
+    with pytest.raises(InputError, match="'standard', and no other, needs `statistics`"):
+        onnx_model(model, ["a"] * CLASSES, scaling="sum", statistics=(zeros, zeros))
+    with pytest.raises(InputError, match="unknown scaling 'size'"):
+        onnx_model(model, ["a"] * CLASSES, scaling="size")

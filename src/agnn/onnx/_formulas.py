@@ -9,14 +9,16 @@ array: one thread per result, always in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
+from agnn.data import Scaling
 from agnn.onnx._draft import Draft
 
 _SHORTEST: Final = 1e-12  # as torch normalises: a shorter row is divided by this
@@ -119,18 +121,29 @@ def _sorted_edges(draft: Draft, edge_index: str, n: str) -> tuple[str, str]:
     return draft.op("Div", ordered, n), draft.op("Mod", ordered, n)
 
 
-def scaled_features(draft: Draft, features: str, scaling: str) -> str:
-    """The features as the first layer reads them; [n, d_x].
+def scaled_features(
+    draft: Draft,
+    features: str,
+    scaling: Scaling,
+    statistics: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+) -> str:
+    """The features as the first layer reads them, by the rules of `agnn.data.scaled_features`.
 
-    "sum" and "length" divide each row by its sum or its length, zero rows by 1; rows that are
-    scaled already do not change. Under any other name the features are read as given.
+    "sum" and "length" divide each row by its sum or its length, rows of zeros by 1. "standard"
+    takes the columns' means and inverse deviations [d_x] of the training data from `statistics`.
+    Computed in double precision, as there. Gives [n, d_x].
     """
-    if scaling not in ("sum", "length"):
+    if scaling == "none":
         return features
+    x = draft.cast(features, "DOUBLE")
+    if statistics is not None:
+        means, scales = (draft.array(each) for each in statistics)
+        return draft.cast(draft.op("Mul", draft.op("Sub", x, means), scales), "FLOAT")
     kind = "ReduceSum" if scaling == "sum" else "ReduceL2"
-    size = draft.op(kind, features, draft.integers(-1), keepdims=1)  # [n, 1]
-    is_zero = draft.op("Equal", size, draft.number(0.0))
-    return draft.op("Div", features, draft.op("Where", is_zero, draft.number(1.0), size))
+    size = draft.op(kind, x, draft.integers(-1), keepdims=1)  # [n, 1]
+    zero, one = (draft.array(np.array(each, np.float64)) for each in (0.0, 1.0))
+    divisor = draft.op("Where", draft.op("Equal", size, zero), one, size)
+    return draft.cast(draft.op("Div", x, divisor), "FLOAT")
 
 
 def first_layer(draft: Draft, features: str, weight: Tensor, bias: Tensor | None) -> str:
@@ -197,12 +210,15 @@ class SymmetricPropagation:
         return draft.op("Mul", self.near.each(of_group), root)
 
 
-def ensemble(draft: Draft, replicas: str, temperature: float, output: str) -> str:
-    """softmax(log(mean over the replicas) / temperature); [R, n, c] to [n, c].
+def ensemble(
+    draft: Draft, replicas: str, members: Sequence[int], temperature: float, output: str
+) -> str:
+    """softmax(log(mean over the members) / temperature); replicas [R, n, c] to [n, c].
 
     In double precision, as `agnn.metrics` computes it; at temperature 1 the mean itself.
     """
-    mean = draft.op("ReduceMean", draft.cast(replicas, "DOUBLE"), draft.integers(0), keepdims=0)
+    chosen = draft.op("Gather", replicas, draft.integers(*members), axis=0)
+    mean = draft.op("ReduceMean", draft.cast(chosen, "DOUBLE"), draft.integers(0), keepdims=0)
     if temperature != 1.0:
         tiny = draft.array(np.array(1e-12, np.float64))  # as agnn.metrics bounds a logarithm
         logits = draft.op("Log", draft.op("Max", mean, tiny))

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 import agnn
+from agnn.data import Scaling, check_scaling
+from agnn.data.scaling import column_statistics, effective_scaling
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.kernels import ReLU
+from agnn.methods import NetworkMethod
 from agnn.nn import AGNN, GCN, NodeModel
 from agnn.onnx._draft import Draft, onnx_package
 from agnn.onnx._formulas import (
@@ -35,19 +41,22 @@ def export_run(run: Run, path: Path | str) -> int:
     check_new_file(path)
     if run.model is None:
         raise InputError(f"{run.method.title} has no trained network to export.")
+    scaling = _scaling(run)
     model = onnx_model(
-        run.model, run.data.class_names, temperature=run.temperature, scaling=_scaling(run)
-    )
+        run.model, run.data.class_names, temperature=run.temperature, scaling=scaling,
+        statistics=column_statistics(run.data.features) if scaling == "standard" else None,
+        members=run.members.tolist(),
+    )  # fmt: skip
     content: bytes = model.SerializeToString()
     write_file(path, content)
     return len(content)
 
 
-def _scaling(run: Run) -> str:
-    """The scaling of the run's features; "none" for sums over features with negative numbers."""
-    scaling = str(getattr(run.method, "scaling", "none"))
-    values = run.data.features.data
-    return "none" if scaling == "sum" and values.size and values.min() < 0 else scaling
+def _scaling(run: Run) -> Scaling:
+    """What is done to the run's features, as the user has them."""
+    if not isinstance(run.method, NetworkMethod):
+        return "none"
+    return effective_scaling(run.data, run.method.scaling)
 
 
 def onnx_model(
@@ -55,25 +64,36 @@ def onnx_model(
     class_names: Sequence[str],
     *,
     temperature: float = 1.0,
-    scaling: str = "none",
+    scaling: Scaling = "none",
+    statistics: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    members: Sequence[int] | None = None,
 ) -> Any:
     """The model as an `onnx.ModelProto`, checked.
 
     Inputs: `features` [n, d_x] float32 and `edge_index` [2, m] int64, both directions of every
     edge, none twice; self-loops are ignored. The numbers n and m are free, and the order of the
-    edges does not matter. With the `scaling` "sum" or "length" the file scales the rows itself.
-    Otherwise it reads features as the model was trained on, standardised ones for "standard".
+    edges does not matter. The features are those of `NodeData.features`, and the file scales them
+    itself, see `agnn.data.scaled_features`. The `scaling` "standard" needs `statistics`: the means
+    and the inverse deviations of the training data's columns, [d_x] each.
 
     Outputs: `probabilities` [n, c], the ensemble of the replicas at the run's temperature, as
     `predict_proba` gives them, and `replica_probabilities` [R, n, c], each replica's own. The
-    class names are in the file's metadata, as JSON, and the name of the scaling.
+    ensemble is that of all replicas or, if given, of its `members` by index. The class names are
+    in the file's metadata, as JSON, and the name of the scaling.
     """
+    check_scaling(scaling)
+    if (scaling == "standard") != (statistics is not None):
+        raise InputError("the scaling 'standard', and no other, needs `statistics`.")
     helper, numbers = onnx_package().helper, onnx_package().TensorProto
     _check(model)
     features = model.get_parameter("first.weight").shape[1]
     classes = model.get_parameter("last.weight").shape[2]
     draft = Draft()
-    _write(draft, model, temperature, scaling)
+    x = scaled_features(draft, _FEATURES, scaling, statistics)
+    by_replica = draft.op("Transpose", _logits(draft, x, model), perm=[1, 0, 2])
+    scores = draft.op("Softmax", by_replica, axis=-1, output="replica_probabilities")
+    chosen = range(model.replicas) if members is None else members
+    ensemble(draft, scores, chosen, temperature, "probabilities")
     shapes: dict[str, tuple[int, list[str | int]]] = {
         _FEATURES: (numbers.FLOAT, ["n", features]),
         _EDGES: (numbers.INT64, [2, "m"]),
@@ -104,14 +124,10 @@ def _check(model: NodeModel) -> None:
         )
 
 
-def _write(draft: Draft, model: Any, temperature: float, scaling: str) -> None:
-    """Write the operations from the inputs to the outputs."""
+def _logits(draft: Draft, x: str, model: Any) -> str:
+    """The model's output for its scaled input x; [n, R, c]."""
     near = Neighbourhoods(draft, _FEATURES, _EDGES)
-    x = scaled_features(draft, _FEATURES, scaling)
-    logits = (_agnn if isinstance(model, AGNN) else _gcn)(near, x, model)
-    by_replica = draft.op("Transpose", logits, perm=[1, 0, 2])
-    scores = draft.op("Softmax", by_replica, axis=-1, output="replica_probabilities")
-    ensemble(draft, scores, temperature, "probabilities")
+    return (_agnn if isinstance(model, AGNN) else _gcn)(near, x, model)
 
 
 def _agnn(near: Neighbourhoods, x: str, model: Any) -> str:
