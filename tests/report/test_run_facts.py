@@ -15,12 +15,12 @@ from agnn.explanation import edge_ranking, layer_relevances, layer_weights
 from agnn.methods import get_method
 from agnn.metrics import ensemble_of, tempered
 from agnn.report import Section, run_figures
-from agnn.report.facts.absent import Absent
-from agnn.report.facts.answers import answers_on_test, answers_without_label
-from agnn.report.facts.certainty import certainty
-from agnn.report.facts.data_facts import data_facts
-from agnn.report.facts.run_facts import run_facts
-from agnn.report.facts.training import training_facts
+from agnn.report._facts.absent import Absent
+from agnn.report._facts.answers import answers_on_test, answers_without_label
+from agnn.report._facts.certainty import certainty
+from agnn.report._facts.data_facts import data_facts
+from agnn.report._facts.run_facts import run_facts
+from agnn.report._facts.training import training_facts
 from agnn.runs import evaluate, load_run, save_run
 from agnn.training import History
 from toy_runs import run_of

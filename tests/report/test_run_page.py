@@ -13,8 +13,8 @@ from agnn.data import NodeData, Split
 from agnn.methods import get_method
 from agnn.metrics import Summary
 from agnn.report import rendered, run_facts, run_figures, run_page
+from agnn.report._facts.absent import Absent
 from agnn.report._sections import SECTIONS
-from agnn.report.facts.absent import Absent
 from agnn.runs import evaluate
 
 LONG = "long-" + "x" * 500

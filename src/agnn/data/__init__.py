@@ -29,13 +29,13 @@ from agnn.data._labels import Labels, encoded_labels, is_missing
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions
 from agnn.data._report import DataReport, check_learnable
-from agnn.data.preprocessing import Preprocessing
-from agnn.data.scaling import (
+from agnn.data._scaling import (
     SCALINGS,
     Scaling,
     check_scaling,
     suited_scaling,
 )
+from agnn.data.preprocessing import Preprocessing
 from agnn.data.sources import (
     GRAPH_FILES,
     from_networkx,

@@ -14,7 +14,7 @@ import numpy as np
 from agnn.data._edges import RawCounts, merged_edges, simple_edges
 from agnn.data._features import checked_features, frozen_csr, rows_summing_to_one
 from agnn.data._labels import checked_ids, checked_labels, distinct_names, id_text
-from agnn.data.scaling import scaled_features
+from agnn.data._scaling import scaled_features
 from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from agnn.data._features import SparseRows
     from agnn.data._report import DataReport, Reading
+    from agnn.data._scaling import Scaling
     from agnn.data.preprocessing import Preprocessing
-    from agnn.data.scaling import Scaling
     from agnn.data.splits import Split
 
 

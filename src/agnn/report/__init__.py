@@ -24,6 +24,7 @@ from agnn.report._explanation_page import (
     shown_explanation,
     surroundings_of,
 )
+from agnn.report._facts.run_facts import RunFacts, run_facts
 from agnn.report._files import (
     FIGURES,
     adopt_figures,
@@ -50,7 +51,6 @@ from agnn.report._run_page import rendered, run_figures, run_page
 from agnn.report._sections import Relation, Section, relations
 from agnn.report._style import figure_style, ink_on
 from agnn.report._text import shown_text, signed, spread
-from agnn.report.facts.run_facts import RunFacts, run_facts
 
 __all__ = [
     "FIGURES",

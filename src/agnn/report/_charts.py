@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.metrics import Calibration, ClassAccuracy, Reliability
-    from agnn.report.facts.training import Curve, Training
+    from agnn.report._facts.training import Curve, Training
 
 _CURVE_SIZE: Final = (3.5, 2.6)  # inches
 _POINTS: Final = 500  # of a line; more cannot be seen

@@ -13,7 +13,7 @@ from agnn.report._style import figure_style
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agnn.report.facts.run_facts import RunFacts
+    from agnn.report._facts.run_facts import RunFacts
 
 
 def run_figures(facts: RunFacts) -> dict[str, Captioned]:

@@ -21,16 +21,16 @@ from agnn.report._charts import (
     reliability_diagram,
     replica_figure,
 )
+from agnn.report._facts.absent import Absent
 from agnn.report._neighbourhoods import Panel, legend_figure, lone_neighbourhood
 from agnn.report._text import shown_text
-from agnn.report.facts.absent import Absent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from agnn.report.facts.run_facts import RunFacts
-    from agnn.report.facts.surroundings import Surroundings
+    from agnn.report._facts.run_facts import RunFacts
+    from agnn.report._facts.surroundings import Surroundings
     from agnn.runs import Run
 
 Captioned = tuple["Figure", str]

@@ -16,7 +16,7 @@ from agnn.explanation import (
     model_paths,
     rankings_of,
 )
-from agnn.report.facts.absent import Absent
+from agnn.report._facts.absent import Absent
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

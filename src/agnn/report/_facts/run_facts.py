@@ -18,14 +18,14 @@ from agnn.metrics import (
     class_accuracies,
     percent_interval,
 )
+from agnn.report._facts.absent import Absent
+from agnn.report._facts.answers import Answers, answers_on_test, answers_without_label
+from agnn.report._facts.attention import AttentionFacts, attention_facts
+from agnn.report._facts.certainty import Certainty, certainty
+from agnn.report._facts.data_facts import DataFacts, data_facts
+from agnn.report._facts.surroundings import Surroundings, surroundings
+from agnn.report._facts.training import Training, training_facts
 from agnn.report._sections import SECTIONS
-from agnn.report.facts.absent import Absent
-from agnn.report.facts.answers import Answers, answers_on_test, answers_without_label
-from agnn.report.facts.attention import AttentionFacts, attention_facts
-from agnn.report.facts.certainty import Certainty, certainty
-from agnn.report.facts.data_facts import DataFacts, data_facts
-from agnn.report.facts.surroundings import Surroundings, surroundings
-from agnn.report.facts.training import Training, training_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.data import NodeData
-    from agnn.report.facts.answers import Answers
+    from agnn.report._facts.answers import Answers
 
 
 @dataclass(frozen=True)

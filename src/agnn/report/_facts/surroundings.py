@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agnn.explanation import DRAWABLE, MOST_DRAWN, neighbourhood
-from agnn.report.facts.absent import Absent
+from agnn.report._facts.absent import Absent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agnn.data import Split
     from agnn.explanation import Neighbourhood
-    from agnn.report.facts.certainty import Certainty, NodeAnswer
+    from agnn.report._facts.certainty import Certainty, NodeAnswer
     from agnn.runs import Run
 
 

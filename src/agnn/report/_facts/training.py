@@ -9,7 +9,7 @@ import numpy as np
 
 from agnn.methods import NetworkMethod
 from agnn.metrics import Summary
-from agnn.report.facts.absent import Absent
+from agnn.report._facts.absent import Absent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
