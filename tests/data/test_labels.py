@@ -9,7 +9,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from agnn.estimator.class_labels import class_labels
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -18,6 +17,7 @@ from agnn import NodeClassifier, from_networkx, from_pandas, from_scipy, read_ta
 from agnn.data import NodeData, encoded_labels, is_missing
 from agnn.data._labels import MISSING, missing_spellings
 from agnn.errors import DataError, InputError
+from agnn.estimator._inputs import class_labels
 
 NONE = float("nan")
 SAME = {

@@ -71,7 +71,7 @@ def test_a_strong_term_pulls_neighbours_together(toy):
 
 
 def test_a_model_without_hidden_states_is_refused(toy):
-    with pytest.raises(InputError, match="the pairs need hidden states"):
+    with pytest.raises(InputError, match="the loss on pairs needs hidden states"):
         SemiSupervisedEmbedding().extra_loss(GCN(30, 3), *parts(toy), (0,))
 
 
