@@ -288,7 +288,7 @@ def test_a_section_is_declared_once(named_toy, monkeypatch):
         figures=lambda facts: iter([("oldest", (Figure(), f"{facts.more['oldest']}"))]),
         values=lambda facts: {"oldest": facts.more["oldest"]},
     )  # fmt: skip
-    for module in ("_sections", "_run_page", "facts.run_facts"):
+    for module in ("_sections", "_run_page", "_facts.run_facts"):
         monkeypatch.setattr(f"agnn.report.{module}.SECTIONS", (own,))
     run = evaluate(get_method("agnn")(epochs=2, layers=1), named_toy, seeds=(0,))
     found = run_facts(run)
