@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -51,6 +52,20 @@ def columns(model: NodeClassifier, data: Any, first: int) -> pd.DataFrame:
 def same(path: Path, expected: pd.DataFrame) -> None:
     table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_ids_and_class_names_are_written_as_they_are(tmp_path: Path) -> None:
+    """Also where a spreadsheet program would take them for formulas, as the page says."""
+    ids, names = ("=1+1", "+2", "-3", "@x", "'quoted", 'a "b", c'), ("=A1", "-minus")
+    shares = np.tile([0.75, 0.25], (6, 1))
+    found = Predictions.of(ids, names, Ensemble(shares, np.zeros(6)))
+    found.save(tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    assert head == [
+        "id", "prediction", "probability of =A1", "probability of -minus", "disagreement",
+    ]  # fmt: skip
+    assert [(row[0], row[1]) for row in rows] == [(each, "=A1") for each in ids]
 
 
 def test_a_model_trained_on_numbered_nodes_takes_new_ones_from_csv(agnn: Any, here: Path) -> None:
