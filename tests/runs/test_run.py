@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from agnn.data import NodeData
 from agnn.errors import DataError, InputError
@@ -85,8 +87,20 @@ def test_answers_that_do_not_fit_the_data_are_refused(opened: Run) -> None:
         replace(opened, known_scores=torch.zeros(3, 5, 3))
 
 
+def finder_of(ids: Sequence[Hashable], name: str) -> NodeFinder:
+    data = NodeData.build(
+        name=name,
+        features=csr_array((len(ids), 1), dtype=np.float32),
+        labels=np.zeros(len(ids), dtype=np.int64),
+        edges=np.zeros((2, 0), dtype=np.int64),
+        class_names=("only",),
+        node_ids=ids,
+    )
+    return NodeFinder(data)
+
+
 def test_a_node_is_found_by_its_id_and_by_the_ids_text() -> None:
-    finder = NodeFinder(("a", 7, "12", 12, 2.5, ("x", 1)), "mixed")
+    finder = finder_of(("a", 7, "12", 12, 2.5, ("x", 1)), "mixed")
     assert [finder.find(each) for each in ("a", 7, "7", "12", 12, "2.5", ("x", 1))] == [
         0, 1, 1, 2, 3, 4, 5,
     ]  # fmt: skip
@@ -94,7 +108,7 @@ def test_a_node_is_found_by_its_id_and_by_the_ids_text() -> None:
 
 
 def test_numbers_of_numpy_are_found_too() -> None:
-    finder = NodeFinder(tuple(np.array([30, 10, 20])), "numbers")
+    finder = finder_of(tuple(np.array([30, 10, 20])), "numbers")
     assert (finder.find(10), finder.find("20"), finder.find(np.int64(30))) == (1, 2, 0)
 
 
@@ -108,13 +122,13 @@ def test_numbers_of_numpy_are_found_too() -> None:
     ],
 )
 def test_a_wrong_id_is_answered_with_near_ones(wanted: object, words: str) -> None:
-    finder = NodeFinder([f"paper {k}" for k in range(100, 120)], "library")
+    finder = finder_of([f"paper {k}" for k in range(100, 120)], "library")
     with pytest.raises(InputError, match=words):
         finder.find(wanted)
 
 
 def test_near_ids_in_a_large_graph_are_found_soon() -> None:
-    finder = NodeFinder([str(k) for k in range(1, 300_000)], "large")
+    finder = finder_of([str(k) for k in range(1, 300_000)], "large")
     with pytest.raises(InputError, match=r"near it: '29999[0-9]"):
         finder.find("299999x")
 

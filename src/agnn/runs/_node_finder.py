@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from agnn.errors import UnknownNodeError
+
+if TYPE_CHECKING:
+    from agnn.data import NodeData
 
 _NEAR: Final = 3
 # Ids that are compared letter by letter: a few tenths of a second.
@@ -17,20 +20,20 @@ _MOST_COMPARED: Final = 20_000
 
 
 class NodeFinder:
-    """Indices of nodes by id, or by the text of the id; the tables are made on first use."""
+    """Indices of nodes by id, or by the text of the id.
 
-    def __init__(self, ids: Sequence[Hashable], name: str) -> None:
-        self._name = name
-        self._ids = ids
+    `NodeData.index_of`, but for people, who type text: it also finds by its text an id in data
+    where other ids have the same text.
+    """
 
-    @cached_property
-    def _by_id(self) -> dict[Hashable, int]:
-        return {each: place for place, each in enumerate(self._ids)}
+    def __init__(self, data: NodeData) -> None:
+        self._data = data
 
     @cached_property
     def _by_text(self) -> dict[str, int]:
         """Ids that are not text, by their text. Of the ids 1 and "1", "1" means the text."""
-        return {str(each): k for k, each in enumerate(self._ids) if type(each) is not str}
+        ids = self._data.node_ids
+        return {str(each): k for k, each in enumerate(ids) if type(each) is not str}
 
     def prepare(self) -> None:
         """Make the tables now."""
@@ -41,7 +44,7 @@ class NodeFinder:
         place = self.place(wanted)
         if place < 0:
             hint = self._hint(str(wanted))
-            raise UnknownNodeError(f"'{self._name}' has no node '{wanted}'; {hint}")
+            raise UnknownNodeError(f"'{self._data.name}' has no node '{wanted}'; {hint}")
         return place
 
     def knows(self, wanted: Hashable) -> bool:
@@ -53,20 +56,21 @@ class NodeFinder:
         # True equals 1, but nobody means it as an id.
         if isinstance(wanted, bool):
             return -1
-        if wanted in self._by_id:
-            return self._by_id[wanted]
-        text = str(wanted) if isinstance(wanted, str | int | np.integer) else ""
-        return self._by_id.get(text, self._by_text.get(text, -1))
+        found = self._data.index_of(wanted)
+        if found is None and isinstance(wanted, str | int | np.integer):
+            found = self._data.index_of(str(wanted))
+            return self._by_text.get(str(wanted), -1) if found is None else found
+        return -1 if found is None else found
 
     def _hint(self, wanted: str) -> str:
         near = difflib.get_close_matches(wanted, self._alike(wanted), n=_NEAR, cutoff=0.6)
         if near:
             return f"near it: {', '.join(repr(each) for each in near)}."
-        return f"its ids look like {str(self._ids[0])!r}."
+        return f"its ids look like {str(self._data.node_ids[0])!r}."
 
     def _alike(self, wanted: str) -> list[str]:
         """The ids worth a comparison: all of a small graph, those that begin or end alike else."""
-        texts = [str(each) for each in self._ids]
+        texts = [str(each) for each in self._data.node_ids]
         if len(texts) <= _MOST_COMPARED:
             return texts
         first, last = wanted[:2], wanted[-2:]

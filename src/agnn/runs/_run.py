@@ -390,7 +390,7 @@ class Run:
 
     @cached_property
     def _finder(self) -> NodeFinder:
-        return NodeFinder(self.data.node_ids, self.data.name)
+        return NodeFinder(self.data)
 
     def _require_network(self, purpose: str) -> NodeModel:
         if self.model is None:
