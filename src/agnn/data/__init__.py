@@ -33,6 +33,8 @@ from agnn.data._scaling import (
     SCALINGS,
     Scaling,
     check_scaling,
+    column_statistics,
+    effective_scaling,
     suited_scaling,
 )
 from agnn.data.preprocessing import Preprocessing
@@ -81,8 +83,10 @@ __all__ = [
     "balanced_split",
     "check_learnable",
     "check_scaling",
+    "column_statistics",
     "dataset_names",
     "default_split",
+    "effective_scaling",
     "encoded_labels",
     "from_networkx",
     "from_pandas",

@@ -127,7 +127,7 @@ def scaled_features(
     scaling: Scaling,
     statistics: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
 ) -> str:
-    """The features as the first layer reads them, by the rules of `agnn.data.scaled_features`.
+    """The features as the first layer reads them, by the rules of `NodeData.scaled_features`.
 
     "sum" and "length" divide each row by its sum or its length, rows of zeros by 1. "standard"
     takes the columns' means and inverse deviations [d_x] of the training data from `statistics`.

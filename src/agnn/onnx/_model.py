@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import agnn
-from agnn.data import Scaling, check_scaling
-from agnn.data.scaling import column_statistics, effective_scaling
+from agnn.data import Scaling, check_scaling, column_statistics, effective_scaling
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.kernels import ReLU
@@ -73,7 +72,7 @@ def onnx_model(
     Inputs: `features` [n, d_x] float32 and `edge_index` [2, m] int64, both directions of every
     edge, none twice; self-loops are ignored. The numbers n and m are free, and the order of the
     edges does not matter. The features are those of `NodeData.features`, and the file scales them
-    itself, see `agnn.data.scaled_features`. The `scaling` "standard" needs `statistics`: the means
+    itself, see `NodeData.scaled_features`. The `scaling` "standard" needs `statistics`: the means
     and the inverse deviations of the training data's columns, [d_x] each.
 
     Outputs: `probabilities` [n, c], the ensemble of the replicas at the run's temperature, as
