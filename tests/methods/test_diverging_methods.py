@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
+import torch
 
 from agnn.errors import DivergedError
 from agnn.methods import AGNN, NetworkMethod, Task, Tuned, get_method, method_names
@@ -42,6 +43,18 @@ class Ruined(AGNN):
 def test_tuning_passes_over_candidates_that_diverge(toy):
     outcome = Tuned(Risky(epochs=10)).run(task(toy))
     assert [chosen["learning_rate"] for chosen in outcome.chosen] == [0.01, 0.01]
+
+
+def test_a_tuned_replica_without_usable_weights_is_an_error(toy, monkeypatch):
+    def marked(self, task):
+        found = NetworkMethod.run(self, task)
+        lost = torch.tensor([0, 1])
+        history = replace(found.history, diverged_epochs=lost, selected_epochs=1 - lost)
+        return replace(found, history=history)
+
+    monkeypatch.setattr(AGNN, "run", marked)
+    with pytest.raises(DivergedError, match="diverged for a replica of the tuned agnn"):
+        Tuned(Risky(epochs=10)).run(task(toy))
 
 
 def test_a_grid_whose_candidates_all_diverge_is_an_error(toy):

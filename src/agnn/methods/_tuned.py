@@ -61,8 +61,11 @@ class Tuned(Method):
         settings: dict[int, dict[str, Any]] = {}
         for replicas in groups.values():
             chosen = self.choose(_part(task, replicas[:_SEEDS_FOR_CHOICE]))
-            found = chosen.run(_part(task, replicas)).scores
-            for r, own in zip(replicas, found, strict=True):
+            found = chosen.run(_part(task, replicas))
+            # The histories of several trainings are not kept, so nothing could mark the replica.
+            if found.history is not None and bool(found.history.unusable.any()):
+                raise DivergedError(f"training diverged for a replica of the tuned {self.name}.")
+            for r, own in zip(replicas, found.scores, strict=True):
                 scores[r], settings[r] = own, chosen.settings
         order = range(len(task.seeds))
         return Outcome(
