@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,6 +46,8 @@ def test_a_model_that_learned_nothing_is_called_one(failed):
     assert warning.startswith("Not clearly better than always predicting the most frequent class")
     assert f"{majority.accuracy:.1f} %" in warning
     assert "has learned little or nothing" in warning
+    assert warning.endswith("try another method: `separated` or `ridge` or `boosting`.")
+    assert "`ridge`" not in replace(majority, method="ridge").warning
 
 
 def test_a_model_that_learned_has_no_such_warning():

@@ -22,17 +22,18 @@ _TITLES = {
     "features": "the features without the graph (ridge regression)",
 }
 _ADVICE = {
-    "most_frequent_class": "The model has learned little or nothing. Try another method, such as "
-    "`separated`, `ridge` or `boosting`, and check the features with `agnn inspect`.",
-    "features": "The graph adds little to this model. If edges join unlike nodes, try the method "
-    "`separated`.",
+    "most_frequent_class": "The model has learned little or nothing. Check the features with "
+    "`agnn inspect`, and try another method: {others}.",
+    "features": "The graph adds little to this model. Try another method: {others}.",
 }
+_OTHERS = ("separated", "ridge", "boosting")  # that may do better where most networks fail
 
 
 @dataclass(frozen=True)
 class BaselineComparison:
     """How much better than a baseline a run is, on the same test nodes."""
 
+    method: str  # of the run
     baseline: str  # "most_frequent_class" or "features"
     accuracy: float  # its mean test accuracy in percent
     difference: AccuracyDifference  # the run's accuracy minus the baseline's
@@ -48,10 +49,11 @@ class BaselineComparison:
         if self.difference.is_clear:
             return None
         low, high = self.difference.interval
+        others = " or ".join(f"`{name}`" for name in _OTHERS if name != self.method)
         return (
             f"Not clearly better than {self.title}: {self.accuracy:.1f} %, a difference of "
             f"{self.difference.mean:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}). "
-            f"{_ADVICE[self.baseline]}"
+            f"{_ADVICE[self.baseline].format(others=others)}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def compared_with_baselines(
     for name, rival in rivals.items():
         accuracy = Summary(replica_values("accuracy", rival, data, splits)).mean
         difference = accuracy_difference(scores, rival, data, splits)
-        found.append(BaselineComparison(name, accuracy, difference))
+        found.append(BaselineComparison(method.name, name, accuracy, difference))
     return tuple(found)
 
 
