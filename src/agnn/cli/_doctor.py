@@ -68,7 +68,7 @@ def _findings() -> dict[str, Any]:
 def _memory(
     nodes: int, edges: int, devices: list[str], replicas: int, sizes: dict[str, Any]
 ) -> dict[str, Any]:
-    """What training on dense features would need, and where there is room for it."""
+    """What training on dense features would need, and which devices have that much memory."""
     from agnn.training import free_memory, memory_estimate
 
     estimate = memory_estimate(nodes, 2 * edges, replicas=replicas, **sizes)

@@ -40,7 +40,7 @@ def csv_columns(path: Path) -> tuple[tuple[str, ...], str, str]:
         delimiter = found[0] if found else usual
         if found:
             note = f"The cells of '{path}' are separated by {_DELIMITERS[delimiter]}."
-    check_width(f"'{path}'", words.count(delimiter) + 1)  # before pyarrow makes room for each
+    check_width(f"'{path}'", words.count(delimiter) + 1)  # before pyarrow allocates each
     with _readable_errors(path), _reader(path, delimiter) as reader:
         names = tuple(name.strip() for name in reader.schema.names)
     return names, delimiter, note
