@@ -11,7 +11,7 @@ import pytest
 import agnn
 from agnn.cli.app import main
 from agnn.data import NodeData, Split
-from agnn.methods import Ridge
+from agnn.methods import Majority, Ridge
 from agnn.metrics import accuracy_difference
 from agnn.report import run_facts
 
@@ -64,6 +64,16 @@ def test_the_most_frequent_class_is_that_of_the_test_nodes(failed):
     assert comparison.difference.mean == pytest.approx(
         failed.accuracy.mean - comparison.accuracy, abs=1e-4
     )
+
+
+def test_it_is_not_the_most_frequent_class_of_the_training_nodes():
+    data = graph(is_learnable=False)
+    rare, common = (np.flatnonzero(data.labels == label).tolist() for label in (1, 0))
+    split = Split("rare", rare[:40] + common[:10], common[10:20], common[20:] + rare[40:])
+    run = agnn.evaluate(Majority(), data.with_split(split), split.name)
+    test = data.labels[split.test]
+    assert run.accuracy.mean == pytest.approx(100 * (test == 1).mean())
+    assert run.baselines[0].accuracy == pytest.approx(100 * (test == 0).mean())
 
 
 def test_the_features_alone_are_ridge_regression_without_the_graph(failed):
