@@ -3,7 +3,7 @@
 `Graph` is an undirected graph in compressed rows. Features are `FeatureMatrix` (sparse) or
 `DenseFeatures`; `features_of` chooses. `Propagation` has a fixed weight per edge. A model computes
 the outputs at the targets of a `View`: the features and the part of the graph, a `ReceptiveField`,
-that these outputs depend on.
+that these outputs depend on. `Part` is one rank's share of a graph whose rows are divided.
 
 >>> import numpy as np
 >>> from agnn.graph import Graph, hop_rings
@@ -21,6 +21,7 @@ from agnn.graph._features import DenseFeatures, FeatureMatrix, Features, feature
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph._long_rows import LongRows
 from agnn.graph._lookup import edge_places, hop_rings, row_edges
+from agnn.graph._part import Part, block_bounds, local_rows, rank_bounds
 from agnn.graph._propagation import Propagation, diffusion, neighbour_mean, symmetric
 from agnn.graph._receptive_field import ReceptiveField
 from agnn.graph._view import View
@@ -36,16 +37,20 @@ __all__ = [
     "Features",
     "Graph",
     "LongRows",
+    "Part",
     "Propagation",
     "ReceptiveField",
     "View",
     "Walks",
     "adjacency",
+    "block_bounds",
     "diffusion",
     "edge_places",
     "features_of",
     "hop_rings",
+    "local_rows",
     "neighbour_mean",
+    "rank_bounds",
     "row_edges",
     "row_normalised",
     "symmetric",

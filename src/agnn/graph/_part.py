@@ -1,0 +1,204 @@
+"""One rank's part of a graph whose rows are divided among ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from agnn.errors import DataError, InputError
+from agnn.graph._graph import Graph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_FEWEST_BLOCKS: Final = 64
+_MOST_BLOCKS: Final = 4096
+_ROWS_OF_A_BLOCK: Final = 4096
+
+
+def block_bounds(nodes: int) -> NDArray[np.int64]:
+    """Where the blocks of rows begin and end; [blocks + 1].
+
+    Sums over all nodes are taken block by block and then in a fixed tree, so the blocks depend on
+    the number of nodes alone. Their number is a power of two. A rank owns whole blocks.
+    """
+    if nodes < 1:
+        raise InputError(f"`nodes` must be at least 1; got {nodes}.")
+    blocks = _FEWEST_BLOCKS
+    while blocks < _MOST_BLOCKS and nodes > blocks * _ROWS_OF_A_BLOCK:
+        blocks *= 2
+    return np.arange(blocks + 1, dtype=np.int64) * nodes // blocks
+
+
+def rank_bounds(
+    nodes: int, ranks: int, offsets: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Where the rows of each rank begin and end, at the bounds of blocks; [ranks + 1].
+
+    With the row `offsets` [n + 1] of the graph every rank has about the same number of rows and
+    stored edges together; without them about the same number of rows.
+
+    >>> rank_bounds(1000, 3).tolist()
+    [0, 328, 671, 1000]
+    """
+    blocks = block_bounds(nodes)
+    if not 1 <= ranks < blocks.size:
+        raise InputError(
+            f"`ranks` must be from 1 to {blocks.size - 1} for {nodes:,} nodes; got {ranks}."
+        )
+    work = blocks if offsets is None else blocks + np.asarray(offsets)[blocks]
+    wanted = work[-1] * np.arange(1, ranks) / ranks
+    found = np.abs(work[None] - wanted[:, None]).argmin(1)
+    # Every rank has at least one block, even where one holds most of the edges.
+    least = np.arange(1, ranks)
+    for k in range(ranks - 1):
+        found[k] = max(found[k], least[k], found[k - 1] + 1 if k else 1)
+    most = blocks.size - 1 - least[::-1]
+    bounds: NDArray[np.int64] = blocks[
+        np.concatenate([[0], np.minimum(found, most), [blocks.size - 1]])
+    ]
+    if (np.diff(bounds) < 1).any():
+        raise InputError(f"{nodes} nodes are too few for {ranks} ranks.")
+    return bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The rows of a graph that one rank owns, and what it needs from and gives to the others.
+
+    Rank q owns the nodes from `bounds[q]` to before `bounds[q + 1]`. The neighbours that a rank
+    does not own are its halo. In local numbering the own rows come first, then the halo, both in
+    ascending global order. Every row lists its senders in ascending *global* order, so a sum over
+    a row adds the same numbers in the same order as on the whole graph.
+    """
+
+    rank: int
+    bounds: NDArray[np.int64]  # [ranks + 1]
+    offsets: NDArray[np.int64]  # [own + 1]
+    columns: NDArray[np.int32]  # [m] local numbers
+    halo: NDArray[np.int64]  # [h] global numbers, ascending
+    degrees: NDArray[np.int64]  # [own + h] in the whole graph
+    send_rows: NDArray[np.int64]  # [s] own rows, by receiving rank, ascending for each
+    send_counts: NDArray[np.int64]  # [ranks]
+    features: csr_array[Any, Any] | NDArray[np.float32]  # [own, d_x]
+    labels: NDArray[np.int64]  # [own]; -1 where there is none
+    masks: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)  # [own] by name
+
+    def __post_init__(self) -> None:
+        lengths = {
+            "offsets": (self.offsets, self.own + 1),
+            "degrees": (self.degrees, self.own + self.halo.size),
+            "features": (self.features, self.own),
+            "labels": (self.labels, self.own),
+            "send_counts": (self.send_counts, self.ranks),
+            "send_rows": (self.send_rows, int(self.send_counts.sum())),
+            **{f"mask '{name}'": (mask, self.own) for name, mask in self.masks.items()},
+        }
+        for name, (array, expected) in lengths.items():
+            if array.shape[0] != expected:
+                raise DataError(
+                    f"part {self.rank}: {name} has {array.shape[0]} entries; expected {expected}."
+                )
+        if self.columns.size != int(self.offsets[-1]):
+            raise DataError(f"part {self.rank}: its offsets and columns do not fit.")
+
+    @property
+    def ranks(self) -> int:
+        """The number of parts."""
+        return self.bounds.size - 1
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of the whole graph."""
+        return int(self.bounds[-1])
+
+    @property
+    def first(self) -> int:
+        """The global number of the first own row."""
+        return int(self.bounds[self.rank])
+
+    @property
+    def own(self) -> int:
+        """How many rows the rank owns."""
+        return int(self.bounds[self.rank + 1] - self.bounds[self.rank])
+
+    @cached_property
+    def receive_counts(self) -> NDArray[np.int64]:
+        """How many halo rows come from each rank; [ranks]."""
+        owners = np.searchsorted(self.bounds, self.halo, side="right") - 1
+        return np.bincount(owners, minlength=self.ranks).astype(np.int64)
+
+    @cached_property
+    def blocks(self) -> NDArray[np.int64]:
+        """Where the blocks of own rows begin and end, in local numbers; [own blocks + 1]."""
+        every = block_bounds(self.nodes) - self.first
+        return every[(every >= 0) & (every <= self.own)]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The own rows as the kernels read them, followed by empty rows for the halo."""
+        ends = np.full(self.halo.size, self.offsets[-1])
+        offsets = np.concatenate([self.offsets, ends])
+        return Graph(torch.from_numpy(offsets), torch.from_numpy(np.asarray(self.columns)))
+
+    @classmethod
+    def cut(
+        cls,
+        graph: Graph,
+        bounds: NDArray[np.int64],
+        rank: int,
+        features: csr_array[Any, Any] | NDArray[np.float32],
+        labels: NDArray[np.int64],
+        masks: Mapping[str, NDArray[np.bool_]] | None = None,
+    ) -> Part:
+        """The part of one rank of a whole graph, whose features and labels are given whole."""
+        offsets, columns = graph.offsets.numpy(), graph.columns.numpy()
+        first, end = int(bounds[rank]), int(bounds[rank + 1])
+        own = slice(first, end)
+        local = local_rows(offsets[first : end + 1], columns, bounds, rank)
+        degrees = np.diff(offsets)
+        return cls(
+            rank=rank,
+            bounds=bounds,
+            **local,
+            degrees=np.concatenate([degrees[own], degrees[local["halo"]]]),
+            features=features[own],
+            labels=np.asarray(labels)[own],
+            masks={name: np.asarray(mask)[own] for name, mask in (masks or {}).items()},
+        )
+
+
+def local_rows(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.integer],
+    bounds: NDArray[np.int64],
+    rank: int,
+) -> dict[str, NDArray[Any]]:
+    """The rows of one rank in local numbers: `offsets`, `columns`, `halo` and the send lists.
+
+    `offsets` [own + 1] say where the own rows stand in `columns`, which has global numbers. The
+    graph is undirected, so a rank needs a row of this one if the row has a neighbour there: the
+    send lists follow from the own rows.
+    """
+    first, end = int(bounds[rank]), int(bounds[rank + 1])
+    own = np.asarray(columns[offsets[0] : offsets[-1]]).astype(np.int64)
+    is_far = (own < first) | (own >= end)
+    halo, places = np.unique(own[is_far], return_inverse=True)
+    local = own - first
+    local[is_far] = places + (end - first)
+    rows = np.repeat(np.arange(end - first), np.diff(offsets))[is_far]
+    receivers = np.searchsorted(bounds, own[is_far], side="right") - 1
+    sent = np.unique(receivers * (end - first) + rows)
+    return {
+        "offsets": offsets - offsets[0],
+        "columns": local.astype(np.int32),
+        "halo": halo,
+        "send_rows": sent % max(end - first, 1),
+        "send_counts": np.bincount(sent // max(end - first, 1), minlength=bounds.size - 1),
+    }
