@@ -76,7 +76,7 @@ def test_doctor_finds_the_kernels_right_and_says_why_a_backend_does_not_run(agnn
     checked = {(check["backend"], check["kernel"]) for check in found["checks"]}
     assert ("numba", "cosine_attention") in checked
     assert {check["fault"] for check in found["checks"]} == {None}
-    assert found["threads"] == torch.get_num_threads()
+    assert found["machine"]["threads"] == torch.get_num_threads()
 
 
 def off_by_little(backend: str, _: str) -> list[Tensor]:

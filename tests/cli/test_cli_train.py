@@ -16,8 +16,8 @@ from agnn.runs import evaluate, preset_method
 
 KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
-    "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "hyper_parameters",
-    "configuration", "confidence", "baselines", "warnings", "diverged_epochs",
+    "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "machine",
+    "hyper_parameters", "configuration", "confidence", "baselines", "warnings", "diverged_epochs",
 }  # fmt: skip
 SHORT = "--epochs 5 --replicas 2 --json --quiet"
 

@@ -30,6 +30,17 @@ def test_what_is_exported_comes_back(filled, tmp_path):
     assert import_rows(again, tmp_path) == 0
 
 
+def test_a_line_says_on_which_machine_its_runs_were_made(store, tmp_path):
+    where = {"processor": "EPYC", "cores": 8, "threads": 4, "memory": None}
+    store.add(SPEC, [stored_run(spec=SPEC.hash, machine=where), stored_run(spec=SPEC.hash, seed=1)])
+    export_rows(store, tmp_path)
+    lines = (tmp_path / "fixed.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line).get("machine") for line in lines] == [where, None]
+    again = Store.in_memory()
+    import_rows(again, tmp_path)
+    assert again.runs() == store.runs()
+
+
 def test_a_line_holds_the_runs_of_one_cell_in_order(filled, tmp_path):
     export_rows(filled, tmp_path)
     (line,) = (tmp_path / "fixed.jsonl").read_text(encoding="utf-8").splitlines()

@@ -26,6 +26,17 @@ def test_what_is_stored_comes_back(tmp_path):
     again.close()
 
 
+def test_a_store_from_before_machines_were_recorded_is_read_and_written(tmp_path):
+    store = Store.open(tmp_path / "runs.sqlite")
+    store.add(SPEC, [stored_run(spec=SPEC.hash)])
+    store.connection.execute("ALTER TABLE runs DROP COLUMN machine")
+    store.close()
+    again, where = Store.open(tmp_path / "runs.sqlite"), {"processor": "EPYC", "cores": 8}
+    again.add(SPEC, [stored_run(spec=SPEC.hash, seed=1, machine=where)])
+    assert [run.machine for run in again.runs()] == [{}, where]
+    again.close()
+
+
 def test_a_run_that_is_there_stays_as_it_is(store):
     first, second = stored_run(spec=SPEC.hash), stored_run(spec=SPEC.hash, accuracy=10.0)
     assert (store.add(SPEC, [first]), store.add(SPEC, [second])) == (1, 0)

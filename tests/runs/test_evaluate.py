@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
@@ -9,7 +11,15 @@ from agnn.data import Split, k_folds, uniform_split
 from agnn.errors import InputError, UnavailableError
 from agnn.methods import AGNN, GCN
 from agnn.metrics import replica_values
-from agnn.runs import evaluate, find_device, preset_method, replica_seeds, versions
+from agnn.runs import (
+    evaluate,
+    find_device,
+    machine,
+    machine_words,
+    preset_method,
+    replica_seeds,
+    versions,
+)
 from properties import assert_same_bits
 
 QUICK = AGNN(epochs=6, layers=2)
@@ -42,6 +52,21 @@ def test_every_seed_is_a_replica(toy):
     assert all(1 <= epoch <= 6 for epoch in run.selected_epochs)
     assert run.seconds_per_replica_epoch == pytest.approx(run.seconds / 12)
     assert run.versions == versions()
+    assert run.machine == machine("cpu")
+    assert run.machine["threads"] == torch.get_num_threads()
+    assert 1 <= run.machine["cores"] <= os.cpu_count()
+    assert run.machine["processor"]
+
+
+def test_a_gpu_is_named_where_the_device_is_one(monkeypatch):
+    class Properties:
+        name, total_memory = "NVIDIA H200", 139 * 2**30
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _device: Properties)
+    found = machine("cuda:1")
+    assert (found["gpu"], found["gpu_memory"]) == ("NVIDIA H200", 139 * 2**30)
+    assert machine_words(found).startswith("NVIDIA H200 (139 GiB); ")
+    assert "gpu" not in machine("cpu")
 
 
 def test_seeds_draw_the_random_splits(toy):

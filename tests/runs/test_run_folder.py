@@ -65,6 +65,7 @@ def test_everything_comes_back(name, toy, tmp_path):
     assert back.data.class_names == toy.class_names
     assert back.accuracy == run.accuracy
     assert back.versions == run.versions
+    assert back.machine == run.machine != {}
     assert (back.scores - run.scores).abs().max() < 1e-5
     assert (back.model is None) == (run.model is None)
     if run.model is not None:

@@ -120,7 +120,8 @@ def change(*keys: str, to: Any) -> Callable[[dict[str, Any]], None]:
     change("method", "hidden", to=-1), change("method", to="agnn"),
     change("seeds", to=list(range(200_000))), change("seeds", to=[True, 1]),
     change("data", "features", to=10**9), change("data", "class_names", to=["a", "b"]),
-    change("seconds", to="long"), change("versions", to=3), change("split", to=None),
+    change("seconds", to="long"), change("versions", to=3), change("machine", to=3),
+    change("split", to=None),
 ])  # fmt: skip
 def test_an_absurd_config_is_one_line_and_soon(saved: Path, made: Any) -> None:
     signed(saved, made)

@@ -1,6 +1,5 @@
 """`agnn doctor`: what this machine offers, and whether its fast kernels are correct."""
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -44,16 +43,13 @@ def doctor(
 
 
 def _findings() -> dict[str, Any]:
-    import torch
-
     from agnn.kernels import BACKENDS, obstacle, self_check
-    from agnn.runs import versions
+    from agnn.runs import machine, versions
 
     backends = {name: obstacle(name) for name in BACKENDS}
     return {
         "versions": versions(),
-        "processors": os.cpu_count(),
-        "threads": torch.get_num_threads(),
+        "machine": machine(),
         "devices": ["cpu", *_gpus()],
         "backends": {
             name: {"works": reason is None, "reason": reason} for name, reason in backends.items()
@@ -92,11 +88,13 @@ def _gpus() -> list[str]:
 def _table(findings: dict[str, Any]) -> "Table":
     from rich.table import Table
 
+    from agnn.runs import machine_words
+
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     table.add_row("versions", ", ".join(f"{k} {v}" for k, v in findings["versions"].items()))
-    table.add_row("threads", f"{findings['threads']} of {findings['processors']} processors")
+    table.add_row("machine", machine_words(findings["machine"]))
     table.add_row("devices", ", ".join(findings["devices"]))
     for name, backend in findings["backends"].items():
         table.add_row(

@@ -36,6 +36,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "backend": run.backend,
         "seeds": list(run.seeds),
         "versions": dict(run.versions),
+        "machine": dict(run.machine),
         "hyper_parameters": run.method.settings,
         "configuration": run.method.configuration,
     }
@@ -55,6 +56,8 @@ def run_table(run: Run, out: Path | None = None) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from agnn.runs import machine_words
+
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -65,6 +68,7 @@ def run_table(run: Run, out: Path | None = None) -> Table:
         *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),
+        ("machine", machine_words(run.machine) or None),
         ("note", run.caveat),
         *(("warning", Text(words, style="yellow")) for words in run.warnings),
         ("written to", None if out is None else str(out)),

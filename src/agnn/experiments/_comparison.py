@@ -13,6 +13,7 @@ from agnn.experiments._run_spec import absence, method_of, run_spec_of
 from agnn.experiments._spec import Cell, Column, PaperFigure, Row, Table, cell_of
 from agnn.experiments._store import Key, Store, StoredRun
 from agnn.metrics import Summary
+from agnn.runs import machine_words
 
 Verdict = Literal["reproduced", "above", "below", "not in the paper", "missing"]
 
@@ -150,9 +151,15 @@ def _making(runs: Iterable[StoredRun]) -> Making:
     return Making(
         runs=len(kept),
         seconds=sum(run.seconds for run in kept),
-        devices=tuple(sorted({f"{run.device}, backend {run.backend}" for run in kept})),
+        devices=tuple(sorted({_place(run) for run in kept})),
         versions=tuple(sorted(words)),
     )
+
+
+def _place(run: StoredRun) -> str:
+    """The device and backend of a run, and its machine where it was recorded."""
+    words = f"{run.device}, backend {run.backend}"
+    return f"{words} ({machine_words(run.machine)})" if run.machine else words
 
 
 _OF_DATA: Final[Mapping[str, Callable[[NodeData], int]]] = {

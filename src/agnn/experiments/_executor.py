@@ -182,7 +182,7 @@ def _stored_runs(
             selected_epochs=None if epochs is None else epochs[own],
             betas=None if betas is None else [rounded(each) for each in betas[own]],
             extra=extra, versions=dict(run.versions), device=run.device,
-            backend=run.backend, seconds=run.seconds / len(seeds),
+            backend=run.backend, seconds=run.seconds / len(seeds), machine=dict(run.machine),
         )  # fmt: skip
 
 

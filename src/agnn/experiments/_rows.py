@@ -61,7 +61,10 @@ def _groups(runs: Iterable[StoredRun]) -> list[list[StoredRun]]:
 
 
 def _shared(run: StoredRun) -> dict[str, Any]:
-    return {name: value for name, value in asdict(run).items() if name not in _PER_RUN}
+    shared = {name: value for name, value in asdict(run).items() if name not in _PER_RUN}
+    if not run.machine:  # a line from before it was recorded keeps its bytes
+        del shared["machine"]
+    return shared
 
 
 def _line(group: list[StoredRun], spec: RunSpec) -> str:

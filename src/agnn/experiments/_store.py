@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -42,6 +42,7 @@ class StoredRun:
     device: str
     backend: str
     seconds: float
+    machine: dict[str, Any] = field(default_factory=dict)  # empty: from before it was recorded
 
     @property
     def key(self) -> Key:
@@ -59,7 +60,7 @@ CREATE TABLE runs (
     experiment TEXT NOT NULL, method TEXT NOT NULL, dataset TEXT NOT NULL, split TEXT NOT NULL,
     accuracy REAL NOT NULL, selected_epochs TEXT NOT NULL, betas TEXT NOT NULL,
     extra TEXT NOT NULL, versions TEXT NOT NULL, device TEXT NOT NULL, backend TEXT NOT NULL,
-    seconds REAL NOT NULL,
+    seconds REAL NOT NULL, machine TEXT NOT NULL DEFAULT '{}',
     PRIMARY KEY (spec, data, seed)
 ) STRICT;
 CREATE TABLE claims (
@@ -68,7 +69,8 @@ CREATE TABLE claims (
     PRIMARY KEY (spec, data, seed)
 ) STRICT;
 """
-_AS_JSON: Final = ("selected_epochs", "betas", "extra", "versions")
+_ADDED: Final = "ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '{}'"
+_AS_JSON: Final = ("selected_epochs", "betas", "extra", "versions", "machine")
 _COLUMNS: Final = tuple(each.name for each in fields(StoredRun))
 # Primary result codes of SQLite for a disk that is full, fails or may not be written.
 _UNWRITABLE: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
@@ -160,6 +162,9 @@ class Store:
                     self.connection.execute(statement)
                 self.connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                 self.connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            columns = {row[1] for row in self.connection.execute("PRAGMA table_info(runs)")}
+            if "machine" not in columns:  # a store of 0.1.0, which goes on reading and writing it
+                self.connection.execute(_ADDED)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

@@ -9,6 +9,7 @@ from agnn.report._environment import environment
 from agnn.report._rendering import PageFigure, inlined, svg
 from agnn.report._sections import SECTIONS, Captioned
 from agnn.report._style import figure_style
+from agnn.runs import machine_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +58,7 @@ def run_page(
         figures=drawings,
         remark=remark,
         command=command,
+        machine=machine_words(facts.config.get("machine", {})),
         sections=SECTIONS,
         version=__version__,
         **words,

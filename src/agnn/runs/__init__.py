@@ -18,7 +18,7 @@ explains its predictions, and is saved to a folder from which `load_run` gives t
 
 from agnn.runs._baselines import BaselineComparison
 from agnn.runs._class_weights import ClassWeight, class_weights
-from agnn.runs._devices import find_device, versions
+from agnn.runs._devices import find_device, machine, machine_words, versions
 from agnn.runs._evaluate import (
     Plan,
     affordable,
@@ -51,6 +51,8 @@ __all__ = [
     "folder_size",
     "keep_elsewhere",
     "load_run",
+    "machine",
+    "machine_words",
     "plan",
     "prepare",
     "preset_method",

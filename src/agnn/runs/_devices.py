@@ -1,15 +1,21 @@
-"""Devices by name, and the versions that a result depends on."""
+"""Devices by name, and what a result says about the machine that it was made on."""
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
 
 import torch
 
 import agnn
 from agnn.errors import InputError, UnavailableError
 from agnn.kernels import obstacle
+
+_GIB: Final = 2**30
 
 
 def find_device(name: str) -> str:
@@ -39,3 +45,69 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def machine(device: str = "cpu") -> dict[str, Any]:
+    """The machine that this process runs on: processor, cores, threads, memory, and the GPU.
+
+    `threads` are those that this process computes with, `cores` those that it may use; memory is
+    in bytes. The GPU is named if `device` is one.
+
+    >>> sorted(machine())
+    ['cores', 'memory', 'processor', 'system', 'threads']
+    """
+    found: dict[str, Any] = {
+        "processor": _processor(),
+        "cores": _cores(),
+        "threads": torch.get_num_threads(),
+        "memory": _memory(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    if device.startswith("cuda"):
+        gpu = torch.cuda.get_device_properties(device)
+        found |= {"gpu": gpu.name, "gpu_memory": int(gpu.total_memory)}
+    return found
+
+
+def machine_words(found: Mapping[str, Any]) -> str:
+    """A machine in one line; empty for results from before it was recorded.
+
+    >>> machine_words({"processor": "EPYC", "cores": 8, "threads": 4, "memory": 2**34})
+    'EPYC, 4 threads on 8 cores, 16.0 GiB'
+    """
+    if not found:
+        return ""
+    memory = "" if found.get("memory") is None else f", {found['memory'] / _GIB:.1f} GiB"
+    words = f"{found['processor']}, {_counted(found['threads'], 'thread')} on "
+    words += f"{_counted(found['cores'], 'core')}{memory}"
+    if "gpu" in found:
+        words = f"{found['gpu']} ({found['gpu_memory'] / _GIB:.0f} GiB); {words}"
+    return words
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine() or "unknown"
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory() -> int | None:
+    """The bytes of memory in the machine; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return None

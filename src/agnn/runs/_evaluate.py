@@ -21,7 +21,7 @@ from agnn.kernels import choose
 from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_method
 from agnn.metrics import Summary, replica_values
 from agnn.runs._class_weights import ClassWeight, class_weights
-from agnn.runs._devices import find_device, versions
+from agnn.runs._devices import find_device, machine, versions
 from agnn.runs._divergence import trial_means, unusable_replicas
 from agnn.runs._run import Run
 from agnn.training import Progress
@@ -153,6 +153,7 @@ class Plan:
             device=self.device,
             backend=choose(self.backend, self.device.split(":")[0]),
             versions=versions(),
+            machine=machine(self.device),
             class_weight=self.class_weight,
             known_scores=outcome.scores.cpu(),
         )

@@ -152,6 +152,7 @@ def run_config(run: Run) -> dict[str, Any]:
         "device": run.device,
         "backend": run.backend,
         "versions": dict(run.versions),
+        "machine": dict(run.machine),
         "has_model": run.model is not None,
     }
 
@@ -254,6 +255,7 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
         device=place,
         backend=str(config["backend"]),
         versions=dict(config["versions"]),
+        machine=dict(config.get("machine", {})),  # older folders have none
         class_weight=config.get("class_weight"),
         notes=config.get("notes"),
         known_scores=scores,

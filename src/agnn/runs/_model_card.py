@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from agnn.runs._devices import machine_words
+
 if TYPE_CHECKING:
     from agnn.runs._run import Run
 
@@ -34,7 +36,7 @@ def model_card(run: Run) -> str:
         f"{found.after.error:.3f} after.",
         *(f"- Warning: {_plain(words)}" for words in run.warnings),
         f"- Made with {', '.join(f'{name} {number}' for name, number in run.versions.items())} "
-        f"on {run.device}.",
+        f"on {_plain(machine_words(run.machine)) or run.device}.",
         "",
         "Nothing in this folder is code, and loading it runs none:",
         "",

@@ -83,6 +83,9 @@ class Run:
     device: str = "cpu"
     backend: str = "auto"
     versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    """Where it was trained: processor, cores, threads, memory, GPU; empty in an old folder."""
+
     class_weight: ClassWeight = None
     notes: Mapping[str, Any] | None = None
     """The caller's own words, saved with the run."""
