@@ -12,12 +12,14 @@ import torch
 
 from agnn import NodeData, get_method, load_run, method_names
 from agnn.cli._hyper_parameters import typed_value
+from agnn.metrics import MEASURES
 from agnn.runs import evaluate, preset_method
 
 KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
     "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "machine",
     "hyper_parameters", "configuration", "confidence", "baselines", "warnings", "diverged_epochs",
+    "metric", "measures",
 }  # fmt: skip
 SHORT = "--epochs 5 --replicas 2 --json --quiet"
 
@@ -218,3 +220,20 @@ def test_a_setting_that_does_not_fit_is_one_line(agnn: Any, options: str, said: 
     answer = agnn(f"train raw --method gat {options} {SHORT}")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == f"error: {said}\n"
+
+
+def test_a_metric_chooses_the_epoch_and_all_measures_are_shown(agnn: Any) -> None:
+    found = record(agnn(f"train cora --metric log_loss {SHORT}"))
+    assert found["metric"] == "log_loss"
+    assert set(found["measures"]) == set(MEASURES)
+    assert found["measures"]["accuracy"] == found["accuracy"]
+    shown = agnn("train cora --metric log_loss --epochs 5 --replicas 2 --quiet").out
+    titles = [measure.title for measure in MEASURES.values()]
+    assert all(title in shown for title in titles)
+    assert "(chosen by)" in shown.split("log loss")[1].splitlines()[0]
+
+
+def test_an_unknown_metric_is_one_line_with_the_nearest_name(agnn: Any) -> None:
+    answer = agnn("train cora --metric acuracy")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "error: unknown metric 'acuracy'; did you mean 'accuracy'?\n"

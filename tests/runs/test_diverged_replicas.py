@@ -49,7 +49,7 @@ def test_an_unusable_replica_is_left_out_of_the_accuracy_and_of_every_measure(di
     values = replica_values("accuracy", run.scores, toy, run.splits)
     assert run.accuracy.values == (values[0], values[2], values[3])
     assert run.measure("accuracy").values == run.accuracy.values
-    assert run.measure("macro_f1").n == 3
+    assert run.measure("f1").n == 3
     assert run.unusable.tolist() == [False, True, False, False]
     assert run.members.tolist() == [0, 3]
     assert run.diverged_epochs == [0, 3, 7, 0]

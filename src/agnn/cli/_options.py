@@ -15,6 +15,14 @@ Seed = Annotated[int, typer.Option(help="Seed of the first replica; the others c
 Epochs = Annotated[
     int | None, typer.Option(help="At most this many epochs.", show_default="the paper's")
 ]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="Choose epochs and settings by this on validation nodes: accuracy, "
+        "balanced_accuracy, f1, auc or log_loss.",
+        show_default="the method's own rule",
+    ),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Backend = Annotated[str, typer.Option(help="auto, reference, numba or triton.")]
 Threads = Annotated[

@@ -121,7 +121,15 @@ def _run_words(progress: experiments.Progress) -> str:
     return f"{counts}, about {duration(progress.seconds_left)} left"
 
 
-def tell_trial(done: int, total: int, best: float) -> None:
-    """Report how far a search is, and the best accuracy so far."""
-    words = f"searched {done} of {total} settings; best validation accuracy {best:.2f} %"
-    screen(is_error=True).print(words, soft_wrap=True)
+def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
+    """What reports how far a search is, and the best score so far."""
+    from agnn.metrics import MEASURES
+
+    measure = MEASURES[metric or "accuracy"]
+
+    def tell(done: int, total: int, best: float) -> None:
+        value = measure.shown(-best if measure.is_loss else best) + measure.unit
+        words = f"searched {done} of {total} settings; best validation {measure.title} {value}"
+        screen(is_error=True).print(words, soft_wrap=True)
+
+    return tell

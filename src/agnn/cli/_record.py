@@ -24,6 +24,8 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "method": run.method.name,
         "split": run.split_spec,
         "accuracy": run.accuracy.to_dict(),
+        "metric": run.metric,
+        "measures": {name: found.to_dict() for name, found in run.measures.items()},
         "baselines": [each.to_dict() for each in run.baselines],
         "warnings": run.warnings,
         "confidence": run.calibration.to_dict(),
@@ -64,7 +66,7 @@ def run_table(run: Run, out: Path | None = None) -> Table:
     rows: list[tuple[str, Text | str | None]] = [
         ("test accuracy", Text(accuracy_words(run), style="bold")),
         ("ensemble", ensemble_words(run)),
-        ("AUC", _auc_words(run)),
+        *_measure_rows(run),
         *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),
@@ -111,13 +113,19 @@ def beta_words(run: Run) -> list[str]:
     return [spread(Summary(column)) for column in zip(*(run.betas or []), strict=True)]
 
 
-def _auc_words(run: Run) -> str | None:
-    """The area under the ROC curve where there are two classes."""
-    if run.data.classes != 2:
-        return None
-    found = run.measure("auc")
-    error = "" if found.standard_error is None else f" ± {found.standard_error:.2f}"
-    return f"{found.mean:.2f}{error} % (area under the ROC curve of one replica)"
+def _measure_rows(run: Run) -> list[tuple[str, str]]:
+    """The other measures of one replica; the one that was chosen by comes first."""
+    from agnn.metrics import MEASURES
+
+    names = sorted((name for name in MEASURES if name != "accuracy"), key=lambda n: n != run.metric)
+    rows = []
+    for name in names:
+        measure, found = MEASURES[name], run.measures[name]
+        error = found.standard_error
+        spread = "" if error is None or error != error else f" ± {measure.shown(error)}"
+        chosen = " (chosen by)" if name == run.metric else ""
+        rows.append((measure.title, f"{measure.shown(found.mean)}{spread}{measure.unit}{chosen}"))
+    return rows
 
 
 def _time_words(run: Run) -> str:

@@ -15,13 +15,14 @@ from agnn.cli._options import (
     Device,
     Epochs,
     Json,
+    Metric,
     Quiet,
     Replicas,
     Seed,
     Threads,
     use_threads,
 )
-from agnn.cli._progress import tell_trial, training_progress
+from agnn.cli._progress import training_progress, trial_lines
 from agnn.cli._record import run_record, run_table
 from agnn.errors import InputError
 
@@ -80,6 +81,7 @@ def train(
     ] = None,
     settings: Settings = None,
     class_weight: ClassWeights = None,
+    metric: Metric = None,
     tuned: Annotated[
         bool,
         typer.Option("--tuned", help="Choose from the method's grid on validation nodes."),
@@ -154,7 +156,10 @@ def train(
     trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
     if method is None and changes.get("strength") is None:
         trained = affordable(trained, data, len(seeds), device)
-    planned = plan(trained, data, spec, seeds, device=device, backend=backend, class_weight=weight)
+    planned = plan(
+        trained, data, spec, seeds, device=device, backend=backend, class_weight=weight,
+        metric=metric,
+    )  # fmt: skip
     if out is not None:
         check_space(out, folder_size(trained, data, len(planned.seeds)))
     looked_for = None
@@ -167,7 +172,8 @@ def train(
         if looked_for is not None:
             trained = searched(
                 trained, data, spec, seeds, looked_for, device=device, backend=backend,
-                class_weight=weight, on_trial=None if quiet else tell_trial,
+                class_weight=weight, metric=metric,
+                on_trial=None if quiet else trial_lines(metric),
             )  # fmt: skip
             planned = replace(planned, method=trained)
         doing = f"Training {trained.title} on {data.name}"

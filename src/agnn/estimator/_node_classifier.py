@@ -63,6 +63,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "stratified", with folds if labels are few.
         seed: the first replica's seed; the others count on from it.
         class_weight: None, "balanced", or a weight for each class.
+        metric: by which epochs and settings are chosen on validation nodes: "accuracy",
+            "balanced_accuracy", "f1", "auc" or "log_loss"; None: the method's own rule.
         device: "auto", "cpu" or "cuda".
         backend: "auto", "reference", "numba" or "triton".
         graph: the graph that indices `X` point into.
@@ -96,6 +98,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         split: str | Split | None = None,
         seed: int = 0,
         class_weight: str | Mapping[Any, float] | None = None,
+        metric: str | None = None,
         device: str = "auto",
         backend: str = "auto",
         graph: NodeData | None = None,
@@ -106,6 +109,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.split = split
         self.seed = seed
         self.class_weight = class_weight
+        self.metric = metric
         self.device = device
         self.backend = backend
         self.graph = graph
@@ -127,7 +131,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         changes = {name: getattr(self, name) for name in HYPER_PARAMETERS}
         self.run_: Run = evaluate(
             self.method, data, self.split, replicas=self.replicas, seed=self.seed, changes=changes,
-            device=self.device, backend=self.backend, class_weight=weight,
+            device=self.device, backend=self.backend, class_weight=weight, metric=self.metric,
         )  # fmt: skip
         return self
 
@@ -244,6 +248,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             split=run.split_spec,
             seed=own.get("seed", run.seeds[0]),
             class_weight=run.class_weight,
+            metric=run.metric,
             device=device,
             backend=backend,
             graph=run.data if own.get("by_index") else None,

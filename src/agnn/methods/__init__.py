@@ -59,7 +59,7 @@ from agnn.methods._protocol import (
     register,
     renamed,
     stored_name,
-    validation_accuracies,
+    validation_scores,
 )
 from agnn.methods._semi_supervised_embedding import SemiSupervisedEmbedding
 from agnn.methods._separated import GraphSAGE, Separated
@@ -119,7 +119,7 @@ __all__ = [
     "register",
     "renamed",
     "stored_name",
-    "validation_accuracies",
+    "validation_scores",
 ]
 
 for _module in iter_modules(__path__, f"{__name__}."):

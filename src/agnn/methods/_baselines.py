@@ -17,6 +17,7 @@ from agnn.errors import InputError
 from agnn.graph import adjacency, row_normalised
 from agnn.methods._protocol import register, require_features
 from agnn.methods._split_method import SplitMethod, one_hot
+from agnn.metrics import MEASURES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -62,8 +63,8 @@ class Ridge(SplitMethod):
 
     M holds the training rows of a view of the features, A is the mean over a node's neighbours,
     Y the labels as one-hot rows. The view and the penalty are those with the most correct
-    predictions at the validation nodes; without validation nodes, all views at penalty 1. With
-    `views=("X",)` the graph is not used.
+    predictions (or the best metric) at the validation nodes; without validation nodes, all views
+    at penalty 1. With `views=("X",)` the graph is not used.
     """
 
     name: ClassVar[str] = "ridge"
@@ -84,21 +85,27 @@ class Ridge(SplitMethod):
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Class probabilities [n, c]."""
+        return self.scores_by(data, split, None)
+
+    def scores_by(self, data: NodeData, split: Split, metric: str | None) -> NDArray[np.float64]:
+        """Class probabilities [n, c]; the metric is the accuracy by default."""
         require_features(data, self.name)
-        best, kept = (-1.0, 0.0), None
+        best, kept = (-np.inf, 0.0), None
         for fitted in self._candidates(data, split):
             if not split.validation.size:
                 kept = fitted
                 break
             known = data.labels[split.validation]
             found = fitted[split.validation]
-            right = float(np.mean(found.argmax(axis=1) == known))
-            quality = (right, -float(np.square(found - one_hot(known, data.classes)).mean()))
+            if metric is None:
+                score = float(np.mean(found.argmax(axis=1) == known))
+            else:
+                score = MEASURES[metric].score(known, _shares(found))
+            quality = (score, -float(np.square(found - one_hot(known, data.classes)).mean()))
             if quality > best:
                 best, kept = quality, fitted
         assert kept is not None  # noqa: S101 (there is always a first candidate)
-        share = np.clip(kept, 1e-6, None)
-        return np.asarray(share / share.sum(axis=1, keepdims=True))
+        return _shares(kept)
 
     def _candidates(self, data: NodeData, split: Split) -> Iterator[NDArray[np.float64]]:
         """Fitted values [n, c] of every view and penalty; first all views at penalty 1."""
@@ -115,6 +122,12 @@ class Ridge(SplitMethod):
                 parts = solve(penalty)
                 fitted = [_viewed(n, A, X @ W) for n, W in zip(names, parts, strict=True)]
                 yield np.asarray(sum(fitted))
+
+
+def _shares(fitted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fitted values [k, c] as probabilities: positive, rows that sum to 1."""
+    share = np.clip(fitted, 1e-6, None)
+    return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
 def _training_rows(A: Any, X: Any, train: NDArray[np.int64]) -> dict[str, Any]:

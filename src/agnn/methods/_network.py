@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+    from agnn.training import Metric
 
     Matrix: TypeAlias = csr_array[Any, Any] | NDArray[np.float32]
 
@@ -165,8 +167,12 @@ class NetworkMethod(Method):
         features = features_of(self.features(data)).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
         problem = Problem(features, graph, data.labels, task.splits, task.seeds, task.class_weights)
+        recipe = self.recipe()
+        if task.metric is not None:
+            metric = cast("Metric", task.metric)
+            recipe = replace(recipe, selection=recipe.selection.by(metric, recipe.epochs))
         history = train(
-            model, problem, self.recipe(), task.progress,
+            model, problem, recipe, task.progress,
             extra_loss=self.extra_loss(model, features, graph, task.seeds),
             objective=self.objective(model, features, graph),
         )  # fmt: skip

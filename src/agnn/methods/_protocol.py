@@ -13,6 +13,7 @@ from torch import Tensor
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError, unknown_name
+from agnn.metrics import MEASURES
 from agnn.nn import NodeModel
 from agnn.training import History, Progress
 
@@ -29,6 +30,8 @@ class Task:
     progress: Progress | None = None
     # [R, c], all above 0: the weight of a training node by its label; None for equal weights
     class_weights: NDArray[np.float64] | None = None
+    # by which epochs and settings are chosen on validation nodes; None: the method's own rule
+    metric: str | None = None
 
     def __post_init__(self) -> None:
         if not self.seeds:
@@ -183,17 +186,24 @@ def require_validation(split: Split, purpose: str) -> None:
         raise InputError(f"the split '{split.name}' has no validation nodes {purpose}.")
 
 
-def validation_accuracies(
-    scores: Tensor, data: NodeData, splits: Sequence[Split], purpose: str
+def validation_scores(
+    scores: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    purpose: str,
+    metric: str | None = None,
 ) -> list[float]:
-    """Return the share of correct predictions among each replica's validation nodes; [R].
+    """Return a metric on each replica's validation nodes, such that higher is better; [R].
 
-    `scores` are [R, n, c]. `purpose` ends the error for a split without validation nodes: "to
-    tune on".
+    `scores` are [R, n, c]. Without a metric it is the share of correct predictions. `purpose`
+    ends the error for a split without validation nodes: "to tune on".
     """
-    predictions = scores.argmax(-1).cpu().numpy()
-    shares = []
-    for predicted, split in zip(predictions, splits, strict=True):
+    found = []
+    for own, split in zip(scores.detach().cpu().numpy(), splits, strict=True):
         require_validation(split, purpose)
-        shares.append(float(np.mean(predicted[split.validation] == data.labels[split.validation])))
-    return shares
+        labels, probabilities = data.labels[split.validation], own[split.validation]
+        if metric is None:
+            found.append(float(np.mean(probabilities.argmax(1) == labels)))
+        else:
+            found.append(MEASURES[metric].score(labels, probabilities))
+    return found

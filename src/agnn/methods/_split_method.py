@@ -22,12 +22,17 @@ class SplitMethod(Method):
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c] from the labels of the training nodes of `split`."""
 
+    def scores_by(self, data: NodeData, split: Split, metric: str | None) -> NDArray[np.float64]:
+        """Return `scores`; a method that chooses on validation nodes does so by this metric."""
+        return self.scores(data, split)
+
     def run(self, task: Task) -> Outcome:
         """Return the scores of every replica; each distinct split is computed once."""
         found: dict[int, Tensor] = {}
         for split in task.splits:
             if id(split) not in found:
-                found[id(split)] = torch.from_numpy(self.scores(task.data, split)).float()
+                own = self.scores_by(task.data, split, task.metric)
+                found[id(split)] = torch.from_numpy(own).float()
         return Outcome(torch.stack([found[id(split)] for split in task.splits]).to(task.device))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import DivergedError, InputError
-from agnn.methods._protocol import Method, Outcome, Task, validation_accuracies
+from agnn.methods._protocol import Method, Outcome, Task, validation_scores
 
 _SEEDS_FOR_CHOICE = 3  # replicas of a split that every candidate is tried with
 
@@ -73,18 +74,19 @@ class Tuned(Method):
         )
 
     def choose(self, task: Task) -> Method:
-        """Return the candidate with the highest accuracy on the validation nodes of `task`."""
-        best = -1.0
+        """Return the candidate with the highest score on the validation nodes of `task`."""
+        best = -math.inf
         chosen: Method | None = None
         for candidate in self.candidates():
             try:
                 scores = candidate.run(task).scores
             except DivergedError:  # the next candidate may not
                 continue
-            shares = validation_accuracies(scores, task.data, task.splits, "to tune on")
-            accuracy = fmean(shares)
-            if accuracy > best:
-                best, chosen = accuracy, candidate
+            score = fmean(
+                validation_scores(scores, task.data, task.splits, "to tune on", task.metric)
+            )
+            if score > best:
+                best, chosen = score, candidate
         if chosen is None:
             raise DivergedError(f"training diverged for every candidate of {self.name}'s grid.")
         return chosen

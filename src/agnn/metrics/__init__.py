@@ -41,11 +41,13 @@ from agnn.metrics._calibration import (
 from agnn.metrics._ensemble import Ensemble, ensemble_of, held_out, tempered
 from agnn.metrics._measures import (
     MEASURES,
+    METRICS,
     Measure,
     accuracy,
     auc,
     balanced_accuracy,
     calibration_error,
+    check_metric,
     log_loss,
     macro_f1,
 )
@@ -53,6 +55,7 @@ from agnn.metrics._summary import Interval, Summary, percent_interval, wilson_in
 
 __all__ = [
     "MEASURES",
+    "METRICS",
     "AccuracyDifference",
     "Calibration",
     "ClassAccuracy",
@@ -67,6 +70,7 @@ __all__ = [
     "balanced_accuracy",
     "calibrated",
     "calibration_error",
+    "check_metric",
     "class_accuracies",
     "ensemble_of",
     "fitted_temperature",

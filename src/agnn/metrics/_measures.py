@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.errors import InputError
+from agnn.errors import InputError, unknown_name
 from agnn.metrics._calibration import reliability
 
 Labels = NDArray[np.int64]
-Measure = Callable[[Labels, NDArray[Any]], float]  # (labels [k], probabilities [k, c])
+Function = Callable[[Labels, NDArray[Any]], float]  # (labels [k], probabilities [k, c])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of probabilities [k, c] against labels [k]; calling it gives the value."""
+
+    title: str
+    function: Function
+    is_loss: bool = False  # whether a lower value is better
+    unit: str = " %"  # after the number; empty for measures that are not shares
+    digits: int = 2
+
+    def __call__(self, labels: Labels, probabilities: NDArray[Any]) -> float:
+        """The value for these labels and probabilities."""
+        return self.function(labels, probabilities)
+
+    def score(self, labels: Labels, probabilities: NDArray[Any]) -> float:
+        """The value with its sign such that higher is better."""
+        value = self.function(labels, probabilities)
+        return -value if self.is_loss else value
+
+    def shown(self, value: float) -> str:
+        """The value as text, without the unit; a dash for one that is not defined."""
+        return "\N{EN DASH}" if np.isnan(value) else f"{value:.{self.digits}f}"
 
 
 def accuracy(labels: Labels, predictions: NDArray[np.int64]) -> float:
@@ -73,20 +98,31 @@ def calibration_error(labels: Labels, probabilities: NDArray[Any]) -> float:
     return reliability(np.asarray(probabilities, dtype=np.float64), labels).error
 
 
-def _by_class(measure: Callable[[Labels, NDArray[np.int64]], float]) -> Measure:
+def _by_class(measure: Function) -> Function:
     """A measure of predicted classes as a measure of probabilities."""
     return lambda labels, probabilities: measure(labels, probabilities.argmax(1))
 
 
 MEASURES: Final[Mapping[str, Measure]] = {
-    "accuracy": _by_class(accuracy),
-    "balanced_accuracy": _by_class(balanced_accuracy),
-    "macro_f1": _by_class(macro_f1),
-    "auc": auc,
-    "log_loss": log_loss,
-    "calibration_error": calibration_error,
+    "accuracy": Measure("accuracy", _by_class(accuracy)),
+    "balanced_accuracy": Measure("balanced accuracy", _by_class(balanced_accuracy)),
+    "f1": Measure("macro F1", _by_class(macro_f1)),
+    "auc": Measure("AUC", auc),
+    "log_loss": Measure("log loss", log_loss, is_loss=True, unit="", digits=3),
+    "calibration_error": Measure(
+        "calibration error", calibration_error, is_loss=True, unit="", digits=3
+    ),
 }
-"""Every measure by name, as a function of labels [k] and probabilities [k, c]."""
+"""Every measure by name."""
+
+METRICS: Final = ("accuracy", "balanced_accuracy", "f1", "auc", "log_loss")
+"""The measures by which epochs, settings and methods can be chosen."""
+
+
+def check_metric(name: str) -> None:
+    """Raise, with the nearest name, unless methods can be chosen by the measure of this name."""
+    if name not in METRICS:
+        raise unknown_name("metric", name, METRICS)
 
 
 def _check(labels: Labels, given: NDArray[Any]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from agnn.metrics import Summary
+from agnn.metrics import MEASURES, Summary
 from agnn.report._style import EMPTY, FAINT, GRID, INK, LAYERS, MARK, ink_on
 from agnn.report._text import shown_text, signed
 
@@ -35,16 +35,22 @@ _CELL_LETTERS: Final = 16  # of a class name before it goes on in the next line
 
 
 def accuracy_curve(training: Training, curve: Curve) -> Figure:
-    """The accuracy on the watched nodes, and the epoch that each replica keeps."""
-    figure, axes = _empty(f"Accuracy on {training.part} nodes (%)")
+    """The score on the watched nodes, and the epoch that each replica keeps."""
+    measure = MEASURES[training.metric]
+    unit = f" ({measure.unit.strip()})" if measure.unit else ""
+    title = measure.title[0].upper() + measure.title[1:]
+    figure, axes = _empty(f"{title} on {training.part} nodes{unit}")
     _draw_curve(axes, curve, INK)
     axes.plot(
         training.kept.values, training.kept_accuracy, "o", color=MARK, markersize=5, alpha=0.9,
         label="epoch kept",
     )  # fmt: skip
     # The first steep epochs would press all the rest into one line.
-    axes.set_ylim(bottom=max(0.0, float(np.percentile(curve.low, 3)) - 3))
-    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    if measure.is_loss:
+        axes.set_ylim(bottom=0.0, top=float(np.percentile(curve.high, 97)) * 1.05)
+    else:
+        axes.set_ylim(bottom=max(0.0, float(np.percentile(curve.low, 3)) - 3))
+    axes.legend(loc="upper right" if measure.is_loss else "lower right", frameon=False, fontsize=9)
     return figure
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from agnn.metrics import MEASURES
 from agnn.report._charts import (
     accuracy_curve,
     beta_curves,
@@ -23,7 +24,7 @@ from agnn.report._charts import (
 )
 from agnn.report._facts.absent import Absent
 from agnn.report._neighbourhoods import Panel, legend_figure, lone_neighbourhood
-from agnn.report._text import shown_text
+from agnn.report._text import NOTHING, shown_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from agnn.report._facts.run_facts import RunFacts
     from agnn.report._facts.surroundings import Surroundings
+    from agnn.report._facts.training import Training
     from agnn.runs import Run
 
 Captioned = tuple["Figure", str]
@@ -53,6 +55,11 @@ class Section:
     values: Callable[[RunFacts], Mapping[str, Any]] | None = None  # for the JSON
 
 
+def _title(training: Training) -> str:
+    title = MEASURES[training.metric].title
+    return title[0].upper() + title[1:]
+
+
 def _training(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
     training = facts.training
     if isinstance(training, Absent):
@@ -61,7 +68,7 @@ def _training(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
         curve = accuracy_curve(training, training.accuracy)
         yield (
             "accuracy_curve",
-            (curve, f"Accuracy on the {training.part} nodes; dots are the epochs kept."),
+            (curve, f"{_title(training)} on the {training.part} nodes; dots are the epochs kept."),
         )
     yield "loss_curve", (loss_curve(training), "The training loss, with dropout.")
     if training.betas:
@@ -227,13 +234,24 @@ def relations(relevance: NDArray[np.float64], class_names: Sequence[str]) -> lis
 
 def _accuracy_values(facts: RunFacts) -> dict[str, Any]:
     return {
+        "measures": {name: found.to_dict() for name, found in facts.measures.items()},
         "accuracy": {
             "replicas": facts.accuracy.to_dict(),
             "ensemble": facts.calibration.accuracy,
             "wilson_interval": None if facts.interval is None else list(facts.interval),
             "classes": [each.to_dict() for each in facts.by_class],
-        }
+        },
     }
+
+
+def _measures(facts: RunFacts) -> list[tuple[str, str, str]]:
+    """Title, mean with its unit and standard error of every measure."""
+    rows = []
+    for name, found in facts.measures.items():
+        measure, error = MEASURES[name], found.standard_error
+        spread = NOTHING if error is None else measure.shown(error)
+        rows.append((measure.title, measure.shown(found.mean) + measure.unit, spread))
+    return rows
 
 
 def _confusion_values(facts: RunFacts) -> dict[str, Any]:
@@ -263,7 +281,13 @@ SECTIONS: Final[tuple[Section, ...]] = (
         figures=_training,
         values=lambda facts: {"training": facts.training.to_dict()},
     ),
-    Section("accuracy", "Accuracy by class", figures=_accuracy, values=_accuracy_values),
+    Section(
+        "accuracy",
+        "Accuracy by class",
+        figures=_accuracy,
+        words=lambda facts: {"measures": _measures(facts)},
+        values=_accuracy_values,
+    ),
     Section(
         "mistakes",
         "Confusion matrix",

@@ -1,15 +1,16 @@
-"""Class weights: how much a training node counts, by its class."""
+"""Class weights: how much a training node counts, by its class; and what to say of rare ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from agnn.errors import InputError, unknown_name
 from agnn.methods import Method, get_method, method_names
+from agnn.metrics import MEASURES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from agnn.data import NodeData, Split
 
 ClassWeight = Literal["balanced"] | Mapping[str, float] | None
+_RARE: Final = 0.05  # share of the labelled nodes below which a class is rare
 
 
 def class_weights(
@@ -49,3 +51,24 @@ def _named(wanted: Mapping[str, float], class_names: Sequence[str]) -> NDArray[n
             raise InputError(f"the weight of class '{name}' must be above 0; got {weight}.")
         weights[class_names.index(name)] = weight
     return weights
+
+
+def rare_class_warning(data: NodeData) -> str | None:
+    """Which class is rare and which metric is better than accuracy; None if no class is rare.
+
+    With more than ten classes one is rare only if it also has less than half of an equal share.
+    """
+    counts = np.bincount(data.labels[data.labelled], minlength=data.classes)
+    shares = counts / max(counts.sum(), 1)
+    limit = min(_RARE, 0.5 / max(data.classes, 1))
+    rare = np.flatnonzero((counts > 0) & (shares < limit))
+    if not rare.size:
+        return None
+    least = rare[shares[rare].argmin()]
+    more = "" if rare.size == 1 else f" ({rare.size} classes are rare)"
+    name = "auc" if data.classes == 2 else "balanced_accuracy"
+    return (
+        f"Class '{data.class_names[least]}' has {100 * shares[least]:.1f} % of the labelled "
+        f"nodes{more}, so accuracy says little about it. Judge by {MEASURES[name].title}: "
+        f'`--metric {name}` (`metric="{name}"`) chooses by it.'
+    )

@@ -19,7 +19,7 @@ from agnn.data import (
 from agnn.errors import InputError
 from agnn.kernels import choose
 from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_method
-from agnn.metrics import Summary, replica_values
+from agnn.metrics import Summary, check_metric, replica_values
 from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, machine, versions
 from agnn.runs._divergence import trial_means, unusable_replicas
@@ -122,13 +122,15 @@ class Plan:
     backend: str  # as asked for
     class_weight: ClassWeight
     weights: NDArray[np.float64] | None  # [R, c]
+    metric: str | None = None  # None: every method chooses by its own rule
 
     def task(self, progress: Progress | None = None) -> Task:
         """The method's task."""
         # The request, not the choice: with "auto" an operation without a fast form takes another.
         return Task(
-            self.data, self.splits, self.seeds, self.device, self.backend, progress, self.weights
-        )
+            self.data, self.splits, self.seeds, self.device, self.backend, progress, self.weights,
+            self.metric,
+        )  # fmt: skip
 
     def run(self, progress: Progress | None = None) -> Run:
         """Train and score."""
@@ -155,6 +157,7 @@ class Plan:
             versions=versions(),
             machine=machine(self.device),
             class_weight=self.class_weight,
+            metric=self.metric,
             known_scores=outcome.scores.cpu(),
         )
 
@@ -171,6 +174,7 @@ def plan(
     device: str = "auto",
     backend: str = "auto",
     class_weight: ClassWeight = None,
+    metric: str | None = None,
 ) -> Plan:
     """Everything that `evaluate` checks before it trains; see there for the arguments."""
     if seeds is None:
@@ -194,6 +198,10 @@ def plan(
     for each in splits:
         if each.test.size == 0:
             raise InputError(f"the split '{each.name}' has no test nodes to score on.")
+    if metric is not None:
+        check_metric(metric)
+    if metric == "auc":
+        _check_two_classes(data, splits)
     folds = len(splits) // len(seeds)
     return Plan(
         method=method,
@@ -206,7 +214,21 @@ def plan(
         backend=backend,
         class_weight=class_weight,
         weights=class_weights(class_weight, method, data, splits),
+        metric=metric,
     )
+
+
+def _check_two_classes(data: NodeData, splits: Sequence[Split]) -> None:
+    """Raise where a part of a split that AUC is computed on has nodes of one class only."""
+    for split in splits:
+        for part in ("validation", "test"):
+            labels = data.labels[split.parts[part]]
+            if labels.size and (labels == labels[0]).all():
+                raise InputError(
+                    f"AUC needs nodes of two classes, but all {labels.size} {part} nodes of the "
+                    f"split '{split.name}' are of class '{data.class_names[labels[0]]}'. Use "
+                    f"another metric, such as log_loss, or a stratified split."
+                )
 
 
 def evaluate(
@@ -222,6 +244,7 @@ def evaluate(
     backend: str = "auto",
     progress: Progress | None = None,
     class_weight: ClassWeight = None,
+    metric: str | None = None,
 ) -> Run:
     """Train a method once per seed, all replicas at once, and score it on the test nodes.
 
@@ -239,6 +262,8 @@ def evaluate(
         backend: "auto", "reference", "numba" or "triton".
         progress: called with (epochs done, epochs in all).
         class_weight: "balanced", or a weight per class name; for methods that train a network.
+        metric: by which the epoch and the settings are chosen on validation nodes: "accuracy",
+            "balanced_accuracy", "f1", "auc" or "log_loss". None: the method's own rule.
 
     With a k-fold split every seed is a trial of k replicas, one per fold, and its accuracy is the
     mean over them: folds share training nodes, so only trials count as repetitions.
@@ -251,7 +276,7 @@ def evaluate(
     """
     prepared = plan(
         method, data, split, seeds, replicas=replicas, seed=seed, changes=changes, device=device,
-        backend=backend, class_weight=class_weight,
+        backend=backend, class_weight=class_weight, metric=metric,
     )  # fmt: skip
     return prepared.run(progress)
 

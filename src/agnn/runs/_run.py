@@ -16,9 +16,17 @@ from agnn.data import NodeData, Split, SplitSpec
 from agnn.errors import DataError, InputError
 from agnn.graph import Graph, hop_rings
 from agnn.methods import Method
-from agnn.metrics import Calibration, Ensemble, Summary, calibrated, ensemble_of, replica_values
+from agnn.metrics import (
+    MEASURES,
+    Calibration,
+    Ensemble,
+    Summary,
+    calibrated,
+    ensemble_of,
+    replica_values,
+)
 from agnn.runs._baselines import BaselineComparison, compared_with_baselines
-from agnn.runs._class_weights import ClassWeight
+from agnn.runs._class_weights import ClassWeight, rare_class_warning
 from agnn.runs._divergence import divergence_warning, trial_means, unusable_replicas
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
@@ -87,6 +95,9 @@ class Run:
     """Where it was trained: processor, cores, threads, memory, GPU; empty in an old folder."""
 
     class_weight: ClassWeight = None
+    metric: str | None = None
+    """By which epochs and settings were chosen; None: by the method's own rule."""
+
     notes: Mapping[str, Any] | None = None
     """The caller's own words, saved with the run."""
 
@@ -189,9 +200,11 @@ class Run:
     def warnings(self) -> list[str]:
         """What a reader of the accuracy must know.
 
-        Replicas that diverged, and baselines that the run does not clearly beat.
+        Replicas that diverged, baselines that the run does not clearly beat, and rare classes.
         """
         found = [each.warning for each in self.baselines if each.warning is not None]
+        if self.metric in (None, "accuracy") and (rare := rare_class_warning(self.data)):
+            found.append(rare)
         epochs = [each for each in self.diverged_epochs or [] if each]
         if not epochs:
             return found
@@ -314,6 +327,11 @@ class Run:
         """
         values = replica_values(name, self.scores, self.data, self.splits)
         return Summary(trial_means(values, self.folds, self.unusable))
+
+    @cached_property
+    def measures(self) -> dict[str, Summary]:
+        """Every measure of `agnn.metrics.MEASURES` on the test nodes, by name."""
+        return {name: self.measure(name) for name in MEASURES}
 
     def explain(self, node: Hashable, *, limit: int = 10) -> Any:
         """The reasons for the prediction of one node, given by its id.

@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from agnn.data import NodeData
 from agnn.errors import DataError, DivergedError, InputError, UnavailableError
-from agnn.methods import Method, validation_accuracies
+from agnn.methods import Method, validation_scores
 from agnn.runs._class_weights import ClassWeight
 from agnn.runs._evaluate import plan
 
 _SEEDS: Final = 3  # replicas that a candidate is judged by
+_WORST: Final = -1e6  # of a setting that diverges, where a score may be negative
 # The search space: a range, on a logarithmic scale if the third entry is true, or some values.
 _RANGES: Final[Mapping[str, tuple[float, float, bool]]] = {
     "learning_rate": (1e-3, 5e-2, True),
@@ -31,9 +32,8 @@ _VALUES: Final[Mapping[str, tuple[int, ...]]] = {
     "hidden": (8, 16, 32, 64),
 }
 
-OnTrial = Callable[
-    [int, int, float], None
-]  # (trials done, trials in all, best accuracy in percent)
+# (trials done, trials in all, best score: percent, or with its sign turned a log loss)
+OnTrial = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,47 +71,51 @@ def searched(
     device: str = "auto",
     backend: str = "auto",
     class_weight: ClassWeight = None,
+    metric: str | None = None,
     on_trial: OnTrial | None = None,
 ) -> Method:
     """The method with the hyper-parameters that predict validation nodes best.
 
     Candidates are judged by the mean over the replicas of the first seeds; the labels of test
-    nodes are never read. The first candidate is the method as given, if it is in the search space.
+    nodes are never read. They are compared by `metric`, by default accuracy. The first candidate
+    is the method as given, if it is in the search space.
     """
     free = sorted(_free(method) - search.fixed)
     if not free:
         raise InputError(f"{method.name} has nothing left to search over.")
     first = seeds[:_SEEDS]
     task = plan(
-        method, data, split_spec, first, device=device, backend=backend, class_weight=class_weight
-    ).task()
+        method, data, split_spec, first, device=device, backend=backend,
+        class_weight=class_weight, metric=metric,
+    ).task()  # fmt: skip
 
-    def accuracy(trial: Any) -> float:
+    def score(trial: Any) -> float:
         try:
             scores = method.with_fields(**_suggested(trial, free)).run(task).scores
         except DivergedError:
-            return 0.0
-        return 100.0 * fmean(validation_accuracies(scores, data, task.splits, "to search on"))
+            return _WORST if metric == "log_loss" else 0.0
+        found = fmean(validation_scores(scores, data, task.splits, "to search on", metric))
+        return found if metric is not None else 100.0 * found
 
     about = {
         "method": method.settings, "split": split_spec, "seeds": list(first),
         "data": data.fingerprint, "free": free, "class_weight": str(class_weight),
     }  # fmt: skip
+    if metric is not None:  # searches without one are found under the key that they have had
+        about["metric"] = metric
     with _file_errors(search.file):
         study = _study(search.file, method.name, about)
         start = {name: method.settings[name] for name in free}
         if all(_is_searched(name, value) for name, value in start.items()):
             study.enqueue_trial(start, skip_if_exists=True)
-        _run(study, accuracy, search.trials, on_trial)
+        _run(study, score, search.trials, on_trial)
         return method.with_fields(**study.best_params)
 
 
-def _run(
-    study: Any, accuracy: Callable[[Any], float], trials: int, on_trial: OnTrial | None
-) -> None:
+def _run(study: Any, score: Callable[[Any], float], trials: int, on_trial: OnTrial | None) -> None:
     """Run the missing trials; those of an earlier search count."""
     while (done := _finished(study)) < trials:
-        study.optimize(accuracy, n_trials=1)
+        study.optimize(score, n_trials=1)
         if on_trial is not None:
             on_trial(done + 1, trials, study.best_value)
 

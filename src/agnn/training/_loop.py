@@ -212,9 +212,10 @@ class TrainingRun:
             return nothing, nothing
         picked = self.watched.pick(self.model(self.watched.view))
         losses = self.watched.losses(picked, self.model.backend)
+        scores = -losses if self.metric == "log_loss" else self.watched.scores(picked, self.metric)
         if self.is_penalised:
             losses += self.optimiser.penalties()
-        return self.watched.scores(picked, self.metric), losses
+        return scores, losses
 
     def finish(self, epochs: int) -> History:
         """Put the kept weights into the model and return the history of the epochs run."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import torch
 from torch import Tensor
@@ -19,8 +19,9 @@ from torch import Tensor
 from agnn.errors import InputError
 
 Part = Literal["validation", "test"]
-# "best": the area under the ROC curve with two classes, the accuracy otherwise.
-Metric = Literal["accuracy", "best"]
+# As in `agnn.metrics`; "best" is the area under the ROC curve with two classes, else the accuracy.
+Metric = Literal["accuracy", "best", "balanced_accuracy", "f1", "auc", "log_loss"]
+_WORST: Final = -torch.inf  # below every score: that of a log loss is negative
 
 
 class Tracker(ABC):
@@ -46,6 +47,13 @@ class Selection(ABC):
     @abstractmethod
     def tracker(self, replicas: int, device: torch.device) -> Tracker:
         """Return a new tracker."""
+
+    def by(self, metric: Metric, epochs: int) -> BestScore:
+        """Return the rule that keeps the epoch with the best `metric`, on the same nodes.
+
+        It has the patience of this rule; without one, all `epochs` are run.
+        """
+        return BestScore(getattr(self, "patience", epochs), self.on, metric)
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,7 @@ class _Patient(Tracker):
     def __init__(self, patience: int, replicas: int, device: torch.device) -> None:
         self.patience = patience
         self.idle = torch.zeros(replicas, dtype=torch.int64, device=device)
-        self.best_accuracy = torch.full((replicas,), -1.0, device=device)
+        self.best_accuracy = torch.full((replicas,), _WORST, device=device)
         self.best_loss = torch.full((replicas,), torch.inf, device=device)
 
     def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:

@@ -93,25 +93,76 @@ class Targets:
         return right.sum(1) / self.counts
 
     def scores(self, picked: Tensor, metric: Metric) -> Tensor:
-        """Return each replica's accuracy or, by `metric`, area under the ROC curve; [R]."""
-        is_binary = picked.shape[2] == 2
-        return self.aucs(picked) if metric == "best" and is_binary else self.accuracies(picked)
+        """Return the metric of each replica, as a share of 1; [R]. A log loss is a loss."""
+        match metric:
+            case "balanced_accuracy":
+                return self.balanced_accuracies(picked)
+            case "f1":
+                return self.f1_scores(picked)
+            case "auc":
+                return self.aucs(picked)
+            case "best" if picked.shape[2] == 2:
+                return self.aucs(picked)
+        return self.accuracies(picked)
+
+    def balanced_accuracies(self, picked: Tensor) -> Tensor:
+        """Return the mean over the classes that occur of their share of correct predictions."""
+        counts, right, _ = self._class_counts(picked)
+        shares = right / counts.clamp(min=1)
+        return self._in_weights_dtype(shares.sum(1) / (counts > 0).sum(1))
+
+    def f1_scores(self, picked: Tensor) -> Tensor:
+        """Return the mean F1 over the classes that occur or are predicted; [R]."""
+        counts, right, predicted = self._class_counts(picked)
+        both = counts + predicted
+        shares = 2 * right / both.clamp(min=1)
+        return self._in_weights_dtype(shares.sum(1) / (both > 0).sum(1))
+
+    def _class_counts(self, picked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the nodes of each class, those predicted correctly, and predictions; [R, c]."""
+        answers, classes = picked.argmax(-1), torch.arange(picked.shape[2], device=picked.device)
+        is_node = (self.weights > 0)[..., None]
+        is_class = (self.labels[..., None] == classes) & is_node
+        is_answer = (answers[..., None] == classes) & is_node
+        found = (is_class, is_class & is_answer, is_answer)
+        counts, right, predicted = (flags.sum(1).to(torch.float64) for flags in found)
+        return counts, right, predicted
 
     def aucs(self, picked: Tensor) -> Tensor:
-        """Return each replica's area under the ROC curve, second class against first; [R].
+        """Return each replica's area under the ROC curve; [R].
 
-        The share of pairs, one node of each class, in which the node of the second class has the
-        larger margin; a tie counts one half, and so does a class without nodes.
+        With two classes second against first; with more the mean of one class against the rest,
+        over the classes that have both kinds of nodes. One half if there are none.
         """
-        margin = (picked[..., 1] - picked[..., 0]).contiguous()  # [R, k]
-        first = (self.weights > 0) & (self.labels == 0)
-        second = (self.weights > 0) & (self.labels == 1)
-        # Nodes of the second class and padding are sorted behind all others: no pair has them.
-        rivals = margin.masked_fill(~first, torch.inf).sort(dim=1).values
+        if picked.shape[2] == 2:
+            areas, is_defined = self._areas(picked[..., 1] - picked[..., 0], self.labels == 1)
+            return self._in_weights_dtype(torch.where(is_defined, areas, 0.5))
+        probabilities = picked.softmax(-1)
+        total, count = torch.zeros(2, len(picked), dtype=torch.float64, device=picked.device)
+        for label in range(picked.shape[2]):
+            areas, is_defined = self._areas(probabilities[..., label], self.labels == label)
+            total += torch.where(is_defined, areas, 0.0)
+            count += is_defined
+        return self._in_weights_dtype(torch.where(count > 0, total / count.clamp(min=1), 0.5))
+
+    def _areas(self, margin: Tensor, is_class: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the area under the ROC curve per replica, and whether it is defined; [R] each.
+
+        The share of pairs, one node of the class and one other, in which the node of the class
+        has the larger `margin` [R, k]; a tie counts one half.
+        """
+        margin = margin.contiguous()
+        own = (self.weights > 0) & is_class
+        other = (self.weights > 0) & ~is_class
+        # Nodes of the class and padding are sorted behind all others: no pair has them.
+        rivals = margin.masked_fill(~other, torch.inf).sort(dim=1).values
         below, ties = (torch.searchsorted(rivals, margin, side=side) for side in ("left", "right"))
-        won = ((below + ties) * second).sum(1).to(torch.float64) / 2
-        pairs = first.sum(1) * second.sum(1)
-        return torch.where(pairs > 0, won / pairs.clamp(min=1), 0.5).to(self.weights.dtype)
+        won = ((below + ties) * own).sum(1).to(torch.float64) / 2
+        pairs = own.sum(1) * other.sum(1)
+        return won / pairs.clamp(min=1), pairs > 0
+
+    def _in_weights_dtype(self, values: Tensor) -> Tensor:
+        return values.to(self.weights.dtype)
 
 
 def check_batches(counts: Sequence[int], size: int | None) -> None:

@@ -18,7 +18,7 @@ from agnn.kernels import sparse_linear
 from agnn.methods._planetoid._contexts import Pairs
 from agnn.methods._planetoid._state import ContextSoftmax, Head, Start, State, descend, glorot
 from agnn.methods._planetoid._variant import Variant
-from agnn.methods._protocol import Method, Outcome, Task, register, validation_accuracies
+from agnn.methods._protocol import Method, Outcome, Task, register, validation_scores
 
 
 @register
@@ -203,7 +203,9 @@ class Planetoid(Method):
         """The scores of each replica by the variant that is better on its validation nodes."""
         found = [variant.run(task).scores for variant in self.variants()]
         shares = [
-            validation_accuracies(scores, task.data, task.splits, "to choose the variant on")
+            validation_scores(
+                scores, task.data, task.splits, "to choose the variant on", task.metric
+            )
             for scores in found
         ]
         chosen = [pair.index(max(pair)) for pair in zip(*shares, strict=True)]

@@ -24,7 +24,7 @@ from agnn.report._facts.attention import AttentionFacts, attention_facts
 from agnn.report._facts.certainty import Certainty, certainty
 from agnn.report._facts.data_facts import DataFacts, data_facts
 from agnn.report._facts.surroundings import Surroundings, surroundings
-from agnn.report._facts.training import Training, training_facts
+from agnn.report._facts.training import Training, training_facts, watched_metric
 from agnn.report._sections import SECTIONS
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class RunFacts:
     data: DataFacts
     training: Training | Absent
     accuracy: Summary  # percent of test nodes, one value a replica; with folds, one a trial
+    measures: Mapping[str, Summary]  # all measures on the test nodes, by name; empty without any
     interval: Interval | None  # Wilson's, of the ensemble, in percent; None without test nodes
     by_class: tuple[ClassAccuracy, ...]
     test: Answers
@@ -103,8 +104,9 @@ def run_facts(run: Run) -> RunFacts:
         caveat=run.caveat,
         warnings=tuple(run.warnings),
         data=data_facts(data, splits),
-        training=training_facts(run.history, run.method),
+        training=training_facts(run.history, run.method, watched_metric(run)),
         accuracy=run.accuracy,
+        measures=run.measures if all(split.test.size for split in splits) else {},
         interval=_interval(test),
         by_class=tuple(
             class_accuracies(
