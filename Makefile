@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint bench bench-gpu reproduction-page datasets forget-compiled clean
+.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows coverage test-lowest dist test-dist bench bench-gpu reproduction-page datasets forget-compiled clean
 
 demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
@@ -40,6 +40,32 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# The workflows cannot run here: GitHub's schema and a linter for what goes wrong in them.
+lint-workflows: $(VENV)/.release
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline .github/workflows
+
+# Compiled kernels and other processes are not seen: the figure is a lower bound.
+coverage: $(VENV)/.coverage $(VENV)/.kernels
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --cov=agnn --cov-report=term:skip-covered --cov-report=html:build/coverage
+
+# With the lowest versions that pyproject.toml allows, in an environment of their own.
+test-lowest: $(VENV)/.release
+	scripts/test_lowest.sh $(BIN)/uv
+
+# Wheel and sdist; a second build must give the same bytes.
+dist: $(VENV)/.release
+	rm -rf dist build/dist
+	$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	$(BIN)/python -m build --no-isolation --outdir build/dist . >/dev/null
+	diff -r dist build/dist
+	$(BIN)/twine check --strict dist/*
+	sha256sum dist/*
+
+# The wheel in an empty environment, from another folder, without a network.
+test-dist:
+	scripts/test_wheel.sh $(PYTHON)
+
 bench: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m benchmarks
 
@@ -60,7 +86,7 @@ forget-compiled:
 	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
 
 clean: forget-compiled
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist
 
 # One stamp per extra: a second run finds it newer than what it was made from and does nothing.
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -78,6 +104,18 @@ $(VENV)/.browser: $(VENV)/.package
 
 $(VENV)/.lint: $(VENV)/.package
 	$(INSTALL) -e '.[lint]'
+	@touch $@
+
+$(VENV)/.coverage: $(VENV)/.test
+	$(INSTALL) -e '.[coverage]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.package
+	$(INSTALL) -e '.[docs]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.package
+	$(INSTALL) -e '.[release]'
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.package $(shell find src/agnn/kernels -name '*.py')

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from agnn.runs import Predictions, Run, evaluate, load_run, prepare, preset_method, save_run
     from agnn.training import memory_estimate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {  # by package, in the order of the tasks below
     # read

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agnn import NodeClassifier, evaluate, from_pandas, get_method, save_run
+from agnn import NodeClassifier, __version__, evaluate, from_pandas, get_method, save_run
 from agnn.data import with_new_nodes
 from agnn.explanation import explain
 from agnn.runs import load_run
@@ -234,7 +234,7 @@ def test_health_answers_and_metrics_count_what_was_asked(
         'agnn_requests_total{method="POST",route="/predict",status="404"} 1.0',
         'agnn_requests_total{method="GET",route="other",status="404"} 1.0',
         'agnn_requests_total{method="GET",route="other",status="400"} 1.0',
-        'agnn_model_info{data="nodes",method="agnn",version="0.1.0"} 1.0',
+        f'agnn_model_info{{data="nodes",method="agnn",version="{__version__}"}} 1.0',
         "agnn_model_nodes 60.0",
         "# TYPE agnn_requests_total counter",
     ):

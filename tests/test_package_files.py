@@ -1,0 +1,82 @@
+"""The files around the package agree with each other: versions, pins, workflows, links."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import agnn
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+PINS = {
+    plain(name): version
+    for name, version in re.findall(
+        r"^([^#=\s]+)==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+}
+
+
+def test_the_version_stands_in_one_place_and_the_citation_has_it() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert PROJECT["dynamic"] == ["version"]
+    assert citation["version"] == agnn.__version__
+
+
+def test_every_requirement_is_pinned() -> None:
+    extras = PROJECT["optional-dependencies"].values()
+    wanted = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
+    names = {plain(re.split(r"[\[<>=;\s]", line)[0]) for line in wanted}
+    assert names - set(PINS) == set()
+
+
+def test_hooks_and_workflows_take_the_pinned_versions() -> None:
+    files = [ROOT / ".pre-commit-config.yaml", *WORKFLOWS]
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    found = re.findall(r"\b([a-z][a-z-]*)==([\d.]+)", texts)
+    assert {name for name, _ in found} >= {"ruff", "uv", "zizmor"}
+    assert [(name, version) for name, version in found if PINS[plain(name)] != version] == []
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_use_targets_that_exist_and_actions_of_github_only(path: Path) -> None:
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    targets = {
+        word
+        for step in steps
+        if step.get("run", "").startswith("make ")
+        for word in step["run"].split()[1:]
+    }
+    assert targets
+    assert {
+        name for name in targets if not re.search(rf"^{name}:", MAKEFILE, re.MULTILINE)
+    } == set()
+    assert all(step["uses"].startswith("actions/") for step in steps if "uses" in step)
+
+
+def test_the_workflow_tests_every_python_that_the_package_names() -> None:
+    named = [line.split(" :: ")[-1] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
+    assert set(named) <= set(jobs["test"]["strategy"]["matrix"]["python"])
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*ROOT.glob("*.md"), ROOT / "llms.txt"]), ids=lambda path: path.name
+)
+def test_links_to_files_lead_to_files(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (ROOT / link).exists()]
+    assert missing == []
