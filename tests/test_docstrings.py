@@ -9,6 +9,9 @@ import pytest
 
 EXAMPLES = (
     "agnn",
+    "agnn.distributed",
+    "agnn.distributed._executors",
+    "agnn.distributed._shared",
     "agnn.estimator",
     "agnn.estimator._node_classifier",
     "agnn.files",

@@ -74,8 +74,9 @@ _NAMES = {  # by package, in the order of the tasks below
 }  # fmt: skip
 _HOMES = {name: package for package, names in _NAMES.items() for name in names}
 _PACKAGES = (
-    "cli", "data", "errors", "estimator", "experiments", "explanation", "files", "graph",
-    "kernels", "methods", "metrics", "nn", "onnx", "pyg", "report", "runs", "training", "web",
+    "cli", "data", "distributed", "errors", "estimator", "experiments", "explanation", "files",
+    "graph", "kernels", "methods", "metrics", "nn", "onnx", "pyg", "report", "runs",
+    "training", "web",
 )  # fmt: skip
 
 __all__ = [  # noqa: RUF022 (by task)

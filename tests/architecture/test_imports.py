@@ -29,6 +29,7 @@ JOBS = {
     "pandas": ("data/tables/*.py",),
     "pyarrow": ("data/tables/*.py",),
     "networkx": (),
+    "distributed": (),
     "torch_geometric": ("pyg/*.py",),
     "onnx": (),
     "onnxruntime": (),

@@ -90,7 +90,7 @@ def test_a_second_call_runs_nothing_and_says_the_same(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("ran a finished run again")
 
-    monkeypatch.setattr("agnn.experiments._executor.evaluate", never)
+    monkeypatch.setattr("agnn.experiments._batches.evaluate", never)
     assert agnn("reproduce tiny.toml --quiet") == first
 
 

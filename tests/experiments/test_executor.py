@@ -8,11 +8,12 @@ import pytest
 import torch
 from small_tables import SMALL, small_table
 
+import agnn.experiments._batches as batches
 import agnn.experiments._executor as executor
 from agnn.errors import InputError
 from agnn.experiments import Choice, Store, execute, narrowed, works_of
+from agnn.experiments._batches import rounded
 from agnn.experiments._claims import claim
-from agnn.experiments._executor import rounded
 from agnn.methods import get_method
 from agnn.metrics import Summary
 from agnn.runs import evaluate
@@ -30,7 +31,7 @@ def calls(monkeypatch):
         seen.append((data.name, tuple(seeds)))
         return evaluate(method, data, split, seeds, **options)
 
-    monkeypatch.setattr(executor, "evaluate", watched)
+    monkeypatch.setattr(batches, "evaluate", watched)
     return seen
 
 
@@ -77,7 +78,7 @@ def test_a_run_without_usable_weights_is_not_stored_and_is_a_failure(small, stor
             accuracy=Summary(run.accuracy.values[::2]),
         )
 
-    monkeypatch.setattr(executor, "evaluate", broken)
+    monkeypatch.setattr(batches, "evaluate", broken)
     (work,) = works_of(narrowed(small, ONLY_CORA))
     done = execute([work], store)
     assert done.failures[0].endswith("training diverged without usable weights, seeds 1.")
@@ -129,7 +130,7 @@ def test_a_failing_work_leaves_the_others_to_be_done(small, store, monkeypatch):
             raise InputError("no luck")
         return evaluate(method, data, *rest, **options)
 
-    monkeypatch.setattr(executor, "evaluate", fail_on_cora)
+    monkeypatch.setattr(batches, "evaluate", fail_on_cora)
     done = execute(works_of(small), store)
     assert done.new == 3
     assert done.failures == ("small: AGNN on cora, fixed: no luck",)
@@ -141,7 +142,7 @@ def test_claims_are_given_up_at_the_end_and_after_an_error(small, store, monkeyp
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(executor, "evaluate", interrupted)
+    monkeypatch.setattr(batches, "evaluate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         execute(works, store)
     assert store.connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 from small_tables import stored_run
 
-import agnn.experiments._executor as executor
+import agnn.experiments._batches as batches
 from agnn.errors import UnavailableError
 from agnn.experiments import RunSpec, Store, execute, works_of
 from agnn.experiments._store import StoreWriteError
@@ -50,8 +50,8 @@ def test_a_full_store_ends_the_work_at_once_and_the_next_call_goes_on(small, tmp
         store.connection.execute("PRAGMA max_page_count = 1")  # as many as are in use
         return run
 
-    monkeypatch.setattr(executor, "evaluate", filling)
-    monkeypatch.setattr(executor, "_stored_runs", lambda work, *_: _many(work))
+    monkeypatch.setattr(batches, "evaluate", filling)
+    monkeypatch.setattr(batches, "_stored_runs", lambda work, *_: _many(work))
     with pytest.raises(UnavailableError, match="the same command again"):
         execute(works_of(small), store)
     assert calls == ["cora"], "the others would meet the same disk"

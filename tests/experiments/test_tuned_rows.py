@@ -10,7 +10,7 @@ import torch
 
 import agnn.experiments._executor as executor
 from agnn.experiments import Work, execute
-from agnn.experiments._executor import settled
+from agnn.experiments._batches import settled
 from agnn.methods import Method, Outcome, Task, Tuned
 
 

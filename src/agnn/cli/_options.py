@@ -28,6 +28,14 @@ Backend = Annotated[str, typer.Option(help="auto, reference, numba or triton.")]
 Threads = Annotated[
     int | None, typer.Option(help="Threads to compute with.", show_default="torch's choice")
 ]
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        help="Workers that train: local:N (processes), dask:ADDRESS (of a Dask scheduler; or its "
+        "file), or dask (on this machine).",
+        show_default="this process",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 AllowUnchecked = Annotated[

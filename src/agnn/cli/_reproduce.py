@@ -8,7 +8,7 @@ import typer
 
 from agnn.cli._console import screen, write_json
 from agnn.cli._failures import interruptible
-from agnn.cli._options import Backend, Device, Json, Quiet, Threads, use_threads
+from agnn.cli._options import Backend, Device, Executor, Json, Quiet, Threads, use_threads
 from agnn.cli._progress import experiment_progress
 from agnn.errors import InputError
 
@@ -51,6 +51,7 @@ def reproduce(
     device: Device = "auto",
     backend: Backend = "auto",
     threads: Threads = None,
+    executor: Executor = None,
     out: Annotated[Path, typer.Option(help="Folder for reports and figures.")] = Path(
         "reproduction"
     ),
@@ -104,7 +105,7 @@ def reproduce(
             done = experiments.reproduce(
                 chosen, methods=choice.methods, datasets=choice.datasets, seeds=seeds, data=data,
                 store=kept, device=device, backend=backend, progress=progress,
-                draw=figure_drawer(out),
+                draw=figure_drawer(out), executor=executor, threads=threads,
             )  # fmt: skip
         write_reproduction(done.results, out)
         if export is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,8 @@ def reproduce(
     backend: str = "auto",
     progress: Tell | None = None,
     draw: Draw | None = None,
+    executor: str | Executor | None = None,
+    threads: int | None = None,
 ) -> Reproduction:
     """Rerun tables and figures, and compare every cell with the published figure.
 
@@ -76,6 +79,10 @@ def reproduce(
         backend: "auto" or a backend of the kernels.
         progress: called with the progress so far.
         draw: draws a figure from its trained models; None leaves the figures out.
+        executor: what makes the runs: None for this process, "local:4" for processes,
+            "dask:ADDRESS" for the workers of a Dask scheduler, or an executor; see
+            `agnn.distributed.open_executor`. The rows do not depend on it.
+        threads: of each local process of an executor; None divides the cores among them.
 
     Finished runs are stored at once, and those in the store are not repeated: after an
     interruption the same call goes on where it stopped.
@@ -89,7 +96,10 @@ def reproduce(
     experiments = chosen_experiments([names] if isinstance(names, str) else names, choice)
     tell = progress or (lambda _: None)
     with _opened(store) as kept:
-        done = execute(works_behind(experiments), kept, device=device, backend=backend, tell=tell)
+        done = execute(
+            works_behind(experiments), kept, device=device, backend=backend, tell=tell,
+            executor=executor, threads=threads,
+        )  # fmt: skip
         failures = list(done.failures)
         for each in experiments:
             if isinstance(each, Drawing) and draw is not None:

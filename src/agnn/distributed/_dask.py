@@ -1,0 +1,145 @@
+"""Dask workers as an executor: versions compared, threads as given, errors in one line."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from agnn.errors import InputError, UnavailableError
+
+R = TypeVar("R")
+
+_PATIENCE: Final = 10.0  # seconds for a scheduler to answer
+_WORKER_PATIENCE: Final = 30.0  # seconds for the first worker to join
+_one_call = threading.Lock()
+
+
+class DaskWorkers(Executor):
+    """The workers of a Dask scheduler; those of another version are refused."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._versions = client, _versions()
+        self._check_workers()
+        self._executor = client.get_executor()
+
+    @classmethod
+    def of_client(cls, client: Any) -> Self:
+        """The workers of a `distributed.Client`, which stays open."""
+        if not isinstance(client, _distributed().Client):
+            raise InputError(
+                f"`executor` must be text, an executor or a Dask client; got {client!r}."
+            )
+        return cls(client)
+
+    @classmethod
+    @contextmanager
+    def connected(cls, address: str | None) -> Iterator[Self]:
+        """The workers of the scheduler at an address or in a scheduler file.
+
+        Without either: of the scheduler in DASK_SCHEDULER_ADDRESS, or of a new one on this machine
+        with one worker of one thread per core.
+        """
+        distributed = _distributed()
+        address = address or os.environ.get("DASK_SCHEDULER_ADDRESS")
+        if address is None:
+            options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+        elif Path(address).is_file():
+            options = {"scheduler_file": address, "timeout": _PATIENCE}
+        else:
+            options = {"address": address, "timeout": _PATIENCE}
+        try:
+            client = distributed.Client(set_as_default=False, **options)
+        except (OSError, ValueError) as error:
+            raise UnavailableError(
+                f"no Dask scheduler answers at '{address}'; start one with `dask scheduler`."
+            ) from error
+        with client:
+            yield cls(client)
+
+    @property
+    def worker_count(self) -> int:
+        """Workers that are there now."""
+        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+
+    def submit(self, function: Callable[..., R], /, *given: Any, **named: Any) -> Future[R]:
+        """Call `function` on one of the workers."""
+        future: Future[R] = self._executor.submit(_guarded, self._versions, function, given, named)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Drop the calls that have not begun; the workers stay."""
+        self._executor.shutdown(wait=wait)
+
+    def _check_workers(self) -> None:
+        """Raise unless there are workers and all have this process's versions."""
+        where = self._client.scheduler.address
+        try:
+            self._client.wait_for_workers(1, timeout=_WORKER_PATIENCE)
+        except TimeoutError as error:
+            raise UnavailableError(
+                f"the Dask scheduler at '{where}' has no workers; start some with "
+                f"`dask worker {where}`."
+            ) from error
+        found = self._client.run(_versions, on_error="return")
+        for address, theirs in found.items():
+            if isinstance(theirs, Exception):
+                raise UnavailableError(
+                    f"the Dask worker at '{address}' cannot use agnn: {theirs}; install the same "
+                    f"version there."
+                )
+            _compare(address, theirs, self._versions)
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            "dask is not installed, and --executor dask needs it: pip install 'agnn[cluster]'."
+        ) from error
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Versions that results depend on, of this process."""
+    from agnn import __version__
+
+    found = {"agnn": __version__}
+    for package in ("torch", "numba"):
+        try:
+            # The part after "+" names a build, such as one for a GPU.
+            found[package] = version(package).partition("+")[0]
+        except PackageNotFoundError:
+            found[package] = "none"
+    return found
+
+
+def _compare(address: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    for package, wanted in ours.items():
+        if theirs.get(package) != wanted:
+            raise UnavailableError(
+                f"the Dask worker at '{address}' has {package} {theirs.get(package)}, and this "
+                f"process has {wanted}; results may differ, so install the same version there."
+            )
+
+
+def _guarded(versions: Mapping[str, str], function: Callable[..., R], given: Any, named: Any) -> R:
+    """The call on a worker, with all of its threads; Dask would give each thread a call.
+
+    Versions are compared again for workers that joined after the others were asked.
+    """
+    import torch
+
+    worker = import_module("distributed").get_worker()
+    _compare(worker.address, _versions(), versions)
+    with _one_call:
+        torch.set_num_threads(worker.state.nthreads)
+        return function(*given, **named)

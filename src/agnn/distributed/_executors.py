@@ -1,0 +1,191 @@
+"""Executors: processes of this machine or Dask workers anywhere, behind one interface.
+
+The interface is `concurrent.futures.Executor`. What an executor must do beyond it is to give the
+calls of a worker that died to another one; `LocalProcesses` and Dask do.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from agnn.errors import AgnnError, InputError, UnavailableError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ATTEMPTS: Final = 3  # deaths of a worker during one call, after which the call is given up
+_KINDS: Final = "local, local:N (processes), dask or dask:ADDRESS (a scheduler or its file)"
+
+
+def parse_executor(text: str) -> tuple[str, str]:
+    """The kind of an executor and what follows the colon.
+
+    >>> parse_executor("local:4"), parse_executor("dask:tcp://10.0.0.1:8786")
+    (('local', '4'), ('dask', 'tcp://10.0.0.1:8786'))
+    """
+    kind, _, rest = text.partition(":")
+    if kind not in ("local", "dask") or text.endswith(":"):
+        raise InputError(f"unknown executor '{text}'; known: {_KINDS}.")
+    if kind == "local" and rest and not (rest.isdecimal() and 1 <= int(rest) <= 1024):
+        raise InputError(f"'local:N' takes from 1 to 1024 processes; got '{text}'.")
+    return kind, rest
+
+
+@contextmanager
+def open_executor(
+    executor: str | Executor | None, threads: int | None = None
+) -> Iterator[Executor | None]:
+    """The workers that `executor` names, which end with the block; None stays None.
+
+    Args:
+        executor: "local" or "local:N" for N processes here; "dask:ADDRESS" for the workers of a
+            Dask scheduler, or "dask" for that in DASK_SCHEDULER_ADDRESS and without it for a
+            scheduler and workers of this machine; a Dask client; or any other executor, which is
+            used as it is and stays open.
+        threads: that each local process computes with; None divides the cores among them. Dask
+            workers use the threads that they were started with.
+    """
+    if executor is None or isinstance(executor, Executor):
+        yield executor
+        return
+    if not isinstance(executor, str):
+        from agnn.distributed._dask import DaskWorkers
+
+        yield DaskWorkers.of_client(executor)
+        return
+    kind, rest = parse_executor(executor)
+    if kind == "local":
+        count = int(rest) if rest else _cores()
+        with LocalProcesses(count, threads or max(1, _cores() // count)) as processes:
+            yield processes
+        return
+    from agnn.distributed._dask import DaskWorkers
+
+    with DaskWorkers.connected(rest or None) as workers:
+        yield workers
+
+
+def finished(
+    executor: Executor,
+    function: Callable[[T], R],
+    waiting: deque[T],
+    ready: Callable[[T], T | None] = lambda argument: argument,
+) -> Iterator[tuple[T, R | AgnnError]]:
+    """Call `function` on the arguments in `waiting`; give each with its result as it comes.
+
+    An argument leaves `waiting` when a worker is about to be free for it, and more may be added
+    between two results. `ready` may then replace it, or drop it with None. An `AgnnError` of a call
+    is given in place of its result; any other error is raised.
+    """
+    running: dict[Future[R], T] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < _window(executor):
+                argument = ready(waiting.popleft())
+                if argument is not None:
+                    running[executor.submit(function, argument)] = argument
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                result = _outcome(future)
+                yield running.pop(future), result
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _window(executor: Executor) -> int:
+    """How many calls to have under way: a worker that becomes free finds the next one there."""
+    count = getattr(executor, "worker_count", None) or getattr(executor, "_max_workers", None)
+    return 2 * (count or _cores())
+
+
+def _outcome(future: Future[R]) -> R | AgnnError:
+    try:
+        return future.result()
+    except AgnnError as error:
+        return error
+    except CancelledError as error:
+        raise UnavailableError(
+            "the connection to the workers was lost. What is finished is kept: start them again "
+            "and give the same command."
+        ) from error
+    except Exception as error:
+        if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+            return UnavailableError(
+                f"{_ATTEMPTS} workers died while working on it; was there too little memory?"
+            )
+        if isinstance(error, ImportError):
+            return UnavailableError(f"a worker lacks what is needed: {error}.")
+        raise
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class LocalProcesses(Executor):
+    """Processes of this machine; the calls of one that was killed are done by others."""
+
+    def __init__(self, count: int, threads: int) -> None:
+        self.worker_count, self.threads = count, threads
+        self._lock = threading.Lock()
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        # A forked process would inherit torch's and numba's threads in an unusable state.
+        return ProcessPoolExecutor(
+            self.worker_count, multiprocessing.get_context("spawn"), _use_threads, (self.threads,)
+        )
+
+    def submit(self, function: Callable[..., R], /, *given: Any, **named: Any) -> Future[R]:
+        """Call `function` in one of the processes."""
+        answer: Future[R] = Future()
+        answer.set_running_or_notify_cancel()
+
+        def start(attempt: int) -> None:
+            with self._lock:
+                try:
+                    inner = self._pool.submit(function, *given, **named)
+                except BrokenExecutor:
+                    self._pool = self._new_pool()
+                    inner = self._pool.submit(function, *given, **named)
+            inner.add_done_callback(lambda done: settle(done, attempt))
+
+        def settle(inner: Future[R], attempt: int) -> None:
+            if inner.cancelled():
+                answer.set_exception(CancelledError())
+                return
+            error = inner.exception()
+            if isinstance(error, BrokenExecutor) and attempt < _ATTEMPTS:
+                start(attempt + 1)
+            elif error is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(inner.result())
+
+        start(1)
+        return answer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes; calls that have not begun are dropped."""
+        self._pool.shutdown(wait, cancel_futures=True)
+
+
+def _use_threads(count: int) -> None:
+    import torch
+
+    torch.set_num_threads(count)

@@ -1,0 +1,180 @@
+"""A real scheduler and real workers: the same rows, a worker killed, clear refusals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agnn.experiments._executor as executor
+from agnn.errors import UnavailableError
+from agnn.experiments import Store, reproduce
+
+TABLE = """
+title = "Several machines"
+seeds = 24
+[[columns]]
+title = "Cora"
+dataset = "cora"
+[[rows]]
+title = "AGNN"
+method = "agnn"
+paper = [""]
+fields = { epochs = 6 }
+[[rows]]
+title = "GCN"
+method = "gcn"
+paper = [""]
+fields = { epochs = 4 }
+"""
+# A worker that joins as `dask worker` does, with another version of the package.
+OTHER = """
+import sys, agnn
+agnn.__version__ = "0.0.1"
+from distributed.cli.dask_worker import main
+main(sys.argv[1:])
+"""
+pytestmark = pytest.mark.slow
+
+
+def start(*words: str) -> subprocess.Popen[bytes]:
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(  # noqa: S603 (ours)
+        [sys.executable, *words], env=places, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Cluster:
+    """A scheduler and workers of one thread, each a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self.folder, self.address = folder, f"tcp://127.0.0.1:{port}"
+        self.processes = [
+            start("-m", "distributed.cli.dask_scheduler", "--port", str(port), "--no-dashboard",
+                  "--host", "127.0.0.1")
+        ]  # fmt: skip
+
+    def add_worker(self, *program: str) -> subprocess.Popen[bytes]:
+        words = program or ("-m", "distributed.cli.dask_worker")
+        self.processes.append(
+            start(*words, self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard",
+                  "--local-directory", str(self.folder))
+        )  # fmt: skip
+        return self.processes[-1]
+
+    def wait_for(self, count: int) -> None:
+        from distributed import Client
+
+        end = time.monotonic() + 120
+        while True:
+            try:
+                with Client(self.address, timeout=5, set_as_default=False) as client:
+                    client.wait_for_workers(count, timeout=100)
+                    return
+            except OSError:
+                assert time.monotonic() < end, "no scheduler"
+
+    def kill_workers(self) -> None:
+        from distributed import Client
+
+        for process in self.processes[1:]:
+            process.kill()
+            process.wait()
+        with Client(self.address, set_as_default=False) as client:
+            end = time.monotonic() + 60
+            while client.scheduler_info()["workers"] and time.monotonic() < end:
+                time.sleep(0.1)
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("dask"))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(executor, "_MOST", 3)
+    monkeypatch.setattr(executor, "_LEAST", 3)
+    path = tmp_path / "mine.toml"
+    path.write_text(TABLE, encoding="utf-8")
+    return path
+
+
+def rows(table: Path, where: str | None, progress: Callable[[Any], None] | None = None) -> Any:
+    """Everything stored but seconds and threads, which the client cannot see of a worker."""
+    store = Store.in_memory()
+    done = reproduce([str(table)], store=store, executor=where, progress=progress, threads=1)
+    assert done.failures == ()
+    found = [{**vars(run), "seconds": 0, "machine": {}} for run in store.runs()]
+    assert len(found) == done.new == 48
+    return found
+
+
+def test_every_executor_gives_the_same_rows_though_a_worker_is_killed(
+    cluster: Cluster, table: Path
+) -> None:
+    first, _ = cluster.add_worker(), cluster.add_worker()
+    cluster.wait_for(2)
+    killed = []
+
+    def kill_one(progress: Any) -> None:
+        if progress.finished >= 6 and not killed:
+            first.send_signal(signal.SIGKILL)
+            killed.append(progress.finished)
+
+    here = rows(table, None)
+    assert rows(table, f"dask:{cluster.address}", kill_one) == here
+    assert killed
+    assert killed[0] < 48, "in the middle"
+    assert rows(table, "local:2") == here
+
+
+def test_a_worker_of_another_version_is_refused(cluster: Cluster, table: Path) -> None:
+    other = cluster.add_worker("-c", OTHER)
+    cluster.wait_for(2)
+    with pytest.raises(UnavailableError, match=r"has agnn 0.0.1, and this process has"):
+        rows(table, f"dask:{cluster.address}")
+    other.kill()
+
+
+def test_a_scheduler_that_is_not_there_is_an_error(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agnn.distributed._dask._PATIENCE", 0.5)
+    where = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(UnavailableError, match=f"no Dask scheduler answers at '{where}'"):
+        rows(table, f"dask:{where}")
+
+
+def test_a_scheduler_without_workers_is_an_error(
+    cluster: Cluster, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agnn.distributed._dask._WORKER_PATIENCE", 0.2)
+    cluster.kill_workers()
+    with pytest.raises(UnavailableError, match="has no workers; start some with `dask worker"):
+        rows(table, f"dask:{cluster.address}")

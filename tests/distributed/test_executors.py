@@ -1,0 +1,93 @@
+"""Calls on processes of this machine: results as they come, errors given, deaths made up for."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+
+from agnn.distributed import finished, open_executor, parse_executor
+from agnn.errors import InputError, UnavailableError
+
+
+def square(number: int) -> int:
+    if number < 0:
+        raise InputError("negative")
+    return number * number
+
+
+def threads_here(_: int) -> tuple[int, int]:
+    return os.getpid(), torch.get_num_threads()
+
+
+def kill_own_process(marks: tuple[Path, int]) -> int:
+    """Dies as often as is asked for, each time with one more file."""
+    folder, deaths = marks
+    found = len(list(folder.iterdir()))
+    if found < deaths:
+        (folder / str(found)).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
+
+
+@pytest.mark.parametrize("text", ["local:0", "local:x", "local:", "dask:", "ray", "", "local:1025"])
+def test_an_unknown_executor_is_refused(text):
+    with pytest.raises(InputError, match=r"unknown executor|takes from 1 to 1024 processes"):
+        parse_executor(text)
+
+
+def test_anything_else_than_an_executor_is_refused():
+    with (
+        pytest.raises(InputError, match="must be text, an executor or a Dask client; got 7"),
+        open_executor(7),
+    ):
+        pass
+
+
+def test_none_and_any_executor_are_taken_as_they_are():
+    with open_executor(None) as none, ThreadPoolExecutor(2) as own:
+        assert none is None
+        with open_executor(own) as same:
+            assert same is own
+        found = dict(finished(own, square, deque([1, 2, -1, 3])))
+    error = found.pop(-1)
+    assert isinstance(error, InputError)
+    assert str(error) == "negative"
+    assert found == {1: 1, 2: 4, 3: 9}
+
+
+def test_arguments_may_be_added_replaced_and_dropped_on_the_way():
+    waiting, seen = deque([1, 2, 3]), []
+    with ThreadPoolExecutor(1) as own:
+        ready = {1: 10, 2: None}.get
+        for argument, result in finished(own, square, waiting, lambda k: ready(k, k)):
+            seen.append((argument, result))
+            if argument == 3:
+                waiting.append(4)
+    assert sorted(seen) == [(3, 9), (4, 16), (10, 100)]
+
+
+def test_an_error_that_is_not_ours_is_raised():
+    with ThreadPoolExecutor(1) as own, pytest.raises(ZeroDivisionError, match="division"):
+        list(finished(own, lambda k: 1 // k, deque([0])))
+
+
+@pytest.mark.slow
+def test_processes_use_their_threads_and_survive_kills(tmp_path, monkeypatch):
+    monkeypatch.setattr("agnn.distributed._executors._ATTEMPTS", 2)
+    with open_executor("local:1", threads=3) as workers:
+        assert workers is not None
+        ((_, (process, threads)),) = finished(workers, threads_here, deque([0]))
+        assert (process != os.getpid(), threads) == (True, 3)
+        ((_, answer),) = finished(workers, kill_own_process, deque([(tmp_path, 1)]))
+        assert answer == 1, "the second attempt"
+        ((_, given_up),) = finished(workers, kill_own_process, deque([(tmp_path, 99)]))
+        assert isinstance(given_up, UnavailableError)
+        assert str(given_up).startswith("2 workers died while working on it")
+        assert len(list(tmp_path.iterdir())) == 1 + 2
+        assert [r for _, r in finished(workers, square, deque([5]))] == [25], "others still run"
