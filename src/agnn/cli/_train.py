@@ -45,9 +45,9 @@ def train(
     split: Annotated[
         str | None,
         typer.Option(
-            help="fixed, own, uniform, balanced, stratified, 20-per-class, 10-fold, "
+            help="fixed, own, time, group, uniform, balanced, stratified, 20-per-class, 10-fold, "
             "10-fold-nested, stratified-5-fold (any number), or a .json file.",
-            show_default="fixed or own; without either stratified, with folds below 50 labels",
+            show_default="the data's own; without one stratified, with folds below 50 labels",
         ),
     ] = None,
     replicas: Replicas = 10,

@@ -220,8 +220,13 @@ class NodeData:
 
     def with_split(self, split: Split) -> Self:
         """The same data with one more split, under the split's own name."""
-        split.check(self)
-        return replace(self, splits=MappingProxyType({**self.splits, split.name: split}))
+        return self.with_splits({split.name: split})
+
+    def with_splits(self, splits: Mapping[str, Split]) -> Self:
+        """The same data with these splits, by name, beside its own."""
+        for split in splits.values():
+            split.check(self)
+        return replace(self, splits=MappingProxyType({**self.splits, **splits}))
 
     def with_new_nodes(
         self,

@@ -22,6 +22,8 @@ class ReadKeywords(TypedDict, total=False):
     number: Sequence[str]
     ignore: Sequence[str]
     split_column: str | None
+    split_time: str | None
+    split_group: str | None
     drop_unknown: bool
     ignore_weights: bool
     preprocessing: Preprocessing | None
@@ -55,6 +57,12 @@ class ReadOptions:
     ] = ()
     ignore: Annotated[Sequence[str], "Column of the node table to leave out."] = ()
     split_column: Annotated[str | None, "Column that holds train, validation or test."] = None
+    split_time: Annotated[
+        str | None, "Column of times to split by: train on the past, test on the latest."
+    ] = None
+    split_group: Annotated[
+        str | None, "Column of groups to split by: no group is both trained and tested on."
+    ] = None
     drop_unknown: Annotated[bool, "Leave out edges that name an id which no node has."] = False
     ignore_weights: Annotated[bool, "Leave out edge weights, which are otherwise an error."] = False
     preprocessing: Preprocessing | None = None
@@ -69,10 +77,21 @@ class ReadOptions:
             # A single name is also a sequence: of its letters.
             object.__setattr__(self, field, (given,) if isinstance(given, str) else tuple(given))
         named = [*self.text, *self.category, *self.number, *self.ignore]
-        roles = [self.label, self.node_id, self.split_column]
+        splits = (self.split_column, self.split_time, self.split_group)
+        if sum(each is not None for each in splits) > 1:
+            raise InputError(
+                "split by one column: split_column, split_time or split_group (--split-column, "
+                "--split-time, --split-group)."
+            )
+        roles = [self.label, self.node_id, *splits]
         for name in [*named, *(role for role in roles if role is not None)]:
             if [*named, *roles].count(name) > 1:
                 raise InputError(f"column '{name}' has two roles; give it one.")
+
+    @property
+    def split_by(self) -> str | None:
+        """The column that the nodes are split by, of whatever kind."""
+        return self.split_column or self.split_time or self.split_group
 
 
 def check_columns(place: str, columns: Sequence[str], wanted: Sequence[str | None]) -> None:

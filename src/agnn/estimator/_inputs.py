@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from agnn.data import NodeData, encoded_labels
+from agnn.data import NodeData, column_splits, encoded_labels
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,3 +99,37 @@ def positions(X: Any, graph: NodeData) -> NDArray[np.int64]:
 def names_of(classes: NDArray[Any]) -> tuple[str, ...]:
     """The classes as text."""
     return tuple(str(each) for each in classes.tolist())
+
+
+def with_columns(
+    data: NodeData,
+    graph: NodeData | None,
+    X: Any,
+    *,
+    times: ArrayLike | None,
+    groups: ArrayLike | None,
+) -> NodeData:
+    """The data with its splits by `times` or `groups`: one value per node, or per index in `X`.
+
+    Splits that it came with are left out, so that these are the default.
+    """
+    if times is None and groups is None:
+        return data
+    values = np.asarray(groups if times is None else times)
+    expected = data.nodes
+    if graph is not None and not isinstance(X, NodeData):
+        nodes = positions(X, graph)
+        expected = nodes.size
+        if values.shape == (expected,):
+            whole = np.empty(data.nodes, dtype=values.dtype)
+            whole[nodes] = values
+            values = whole
+    if values.shape != (data.nodes,):
+        name = "groups" if times is None else "times"
+        raise InputError(f"`{name}` must have {expected} values; got {list(values.shape)}.")
+    found = column_splits(
+        data.labelled,
+        times=None if times is None else values,
+        groups=None if groups is None else values,
+    )
+    return replace(data, splits={}).with_splits(found)

@@ -20,6 +20,7 @@ from agnn.estimator._inputs import (
     labelled_at,
     names_of,
     positions,
+    with_columns,
 )
 from agnn.methods import get_method, method_names
 from agnn.metrics import Calibration, Ensemble, Summary
@@ -121,9 +122,23 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # scikit-learn reads the parameters of an estimator off this signature.
     __init__.__signature__ = _signature(__init__)  # type: ignore[attr-defined]
 
-    def fit(self, X: Any, y: ArrayLike | None = None, *, edges: ArrayLike | None = None) -> Self:
-        """Train on the labelled nodes; the others take part as neighbours."""
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        edges: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Train on the labelled nodes; the others take part as neighbours.
+
+        With `times`, one per node or per index in `X`, the model is trained on the past and tested
+        on the latest nodes; with `groups` no group is both trained and tested on. Both are for
+        `split=None`, "time" or "group".
+        """
         data = self._training_data(X, y, edges)
+        data = with_columns(data, self.graph, X, times=times, groups=groups)
         check_learnable(data)
         weight: Any = self.class_weight
         if isinstance(weight, Mapping):

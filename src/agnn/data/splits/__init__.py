@@ -13,6 +13,7 @@ some, such as "fixed", "uniform" or "10-fold", and draws them for any number of 
 The functions that draw (`uniform_split`, `k_folds`, ...) depend on nothing but data and seed.
 """
 
+from agnn.data.splits._by_column import column_splits, group_split, time_split
 from agnn.data.splits._draws import (
     Stream,
     balanced_split,
@@ -32,12 +33,15 @@ __all__ = [
     "SplitSpec",
     "Stream",
     "balanced_split",
+    "column_splits",
     "default_split",
+    "group_split",
     "k_folds",
     "make_splits",
     "nested_k_folds",
     "per_class_split",
     "stratified_folds",
     "stratified_split",
+    "time_split",
     "uniform_split",
 ]

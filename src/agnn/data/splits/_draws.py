@@ -30,6 +30,7 @@ class Stream(IntEnum):
     STRATIFIED_FOLDS = 5
     STRATIFIED = 6
     PER_CLASS = 7
+    GROUPS = 8
 
 
 _SET_ASIDE: Final = 10  # one in this many training nodes of a fold becomes a validation node
@@ -203,11 +204,16 @@ def _check_two_per_class(data: NodeData) -> None:
 
 def _shuffled_labelled(data: NodeData, seed: int, stream: Stream) -> NDArray[np.int64]:
     """The labelled nodes in an order that follows from the seed and the stream."""
+    return data.labelled[shuffled(data.labelled.size, seed, stream)]
+
+
+def shuffled(count: int, seed: int, stream: Stream) -> NDArray[np.int64]:
+    """The numbers from 0 to `count` - 1 in an order that follows from the seed and the stream."""
     if seed < 0:
         raise InputError(f"`seed` must not be negative; got {seed}.")
     generator = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(int(stream),)))
     # NumPy promises that a bit generator's raw output never changes; it does not for shuffle().
-    return data.labelled[np.argsort(generator.random_raw(data.labelled.size), kind="stable")]
+    return np.argsort(generator.random_raw(count), kind="stable")
 
 
 def _consecutive(nodes: NDArray[np.int64], *sizes: int) -> list[NDArray[np.int64]]:

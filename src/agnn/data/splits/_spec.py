@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agnn.data.splits._by_column import GROUP, TIME
 from agnn.data.splits._draws import (
     balanced_split,
     k_folds,
@@ -45,6 +46,8 @@ class SplitSpec:
 
     - "fixed", or another split that came with the data: the same for every seed
     - "own": the splits that came with the data in turn: seed s has number s modulo their count
+    - "time": train on the past, test on the latest; for data read with `split_time`
+    - "group": no group in two parts, seed s has draw s modulo 10; for data read with `split_group`
     - "uniform" (or "random"): uniform over the labelled nodes, with the sizes of the fixed split,
       or 60, 20 and 20 % where there is none
     - "balanced": 20 training nodes per class, 500 for validation, 1000 for test
@@ -80,7 +83,7 @@ class SplitSpec:
         if text.endswith(".json"):
             return cls(text, "file")
         word = text.lower()
-        if word == "own" or word in _DRAWN:
+        if word in ("own", GROUP) or word in _DRAWN:
             return cls(text, word)
         if match := re.fullmatch(r"(stratified-)?([0-9]{1,9})-(fold(?:-nested)?)", word):
             kind = (match[1] or "") + match[3]
@@ -95,7 +98,8 @@ class SplitSpec:
         """The paper's name for this kind of split: "fixed", "random" or "cross-validation"."""
         if self.kind in ("fold", "fold-nested"):
             return "cross-validation"
-        return "random" if self.kind in (*_DRAWN, "stratified-fold", "per-class") else "fixed"
+        drawn = (*_DRAWN, "stratified-fold", "per-class", GROUP)
+        return "random" if self.kind in drawn else "fixed"
 
     @property
     def has_validation(self) -> bool:
@@ -112,6 +116,8 @@ class SplitSpec:
             return (saved,) * len(seeds)
         if self.kind == "own":
             return _own_splits(data, seeds)
+        if self.kind == GROUP:
+            return _in_turn(data, _by_group(data), seeds)
         if self.text in data.splits:  # also one that is called like a way to draw
             return (data.split(self.text),) * len(seeds)
         if self.kind in _DRAWN:
@@ -121,6 +127,8 @@ class SplitSpec:
         if self.kind in _FOLDED:
             draw = _FOLDED[self.kind]
             return tuple(split for seed in seeds for split in draw(data, self.folds, seed))
+        if self.text.lower() == TIME:
+            raise InputError(f"'{data.name}' has no times; name a column as split_time.")
         own = ["own"] if data.splits else []
         raise unknown_name("split", self.text, {*data.splits, *own, *_DRAWN, *_EXAMPLES})
 
@@ -134,8 +142,21 @@ def _own_splits(data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
     own = _numbered(data) or list(data.splits)
     if not own:
         raise InputError(f"'{data.name}' came without splits; draw one, such as 'uniform'.")
+    return _in_turn(data, own, seeds)
+
+
+def _in_turn(data: NodeData, names: Sequence[str], seeds: Sequence[int]) -> tuple[Split, ...]:
     # By seed, not by position: a replica has the same split alone and among others.
-    return tuple(data.splits[own[seed % len(own)]] for seed in seeds)
+    return tuple(data.splits[names[seed % len(names)]] for seed in seeds)
+
+
+def _by_group(data: NodeData) -> list[str]:
+    """The names "group-0", "group-1", ... of the splits by group."""
+    names = [f"{GROUP}-{k}" for k in range(len(data.splits))]
+    found = [name for name in names if name in data.splits]
+    if not found:
+        raise InputError(f"'{data.name}' has no groups; name a column as split_group.")
+    return found
 
 
 def _numbered(data: NodeData) -> list[str]:
@@ -148,6 +169,8 @@ _FEW_FOLDS: Final = "stratified-5-fold"
 DEFAULT_SPLITS: Final = {
     "fixed": "as the data came",
     "own": "the data's own splits, one per replica",
+    TIME: "trained on the earliest 60 %, the next 20 % choose the epoch, tested on the latest",
+    GROUP: "about 60, 20 and 20 %, whole groups, another draw for every replica",
     "stratified": "60, 20 and 20 % of each class, drawn anew for every replica",
     _FEW_FOLDS: f"fewer than {FEW_LABELS} labels: each is tested once, and another fold chooses "
     f"the epoch",
@@ -158,7 +181,8 @@ DEFAULT_SPLITS: Final = {
 def default_split(data: NodeData) -> str:
     """The split to use when none is given.
 
-    "fixed" if the data has such a split, "own" if it came with several; else "stratified" (60, 20
+    "fixed" if the data has such a split, "own" if it came with several, "time" or "group" if it was
+    read with a column to split by; else "stratified" (60, 20
     and 20 % of each class), or with fewer than 50 labelled nodes "stratified-5-fold", in which
     every label is tested once.
     """
@@ -166,4 +190,8 @@ def default_split(data: NodeData) -> str:
         return "fixed"
     if _numbered(data):
         return "own"
+    if TIME in data.splits:
+        return TIME
+    if f"{GROUP}-0" in data.splits:
+        return GROUP
     return "stratified" if data.labelled.size >= FEW_LABELS else _FEW_FOLDS

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from agnn.data._labels import MISSING, Labels, check_classes, labels_of, missing_spellings
 from agnn.data._report import shown_rows
-from agnn.data.splits import Split
-from agnn.errors import DataError, unknown_name
+from agnn.data.splits import Split, column_splits
+from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -152,6 +152,62 @@ class NodeTable:
             )
         return Split("fixed", found["train"], found["validation"], found["test"]), notes
 
+    def splits_by(
+        self, column: str, labels: Labels, *, is_time: bool
+    ) -> tuple[dict[str, Split], list[str]]:
+        """The splits by a column of times or of groups, and remarks on them."""
+        labelled = np.flatnonzero(labels.codes >= 0)
+        try:
+            if is_time:
+                splits = column_splits(labelled, times=self._times(column, labelled))
+            else:
+                splits = column_splits(labelled, groups=self._groups(column, labelled))
+        except InputError as error:
+            reason = str(error).replace("`times`", "it").replace("`groups`", "it")
+            raise DataError(f"{self.where(column)}: {reason}") from error
+        first = next(iter(splits.values()))
+        absent = np.setdiff1d(labels.codes[labelled], labels.codes[first.train])
+        if not absent.size:
+            return splits, []
+        names = ", ".join(f"'{labels.class_names[k]}'" for k in absent[:5].tolist())
+        more = " and others" if absent.size > 5 else ""
+        return splits, [
+            f"{self.where(column)}: no training node is of class {names}{more}, so it cannot be "
+            f"learned."
+        ]
+
+    def _times(self, column: str, labelled: NDArray[np.int64]) -> NDArray[Any]:
+        """[n] The times of a column: numbers, or dates as nanoseconds."""
+        values = plain_text(self.frame[column])
+        self._check_complete(column, values, labelled)
+        if pd.api.types.is_datetime64_any_dtype(values):
+            return _nanoseconds(values)
+        found = numbers_in(values)
+        if not np.isnan(found[labelled]).any():
+            return found
+        dates = pd.to_datetime(written(values), errors="coerce", format="ISO8601", utc=True)
+        bad = labelled[dates.isna().to_numpy()[labelled]]
+        if bad.size:
+            raise DataError(
+                f"{self.where(column)}, {shown_rows(bad)}: '{str(values.iloc[bad[0]])[:40]}' "
+                f"cannot be ordered in time; numbers, or dates such as 2024-03-31, are expected."
+            )
+        return _nanoseconds(dates)
+
+    def _groups(self, column: str, labelled: NDArray[np.int64]) -> NDArray[Any]:
+        """[n] The groups of a column as text."""
+        values = plain_text(self.frame[column])
+        self._check_complete(column, values, labelled)
+        return np.asarray(written(values).tolist(), dtype=np.str_)
+
+    def _check_complete(self, column: str, values: Any, labelled: NDArray[np.int64]) -> None:
+        blank = labelled[is_blank(values)[labelled]]
+        if blank.size:
+            raise DataError(
+                f"{self.where(column)}, {shown_rows(blank)}: the value is missing, and the node "
+                f"has a label; without a value it cannot be in a part of the split."
+            )
+
     def _numbers(self, column: str, values: Any) -> NDArray[np.float64]:
         """`numbers_in`, cached for text: it is needed three times, and parsing takes long."""
         if not self.is_untyped:
@@ -271,6 +327,12 @@ def _is_mixture(values: Any) -> bool:
     """Whether every value is text, a number or missing: no lists, no objects."""
     plain = (str, int, float, bool, np.number, np.bool_, type(None))
     return all(isinstance(value, plain) for value in values.tolist())
+
+
+def _nanoseconds(dates: Any) -> NDArray[Any]:
+    """[n] Dates, with or without a time zone, as datetime64."""
+    plain = dates.dt.tz_convert("UTC").dt.tz_localize(None) if dates.dt.tz is not None else dates
+    return np.asarray(plain.to_numpy(dtype="datetime64[ns]"))
 
 
 def _fifth(

@@ -192,7 +192,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     simple, facts = simple_edges(found.entries, len(index.ids))
     labels = _labels(table, options)
     splits, uses, split_notes = _splits(table, labels, options)
-    taken = (index.column, options.label, options.split_column)
+    taken = (index.column, options.label, options.split_by)
     rest = [column for column in table.frame.columns if column not in taken]
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
@@ -227,7 +227,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
 def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str]:
     """The columns that are read, the ids, and a note on how their column was found."""
     named = [*options.text, *options.category, *options.number, *options.ignore]
-    roles = [options.node_id, options.label, options.split_column]
+    roles = [options.node_id, options.label, options.split_by]
     check_columns(nodes.place, nodes.columns, [*roles, *named])
     column, note = _id_column(nodes, options)
     frame = nodes.frame([name for name in nodes.columns if name not in options.ignore])
@@ -255,7 +255,7 @@ def _id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
     if options.node_id is not None:
         return options.node_id, ""
     taken = (
-        options.label, options.split_column, *options.text, *options.category, *options.number,
+        options.label, options.split_by, *options.text, *options.category, *options.number,
     )  # fmt: skip
     free = [name for name in nodes.columns if name and name not in (*taken, *options.ignore)]
     if not free:
@@ -283,13 +283,18 @@ def _splits(
     if options.label is not None:
         detail = f"{len(labels.class_names)} classes"
         uses.append(ColumnUse("nodes", options.label, "label", detail))
-    column = options.split_column
+    column = options.split_by
     if column is None:
         return {}, uses, []
-    split, notes = table.split(column, labels.codes)
+    if options.split_column is not None:
+        split, notes = table.split(column, labels.codes)
+        splits = {split.name: split}
+    else:
+        splits, notes = table.splits_by(column, labels, is_time=options.split_time is not None)
+        split = next(iter(splits.values()))
     sizes = [f"{part} {nodes.size:,}" for part, nodes in split.parts.items()]
     uses.append(ColumnUse("nodes", column, "split", ", ".join(sizes)))
-    return {split.name: split}, uses, notes
+    return splits, uses, notes
 
 
 def _opened(table: Any, place: str) -> TableSource:
