@@ -48,11 +48,18 @@ def assert_same_bits(actual: Tensor, expected: Tensor) -> None:
     assert int(different) == 0, f"{int(different)} of {actual.numel()} entries differ"
 
 
-def dense_attention(neighbourhoods: Tensor, h: Tensor, beta: Tensor) -> Tensor:
-    """P of one replica by its definition: softmax over each row's neighbourhood; [n, n]."""
+def dense_attention(
+    neighbourhoods: Tensor, h: Tensor, beta: Tensor, weights: Tensor | None = None
+) -> Tensor:
+    """P of one replica by its definition: softmax over each row's neighbourhood; [n, n].
+
+    `weights` [n, n] are those of edges; a self-loop has 1.
+    """
     unit = F.normalize(h, dim=1) * (h != 0).any(dim=1, keepdim=True)
-    score = (beta * unit @ unit.T).masked_fill(~neighbourhoods, -torch.inf)
-    return score.softmax(dim=1)
+    score = beta * unit @ unit.T
+    if weights is not None:
+        score = score + weights.clone().fill_diagonal_(1.0).log()
+    return score.masked_fill(~neighbourhoods, -torch.inf).softmax(dim=1)
 
 
 def as_matrix(graph: Graph, attention: Attention) -> Tensor:

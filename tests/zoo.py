@@ -25,6 +25,17 @@ class Specimen:
     def graph(self) -> Graph:
         return Graph.from_edges(np.array(self.pairs, dtype=np.int64).reshape(-1, 2).T, self.nodes)
 
+    def weights(self, seed: int = 0) -> Tensor:
+        """A weight above 0 for every pair of nodes, the same in both directions; [n, n]."""
+        source = torch.Generator().manual_seed(seed)
+        drawn = torch.randn(self.nodes, self.nodes, generator=source, dtype=torch.float64)
+        return (drawn + drawn.T).exp()
+
+    def weighted_graph(self, weights: Tensor) -> Graph:
+        """The graph whose edges have the entries of `weights` [n, n]."""
+        ends = np.array(self.pairs, dtype=np.int64).reshape(-1, 2).T
+        return Graph.from_edges(ends, self.nodes, weights[ends[0], ends[1]])
+
     def neighbourhoods(self) -> Tensor:
         """Which nodes a node averages over: its neighbours and itself; bool [n, n]."""
         joined = torch.eye(self.nodes, dtype=torch.bool)

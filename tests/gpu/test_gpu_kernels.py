@@ -65,6 +65,31 @@ def test_attention_with_an_extreme_beta_equals_the_reference(name, beta):
         assert_close(one, other, 1e-9, floor=1.0)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("width", [7, 16])
+@pytest.mark.parametrize("name", ZOO)
+def test_weighted_attention_equals_the_reference(name, width, dtype):
+    weights = ZOO[name].weights().to(dtype)
+    graph = ZOO[name].weighted_graph(weights).to(GPU)
+    h = ZOO[name].states(3, width, dtype).to(GPU)
+    beta = torch.tensor([1.0, -0.7, 3.0], dtype=dtype, device=GPU)
+    exact = attention(graph, h.double(), beta.double(), "reference")
+    for one, other in zip(attention(graph, h, beta, "triton"), exact, strict=True):
+        assert one.dtype == dtype
+        assert_close(one, other, TOLERANCES[dtype], floor=size(graph))
+
+
+@pytest.mark.parametrize("name", ["hub", "zero row", "random"])
+def test_weight_1_everywhere_is_no_weights_bit_for_bit(name):
+    plain = ZOO[name].graph().to(GPU)
+    ones = ZOO[name].weighted_graph(torch.ones(plain.nodes, plain.nodes)).to(GPU)
+    h = ZOO[name].states(3, 16, torch.float32).to(GPU)
+    beta = torch.tensor([1.0, -0.7, 3.0], device=GPU)
+    both = (attention(graph, h, beta, "triton") for graph in (ones, plain))
+    for one, other in zip(*both, strict=True):
+        assert_same_bits(one, other)
+
+
 def test_attention_passes_gradcheck():
     graph = ZOO["lopsided"].graph().to(GPU)
     h = ZOO["lopsided"].states(2, 5).to(GPU).requires_grad_()

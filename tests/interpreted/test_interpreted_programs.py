@@ -68,6 +68,36 @@ def test_rows_that_were_not_asked_for_get_no_gradient_of_their_own(programs):
     check_attention(programs, animal.graph(), animal.states(1, 7), beta, 2, 1e-9)
 
 
+@pytest.mark.parametrize("width", [7, 16])
+@pytest.mark.parametrize("name", SMALL)
+def test_weighted_attention_equals_the_reference(programs, name, width):
+    animal = ZOO[name]
+    graph = animal.weighted_graph(animal.weights())
+    beta = torch.tensor([3.0, -0.7], dtype=torch.float64)
+    check_attention(programs, graph, animal.states(2, width), beta, animal.nodes, 1e-9)
+
+
+@pytest.mark.usefixtures("short_limits")
+@pytest.mark.parametrize("beta", [2.0, -60.0])
+@pytest.mark.parametrize("rows", [12, 5])
+def test_long_rows_of_a_weighted_graph_are_joined_from_their_segments(programs, beta, rows):
+    animal = tiny_random(12, 40, seed=2)
+    graph = animal.weighted_graph(animal.weights())
+    assert graph.long_rows.segments > graph.long_rows.count > 1
+    betas = torch.tensor([beta, 1.0], dtype=torch.float64)
+    check_attention(programs, graph, animal.states(2, 7), betas, rows, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["path", "zero row"])
+def test_weight_1_everywhere_is_no_weights_bit_for_bit(programs, name):
+    animal, module = ZOO[name], programs("cosine_attention")
+    ones = animal.weighted_graph(torch.ones(animal.nodes, animal.nodes))
+    h, beta = animal.states(2, 7, torch.float32), torch.tensor([3.0, -0.7])
+    both = (attention(module, graph, h, beta, animal.nodes) for graph in (ones, animal.graph()))
+    for one, other in zip(*both, strict=True):
+        assert_same_bits(one, other)
+
+
 def test_short_states_are_summed_in_single_precision(programs):
     animal = ZOO["lopsided"]
     h, beta = animal.states(1, 16, torch.bfloat16), torch.ones(1)

@@ -23,7 +23,7 @@ labels is the same everywhere:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agnn.data._edges import RawCounts
+from agnn.data._edges import RawCounts, unusable_weight
 from agnn.data._input_files import TABLE_FILES
 from agnn.data._labels import Labels, encoded_labels, is_missing
 from agnn.data._node_data import NodeData
@@ -112,6 +112,7 @@ __all__ = [
     "suited_scaling",
     "time_split",
     "uniform_split",
+    "unusable_weight",
     "with_new_nodes",
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,48 @@ class RawCounts:
 
     self_loops: int
     """Nodes with at least one entry (i, i)."""
+
+
+# Weights multiply exponentials and sums over whole neighbourhoods in float32: with these bounds
+# no product leaves its range.
+_SMALLEST_WEIGHT: Final = 1e-15
+_LARGEST_WEIGHT: Final = 1e15
+
+
+class UnusableWeight(NamedTuple):
+    """A weight that no edge can have."""
+
+    place: int
+    reason: str  # a sentence
+
+
+def unusable_weight(weights: NDArray[np.floating]) -> UnusableWeight | None:
+    """The first of the weights [k] that is not a usable number above 0; None if all are.
+
+    >>> unusable_weight(np.array([1.0, 2.5])) is None
+    True
+    >>> unusable_weight(np.array([1.0, -2.0])).reason
+    'the weight is -2; it must be above 0.'
+    """
+    usable = (weights >= _SMALLEST_WEIGHT) & (weights <= _LARGEST_WEIGHT)  # false for NaN
+    if usable.all():
+        return None
+    place = int(np.flatnonzero(~usable)[0])
+    value = float(weights[place])
+    if np.isnan(value):
+        reason = "the weight is missing (NaN)."
+    elif np.isinf(value):
+        reason = "the weight is infinite."
+    elif value == 0:
+        reason = "the weight is 0; leave the edge out, or give it a weight above 0."
+    elif value < 0:
+        reason = f"the weight is {value:g}; it must be above 0."
+    else:
+        reason = (
+            f"the weight is {value:g}; weights must be from {_SMALLEST_WEIGHT:g} to "
+            f"{_LARGEST_WEIGHT:g}. Divide all by a typical one."
+        )
+    return UnusableWeight(place, reason)
 
 
 def simple_edges(entries: ArrayLike, nodes: int) -> tuple[NDArray[np.int64], RawCounts]:

@@ -28,7 +28,12 @@ class Removal:
 
     def probabilities(self, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
         """The node's probabilities [c] without these undirected edges, pairs of indices."""
-        view = view_without(self._view, _checked(self._run.graph, pairs))
+        graph = self._run.graph
+        ends = _checked(graph, pairs)
+        weights = graph.weights_as(torch.float64)
+        if weights is not None:
+            weights = weights[edge_places(graph, *ends)]
+        view = view_without(self._view, ends, weights)
         with torch.no_grad():
             scores: Tensor = self._run.network(view).softmax(-1).cpu()
         found: NDArray[np.float64] = self._run.ensemble_of(scores).probabilities[0]
@@ -44,8 +49,10 @@ def without_edges(run: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDAr
     return Removal(run, node).probabilities(pairs)
 
 
-def view_without(view: View, ends: Tensor) -> View:
+def view_without(view: View, ends: Tensor, weights: Tensor | None = None) -> View:
     """The view with these edges [2, k], both ways and in the whole graph's indices, taken out.
+
+    `weights` [k] are those of the edges, where the graph has weights.
 
     The nodes stay where they are, also those that come to lie farther away, so every layer
     computes the rows that it did.
@@ -59,7 +66,11 @@ def view_without(view: View, ends: Tensor) -> View:
     is_inside = ascending[place] == ends  # [2, k]
     rows = order[place]
     # An edge beyond the rim still counts in the degree of the end that is inside.
-    gone = torch.bincount(rows[0][is_inside[0]], minlength=field.nodes.numel())
+    gone = torch.bincount(
+        rows[0][is_inside[0]],
+        None if weights is None else weights.to(field.graph.device)[is_inside[0]],
+        minlength=field.nodes.numel(),
+    )
     graph = _without(field.graph, rows[:, is_inside.all(0)])
     smaller = ReceptiveField(graph, field.nodes, None, field.sizes)
     return View(view.features, smaller, view.degrees - gone)
@@ -72,7 +83,8 @@ def _without(graph: Graph, pairs: Tensor) -> Graph:
     degrees = torch.bincount(graph.receivers[is_kept], minlength=graph.nodes)
     offsets = torch.zeros_like(graph.offsets)
     torch.cumsum(degrees, dim=0, out=offsets[1:])
-    return Graph(offsets, graph.columns[is_kept], graph.order)
+    weights = None if graph.weights is None else graph.weights[is_kept]
+    return Graph(offsets, graph.columns[is_kept], graph.order, weights)
 
 
 def _checked(graph: Graph, pairs: Iterable[tuple[int, int]]) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from agnn.data import unusable_weight
 from agnn.errors import InputError
 from agnn.graph._long_rows import LongRows
 
@@ -28,15 +29,27 @@ class Graph:
 
     `order` says in which order sums over all rows run. A pruned graph keeps the whole graph's
     order there, so that the rows it leaves out, which would add zeros, change no bit.
+
+    Edges may have weights above 0, the same in both directions. A self-loop has the weight 1.
     """
 
     offsets: Tensor  # [n + 1] int64
     columns: Tensor  # [m] int32
     order: Tensor | None = None  # [n] int64; None: as the rows stand
+    weights: Tensor | None = None  # [m] float32 or float64; None: every edge counts alike
 
     @classmethod
-    def from_edges(cls, edges: NDArray[np.integer] | Tensor, nodes: int) -> Graph:
-        """The graph of `edges` [2, k]: both directions, duplicates and self-loops removed."""
+    def from_edges(
+        cls,
+        edges: NDArray[np.integer] | Tensor,
+        nodes: int,
+        weights: NDArray[np.floating] | Tensor | None = None,
+    ) -> Graph:
+        """The graph of `edges` [2, k]: both directions, duplicates and self-loops removed.
+
+        An edge that is given several times, or in both directions, must have the same one of the
+        `weights` [k] each time.
+        """
         # A copy: checked data is read-only, and torch has no read-only tensors.
         pairs = edges if isinstance(edges, Tensor) else torch.from_numpy(np.array(edges))
         if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.is_floating_point():
@@ -50,13 +63,19 @@ class Graph:
         if pairs.numel() and (int(pairs.min()) < 0 or int(pairs.max()) >= nodes):
             outside = int(pairs.min()) if int(pairs.min()) < 0 else int(pairs.max())
             raise InputError(f"an edge names node {outside}, but there are {nodes} nodes (from 0).")
-        pairs = pairs[:, pairs[0] != pairs[1]]
+        is_edge = pairs[0] != pairs[1]
         bits = nodes.bit_length()  # two ends in one key: shifted, since dividing takes much longer
-        keys = _distinct(torch.cat([pairs[0] << bits | pairs[1], pairs[1] << bits | pairs[0]]))
+        given = None if weights is None else _checked_weights(weights, pairs)[is_edge]
+        pairs = pairs[:, is_edge]
+        keys = torch.cat([pairs[0] << bits | pairs[1], pairs[1] << bits | pairs[0]])
+        if given is None:
+            keys, values = _distinct(keys), None
+        else:
+            keys, values = _distinct_with_weights(keys, given, bits)
         counts = torch.bincount(keys >> bits, minlength=nodes)
         offsets = torch.zeros(nodes + 1, dtype=torch.int64, device=pairs.device)
         torch.cumsum(counts, dim=0, out=offsets[1:])
-        return cls(offsets, (keys & ((1 << bits) - 1)).to(torch.int32))
+        return cls(offsets, (keys & ((1 << bits) - 1)).to(torch.int32), weights=values)
 
     @property
     def nodes(self) -> int:
@@ -77,6 +96,32 @@ class Graph:
     def degrees(self) -> Tensor:
         """|N(i)|, the node itself not counted; [n] int64."""
         return self.offsets.diff()
+
+    @cached_property
+    def weighted_degrees(self) -> Tensor:
+        """The sum of the weights of a node's edges [n] float64; without weights, `degrees`."""
+        if self.weights is None:
+            return self.degrees
+        # In the order of the rows on every device; index_add would use atomics on a GPU.
+        values = self.weights.to(torch.float64)
+        sums: Tensor = torch.segment_reduce(values, "sum", offsets=self.offsets, initial=0)
+        return sums
+
+    def weights_as(self, dtype: torch.dtype) -> Tensor | None:
+        """The weights in the type that is computed in; converted once."""
+        if self.weights is None or self.weights.dtype == dtype:
+            return self.weights
+        if dtype not in self._converted_weights:
+            self._converted_weights[dtype] = self.weights.to(dtype)
+        return self._converted_weights[dtype]
+
+    @cached_property
+    def _converted_weights(self) -> dict[torch.dtype, Tensor]:
+        return {}
+
+    def without_weights(self) -> Graph:
+        """The same graph in which every edge counts alike; itself if it has no weights."""
+        return self if self.weights is None else Graph(self.offsets, self.columns, self.order)
 
     @cached_property
     def receivers(self) -> Tensor:
@@ -180,7 +225,8 @@ class Graph:
             counts = torch.bincount(self.receivers[kept], minlength=n)
             torch.cumsum(counts, dim=0, out=offsets[1:])
             order = None if self.order is None else self.order[self.order < n]
-            self._surroundings[rows] = Graph(offsets, self.columns[kept], order)
+            weights = None if self.weights is None else self.weights[kept]
+            self._surroundings[rows] = Graph(offsets, self.columns[kept], order, weights)
         return self._surroundings[rows]
 
     @cached_property
@@ -193,7 +239,8 @@ class Graph:
         if target == self.device:
             return self
         order = None if self.order is None else self.order.to(target)
-        return Graph(self.offsets.to(target), self.columns.to(target), order)
+        weights = None if self.weights is None else self.weights.to(target)
+        return Graph(self.offsets.to(target), self.columns.to(target), order, weights)
 
 
 def _distinct(keys: Tensor) -> Tensor:
@@ -205,3 +252,36 @@ def _distinct(keys: Tensor) -> Tensor:
     is_first = torch.ones(keys.numel(), dtype=torch.bool)
     torch.ne(keys[1:], keys[:-1], out=is_first[1:])
     return keys[is_first]
+
+
+def _checked_weights(weights: NDArray[np.floating] | Tensor, pairs: Tensor) -> Tensor:
+    """The weights of `pairs` [2, k] as a tensor [k] beside them; anything else is refused."""
+    values = weights if isinstance(weights, Tensor) else torch.from_numpy(np.array(weights))
+    if values.shape != pairs.shape[1:]:
+        raise InputError(
+            f"`weights` must hold one number per edge, shape [{pairs.shape[1]}]; got "
+            f"{list(values.shape)}."
+        )
+    values = values if values.dtype == torch.float64 else values.to(torch.float32)
+    found = unusable_weight(values.detach().cpu().numpy())
+    if found is not None:
+        i, j = pairs[:, found.place].tolist()
+        raise InputError(f"`weights`, edge {found.place} ({i}, {j}): {found.reason}")
+    return values.detach().to(pairs.device)
+
+
+def _distinct_with_weights(keys: Tensor, weights: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    """The different keys, ascending, and their weights; `weights` are of the first half of keys."""
+    order = torch.argsort(keys, stable=True)
+    keys, values = keys[order], torch.cat([weights, weights])[order]
+    is_first = torch.ones_like(keys, dtype=torch.bool)
+    torch.ne(keys[1:], keys[:-1], out=is_first[1:])
+    unequal = (~is_first[1:] & (values[1:] != values[:-1])).nonzero()
+    if unequal.numel():
+        place = int(unequal[0])
+        i, j = int(keys[place]) >> bits, int(keys[place]) & ((1 << bits) - 1)
+        raise InputError(
+            f"the edge between {i} and {j} is given with the weights {float(values[place]):g} and "
+            f"{float(values[place + 1]):g}; an undirected edge has one."
+        )
+    return keys[is_first], values[is_first]

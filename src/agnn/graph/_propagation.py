@@ -43,21 +43,23 @@ def symmetric(
 ) -> Propagation:
     """D~^-1/2 (A + I) D~^-1/2 with D~ = D + I, as in the paper's Eq. (1) for GCN and GLN.
 
-    `degrees` [n] are those of the nodes in the whole graph, where `graph` is a part of it.
+    A has the weights of the edges, 1 where the graph has none, and D its row sums. `degrees` [n]
+    are these sums in the whole graph, where `graph` is a part of it.
     """
-    whole = graph.degrees if degrees is None else degrees
+    whole = graph.weighted_degrees if degrees is None else degrees
     scale = (whole + 1).to(torch.float64).rsqrt()
-    edges = scale[graph.receivers] * scale[graph.senders]
+    edges = _weighted(graph, scale[graph.receivers] * scale[graph.senders])
     return Propagation(graph, edges.to(dtype), (scale * scale).to(dtype))
 
 
 def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
     """A (D + I)^-1: what a node sends is shared among its neighbours and itself, and it keeps none.
 
-    As DCNN's program has it.
+    As DCNN's program has it; A and D as for `symmetric`.
     """
-    share = (graph.degrees + 1).to(torch.float64).reciprocal()
-    return Propagation(graph, share[graph.senders].to(dtype), torch.zeros_like(share, dtype=dtype))
+    share = (graph.weighted_degrees + 1).to(torch.float64).reciprocal()
+    edges = _weighted(graph, share[graph.senders])
+    return Propagation(graph, edges.to(dtype), torch.zeros_like(share, dtype=dtype))
 
 
 def neighbour_mean(
@@ -65,10 +67,16 @@ def neighbour_mean(
 ) -> Propagation:
     """D^-1 A: the mean over a node's neighbours, itself not counted; zero without neighbours.
 
-    `degrees` [n] are those of the nodes in the whole graph, where `graph` is a part of it.
+    A and D as for `symmetric`: with weights it is the weighted mean. `degrees` [n] are D's entries
+    in the whole graph, where `graph` is a part of it.
     """
-    whole = graph.degrees if degrees is None else degrees
-    share = whole.clamp(min=1).to(torch.float64).reciprocal()
-    return Propagation(
-        graph, share[graph.receivers].to(dtype), torch.zeros_like(share, dtype=dtype)
-    )
+    whole = graph.weighted_degrees if degrees is None else degrees
+    share = torch.where(whole > 0, whole, 1).to(torch.float64).reciprocal()
+    edges = _weighted(graph, share[graph.receivers])
+    return Propagation(graph, edges.to(dtype), torch.zeros_like(share, dtype=dtype))
+
+
+def _weighted(graph: Graph, values: Tensor) -> Tensor:
+    """Values by edge [m] times the weights of the edges, if there are any."""
+    weights = graph.weights_as(torch.float64)
+    return values if weights is None else values * weights

@@ -106,5 +106,7 @@ class ReceptiveField:
         offsets = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=graph.device)
         torch.cumsum(degrees, dim=0, out=offsets[1:])
         columns = torch.cat([columns, rows[order]]).to(torch.int32)
-        pruned = Graph(offsets, columns, order=torch.argsort(nodes))
-        return cls(pruned, nodes, torch.cat([own, back]), sizes)
+        kept = torch.cat([own, back])
+        weights = None if graph.weights is None else graph.weights[kept]
+        pruned = Graph(offsets, columns, torch.argsort(nodes), weights)
+        return cls(pruned, nodes, kept, sizes)

@@ -20,7 +20,8 @@ class View:
 
     features: Features  # of the field's nodes, in the field's order
     field: ReceptiveField
-    degrees: Tensor  # [n'] int64, |N(i)| of the field's nodes in the whole graph
+    # [n'] of the field's nodes in the whole graph: |N(i)|, or with edge weights their sum (float64)
+    degrees: Tensor
 
     @classmethod
     def around(cls, features: Features, graph: Graph, nodes: Tensor, hops: int) -> View:
@@ -36,12 +37,12 @@ class View:
     @classmethod
     def of_field(cls, features: Features, graph: Graph, field: ReceptiveField) -> View:
         """The features and degrees, in the whole graph, of a field's nodes."""
-        return cls(features.select(field.nodes), field, graph.degrees[field.nodes])
+        return cls(features.select(field.nodes), field, graph.weighted_degrees[field.nodes])
 
     @classmethod
     def whole(cls, features: Features, graph: Graph, hops: int) -> View:
         """All nodes as targets."""
-        return cls(features, ReceptiveField.whole(graph, hops), graph.degrees)
+        return cls(features, ReceptiveField.whole(graph, hops), graph.weighted_degrees)
 
     @classmethod
     def leading(cls, features: Features, graph: Graph, count: int, hops: int) -> View:
@@ -49,7 +50,7 @@ class View:
 
         Only the last layer leaves rows out.
         """
-        return cls(features, ReceptiveField.leading(graph, count, hops), graph.degrees)
+        return cls(features, ReceptiveField.leading(graph, count, hops), graph.weighted_degrees)
 
     @cached_property
     def sparse_features(self) -> FeatureMatrix:

@@ -36,8 +36,9 @@ _NO_PAIRS = (np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 @compiled
 def _forward_units(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, n: Any, d: Any,
-    rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
+    n: Any, d: Any, rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any,
+    first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
     weights = np.empty(max(BLOCK, longest), h.dtype)
@@ -48,22 +49,21 @@ def _forward_units(
             norms(h[r], n, U(d), facts[r])
         if d == LANES:  # the common width, as a constant
             forward_rows(
-                offsets, columns, receivers, ones, others, h[r], _LANES, beta[r], facts[r],
-                weights, out[r], begin, end,
+                offsets, columns, receivers, ones, others, edge_weights, h[r], _LANES, beta[r],
+                facts[r], weights, out[r], begin, end,
             )  # fmt: skip
         else:
             forward_rows(
-                offsets, columns, receivers, ones, others, h[r], U(d), beta[r], facts[r],
-                weights, out[r], begin, end,
+                offsets, columns, receivers, ones, others, edge_weights, h[r], U(d), beta[r],
+                facts[r], weights, out[r], begin, end,
             )  # fmt: skip
 
 
 @compiled
 def _backward_units(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, g: Any, o: Any,
-    n: Any, d: Any, rows: Any,
-    beta: Any, facts: Any, longest: Any, dh: Any, parts: Any, order: Any, dbeta: Any, pieces: Any,
-    first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
+    g: Any, o: Any, n: Any, d: Any, rows: Any, beta: Any, facts: Any, longest: Any, dh: Any,
+    parts: Any, order: Any, dbeta: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last, as in the forward pass."""
     buffers = np.empty((4, max(BLOCK, longest)), h.dtype)
@@ -74,12 +74,12 @@ def _backward_units(
             slopes(g[r], o[r], rows, n, U(d), facts[r])
         if d == LANES:  # the common width, as a constant
             backward_rows(
-                offsets, columns, receivers, ones, others, h[r], g[r], U(rows), _LANES,
-                beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
+                offsets, columns, receivers, ones, others, edge_weights, h[r], g[r], U(rows),
+                _LANES, beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
             )  # fmt: skip
         else:
             backward_rows(
-                offsets, columns, receivers, ones, others, h[r], g[r], U(rows), U(d),
+                offsets, columns, receivers, ones, others, edge_weights, h[r], g[r], U(rows), U(d),
                 beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
             )  # fmt: skip
         if pieces == 1:
@@ -99,7 +99,7 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, N
         for r in range(replicas):
             norms(source[r], n, U(d), facts[r])
     arguments = (
-        *used.arrays, *_pairs(used, pieces), source, n, d, rows, betas, facts,
+        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, n, d, rows, betas, facts,
         _room(used, pieces), out.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
@@ -112,6 +112,12 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, N
 def _pairs(used: Graph, pieces: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Each undirected edge once, where all edges of a replica fit into the cache; else none."""
     return used.pairs if pieces == 1 and used.edges <= _PAIRED else _NO_PAIRS
+
+
+def _weights(used: Graph, h: Tensor) -> NDArray[Any] | None:
+    """The weights by edge in the type of the states; None where there are none."""
+    weights = used.weights_as(h.dtype)
+    return None if weights is None else weights.numpy()
 
 
 def _room(used: Graph, pieces: int) -> int:
@@ -145,9 +151,9 @@ def backward(
     if reached < n:
         dh.view(replicas, n, d)[:, reached:] = 0
     arguments = (
-        *used.arrays, *_pairs(used, pieces), source, g, o, reached, d, rows, betas, facts,
-        _room(used, pieces),
-        dh.numpy(), parts, used.summation_order, dbeta.numpy(), pieces,
+        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, g, o, reached, d, rows,
+        betas, facts, _room(used, pieces), dh.numpy(), parts, used.summation_order,
+        dbeta.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
     if pieces > 1:

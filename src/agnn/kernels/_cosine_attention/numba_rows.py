@@ -6,8 +6,10 @@ is written once, by whoever owns the row.
 
 Scores are shifted by the constant max(beta, 0) before the exponential, the largest score a row
 with itself in it can have where beta is positive: no row maximum is needed, and e_ij = e_ji. A
-zero row attends evenly; it gets the weights 1, since its scores, all 0, may lie far below the
-shift.
+zero row attends by the edges' weights alone; it gets these, or ones, since its scores, all 0, may
+lie far below the shift.
+
+`edge_weights` is an array by edge or None.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from agnn.kernels._cpu.edge_weights import weigh, weight_at
 from agnn.kernels._cpu.exponential import exponentials
 from agnn.kernels._cpu.simd import (
     LANES,
@@ -71,8 +74,8 @@ def _block_end(offsets: Any, first: Any, last: Any) -> Any:
 
 @inlined
 def forward_rows(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, d: Any,
-    beta: Any, facts: Any, weights: Any, out: Any, first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
+    d: Any, beta: Any, facts: Any, weights: Any, out: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """The states of rows first..last, and 1 / (sum of the row's weights) into `facts`."""
     one, zero = h.dtype.type(1), h.dtype.type(0)
@@ -94,11 +97,13 @@ def forward_rows(
             both = facts[to, _INVERSE_NORM] * facts[j, _INVERSE_NORM]
             weights[q - start] = beta * both * _dot(h, to * d, h, j * d, d) - shift
         exponentials(weights, offsets[end] - start)
+        weigh(weights, offsets[end] - start, edge_weights, start)
         for i in range(begin, end):
             own = own_weight
             if facts[i, _INVERSE_NORM] == zero:
                 own = one
-                weights[offsets[i] - start : offsets[i + _ONE] - start] = one
+                for q in range(offsets[i], offsets[i + _ONE]):
+                    weights[q - start] = weight_at(edge_weights, q, one)
             sum_of_weights = own
             for q in range(offsets[i], offsets[i + _ONE]):
                 sum_of_weights += weights[q - start]
@@ -133,8 +138,9 @@ def _pull(h: Any, g: Any, rows: Any, d: Any, facts: Any, i: Any, j: Any) -> Any:
 
 @inlined
 def backward_rows(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, h: Any, g: Any, rows: Any,
-    d: Any, beta: Any, facts: Any, buffers: Any, dh: Any, dbeta: Any, first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
+    g: Any, rows: Any, d: Any, beta: Any, facts: Any, buffers: Any, dh: Any, dbeta: Any,
+    first: Any, last: Any,
 ) -> None:  # fmt: skip
     """The gradient at rows first..last of h, and each row's part of the gradient at beta.
 
@@ -176,6 +182,7 @@ def backward_rows(
             weights[t], cosines[t], pull[t] = beta * cosine - shift, cosine, pulled
             both[t] = (pulled + pushed) * (beta * r_to)
         exponentials(weights, count)
+        weigh(weights, count, edge_weights, start)
         for t in range(count):
             both[t] *= weights[t]
             pull[t] *= weights[t] * cosines[t]
@@ -203,7 +210,8 @@ def backward_rows(
                     rj = facts[j, _INVERSE_NORM]
                     turned = fma(both[t] * rj, load(h, j * d + k), turned)
                     if j < rows:
-                        given = (weights[t] if rj > zero else one) * facts[j, _INVERSE_TOTAL]
+                        even = weight_at(edge_weights, q, one)
+                        given = (weights[t] if rj > zero else even) * facts[j, _INVERSE_TOTAL]
                         valued = fma(given, load(g, j * d + k), valued)
                 store(dh, i * d + k, fma(one, turned, valued))
         begin = end

@@ -55,15 +55,16 @@ def cosine_attention(
     """The states after one attention layer, Eq. (5) of the paper.
 
         out_i = sum over j in N(i) and i itself of P_ij h_j,
-        P_i.  = softmax over the same j of beta cos(h_i, h_j)
+        P_i.  = softmax over the same j of beta cos(h_i, h_j) + log w_ij
 
-    A zero row has cosine 0 with every row, its own included, and passes no gradient through it.
+    w_ij is the weight of an edge, 1 where the graph has no weights and for the node itself. A zero
+    row has cosine 0 with every row, its own included, and passes no gradient through it.
 
     Args:
         graph: the undirected graph; the node itself is added here, once.
         h: states [R, n, d], float32, float64 or, on a GPU, bfloat16. On a pruned graph, n may be
             any count that covers the neighbours of the first `rows` rows.
-        beta: one number per replica [R]; 0 gives the plain mean over the neighbourhood.
+        beta: one number per replica [R]; 0 gives the mean over the neighbourhood, weighted by w.
         rows: compute the first `rows` rows only; all n by default.
         backend: "auto", "reference", "numba" or "triton".
 

@@ -21,6 +21,9 @@ def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor,
     cosine = (unit[:, i] * unit[:, j]).sum(-1)  # [R, m']
     own = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
     score, own = beta[:, None] * cosine, beta[:, None] * own
+    weights = graph.weights_as(h.dtype)
+    if weights is not None:
+        score = score + weights[:edges].log()  # the node itself has the weight 1
     index = i.expand(replicas, -1)
     highest = own.detach().scatter_reduce(1, index, score.detach(), "amax")
     weight, own = (score - highest.gather(1, index)).exp(), (own - highest).exp()

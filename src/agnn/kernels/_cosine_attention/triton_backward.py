@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from agnn.kernels._cosine_attention.triton_forward import inverse_norm
+from agnn.kernels._cosine_attention.triton_forward import inverse_norm, weights_of
 from agnn.kernels._gpu.gather import (
     entries_of,
     long_row_of_program,
@@ -55,7 +55,7 @@ def _pairs_of(pair, facts, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
 
 @triton.jit
 def _turns(
-    columns, pair, facts, beta, rows, i, begin, length, hi, ri, gi, log_i, slope_i,
+    columns, weights, pair, facts, beta, rows, i, begin, length, hi, ri, gi, log_i, slope_i,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """Sums over the neighbours of some rows [B].
@@ -77,6 +77,9 @@ def _turns(
         cosine = tl.sum(hi[:, None, :] * hj, 2) * rj * ri[:, None]
         score = tl.where(there, beta * cosine, float("-inf"))
         taken, given = tl.exp(score - log_i[:, None]), tl.exp(score - log_j)
+        if weights is not None:
+            w = weights_of(weights, begin, k, there, U)
+            taken, given = taken * w, given * w
         pulled = taken * (tl.sum(gi[:, None, :] * hj, 2) - slope_i[:, None])
         pushed = given * (tl.sum(gj * hi[:, None, :], 2) - slope_j)
         of_beta += pulled * cosine
@@ -102,7 +105,7 @@ def _own_parts(
 
 @triton.jit
 def backward_rows(
-    offsets, columns, pair, facts, betas, dh, parts, n, reached, rows, part_count,
+    offsets, columns, weights, pair, facts, betas, dh, parts, n, reached, rows, part_count,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The gradient at B rows of h of one replica, and their part of the gradient at beta.
@@ -116,7 +119,7 @@ def backward_rows(
     hi, gi, log_i, slope_i = _pairs_of(pair, facts, i, present, WIDTH, D)
     ri = inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = _turns(
-        columns, pair, facts, beta, rows, i, begin, length, hi, ri, gi, log_i, slope_i,
+        columns, weights, pair, facts, beta, rows, i, begin, length, hi, ri, gi, log_i, slope_i,
         WIDTH, D, U,
     )  # fmt: skip
     gradient, own = _own_parts(hi, ri, gi, log_i, slope_i, beta, turned, valued)
@@ -128,7 +131,7 @@ def backward_rows(
 
 @triton.jit
 def backward_segment(
-    segment_rows, bounds, columns, pair, facts, betas, turns, values, of_betas, n, rows,
+    segment_rows, bounds, columns, weights, pair, facts, betas, turns, values, of_betas, n, rows,
     segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
@@ -140,8 +143,8 @@ def backward_segment(
     hi, gi, log_i, slope_i = _pairs_of(pair, facts, i, i < n, WIDTH, D)
     ri = inverse_norm(tl.sum(hi * hi, 1))
     turned, valued, of_beta = _turns(
-        columns, pair, facts, tl.load(betas + r), rows, i, begin, length, hi, ri, gi, log_i,
-        slope_i, WIDTH, D, U,
+        columns, weights, pair, facts, tl.load(betas + r), rows, i, begin, length, hi, ri, gi,
+        log_i, slope_i, WIDTH, D, U,
     )  # fmt: skip
     tl.store(turns + place[:, None] * D + d[None, :], turned)
     tl.store(values + place[:, None] * D + d[None, :], valued)

@@ -25,8 +25,8 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, T
     tile = choose_tile(width, graph.nodes, graph.edges)
     grid = (-(-rows // tile.rows), replicas)
     forward_programs.forward_rows[grid](
-        graph.offsets, graph.columns, source, betas, out, logs, n, rows,
-        graph.long_rows.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
+        graph.offsets, graph.columns, graph.weights_as(logs.dtype), source, betas, out, logs, n,
+        rows, graph.long_rows.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
     )  # fmt: skip
     if graph.long_rows.count:
         _forward_long(graph, source, betas, out, logs)
@@ -41,8 +41,9 @@ def _forward_long(graph: Graph, h: Tensor, beta: Tensor, out: Tensor, logs: Tens
     sums = logs.new_empty(replicas, long.segments, tile.columns)
     totals, shifts = logs.new_empty(2, replicas, long.segments)
     forward_programs.forward_segment[(long.segments, replicas)](
-        long.segment_rows, long.segment_bounds, graph.columns, h, beta, sums, totals, shifts,
-        n, rows, long.segments, width, tile.columns, tile.entries, num_warps=1,
+        long.segment_rows, long.segment_bounds, graph.columns, graph.weights_as(logs.dtype), h,
+        beta, sums, totals, shifts, n, rows, long.segments, width, tile.columns, tile.entries,
+        num_warps=1,
     )  # fmt: skip
     forward_programs.forward_joined[(long.count, replicas)](
         long.rows, long.first, h, beta, sums, totals, shifts, out, logs, n, rows, long.segments,
@@ -68,8 +69,9 @@ def backward(
     blocks, long = -(-n // tile.rows), used.long_rows
     parts = kept.new_empty(replicas, blocks + long.count, 1)
     backward_programs.backward_rows[(blocks, replicas)](
-        used.offsets, used.columns, pair, facts, betas, dh, parts, n, used.nodes, rows,
-        parts.shape[1], long.limit, width, tile.columns, tile.rows, tile.entries, num_warps=1,
+        used.offsets, used.columns, used.weights_as(kept.dtype), pair, facts, betas, dh, parts, n,
+        used.nodes, rows, parts.shape[1], long.limit, width, tile.columns, tile.rows,
+        tile.entries, num_warps=1,
     )  # fmt: skip
     if long.count:
         _backward_long(used, rows, pair, facts, betas, dh, parts)
@@ -86,8 +88,9 @@ def _backward_long(
     turns, values = facts.new_empty(2, replicas, long.segments, tile.columns)
     of_betas = facts.new_empty(replicas, long.segments)
     backward_programs.backward_segment[(long.segments, replicas)](
-        long.segment_rows, long.segment_bounds, used.columns, pair, facts, beta, turns, values,
-        of_betas, n, rows, long.segments, width, tile.columns, tile.entries, num_warps=1,
+        long.segment_rows, long.segment_bounds, used.columns, used.weights_as(facts.dtype), pair,
+        facts, beta, turns, values, of_betas, n, rows, long.segments, width, tile.columns,
+        tile.entries, num_warps=1,
     )  # fmt: skip
     backward_programs.backward_joined[(long.count, replicas)](
         long.rows, long.first, pair, facts, beta, turns, values, of_betas, dh, parts, n,

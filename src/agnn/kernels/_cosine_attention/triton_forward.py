@@ -5,6 +5,9 @@ the end of its rows it sums over the neighbours. The labels of the next neighbou
 the states of the present ones are on their way. A cosine is at most 1, so the exponentials are
 shifted by |beta| and partial sums of a split row simply add up. Only below `LOWEST`, where a whole
 row could underflow, a first pass finds the largest score.
+
+`weights` by edge multiply the exponentials; for a graph without them it is None, which Triton
+compiles away.
 """
 
 from __future__ import annotations
@@ -31,6 +34,13 @@ def inverse_norm(square):
 
 
 @triton.jit
+def weights_of(weights, begin, k, there, U: tl.constexpr):
+    """The weights of the entries k to k + U of some rows [B]; 1 where there are none."""
+    u = k + tl.arange(0, U)[None, :]
+    return tl.load(weights + begin[:, None] + u, mask=there, other=1.0)
+
+
+@triton.jit
 def _highest_score(
     columns, h, begin, length, scaled, start,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
@@ -49,7 +59,7 @@ def _highest_score(
 
 @triton.jit
 def _weighted_sum(
-    columns, h, begin, length, scaled, shift,
+    columns, weights, h, begin, length, scaled, shift,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """Sums over the neighbours of some rows [B] of e and of e h_j, e = exp(score - shift)."""
@@ -61,6 +71,8 @@ def _weighted_sum(
         hj = rows_of(h, j, there, WIDTH, D)
         score = tl.sum(scaled[:, None, :] * hj, 2) * inverse_norm(tl.sum(hj * hj, 2))
         e = tl.where(there, tl.exp(score - shift[:, None]), 0.0)
+        if weights is not None:
+            e *= weights_of(weights, begin, k, there, U)
         total += e
         acc += e[:, :, None] * hj
         j, there = next_j, next_there
@@ -69,7 +81,7 @@ def _weighted_sum(
 
 @triton.jit
 def _receivers(
-    columns, h, beta, i, begin, length, present,
+    columns, weights, h, beta, i, begin, length, present,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """States of rows i, their own scores, shifts, and sums over the given neighbours."""
@@ -80,20 +92,21 @@ def _receivers(
     shift = tl.where(ri > 0, tl.abs(beta), 0.0)
     if beta < LOWEST:
         shift = _highest_score(columns, h, begin, length, scaled, own, WIDTH, D, U)
-    total, acc = _weighted_sum(columns, h, begin, length, scaled, shift, WIDTH, D, U)
+    total, acc = _weighted_sum(columns, weights, h, begin, length, scaled, shift, WIDTH, D, U)
     return hi, own, shift, total, acc
 
 
 @triton.jit
 def forward_rows(
-    offsets, columns, h, betas, out, logs, n, rows,
+    offsets, columns, weights, h, betas, out, logs, n, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica: new states, and the logarithm of each row's sum of exp(score)."""
     r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     hi, own, shift, total, acc = _receivers(
-        columns, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present, WIDTH, D, U
-    )
+        columns, weights, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present,
+        WIDTH, D, U,
+    )  # fmt: skip
     e = tl.exp(own - shift)
     total += e
     state = (acc + e[:, None] * hi) / total[:, None]
@@ -105,7 +118,7 @@ def forward_rows(
 
 @triton.jit
 def forward_segment(
-    segment_rows, bounds, columns, h, betas, sums, totals,
+    segment_rows, bounds, columns, weights, h, betas, sums, totals,
     shifts, n, rows, segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
@@ -114,8 +127,9 @@ def forward_segment(
     present = i < rows
     length = tl.where(present, length, 0)
     _, _, shift, total, acc = _receivers(
-        columns, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present, WIDTH, D, U
-    )
+        columns, weights, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present,
+        WIDTH, D, U,
+    )  # fmt: skip
     d = tl.arange(0, D)
     tl.store(sums + place[:, None] * D + d[None, :], acc)
     tl.store(totals + place, total)
