@@ -12,15 +12,19 @@ from agnn.data import NodeData, Split
 from agnn.nn import (
     AGNN,
     APPNP,
+    FAGCN,
     GAT,
     GCN,
     GCNII,
     GLN,
     AGNNPlus,
     Beta,
+    ChebNet,
     DynamicFilter,
+    GATv2,
     GraphCNN,
     GraphSAGE,
+    GraphTransformer,
     MoNet,
     NodeModel,
 )
@@ -55,6 +59,10 @@ BUILDS: dict[str, Callable[..., NodeModel]] = {
     "graph_cnn": partial(GraphCNN, hidden=5),
     "monet": partial(MoNet, hidden=5, kernels=2),
     "dynamic_filter": partial(DynamicFilter, hidden=5, filters=2),
+    "chebnet": partial(ChebNet, hidden=4, order=2),
+    "fagcn": partial(FAGCN, hidden=5, layers=3, epsilon=0.2),
+    "gatv2": partial(GATv2, hidden=3, heads=2, output_heads=2),
+    "transformer": partial(GraphTransformer, hidden=3, heads=2, output_heads=2),
     "graphsage": partial(GraphSAGE, hidden=5, layers=3),
 }
 EXPLAINED = tuple(BUILDS)

@@ -17,12 +17,16 @@ from agnn.kernels import Dropout, sparse_linear
 from agnn.nn import (
     APPNP,
     DCNN,
+    FAGCN,
     GAT,
     GCNII,
     SGC,
+    ChebNet,
     DynamicFilter,
+    GATv2,
     GraphCNN,
     GraphSAGE,
+    GraphTransformer,
     MoNet,
     NodeModel,
     Separated,
@@ -47,9 +51,16 @@ WITH_LOOPS = torch.cat([EDGES, torch.arange(N).repeat(2, 1)], dim=1)
 
 MODELS = {
     "appnp": lambda b: APPNP(9, 3, (4, 5), hidden=7, steps=3, backend=b),
+    "chebnet": lambda b: ChebNet(9, 3, (4, 5), hidden=5, order=3, backend=b),
+    "chebnet_of_order_1": lambda b: ChebNet(9, 3, (4, 5), hidden=5, order=1, backend=b),
     "dcnn": lambda b: DCNN(9, 3, (4, 5), backend=b),
     "dynamic_filter": lambda b: DynamicFilter(9, 3, (4, 5), hidden=5, backend=b),
+    "fagcn": lambda b: FAGCN(9, 3, (4, 5), hidden=5, layers=3, epsilon=0.2, backend=b),
     "gat": lambda b: GAT(9, 3, (4, 5), hidden=5, heads=4, output_heads=2, backend=b),
+    "gatv2": lambda b: GATv2(9, 3, (4, 5), hidden=5, heads=4, output_heads=2, backend=b),
+    "transformer": lambda b: GraphTransformer(
+        9, 3, (4, 5), hidden=5, heads=4, output_heads=2, backend=b
+    ),
     "gcnii": lambda b: GCNII(9, 3, (4, 5), hidden=5, layers=4, backend=b),
     "graph_cnn": lambda b: GraphCNN(9, 3, (4, 5), hidden=5, backend=b),
     "monet": lambda b: MoNet(9, 3, (4, 5), hidden=5, backend=b),
@@ -115,6 +126,99 @@ def test_gats_attentions_are_rows_that_sum_to_one():
     assert (first.loops.shape, second.loops.shape) == ((2, N, 4), (2, N, 2))
     for edges, loops in (first, second):
         assert_close(loops.index_add(1, GRAPH.receivers, edges), torch.ones_like(loops), 1e-12)
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+@pytest.mark.parametrize("name", ["chebnet", "chebnet_of_order_1"])
+def test_chebnet_is_the_peers_layers_one_after_the_other(name, backend):
+    model = built(name, backend)
+    for r, found in enumerate(outputs(model)):
+
+        def conv(weight, r=r):
+            terms = weight[r].unflatten(-1, (-1, model.order + 1)).unbind(-1)
+            peer = geometric.ChebConv(len(terms[0]), terms[0].shape[1], len(terms), bias=False)
+            peer.double()
+            for own, theirs in zip(terms, peer.lins, strict=True):
+                theirs.weight.data = own.T.contiguous()
+            return peer
+
+        h = torch.relu(conv(model.first.weight)(DENSE, EDGES))
+        assert_close(found, conv(model.last.weight)(h, EDGES), 1e-10)
+
+
+def pair_conv(kind, maps: dict[str, str], model, layer: int, r: int, **how) -> torch.nn.Module:
+    """The peer's layer with the maps of a layer of ours, {its name: ours}; no output bias."""
+    ours, heads = (model.first, model.last)[layer], model.heads[layer]
+    width = ours["value"].weight.shape[1]
+    outputs = ours["value"].weight.shape[2] // heads
+    peer = kind(width, outputs, heads=heads, concat=layer == 0, **how).double()
+    for theirs, own in maps.items():
+        linear, bias = getattr(peer, theirs), ours[own].bias
+        is_split = own != "skip" or layer == 0
+        order = (lambda each: by_heads(each, heads)) if is_split else (lambda each: each)
+        linear.weight.data = order(ours[own].weight[r]).T.contiguous()
+        if linear.bias is not None:
+            zeros = torch.zeros_like(linear.bias)
+            linear.bias.data = zeros if bias is None else order(bias[r])
+    return peer
+
+
+def in_our_order(h: Tensor, heads: int) -> Tensor:
+    """The last axis from the peer's order, features fastest, to ours, heads fastest."""
+    return h.unflatten(-1, (heads, -1)).transpose(-1, -2).flatten(-2)
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_gatv2_is_the_peers_layers_one_after_the_other(backend):
+    model = built("gatv2", backend)
+
+    def conv(layer, r):
+        maps = {"lin_l": "value", "lin_r": "receiver"}
+        peer = pair_conv(geometric.GATv2Conv, maps, model, layer, r)
+        peer.att.data = model.vectors[layer][r].T[None]
+        peer.bias.data.zero_()
+        return peer
+
+    for r, found in enumerate(outputs(model)):
+        h = F.elu(in_our_order(conv(0, r)(DENSE, EDGES), 4) + model.first_bias[r])
+        assert_close(found, conv(1, r)(h, EDGES) + model.last_bias[r], 1e-10)
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_the_transformer_is_the_peers_layers_one_after_the_other(backend):
+    model = built("transformer", backend)
+    maps = {
+        "lin_query": "query", "lin_key": "key", "lin_value": "value", "lin_skip": "skip"
+    }  # fmt: skip
+    for r, found in enumerate(outputs(model)):
+        one, two = (pair_conv(geometric.TransformerConv, maps, model, layer, r) for layer in (0, 1))
+        h = F.elu(in_our_order(one(DENSE, EDGES), 4) + model.first_bias[r])
+        assert_close(found, two(h, EDGES) + model.last_bias[r], 1e-10)
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_fagcn_is_the_peers_layers_one_after_the_other(backend):
+    model = built("fagcn", backend)
+    for gate in model.gates:
+        gate.bias.data.zero_()  # the peer's scores have none
+    for r, found in enumerate(outputs(model)):
+        h = start = torch.relu(DENSE @ model.first.weight[r] + model.first.bias[r])
+        for gate in model.gates:
+            peer = geometric.FAConv(5, eps=0.2, add_self_loops=False).double()
+            peer.att_r.weight.data, peer.att_l.weight.data = gate.weight[r].T[:, None]
+            h = peer(h, start, EDGES)
+        assert_close(found, h @ model.last.weight[r] + model.last.bias[r], 1e-10)
+
+
+@pytest.mark.parametrize("name", ["gatv2", "transformer", "fagcn"])
+def test_edges_are_dropped_alike_where_the_graph_is_pruned(name):
+    model, stream = built(name), Dropout((4, 5), (0.5, 0.5))
+    stream.epoch += 3
+    targets = torch.tensor([0, 5])
+    whole = model(View.whole(FEATURES, GRAPH, model.hops), stream)
+    part = model(View.around(FEATURES, GRAPH, targets, model.hops), stream)
+    assert_close(part, whole[:, targets], 1e-12)
+    assert not torch.equal(whole, outputs(model))
 
 
 @pytest.mark.parametrize("backend", CPU_BACKENDS)

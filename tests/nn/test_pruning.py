@@ -18,15 +18,19 @@ from agnn.nn import (
     AGNN,
     APPNP,
     DCNN,
+    FAGCN,
     GAT,
     GCN,
     GCNII,
     GLN,
     SGC,
     Beta,
+    ChebNet,
     DynamicFilter,
+    GATv2,
     GraphCNN,
     GraphSAGE,
+    GraphTransformer,
     MoNet,
     NodeModel,
     Separated,
@@ -36,6 +40,7 @@ from zoo import tiny_random
 
 OTHERS = {
     "appnp": lambda *sizes, **how: APPNP(*sizes, steps=4, **how),
+    "chebnet": ChebNet,
     "dcnn": DCNN,
     "gat": lambda *sizes, **how: GAT(*sizes, output_heads=2, **how),
     "gcn": GCN,
@@ -46,7 +51,14 @@ OTHERS = {
     "sgc": SGC,
 }
 # Their weights by edge are plain torch, which sums in an order of its own.
-CLOSE = {"dynamic_filter": DynamicFilter, "graph_cnn": GraphCNN, "monet": MoNet}
+CLOSE = {
+    "dynamic_filter": DynamicFilter,
+    "fagcn": FAGCN,
+    "gatv2": GATv2,
+    "graph_cnn": GraphCNN,
+    "monet": MoNet,
+    "transformer": GraphTransformer,
+}
 MODELS = ("agnn-1", "agnn-2", "agnn-3", "agnn-4", *OTHERS)
 
 

@@ -22,7 +22,13 @@ from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph._long_rows import LongRows
 from agnn.graph._lookup import edge_places, hop_rings, row_edges
 from agnn.graph._part import Part, block_bounds, local_rows, rank_bounds
-from agnn.graph._propagation import Propagation, diffusion, neighbour_mean, symmetric
+from agnn.graph._propagation import (
+    Propagation,
+    diffusion,
+    neighbour_mean,
+    normalised_adjacency,
+    symmetric,
+)
 from agnn.graph._receptive_field import ReceptiveField
 from agnn.graph._view import View
 from agnn.graph._walks import Walks
@@ -50,6 +56,7 @@ __all__ = [
     "hop_rings",
     "local_rows",
     "neighbour_mean",
+    "normalised_adjacency",
     "rank_bounds",
     "row_edges",
     "row_normalised",

@@ -76,6 +76,19 @@ def neighbour_mean(
     return Propagation(graph, edges.to(dtype), torch.zeros_like(share, dtype=dtype))
 
 
+def normalised_adjacency(
+    graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
+) -> Propagation:
+    """D^-1/2 A D^-1/2: the neighbours of a node without itself; zero without neighbours.
+
+    A, D and `degrees` as for `neighbour_mean`.
+    """
+    whole = graph.weighted_degrees if degrees is None else degrees
+    scale = torch.where(whole > 0, whole, 1).to(torch.float64).rsqrt()
+    edges = _weighted(graph, scale[graph.receivers] * scale[graph.senders])
+    return Propagation(graph, edges.to(dtype), torch.zeros_like(scale, dtype=dtype))
+
+
 def _weighted(graph: Graph, values: Tensor) -> Tensor:
     """Values by edge [m] times the weights of the edges, if there are any."""
     weights = graph.weights_as(torch.float64)

@@ -10,7 +10,12 @@ from torch import Tensor
 
 from agnn.graph._features import FeatureMatrix, Features
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
-from agnn.graph._propagation import Propagation, neighbour_mean, symmetric
+from agnn.graph._propagation import (
+    Propagation,
+    neighbour_mean,
+    normalised_adjacency,
+    symmetric,
+)
 from agnn.graph._receptive_field import ReceptiveField
 
 
@@ -68,3 +73,9 @@ class View:
         """The mean over a node's neighbours, by the degrees of the whole graph."""
         dtype: torch.dtype = self.features.dtype
         return neighbour_mean(self.field.graph, dtype, self.degrees)
+
+    @cached_property
+    def adjacency_propagation(self) -> Propagation:
+        """D^-1/2 A D^-1/2, by the degrees of the whole graph: no node counts itself."""
+        dtype: torch.dtype = self.features.dtype
+        return normalised_adjacency(self.field.graph, dtype, self.degrees)

@@ -30,10 +30,12 @@ from agnn.methods._agnn_plus import AGNNPlus
 from agnn.methods._appnp import APPNP
 from agnn.methods._baselines import Boosting, Majority, Ridge
 from agnn.methods._bootstrap import Bootstrap
+from agnn.methods._chebnet import ChebNet
 from agnn.methods._dcnn import DCNN
 from agnn.methods._deepwalk import NEU, DeepWalk
 from agnn.methods._dynamic_filter import DynamicFilter
 from agnn.methods._embedding import EmbeddingMethod
+from agnn.methods._fagcn import FAGCN
 from agnn.methods._gat import GAT
 from agnn.methods._gcn import GCN, GLN
 from agnn.methods._gcnii import GCNII
@@ -49,6 +51,7 @@ from agnn.methods._monet import MoNet
 from agnn.methods._multilayer_perceptron import MultilayerPerceptron
 from agnn.methods._network import HiddenNetwork, NetworkMethod
 from agnn.methods._node2vec import Node2Vec
+from agnn.methods._pair_attention import GATv2, GraphTransformer
 from agnn.methods._planetoid import Planetoid, PlanetoidI, PlanetoidT
 from agnn.methods._protocol import (
     Method,
@@ -75,6 +78,7 @@ __all__ = [
     "AGNN",
     "APPNP",
     "DCNN",
+    "FAGCN",
     "GAT",
     "GCN",
     "GCNII",
@@ -88,12 +92,15 @@ __all__ = [
     "AGNNPlus",
     "Boosting",
     "Bootstrap",
+    "ChebNet",
     "DeepWalk",
     "DynamicFilter",
     "EmbeddingMethod",
+    "GATv2",
     "Graph2Gauss",
     "GraphCNN",
     "GraphSAGE",
+    "GraphTransformer",
     "HiddenNetwork",
     "LabelPropagation",
     "Majority",

@@ -26,7 +26,9 @@ node of torch's graph. The others compute their logits with ordinary tensors.
 from agnn.nn._agnn import AGNN
 from agnn.nn._agnn_plus import AGNNPlus
 from agnn.nn._appnp import APPNP
+from agnn.nn._chebyshev import ChebNet
 from agnn.nn._dynamic_filter import DynamicFilter
+from agnn.nn._fagcn import FAGCN
 from agnn.nn._gat import GAT, AdditiveAttention
 from agnn.nn._gcn import GCN, GLN
 from agnn.nn._gcnii import GCNII
@@ -37,6 +39,7 @@ from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
 from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._monet import MoNet
 from agnn.nn._node_model import ChainModel, NodeModel
+from agnn.nn._pair_attention import GATv2, GraphTransformer
 from agnn.nn._row_models import DCNN, MLP, SGC, PropagatingSGC
 from agnn.nn._separated import GraphSAGE, Normalisation, Separated, Weights
 
@@ -44,6 +47,7 @@ __all__ = [
     "AGNN",
     "APPNP",
     "DCNN",
+    "FAGCN",
     "GAT",
     "GCN",
     "GCNII",
@@ -55,11 +59,14 @@ __all__ = [
     "AdditiveAttention",
     "Beta",
     "ChainModel",
+    "ChebNet",
     "CosineAttention",
     "DynamicFilter",
     "FeatureLinear",
+    "GATv2",
     "GraphCNN",
     "GraphSAGE",
+    "GraphTransformer",
     "Hop",
     "Linear",
     "LinearForm",

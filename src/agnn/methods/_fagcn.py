@@ -1,0 +1,56 @@
+"""FAGCN, whose edges may add or subtract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from agnn import nn
+from agnn.errors import InputError
+from agnn.methods._network import HiddenNetwork
+from agnn.methods._protocol import register
+from agnn.training import Footprint, LowestLoss, Selection
+
+
+@register
+@dataclass(frozen=True)
+class FAGCN(HiddenNetwork):
+    """Layers with learned weights between -1 and 1, for like and for unlike neighbours.
+
+    The defaults are those of its authors' program. Their settings for the fixed splits are not
+    published: the presets were chosen on validation nodes.
+    """
+
+    name: ClassVar[str] = "fagcn"
+    title: ClassVar[str] = "FAGCN"
+    cites: ClassVar[str] = "Bo, Wang, Shi and Shen 2021"
+    model: ClassVar[type[nn.NodeModel]] = nn.FAGCN
+    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {**HiddenNetwork.presets}
+
+    layers: int = 2
+    hidden: int = 32
+    epsilon: float = 0.3  # the share of H(0) that every layer adds
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-5
+    dropout: float = 0.5
+    epochs: int = 500
+    patience: int = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.layers < 1:
+            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
+
+    @property
+    def propagation_steps(self) -> int:
+        """One per layer."""
+        return self.layers
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=4 * self.layers * self.hidden, per_edge=8 * self.layers)
+
+    def selection(self) -> Selection:
+        """The epoch with the lowest loss, as in their program."""
+        return LowestLoss(self.patience, self.watched)

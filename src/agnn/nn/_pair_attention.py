@@ -1,0 +1,271 @@
+"""Attention whose scores read both ends of an edge together: GATv2 and the transformer's."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+
+from agnn.graph import View
+from agnn.kernels import Attention, Dropout, dropout, heads_of, weighted_sum
+from agnn.nn._initialisation import generators, glorot_uniform
+from agnn.nn._layers import FeatureLinear, Linear
+from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, elu_gate, last_hop
+from agnn.nn._neighbourhoods import Neighbourhoods
+from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, NodeModel, at
+
+_SLOPE = 0.2  # of the leaky ReLU, as in both papers on GAT
+_Maps = Mapping[str, Tensor]  # the linear maps of a layer's input by name; [R, n, d K] each
+
+
+class PairAttentionModel(NodeModel):
+    """Two layers of attention with several heads; a subclass says how an edge is scored.
+
+        H      = ELU(attention of K heads over the maps of dropout(X))
+        logits = mean over the K' output heads of attention over the maps of dropout(H)
+
+    An edge weighs the exponential of its score. Sums over neighbours are divided by the sum of
+    the weights, so every sum is left to the kernels, whose order is fixed on every device.
+    """
+
+    unexplained: ClassVar[str | None] = None
+    maps: ClassVar[tuple[str, ...]]  # of a layer's input; what is summed is called "value"
+    receiving: ClassVar[str]  # the map that a score reads of the receiver; it alone has a bias
+    sending: ClassVar[str]  # the map that a score reads of the sender
+    attends_to_itself: ClassVar[bool]  # else "skip" maps a node's own input
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        seeds: Sequence[int] = (0,),
+        *,
+        hidden: int = 8,
+        heads: int = 8,
+        output_heads: int = 1,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__(len(seeds), 2, backend)
+        self.heads = (heads, output_heads)
+        sources, width = generators(seeds), hidden * heads
+
+        def made(
+            kind: type[FeatureLinear | Linear], size: int, d: int, count: int
+        ) -> nn.ModuleDict:
+            found = {
+                name: kind(size, d, sources, has_bias=name == self.receiving, heads=count)
+                for name in self.maps
+            }
+            if not self.attends_to_itself:
+                own = width if size == features and kind is FeatureLinear else classes
+                found["skip"] = kind(size, own, sources, has_bias=False)
+            return nn.ModuleDict(found)
+
+        self.first = made(FeatureLinear, features, hidden, heads)
+        self.last = made(Linear, width, classes, output_heads)
+        self.first_bias = nn.Parameter(torch.zeros(len(seeds), width))
+        self.last_bias = nn.Parameter(torch.zeros(len(seeds), classes))
+        self.add_scores(hidden, classes, sources)
+
+    def add_scores(self, hidden: int, classes: int, sources: Sequence[Generator]) -> None:
+        """Add what `score` has to learn besides the maps; nothing by default."""
+
+    @abstractmethod
+    def score(self, layer: int, receiver: Tensor, sender: Tensor) -> Tensor:
+        """The scores [R, m', K] from what is read of both ends of the edges [R, m', d, K]."""
+
+    def logits(self, view: View, drop: Dropout | None) -> Tensor:
+        """Attention and ELU, attention and the mean over the output heads."""
+        targets, middle, _ = view.field.sizes
+        hidden = self._attended(view, 0, self._first_maps(view, drop), middle, drop)
+        maps = self._last_maps(view, functional.elu(hidden), drop)
+        return self._attended(view, 1, maps, targets, drop)
+
+    @torch.no_grad()
+    def attentions(self, view: View) -> list[Attention]:
+        """Return P of both layers per head, without dropout, for the rows they compute."""
+        targets, middle, _ = view.field.sizes
+        maps = self._first_maps(view, None)
+        hidden = functional.elu(self._attended(view, 0, maps, middle, None))
+        later = self._last_maps(view, hidden, None)
+        return [self._attention(view, 0, maps, middle), self._attention(view, 1, later, targets)]
+
+    def propagation(self, view: View) -> Paths:
+        """The attention of both layers, the mean over their heads."""
+        return self._paths(self.attentions(view))
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """Attention by head, held; ELU counts as the factor by which it scales each unit."""
+        maps, (near, far) = self._first_maps(view, None), self.attentions(view)
+        gate = elu_gate(self._attended(view, 0, maps, view.field.sizes[1], None))
+        # A mean over the output heads is their sum by smaller weights.
+        far = Attention(*(each / self.heads[1] for each in far))
+        weight, later = self._weight(self.first, "value"), self._weight(self.last, "value")
+        states = maps["value"]
+        if not self.attends_to_itself:
+            near, far = _with_itself(near), _with_itself(far)
+            states = _beside(states, maps["skip"], self.heads[0])
+            weight = _beside(weight, self._weight(self.first, "skip"), self.heads[0])
+            own = self._weight(self.last, "skip")
+            later = torch.cat([heads_of(later, self.heads[1]), own[..., None]], -1).flatten(-2)
+        is_summed = not self.attends_to_itself
+        return LinearForm(
+            paths=self.propagation(view),
+            units=(
+                Units(bias=self.first_bias, gate=gate, heads=near, sums_heads=is_summed),
+                Units(later, self.last_bias, heads=far, sums_heads=True),
+            ),
+            states=states,
+            first_weight=weight,
+        )
+
+    def _first_maps(self, view: View, drop: Dropout | None) -> _Maps:
+        place = at(drop, INPUT)  # one draw for all maps
+        return {k: each(view.features, place, self.backend) for k, each in self.first.items()}
+
+    def _last_maps(self, view: View, h: Tensor, drop: Dropout | None) -> _Maps:
+        place, rows = at(drop, OUTPUT), view.field.nodes[: h.shape[1]]
+        return {k: each(h, rows, place, self.backend) for k, each in self.last.items()}
+
+    @staticmethod
+    def _weight(maps: nn.ModuleDict, name: str) -> Tensor:
+        return maps[name].get_parameter("weight")
+
+    def _attended(
+        self, view: View, layer: int, maps: _Maps, rows: int, drop: Dropout | None
+    ) -> Tensor:
+        """A layer's output: heads side by side in the first layer, their mean in the last."""
+        graph, field, place = view.field.graph, view.field, INSIDE + 2 * layer
+        edges, loops, totals = self._weights(view, layer, maps, rows)
+        # Draws belong to an edge's or node's index in the full graph.
+        labels = field.edge_ids[: edges.shape[1]]
+        edges = dropout(edges, labels, at(drop, place), backend=self.backend)
+        loops = dropout(loops, field.nodes[:rows], at(drop, place + 1), backend=self.backend)
+        sums = weighted_sum(graph, maps["value"], edges, loops, backend=self.backend)
+        means = heads_of(sums, self.heads[layer]) / totals
+        if layer == 0:
+            out = means.flatten(2) + self.first_bias[:, None]
+        else:
+            out = means.mean(-1) + self.last_bias[:, None]
+        return out if self.attends_to_itself else out + maps["skip"][:, :rows]
+
+    def _weights(
+        self, view: View, layer: int, maps: _Maps, rows: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The weights of edges [R, m', K] and loops, and their totals [R, rows, 1, K]."""
+        graph, heads, near = view.field.graph, self.heads[layer], Neighbourhoods.of(view, rows)
+        count = None if self.attends_to_itself else near.edges
+        i, j = near.receivers[:count], near.senders[:count]
+        ends = (heads_of(maps[name], heads) for name in (self.receiving, self.sending))
+        score = self.score(layer, *(end[:, each] for end, each in zip(ends, (i, j), strict=True)))
+        lowest = score.new_full((self.replicas, rows, heads), -math.inf)
+        index = i[None, :, None].expand_as(score)
+        highest = lowest.scatter_reduce(1, index, score.detach(), "amax")
+        weights = torch.exp(score - highest[:, i])
+        if self.attends_to_itself:
+            edges, loops = near.parts(weights)
+        else:
+            edges, loops = weights, weights.new_zeros(self.replicas, rows, heads)
+        given = graph.weights_as(edges.dtype)
+        if given is not None:  # log w is added to the score of an edge, as in AGNN
+            edges = edges * given[: near.edges, None]
+        ones = edges.new_ones(self.replicas, maps["value"].shape[1], heads)
+        totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)
+        # Only a node without neighbours that does not attend to itself has a total of 0.
+        return edges, loops, torch.where(totals == 0, 1.0, totals)[:, :, None]
+
+    def _attention(self, view: View, layer: int, maps: _Maps, rows: int) -> Attention:
+        """P of one layer by head."""
+        edges, loops, totals = self._weights(view, layer, maps, rows)
+        total = totals.squeeze(2)
+        receivers = view.field.graph.receivers[: edges.shape[1]]
+        return Attention(edges / total[:, receivers], loops / total)
+
+    def _paths(self, by_head: Sequence[Attention]) -> Paths:
+        hops = tuple(Hop(Attention(p.edges.mean(-1), p.loops.mean(-1))) for p in by_head)
+        note = (
+            f"The attention shown is the mean over the heads: {self.heads[0]} in the first layer, "
+            f"{self.heads[1]} in the second. What a node adds is computed head by head, with the "
+            f"attention and the slope of each unit held."
+        )
+        notes = (note,) if self.attends_to_itself else (note, _SKIP)
+        return Paths(hops, last_hop(2), is_attention=self.attends_to_itself, notes=notes)
+
+
+class GATv2(PairAttentionModel):
+    """Graph attention whose ranking of neighbours depends on the receiver (Brody et al. 2022).
+
+        score_ij = a . leaky_relu(W' x_i + b' + W x_j),  out_i = b + sum over j of P_ij W x_j
+
+    over the neighbours j of i and i itself, for every head.
+    """
+
+    maps: ClassVar[tuple[str, ...]] = ("value", "receiver")
+    receiving: ClassVar[str] = "receiver"
+    sending: ClassVar[str] = "value"
+    attends_to_itself: ClassVar[bool] = True
+
+    def add_scores(self, hidden: int, classes: int, sources: Sequence[Generator]) -> None:
+        """The vectors a of both layers; [R, d, K]."""
+
+        def vector(width: int, heads: int) -> nn.Parameter:
+            drawn = glorot_uniform(sources, width, 1, heads)
+            return nn.Parameter(drawn.view(len(sources), width, heads))
+
+        self.vectors = nn.ParameterList(
+            vector(width, heads) for width, heads in zip((hidden, classes), self.heads, strict=True)
+        )
+
+    def score(self, layer: int, receiver: Tensor, sender: Tensor) -> Tensor:
+        """The sum over a of the activated sum of both ends."""
+        active = functional.leaky_relu(receiver + sender, _SLOPE)
+        scores: Tensor = (active * self.vectors[layer][:, None]).sum(2)
+        return scores
+
+
+class GraphTransformer(PairAttentionModel):
+    """The transformer's attention over the neighbours of a node (Shi et al. 2021).
+
+        score_ij = (W_q x_i + b_q) . (W_k x_j) / sqrt(d)
+        out_i    = b + W_s x_i + sum over j in N(i) of P_ij W_v x_j
+
+    for every head. Without the edge features, gates and label propagation of the paper.
+    """
+
+    maps: ClassVar[tuple[str, ...]] = ("query", "key", "value")
+    receiving: ClassVar[str] = "query"
+    sending: ClassVar[str] = "key"
+    attends_to_itself: ClassVar[bool] = False
+
+    def score(self, layer: int, receiver: Tensor, sender: Tensor) -> Tensor:
+        """The scaled dot product."""
+        return (receiver * sender).sum(2) / math.sqrt(receiver.shape[2])
+
+
+_SKIP = (
+    "A node reads itself by a map of its own, beside the attention, which is over its neighbours "
+    "alone."
+)
+
+
+def _with_itself(by_head: Attention) -> Attention:
+    """One more head, which reads the node itself."""
+    edges, loops = by_head
+    none, own = torch.zeros_like(edges[..., :1]), torch.ones_like(loops[..., :1])
+    return Attention(torch.cat([edges, none], -1), torch.cat([loops, own], -1))
+
+
+def _beside(value: Tensor, own: Tensor, heads: int) -> Tensor:
+    """Columns [..., d K] of K heads side by side, and of the node's own, as K + 1 summed heads.
+
+    Column c of `value` belongs to head c % K and is 0 in the other heads.
+    """
+    head = torch.arange(value.shape[-1], device=value.device) % heads
+    is_head = functional.one_hot(head, heads).to(value)
+    return torch.cat([value[..., None] * is_head, own[..., None]], -1).flatten(-2)
