@@ -33,7 +33,11 @@ def test_the_view_comes_as_svg_with_every_node_in_it(explorer: Opener) -> None:
     assert sorted(drawn) == sorted(shown)
     words = [each.text for each in root.iter(f"{space}text")]
     assert any(word.startswith(f"{SCRIPT_ID} · papers, 1 hop") for word in words)
-    assert {"AGNN", "GCN"} <= set(words)
+    assert [word.split(":")[0] for word in words if word.startswith(("AGNN:", "GCN:"))] == [
+        "AGNN", "GCN",
+    ]  # fmt: skip
+    assert {"target", "speaks against it"} <= set(words)
+    assert any(word.startswith("Area and number: what the node adds") for word in words)
     assert list(root.iter(f"{space}script")) == []
 
 
@@ -44,13 +48,12 @@ def test_the_view_comes_as_png_at_twice_its_size(explorer: Opener) -> None:
     from matplotlib.image import imread
 
     pixels = imread(path)
-    box = page.page.locator(".canvas").bounding_box()
-    assert pixels.shape[1] == 2 * round(box["width"])
+    assert pixels.shape[1] == 2 * 760
     assert len(np.unique(pixels[::9, ::9].reshape(-1, pixels.shape[2]), axis=0)) > 20
 
 
 def test_a_link_restores_the_whole_state(explorer: Opener, runs: list[Any]) -> None:
-    page = explorer(compare=True, node=at(TARGET))
+    page = explorer(compare=True, node=at(TARGET), lens="attention")
     node = neighbours(runs[0], TARGET)[1]
     page.after_load(lambda: page.page.check("#hops-3", force=True))
     page.after_load(lambda: page.page.select_option("#replica", value="2"))

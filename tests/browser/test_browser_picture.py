@@ -13,7 +13,7 @@ TARGET, MINUS = 100, "\N{MINUS SIGN}"
 
 
 def test_sliding_over_the_layers_changes_sizes_and_words(explorer: Opener) -> None:
-    page = explorer(node=at(TARGET))
+    page = explorer(node=at(TARGET), lens="attention")
     side = page.page.evaluate(f"fetch('/api/around?node={at(TARGET)}').then((r) => r.json())")
     shown = side["sides"][0]["nodes"]
     assert page.text("#layer-name") == "all layers"
@@ -34,7 +34,7 @@ def test_one_replica_or_the_mean(explorer: Opener, runs: list[Any]) -> None:
     probability = runs[0].scores[1, TARGET]
     page.after_load(lambda: page.page.select_option("#replica", value="1"))
     best = int(probability.argmax())
-    assert f"AGNN says {CLASSES[best]} ({100 * float(probability.max()):.1f} %)" in page.text(
+    assert f"AGNN predicts {CLASSES[best]} ({100 * float(probability.max()):.1f} %)" in page.text(
         "#spoken"
     )
     page.after_load(lambda: page.page.select_option("#replica", value=""))
@@ -90,7 +90,7 @@ def test_the_target_is_outlined_and_training_nodes_have_stars(
 
 def test_a_node_without_a_label_has_an_empty_mark(explorer: Opener) -> None:
     page = explorer(node=at(FIRST_UNLABELLED))
-    assert "Its label is not known." in page.text("#spoken")
+    assert page.text("#verdict") == "Its label is not known."
     mark = page.dot(FIRST_UNLABELLED).locator("path").first
     assert mark.get_attribute("fill") == "#ffffff"
     assert "no label" in page.text("#legend")
@@ -102,7 +102,7 @@ def test_a_hub_shows_the_most_attended_and_more_on_demand(
     page = explorer(node=at(HUB), hops=1)
     near = len(neighbours(runs[0], HUB)) + 1
     assert page.page.locator(".dot").count() == 60
-    assert f"60 nodes shown, {near - 60} less attended not" in page.text("#rest")
+    assert f"60 nodes shown, {near - 60} less important not (" in page.text("#rest")
     page.after_load(page.page.locator("#more").click)
     assert page.page.locator(".dot").count() == near
     assert page.page.locator("#more").count() == 0

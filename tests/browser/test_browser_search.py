@@ -16,7 +16,7 @@ def test_the_first_page_shows_a_test_node_and_its_answer(explorer: Opener, runs:
     node = runs[0].node(page.title())
     assert node in runs[0].split.test
     answer = int(runs[0].probabilities[node].argmax())
-    assert f"AGNN says {CLASSES[answer]} (" in page.text("#spoken")
+    assert f"AGNN predicts {CLASSES[answer]} (" in page.text("#spoken")
     assert page.dot(node).is_visible()
 
 

@@ -10,11 +10,13 @@ from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import (
     Neighbourhood,
+    WholeGraph,
     edge_relevance,
     layer_weights,
     model_paths,
     neighbourhood,
     path_attention,
+    reach_of,
 )
 from agnn.explanation._neighbourhood import most_attended, parents
 from agnn.runs import Run
@@ -231,10 +233,12 @@ def test_unlabelled_nodes_are_part_of_a_neighbourhood() -> None:
 def test_weights_that_are_kept_change_no_number(kind: str, name: str) -> None:
     split = even_split(ZOO[name].nodes)
     trained = zoo_model(kind, name)
-    whole = model_paths(trained.network, trained.whole_view())
+    whole = WholeGraph.of(trained)
     for target in {0, ZOO[name].nodes // 2, ZOO[name].nodes - 1}:
         one = neighbourhood(trained, target, split, hops=2, limit=30)
-        two = neighbourhood(trained, target, split, hops=2, limit=30, whole=whole)
+        two = neighbourhood(
+            trained, target, split, hops=2, limit=30, reach=reach_of(trained, target, whole)
+        )
         assert two.nodes.tolist() == one.nodes.tolist()
         assert two.weights == pytest.approx(one.weights, abs=1e-6)
         assert two.elsewhere == pytest.approx(one.elsewhere, abs=1e-6)

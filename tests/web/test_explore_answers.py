@@ -11,7 +11,15 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import class_relevance, edge_relevance, explain, layer_weights, without_edges
+from agnn.explanation import (
+    class_relevance,
+    edge_relevance,
+    explain,
+    layer_weights,
+    margin,
+    removal_effects,
+    without_edges,
+)
 from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.runs import Run, evaluate, load_run
 from agnn.web._asgi import Application
@@ -69,7 +77,8 @@ def test_the_page_says_what_is_in_the_runs(get: Any, runs: list[Run]) -> None:
     assert [each["layers"] for each in about["runs"]] == [3, 2]
     assert [each["replicas"] for each in about["runs"]] == [3, 3]
     assert about["runs"][0]["accuracy"]["mean"] == runs[0].accuracy.mean
-    assert runs[0].node(about["start"]) in runs[0].split.test
+    start = runs[0].node(about["start"])  # two runs: where they differ most clearly
+    assert len({int(run.probabilities[start].argmax()) for run in runs}) == 2
 
 
 @pytest.mark.parametrize("replica", [None, 0, 2])
@@ -174,8 +183,16 @@ def test_a_hub_shows_some_and_counts_the_rest(get: Any, runs: list[Run]) -> None
     assert len(few["nodes"]) == 20
     assert few["left_out"] == degree + 1 - 20
     assert len(everyone["nodes"]) == degree + 1
-    shares = sorted((each["share"][0] for each in everyone["nodes"][1:]), reverse=True)
-    assert [each["share"][0] for each in few["nodes"][1:]] == pytest.approx(shares[:19])
+    # Attention and contribution count alike for the choice.
+    found = margin(runs[0], HUB)
+    whole, added = np.abs(found.added).sum(), dict(zip(found.nodes, found.added, strict=True))
+    near = sum(each["share"][0] for each in everyone["nodes"])
+    worth = {
+        each["index"]: each["share"][0] / near + abs(added[each["index"]]) / whole
+        for each in everyone["nodes"][1:]
+    }
+    best = sorted(worth, key=lambda node: -worth[node])[:19]
+    assert [each["index"] for each in few["nodes"][1:]] == best
 
 
 def test_a_node_alone_is_all_there_is(get: Any) -> None:
@@ -248,7 +265,7 @@ def test_a_cell_lists_its_most_relevant_edges(
     [
         ("around", {"node": "paper x"}, 404, "'papers' has no node 'paper x'; near it: 'paper "),
         ("without", {"node": "nobody"}, 404, "'papers' has no node 'nobody'"),
-        ("around", {"node": "paper 1", "hops": 4}, 422, "`hops` must be at most 3."),
+        ("around", {"node": "paper 1", "hops": 9}, 422, "`hops` must be at most 8."),
         ("around", {"node": "paper 1", "limit": 0}, 422, "`limit` must be at least 1."),
         ("around", {"node": "paper 1", "limit": 601}, 422, "`limit` must be at most 600."),
         ("around", {"node": "paper 1", "replica": 3}, 422, "`replica` must be from 0 to 2; got 3."),
@@ -378,3 +395,30 @@ def test_a_run_of_any_network_is_shown_or_refused_with_the_reason(name: str) -> 
     side = explorer.around(HUB, hops=2, limit=30, replica=1)["sides"][0]
     assert sum(side["probabilities"]) == pytest.approx(1.0, abs=1e-5)
     assert len(explorer.class_map(0).relevance) == explorer.about()["runs"][0]["layers"]
+
+
+def test_contributions_are_those_of_the_margin_in_every_run(get: Any, runs: list[Run]) -> None:
+    sides = get("around", node=f"paper {TARGET}", hops=2, limit=600, replica=1)["sides"]
+    for side, run in zip(sides, runs, strict=True):
+        found = margin(run, TARGET, replica=1)
+        added = dict(zip(found.nodes.tolist(), found.added, strict=True))
+        for each in side["nodes"]:
+            assert each["contribution"] == pytest.approx(added[each["index"]], abs=2e-6)
+        assert side["why"]["total"] == pytest.approx(found.total, abs=1e-5)
+        others = sum(each["value"] for each in side["why"]["by_class"])
+        assert others == pytest.approx(found.added[1:].sum(), abs=1e-4)
+        assert sum(each["nodes"] for each in side["why"]["by_class"]) == found.nodes.size - 1
+
+
+def test_the_effect_of_a_removal_is_what_the_prediction_loses(get: Any, runs: list[Run]) -> None:
+    pairs = [(TARGET, int(j)) for j in runs[0].graph.columns[
+        runs[0].graph.offsets[TARGET] : runs[0].graph.offsets[TARGET + 1]
+    ]]  # fmt: skip
+    words = ",".join(f"{i}-{j}" for i, j in pairs)
+    found = get("removals", node=f"paper {TARGET}", edges=words)["effects"]
+    for effects, run in zip(found, runs, strict=True):
+        answer = int(run.probabilities[TARGET].argmax())
+        before = run.probabilities[TARGET][answer]
+        wanted = [before - without_edges(run, TARGET, [pair])[answer] for pair in pairs]
+        assert effects == pytest.approx(wanted, abs=2e-6)
+        assert removal_effects(run, TARGET, pairs) == pytest.approx(wanted, abs=1e-6)

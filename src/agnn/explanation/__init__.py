@@ -20,7 +20,9 @@ from agnn.explanation._flow import (
     path_attention,
     path_rows,
 )
+from agnn.explanation._margin import Margin, Step, margin, margin_on
 from agnn.explanation._neighbourhood import LayerInside, Neighbourhood, neighbourhood
+from agnn.explanation._reach import Reach, WholeGraph, reach_of
 from agnn.explanation._relevance import (
     LayerRanking,
     class_relevance,
@@ -30,7 +32,7 @@ from agnn.explanation._relevance import (
     layer_relevances,
     rankings_of,
 )
-from agnn.explanation._removed_edges import Removal, without_edges
+from agnn.explanation._removed_edges import Removal, removal_effects, without_edges
 
 __all__ = [
     "DRAWABLE",
@@ -40,9 +42,13 @@ __all__ = [
     "Explanation",
     "LayerInside",
     "LayerRanking",
+    "Margin",
     "Neighbourhood",
+    "Reach",
     "ReachingNode",
     "Removal",
+    "Step",
+    "WholeGraph",
     "class_relevance",
     "contributions",
     "counterfactual",
@@ -55,10 +61,14 @@ __all__ = [
     "labelled_edges",
     "layer_relevances",
     "layer_weights",
+    "margin",
+    "margin_on",
     "model_paths",
     "neighbourhood",
     "path_attention",
     "path_rows",
     "rankings_of",
+    "reach_of",
+    "removal_effects",
     "without_edges",
 ]

@@ -12,12 +12,12 @@ from agnn.explanation._flow import on_cpu, path_rows
 from agnn.graph import DenseFeatures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.graph import ReceptiveField, View
+    from agnn.graph import Features, ReceptiveField, View
     from agnn.nn import Hop, LinearForm, Units
 
 
@@ -52,16 +52,70 @@ def contributions(form: LinearForm, view: View, combinations: NDArray[np.float64
     It is exact for these inputs and not a forecast: without an edge, weights and gates would be
     different.
     """
-    X, W0, Z = _rows(view), _numbers(form.first_weight), _numbers(form.states)
+    X, W0, Z = _entries(view.features), _numbers(form.first_weight), _numbers(form.states)
     b0 = _bias(form.first_bias, Z.shape[::2])
     b1 = _bias(form.last_bias, (len(Z), len(combinations))) @ combinations
     found = []
-    for r, arriving in enumerate(_arriving(form, view.field, combinations)):
+    for r, arriving in enumerate(_arriving(form, view.field, combinations, range(len(Z)))):
         parts = [_parts(X, W0[r], b0[r], Z[r], each) for each in arriving]
         columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
         columns[-1] = columns[-1] + b1[r]
         found.append(columns)
     return Contributions(*(np.mean(part, axis=0) for part in zip(*found, strict=True)))
+
+
+def node_contributions(
+    form: LinearForm, view: View, combination: NDArray[np.float64], replicas: Sequence[int]
+) -> tuple[NDArray[np.float64], float]:
+    """What each of the view's k nodes adds to one combination [c] of the logits, and the constant.
+
+    The means over some replicas: [k] and a number, which sum to the combination of the logits. The
+    features are not read, so the cost is small even where the view is the whole of a large graph.
+    """
+    b1 = _bias(form.last_bias, (form.states.shape[0], combination.size)) @ combination
+    nodes, constant = np.zeros(form.states.shape[1]), 0.0
+    arriving = _arriving(form, view.field, combination[:, None], replicas)
+    for r, ((gates, weight, own),) in zip(replicas, arriving, strict=True):
+        nodes += (_numbers(form.states[r]) * gates) @ weight[:, 0]
+        constant += float(own[0] + b1[r])
+    return nodes / len(replicas), constant / len(replicas)
+
+
+def feature_contributions(
+    form: LinearForm,
+    view: View,
+    combination: NDArray[np.float64],
+    replicas: Sequence[int],
+    places: Sequence[int],
+) -> NDArray[np.float64]:
+    """What each feature of the p nodes at `places` in the view adds to a combination; [p, d_x].
+
+    A row and the part of the first bias sum to what `node_contributions` has for the node.
+    """
+    own = list(places)
+    arriving = _arriving(form, view.field, combination[:, None], replicas)
+    gates = [each.gates[own] * each.weight[:, 0] for (each,) in arriving]
+    return features_at(view.features, torch.tensor(own), form.first_weight, replicas, gates)
+
+
+def features_at(
+    features: Features,
+    rows: Tensor,
+    first_weight: Tensor,
+    replicas: Sequence[int],
+    gates: Sequence[NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """The features of some rows [p], each times what of it arrives; [p, d_x], a mean.
+
+    `gates` has for each of the replicas how much every unit of each node counts; [p, d].
+    """
+    chosen = features.select(rows.to(features.values.device))
+    X = _entries(chosen)
+    X = np.asarray(X if isinstance(X, np.ndarray) else X.toarray())
+    weights = [_numbers(first_weight[r]).T for r in replicas]
+    parts = [each @ weight for each, weight in zip(gates, weights, strict=True)]
+    found: NDArray[np.float64] = X * np.mean(parts, axis=0)
+    return found
 
 
 class _Arriving(NamedTuple):
@@ -93,14 +147,17 @@ def _parts(
 
 
 def _arriving(
-    form: LinearForm, field: ReceptiveField, combinations: NDArray[np.float64]
+    form: LinearForm,
+    field: ReceptiveField,
+    combinations: NDArray[np.float64],
+    replicas: Iterable[int],
 ) -> Iterator[list[_Arriving]]:
-    """For every replica, what arrives at all combinations together or at each on its own."""
-    paths, (replicas, _, width) = on_cpu(form.paths), form.states.shape
+    """For these replicas, what arrives at all combinations together or at each on its own."""
+    paths, width = on_cpu(form.paths), form.states.shape[-1]
     keeps_apart = all(unit.keeps_units_apart for unit in form.units)
     has_gates = form.last_gate is not None or any(unit.gate is not None for unit in form.units)
     rows = path_rows(field, paths)[0].numpy() if keeps_apart and not has_gates else None
-    for r in range(replicas):
+    for r in replicas:
         W1 = combinations
         if form.last_weight is not None:
             W1 = _numbers(form.last_weight[r]) @ combinations
@@ -195,11 +252,10 @@ def _matrix(field: ReceptiveField, edges: Tensor, loops: Tensor, width: int) -> 
     return csr_array(csr_array(entries, shape=(rows, width)) + own)
 
 
-def _rows(view: View) -> Any:
-    """The features of the field's nodes, dense or sparse; [k, d_x] float64."""
+def _entries(x: Features) -> Any:
+    """Features, dense or sparse; [k, d_x] float64."""
     from scipy.sparse import csr_array
 
-    x = view.features
     if isinstance(x, DenseFeatures):
         return _numbers(x.values)
     parts = (_numbers(x.values), x.columns.cpu().numpy(), x.offsets.cpu().numpy())

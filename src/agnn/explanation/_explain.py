@@ -19,6 +19,7 @@ from agnn.explanation._explanation import (
     TrainingClass,
 )
 from agnn.explanation._flow import on_cpu, path_rows
+from agnn.explanation._margin import feature_names, first_two, linear_form, margin_on
 from agnn.explanation._relevance import edge_relevance
 from agnn.kernels import Attention
 from agnn.metrics import ensemble_of
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agnn.graph import ReceptiveField, View
-    from agnn.nn import LinearForm
+    from agnn.graph import ReceptiveField
     from agnn.runs import Run
 
 
@@ -45,12 +45,12 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
         raise InputError(f"`limit` must be at least 1; got {limit}.")
     left_out, run = left_out_note(run), explained_run(run)
     model, view = run.network, run.view_of(node)
-    form = _linear_form(run, view)
+    form = linear_form(run, view)
     with torch.no_grad():
         scores = model(view).softmax(-1).cpu()
     said = ensemble_of(scores, run.temperature)
     chances = said.probabilities[0]
-    answer, second = _first_two(chances)
+    answer, second = first_two(chances)
     paths = on_cpu(form.paths)
     rows = path_rows(view.field, paths)
     taken_apart = contributions(form, view, _combinations(answer, second, run.data.classes))
@@ -79,8 +79,7 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
         trained_in=listed[0].trained_in,
         betas=None if model.betas is None else tuple(model.betas.mean(0).tolist()),
         is_attention=paths.is_attention,
-        margin=float(taken_apart.nodes[1].sum() + taken_apart.constant[1]),
-        margin_constant=float(taken_apart.constant[1]),
+        lead=margin_on(run, view, form=form),
         itself=listed[0],
         neighbours=tuple(listed[k] for k in neighbours),
         rest=_rest(reach, neighbours),
@@ -98,21 +97,6 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
     )
 
 
-def _linear_form(run: Run, view: View) -> LinearForm:
-    """The run's model as a linear function on a view; raises for models that have no such form."""
-    model = run.network
-    form = model.linear_form(view)
-    if form is None:
-        raise InputError(f"{run.method.title} cannot be explained: {model.unexplained}.")
-    return form
-
-
-def _first_two(chances: NDArray[np.float64]) -> tuple[int, int]:
-    """The classes with the highest and the next highest probability."""
-    order = np.argsort(-chances, kind="stable")
-    return int(order[0]), int(order[min(1, order.size - 1)])
-
-
 def _combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]:
     """The predicted class's logit less the mean of all, and less the second's; [c, 2]."""
     found = np.zeros((classes, 2))
@@ -124,8 +108,7 @@ def _combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]
 
 def _features(run: Run, parts: Contributions) -> list[FeatureShare]:
     """The features that add anything."""
-    made = run.data.preprocessing
-    names = None if made is None else made.feature_names
+    names = feature_names(run)
     found = np.flatnonzero(np.any(parts.features != 0, axis=0))
     return [
         FeatureShare(

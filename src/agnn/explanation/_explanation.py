@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
+    from agnn.explanation._margin import Margin
+
 _NAMED: Final = 3  # neighbours, and features, that are named in a sentence
 
 
@@ -118,8 +120,7 @@ class Explanation:
     trained_in: float  # share of replicas that were trained on the label
     betas: tuple[float, ...] | None  # [l] AGNN's, means over the replicas
     is_attention: bool  # whether weights are learned attention; else they are fixed
-    margin: float  # mean logit of the predicted class less that of the second
-    margin_constant: float  # the part of it that biases add, and no node
+    lead: Margin  # of the predicted class over the second, taken apart
     itself: ReachingNode
     neighbours: tuple[ReachingNode, ...]  # the most attended first
     rest: Rest  # nodes that reach it and are not in `neighbours`
@@ -135,6 +136,21 @@ class Explanation:
     def prediction(self) -> str:
         """The name of the predicted class."""
         return self.class_names[self.answer]
+
+    @property
+    def margin(self) -> float:
+        """The mean logit of the predicted class less that of the second."""
+        return self.lead.total
+
+    @property
+    def margin_constant(self) -> float:
+        """The part of the margin that biases add, and no node."""
+        return self.lead.constant
+
+    @property
+    def sentence(self) -> str:
+        """The prediction and its main reasons in one sentence."""
+        return self.lead.sentence(self.method, self.class_names)
 
     @property
     def confidence(self) -> float:
@@ -184,6 +200,8 @@ class Explanation:
             "is_attention": self.is_attention,
             "margin": self.margin,
             "margin_constant": self.margin_constant,
+            "steps": [each.to_dict() for each in self.lead.steps],
+            "sentence": self.sentence,
             "itself": self.itself.to_dict(),
             "neighbours": [each.to_dict() for each in self.neighbours],
             "rest": self.rest._asdict(),

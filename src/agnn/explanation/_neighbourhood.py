@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,10 +11,10 @@ import torch
 
 from agnn.errors import InputError
 from agnn.explanation._explained_run import explained_run
-from agnn.explanation._flow import edge_flows, model_paths, path_rows
+from agnn.explanation._flow import edge_flows
+from agnn.explanation._reach import reach_of
 from agnn.explanation._relevance import edge_relevance
-from agnn.graph import ReceptiveField, hop_rings, row_edges
-from agnn.kernels import Attention
+from agnn.graph import hop_rings, row_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import Split
-    from agnn.graph import Graph
-    from agnn.nn import Hop, Paths
+    from agnn.explanation._margin import Margin
+    from agnn.explanation._reach import Reach
+    from agnn.graph import Graph, ReceptiveField
+    from agnn.nn import Paths
     from agnn.runs import Run
 
 
@@ -60,9 +63,24 @@ class Neighbourhood:
     is_train: NDArray[np.bool_]  # [k] whether its label was revealed
     weights: NDArray[np.float64]  # [R, k] the target's row of P(l)...P(1)
     elsewhere: NDArray[np.float64]  # [R] the weight of all nodes that are not here
+    farther: NDArray[np.float64]  # [R] the part of it that is from beyond these hops
     left_out: int  # nodes within these hops that are not here, being less attended
     edges: NDArray[np.int64]  # [2, e] receiver and sender
     layers: tuple[LayerInside, ...]  # [l] from first to last
+    lead: Margin | None = None  # of the target's prediction over the second class
+
+    @cached_property
+    def contributions(self) -> NDArray[np.float64]:
+        """What each node adds to the lead of the predicted class over the second; [k]."""
+        if self.lead is None:
+            raise InputError("the neighbourhood was made without the margin: give `lead`.")
+        return _at(self.lead, self.nodes)
+
+    @property
+    def contribution_shares(self) -> NDArray[np.float64]:
+        """The size of each contribution as a share of the sizes of all nodes' together; [k]."""
+        total = 0.0 if self.lead is None else float(np.abs(self.lead.added).sum())
+        return np.abs(self.contributions) / max(total, 1e-12)
 
     @property
     def target(self) -> int:
@@ -94,12 +112,14 @@ def neighbourhood(
     *,
     hops: int = 2,
     limit: int | None = None,
-    whole: Paths | None = None,
+    reach: Reach | None = None,
+    lead: Margin | None = None,
 ) -> Neighbourhood:
     """All nodes within `hops` of `node`, or the `limit` most attended of them.
 
-    The cost is that of the model's input for this one node, whatever the size of the graph. With
-    `whole`, the paths of the whole graph by `model_paths`, attention is looked up there.
+    The cost is that of the model's input for this one node, whatever the size of the graph, or
+    less where its `reach` is known. With `lead`, the node's own by `margin`, attention and
+    contribution count alike for the choice.
     """
     if hops < 0:
         raise InputError(f"`hops` must not be negative; got {hops}.")
@@ -107,12 +127,16 @@ def neighbourhood(
         raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
     run = explained_run(run)
     graph, data = run.graph, run.data
-    field, paths = _paths_around(run, node, whole)
-    rows = path_rows(field, paths)
+    reach = reach_of(run, node) if reach is None else reach
+    field, paths, rows = reach.field, reach.paths, reach.rows
     rings = hop_rings(graph, torch.tensor([node]), hops)
     near, distance = torch.cat(rings), _ring_numbers(rings)
     own = _Lookup(field.nodes.cpu()).values(rows[0], near, 0.0).numpy()
-    shown, way_home = _choice(graph, near, distance, own.mean(0), limit or near.numel())
+    weight = own.mean(0)
+    if lead is not None:
+        added = np.abs(_at(lead, near.numpy()))
+        weight = weight / max(weight.sum(), 1e-12) + added / max(np.abs(lead.added).sum(), 1e-12)
+    shown, way_home = _choice(graph, near, distance, weight, limit or near.numel())
     nodes = near[torch.from_numpy(shown)]
     edges, edge_ids = _edges_among(graph, nodes)
     return Neighbourhood(
@@ -125,28 +149,19 @@ def neighbourhood(
         is_train=np.isin(nodes.numpy(), split.train),
         weights=own[:, shown],
         elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
+        farther=np.maximum(rows[0].sum(1).numpy() - own.sum(1), 0.0),
         left_out=near.numel() - nodes.numel(),
         edges=edges,
         layers=_layers_inside(field, paths, rows, nodes, edge_ids),
+        lead=lead,
     )
 
 
-def _paths_around(run: Run, node: int, whole: Paths | None) -> tuple[ReceptiveField, Paths]:
-    """The part of the graph that one node depends on, and the model's paths there."""
-    if whole is None:
-        view = run.view_of(node)
-        return view.field, model_paths(run.network, view)
-    run.check_node(node)
-    field = ReceptiveField.around(run.graph, torch.tensor([node]), len(whole.hops))
-    layers = zip(whole.hops, field.sizes[-2::-1], strict=True)
-    return field, replace(whole, hops=tuple(_restricted(hop, field, rows) for hop, rows in layers))
-
-
-def _restricted(hop: Hop, field: ReceptiveField, rows: int) -> Hop:
-    """The whole graph's weights at the first `rows` rows of a field."""
-    weights, edges = hop.attention, field.edge_ids[: field.graph.edges_of(rows)]
-    own = Attention(weights.edges[:, edges], weights.loops[:, field.nodes[:rows]])
-    return replace(hop, attention=own)
+def _at(lead: Margin, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What these nodes add; 0 for one that does not reach the target."""
+    order = np.argsort(lead.nodes)
+    place = order[np.searchsorted(lead.nodes, nodes, sorter=order).clip(max=order.size - 1)]
+    return np.where(lead.nodes[place] == nodes, lead.added[place], 0.0)
 
 
 def _choice(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from agnn.errors import InputError
@@ -12,7 +13,6 @@ from agnn.explanation._explained_run import explained_run
 from agnn.graph import Graph, ReceptiveField, View, edge_places
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
     from torch import Tensor
 
@@ -26,8 +26,19 @@ class Removal:
         self._run = explained_run(run)
         self._view = self._run.view_of(node)
 
-    def probabilities(self, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
-        """The node's probabilities [c] without these undirected edges, pairs of indices."""
+    @property
+    def cost(self) -> int:
+        """The weights that one prediction computes: edges and nodes, times layers and replicas."""
+        field = self._view.field
+        return (field.graph.edges + field.nodes.numel()) * field.hops * self._run.replicas
+
+    def probabilities(
+        self, pairs: Iterable[tuple[int, int]], *, replica: int | None = None
+    ) -> NDArray[np.float64]:
+        """The node's probabilities [c] without these undirected edges, pairs of indices.
+
+        Those of the ensemble, or of one replica.
+        """
         graph = self._run.graph
         ends = _checked(graph, pairs)
         weights = graph.weights_as(torch.float64)
@@ -36,6 +47,9 @@ class Removal:
         view = view_without(self._view, ends, weights)
         with torch.no_grad():
             scores: Tensor = self._run.network(view).softmax(-1).cpu()
+        if replica is not None:
+            own: NDArray[np.float64] = scores[replica, 0].double().numpy()
+            return own
         found: NDArray[np.float64] = self._run.ensemble_of(scores).probabilities[0]
         return found
 
@@ -47,6 +61,21 @@ def without_edges(run: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDAr
     model is computed again on the node's neighbourhood, with new attention and new degrees.
     """
     return Removal(run, node).probabilities(pairs)
+
+
+def removal_effects(
+    run: Run, node: int, pairs: Iterable[tuple[int, int]], *, replica: int | None = None
+) -> NDArray[np.float64]:
+    """How far the probability of the predicted class falls without each edge alone; [p].
+
+    Positive where the edge supports the prediction, negative where it speaks against it.
+    """
+    trial = Removal(run, node)
+    before = trial.probabilities((), replica=replica)
+    answer = int(before.argmax())
+    after = [trial.probabilities([pair], replica=replica)[answer] for pair in pairs]
+    effects: NDArray[np.float64] = before[answer] - np.array(after, dtype=np.float64)
+    return effects
 
 
 def view_without(view: View, ends: Tensor, weights: Tensor | None = None) -> View:

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from agnn.web.explore._explorer import Explorer
 
 _MOST_NODES: Final = 600  # in a picture
+_MOST_HOPS: Final = 8
 _MOST_FOUND: Final = 20  # by a search
 _MOST_EDGES: Final = 50  # in the list of a cell of the class map
 _STATIC: Final = Path(__file__).parent / "static"
 _PAIR: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 
 Node = Annotated[str, Query(max_length=500)]
+Edges = Annotated[str, Query(max_length=16_000)]
 Count = Annotated[int, Query(ge=0, le=2**31)]
 
 
@@ -66,7 +68,7 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
     @app.get("/api/around")
     def around(
         node: Node,
-        hops: Annotated[int, Query(ge=1, le=3)] = 2,
+        hops: Annotated[int, Query(ge=1, le=_MOST_HOPS)] = 2,
         limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 60,
         replica: Annotated[int | None, Query(ge=0)] = None,
     ) -> JSONResponse:
@@ -75,9 +77,19 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
             return JSONResponse(explorer.around(index, hops=hops, limit=limit, replica=replica))
 
     @app.get("/api/without")
-    def without(node: Node, edges: Annotated[str, Query(max_length=2000)] = "") -> JSONResponse:
+    def without(node: Node, edges: Edges = "") -> JSONResponse:
         with explorer.node_lock:
             return JSONResponse(explorer.without(explorer.runs[0].node(node), _pairs(edges)))
+
+    @app.get("/api/removals")
+    def removals(
+        node: Node,
+        edges: Edges = "",
+        replica: Annotated[int | None, Query(ge=0)] = None,
+    ) -> JSONResponse:
+        with explorer.node_lock:
+            index = explorer.runs[0].node(node)
+            return JSONResponse(explorer.removals(index, _pairs(edges), replica))
 
     @app.get("/api/differences")
     def differing() -> JSONResponse:

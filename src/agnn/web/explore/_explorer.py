@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from agnn.errors import InputError
-from agnn.explanation import explained_run, model_paths, neighbourhood, without_edges
+from agnn.explanation import (
+    Removal,
+    WholeGraph,
+    explained_run,
+    margin,
+    neighbourhood,
+    reach_of,
+    removal_effects,
+    without_edges,
+)
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._marks import class_marks
 from agnn.web.explore._node_search import NodeSearch
@@ -21,10 +30,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agnn.nn import Paths
+    from agnn.explanation import Margin
     from agnn.runs import Run
 
 _MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
+_MOST_WEIGHTS: Final = 60_000_000  # computed to remove edges one by one: about a second
+_FEWEST_TRIALS: Final = 5
 _MOST_LISTED: Final = 500  # nodes on which two runs differ
 
 
@@ -71,7 +82,7 @@ class Explorer:
         self.data = first
         self.search = NodeSearch(first, self.runs[0].graph)
         self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
-        self._paths: dict[int, Paths] = {}  # of the whole graph, by the identity of the run
+        self._whole: dict[int, WholeGraph] = {}  # by the identity of the run
         self._maps = [ClassMap(run) for run in self.runs]
 
     def prepare(self) -> None:
@@ -80,7 +91,7 @@ class Explorer:
             run.precompute()
             graph, model = run.graph, run.network
             if run.replicas * model.hops * (graph.edges + graph.nodes) <= _MOST_KEPT:
-                self._paths[id(run)] = model_paths(model, run.whole_view())
+                self._whole[id(run)] = WholeGraph.of(run)
         self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
 
@@ -88,9 +99,12 @@ class Explorer:
     def start(self) -> int:
         """The node that the page shows first.
 
-        The least certain one of the first thousand test nodes with 4 to 12 neighbours.
+        Of two runs the clearest difference; else the least certain one of the first thousand test
+        nodes with 4 to 12 neighbours.
         """
         run = self.runs[0]
+        if len(self.runs) > 1 and self.differing.nodes.size:
+            return int(self.differing.nodes[0])
         test = np.asarray(run.split.test if run.split.test.size else np.arange(self.data.nodes))
         degrees = run.graph.degrees.numpy()[test]
         fitting = test[(degrees >= 4) & (degrees <= 12)][:1000]
@@ -120,23 +134,56 @@ class Explorer:
         pictures = [
             self._picture(run, node, hops=hops, limit=limit, replica=replica) for run in self.runs
         ]
-        largest = max(float(each.shares.max()) for each in pictures)
+        largest = max(float(each.sizes.max()) for each in pictures)
         radii = [each.radii(largest) for each in pictures]
         places = joint_layout([each.shown for each in pictures], [each.max(0) for each in radii])
         sides = [
             each.to_dict(place, own)
             for each, place, own in zip(pictures, places, radii, strict=True)
         ]
+        for side, run, picture in zip(sides, self.runs, pictures, strict=True):
+            if (lead := picture.shown.lead) is not None:
+                said = lead.sentence(run.method.title, self.data.class_names)
+                side["why"] |= {"sentence": said, "by_class": self._by_class(lead)}
         return {"node": self.node_record(node), "sides": sides}
+
+    def _by_class(self, lead: Margin) -> list[dict[str, Any]]:
+        """What all other nodes that reach the target add, by their label; -1 is without one."""
+        labels = self.data.labels[lead.nodes[1:]]
+        counts, sums = (
+            np.bincount(labels + 1, weights, self.data.classes + 1)
+            for weights in (None, lead.added[1:])
+        )
+        order = np.argsort(-np.abs(sums), kind="stable")
+        return [
+            {"label": int(k) - 1, "nodes": int(counts[k]), "value": round(float(sums[k]), 6)}
+            for k in order
+            if counts[k]
+        ]
+
+    def removals(
+        self, node: int, pairs: Sequence[tuple[int, int]], replica: int | None
+    ) -> dict[str, Any]:
+        """The effect of removing each edge alone, in every run.
+
+        Where that would take long, only that of the first edges; None for the others.
+        """
+        found = []
+        for run in self.runs:
+            trials = max(_FEWEST_TRIALS, _MOST_WEIGHTS // max(Removal(run, node).cost, 1))
+            effects = removal_effects(run, node, pairs[:trials], replica=replica)
+            found.append([*plain_numbers(effects), *[None] * (len(pairs) - effects.size)])
+        return {"effects": found}
 
     def _picture(
         self, run: Run, node: int, *, hops: int, limit: int, replica: int | None
     ) -> Picture:
         """What a run sees around a node."""
+        reach = reach_of(run, node, self._whole.get(id(run)))
+        lead = margin(run, node, replica=replica, reach=reach)
         shown = neighbourhood(
-            run, node, run.splits[replica or 0], hops=hops, limit=limit,
-            whole=self._paths.get(id(run)),
-        )  # fmt: skip
+            run, node, run.splits[replica or 0], hops=hops, limit=limit, reach=reach, lead=lead
+        )
         if replica is None:
             return Picture(shown, run.probabilities[shown.nodes], None)
         return Picture(shown, shown.scores[replica], replica)

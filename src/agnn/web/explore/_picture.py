@@ -50,23 +50,36 @@ class Picture:
             views.append(row)
         return np.stack([chosen(view, self.replica) for view in views])
 
-    def radii(self, largest: float) -> NDArray[np.float64]:
-        """The radius of every node's mark in every view, an edge being 1 long; [1 + l, k].
+    @cached_property
+    def sizes(self) -> NDArray[np.float64]:
+        """What the areas of marks say: the shares of every view, then of contribution; [2 + l, k].
 
-        `largest` is the largest share that is drawn beside this one. Where even that is small, as
+        That of a contribution is its size as a share of the sizes of all.
+        """
+        return np.vstack([self.shares, self.shown.contribution_shares])
+
+    def radii(self, largest: float) -> NDArray[np.float64]:
+        """The radius of every node's mark by size, an edge being 1 long; [2 + l, k].
+
+        `largest` is the largest size that is drawn beside this one. Where even that is small, as
         around a hub, all marks grow by the same factor.
         """
         grown = max(1.0, _SEEN / largest)
-        return np.sqrt(grown * mark_areas(self.shares) / np.pi)
+        return np.sqrt(grown * mark_areas(self.sizes) / np.pi)
 
     def to_dict(self, place: NDArray[np.float64], radii: NDArray[np.float64]) -> dict[str, Any]:
-        """Nodes with places [k, 2] and radii [1 + l, k], their edges, and how much is not shown."""
+        """Nodes with places [k, 2] and radii [2 + l, k], their edges, and how much is not shown."""
+        shown, lead = self.shown, self.shown.lead
+        total = shown.weights.sum(1) + shown.elsewhere
+        farther = float(chosen(shown.farther / total, self.replica))
         return {
             "probabilities": plain_numbers(self.probabilities[0]),
             "nodes": self._nodes(place, radii),
-            "links": _link_records(self.shown, self.replica),
-            "left_out": self.shown.left_out,
+            "links": _link_records(shown, self.replica),
+            "left_out": shown.left_out,
             "elsewhere": max(0.0, round(1.0 - float(self.shares[0].sum()), 6)),
+            "farther": round(farther, 6),
+            "why": None if lead is None else lead.to_dict(),
         }
 
     def _nodes(
@@ -87,6 +100,7 @@ class Picture:
                 "is_train": shown.is_train.tolist(),
                 "place": plain_numbers(place),
                 "share": plain_numbers(self.shares.T),
+                "contribution": plain_numbers(shown.contributions),
                 "radius": plain_numbers(radii.T),
                 "attention": plain_numbers(loops.T),  # to itself
                 "relevance": plain_numbers(np.stack(relevance).T),

@@ -17,29 +17,31 @@ export function showAnswers(page, around, change, removed) {
     before: change ? change.before[k] : side.probabilities,
     after: change ? change.after[k] : null,
   }));
-  at("answer-title").textContent = around.node.id;
-  at("spoken").textContent = [
-    ...sides.map((side) => sentence(side, page.marks, removed)),
-    label < 0 ? "Its label is not known." : `The true class is ${page.marks[label].name}.`,
-  ].join(" ");
+  at("answer-title").replaceChildren(...titled(around.node));
+  const isRight = label < 0 ? null : best(sides[0].before) === label;
+  const verdict = label < 0 ? "Its label is not known." : sides.length > 1 ? `The true class is ${page.marks[label].name}.`
+    : isRight ? "This is right." : `This is wrong: the true class is ${page.marks[label].name}.`;
+  at("spoken").textContent = sides.map((side) => sentence(side, page.marks, removed)).join(" ");
+  at("verdict").textContent = verdict;
+  at("verdict").className = isRight === null || sides.length > 1 ? "" : isRight ? "right" : "wrong";
   at("answers").replaceChildren(...sides.map((side) => bars(side, page.marks, label, sides.length > 1)));
 }
 
 function sentence({ title, before, after }, marks, removed) {
   const said = (values) => `${marks[best(values)].name} (${precise(Math.max(...values))})`;
-  const whole = `${title} says ${said(before)}.`;
+  const whole = `${title} predicts ${said(before)}.`;
   if (!after) return whole;
   const verb = best(before) === best(after) ? "still" : "instead";
-  return `${whole} Without ${counted(removed, "edge")} it ${verb} says ${said(after)}.`;
+  return `${whole} Without ${counted(removed, "edge")} it ${verb} predicts ${said(after)}.`;
 }
 
 function bars({ title, before, after }, marks, label, isTitled) {
   const order = before.map((_, k) => k).sort((a, b) => before[b] - before[a] || a - b);
   const rows = order.map((k) => {
     const now = after ? after[k] : before[k];
-    const name = html("th", { scope: "row", title: marks[k].name }, dotOf(marks[k]), marks[k].name);
-    if (k === label) name.append(html("span", { class: "true" }, "true"));
-    return html("tr", {}, name,
+    const name = html("div", {}, dotOf(marks[k]), html("span", { class: "of-class" }, marks[k].name));
+    if (k === label) name.append(" ", html("span", { class: "true" }, "true"));
+    return html("tr", {}, html("th", { scope: "row", title: marks[k].name }, name),
       html("td", { class: "bar", "aria-hidden": "true" }, ...lengths(before[k], after ? now : null, marks[k].colour)),
       html("td", { class: "number" }, precise(now)),
       html("td", { class: "number change" }, after ? points(now - before[k]) : ""));
@@ -67,15 +69,21 @@ function best(values) {
   return values.indexOf(Math.max(...values));
 }
 
-/** A small mark of a class, to stand before its name. */
-export function dotOf(mark) {
+/** The title of a node, or its id; both where there are both. */
+export function titled(node) {
+  if (!node.title) return [node.id];
+  return [node.title, " ", html("small", {}, node.id)];
+}
+
+/** A small mark of a class, to stand before its name; without its colour where that means else. */
+export function dotOf(mark, isPlain = false) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   made.setAttribute("viewBox", "-1.6 -1.6 3.2 3.2");
   made.setAttribute("class", "mark");
   made.setAttribute("aria-hidden", "true");
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", mark.shape);
-  path.setAttribute("fill", mark.colour);
+  path.setAttribute("fill", isPlain ? "currentColor" : mark.colour);
   made.append(path);
   return made;
 }

@@ -2,6 +2,7 @@
 
 import { dotOf } from "./answers.js";
 import { at, button, html } from "./dom.js";
+import { lensNote } from "./lens.js";
 import { MORE, MOST } from "./link.js";
 import { counted, percent } from "./words.js";
 
@@ -14,7 +15,7 @@ import { counted, percent } from "./words.js";
  */
 export function showRest(page, sides) {
   const { runs } = page.about;
-  const words = sides.map((side, k) => (runs.length > 1 ? `${runs[k].title}: ` : "") + sizeOf(side));
+  const words = sides.map((side, k) => (runs.length > 1 ? `${runs[k].title}: ` : "") + sizeOf(side, page.state.hops));
   at("rest").textContent = words.join(" ");
   const rest = Math.max(...sides.map((side) => side.left_out));
   if (rest && page.state.limit < MOST) {
@@ -22,10 +23,12 @@ export function showRest(page, sides) {
   }
 }
 
-function sizeOf(side) {
-  const rest = side.left_out ? `, ${side.left_out.toLocaleString("en")} less attended not` : "";
-  const far = side.elsewhere >= 0.005
-    ? `; ${percent(side.elsewhere)} comes from nodes that are not shown` : "";
+function sizeOf(side, hops) {
+  const near = side.elsewhere - side.farther;
+  const rest = side.left_out
+    ? `, ${side.left_out.toLocaleString("en")} less important not (${percent(Math.max(near, 0))} of the attention)` : "";
+  const far = side.farther >= 0.005
+    ? `; ${percent(side.farther)} of the attention goes farther than ${counted(hops, "hop")}` : "";
   return `${counted(side.nodes.length, "node")} shown${rest}${far}.`;
 }
 
@@ -33,18 +36,37 @@ function sizeOf(side) {
  * The classes that occur and what else a mark can have.
  * @param {import("./questions.js").Mark[]} marks
  * @param {Side[]} sides
+ * @param {string} lens
  */
-export function showLegend(marks, sides) {
-  const dots = sides.flatMap((side) => side.nodes);
-  const item = (key, words) => html("li", {}, key, words);
-  const items = drawnClasses(sides).map((label) => item(dotOf(marks[label]), marks[label].name));
-  items.push(item(html("span", { class: "target-key" }), "target"));
-  if (dots.some((dot) => dot.is_train)) items.push(item(html("span", {}, "★"), "training node"));
-  if (dots.some((dot) => dot.label < 0)) {
-    items.push(item(html("span", { class: "empty-key" }), "no label: the answer's colour"));
-  }
-  items.push(html("li", { class: "note" }, "Area and number: percent of what reaches the target."));
+export function showLegend(marks, sides, lens) {
+  const key = { mark: (mark) => dotOf(mark, lens !== "attention"), shape: (name) => html("span", { class: `${name}-key` }) };
+  const items = legendKeys(marks, sides, lens).map(({ mark, sign, name }) =>
+    html("li", {}, mark ? key.mark(mark) : sign === "star" ? html("span", {}, "★") : key.shape(sign), name));
+  items.push(html("li", { class: "note" }, lensNote(lens, compared(marks, sides))));
   at("legend").replaceChildren(...items);
+}
+
+/**
+ * What stands in the legend, on the page and in a file.
+ * @returns {{mark?: any, sign?: string, name: string}[]}
+ */
+export function legendKeys(marks, sides, lens) {
+  const dots = sides.flatMap((side) => side.nodes);
+  const [first] = compared(marks, sides);
+  return [
+    ...drawnClasses(sides).map((label) => ({ mark: marks[label], name: marks[label].name })),
+    ...(lens === "attention" ? [] : [
+      { sign: "for", name: `speaks for ${first}` }, { sign: "against", name: "speaks against it" }]),
+    { sign: "target", name: "target" },
+    ...(dots.some((dot) => dot.is_train) ? [{ sign: "star", name: "training node" }] : []),
+    ...(dots.some((dot) => dot.label < 0) ? [{ sign: "empty", name: "no label: the prediction's shape" }] : []),
+  ];
+}
+
+/** The names of the predicted and the second class of the first run. */
+export function compared(marks, sides) {
+  const why = sides[0].why;
+  return why ? [marks[why.answer].name, marks[why.second].name] : ["the prediction", "the second class"];
 }
 
 /**

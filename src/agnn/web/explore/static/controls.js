@@ -1,6 +1,7 @@
 /** The controls above the picture. */
 
 import { at, html } from "./dom.js";
+import { LENSES, lensName } from "./lens.js";
 import { savePng, saveSvg } from "./save.js";
 import { counted } from "./words.js";
 
@@ -10,7 +11,9 @@ import { counted } from "./words.js";
  */
 export function makeControls(page) {
   at("facts").textContent = facts(page.about);
-  at("hops").append(...[1, 2, 3].map((hops) => hopsChoice(page, hops)));
+  at("lens").append(...LENSES.map((lens) => choice("lens", lens, lensName(lens), () => page.lens(lens))));
+  const hops = Array.from({ length: page.mostHops }, (_, k) => k + 1);
+  at("hops").append(...hops.map((each) => choice("hops", each, String(each), () => page.hops(each))));
   at("layer").max = String(page.layers);
   at("layer-ticks").replaceChildren(...numbered(page.layers + 1, (t) => String(t)));
   at("replica").replaceChildren(
@@ -43,6 +46,8 @@ export function showControls(state, view) {
   at("layer-name").textContent = name;
   at("replica").value = state.replica === null ? "" : String(state.replica);
   at(`hops-${state.hops}`).checked = true;
+  at(`lens-${state.lens}`).checked = true;
+  at("layers").hidden = state.lens !== "attention";
 }
 
 function facts(about) {
@@ -56,10 +61,11 @@ function accuracyOf(run) {
   return `${run.title} ${mean.toFixed(1)}${spread} %`;
 }
 
-function hopsChoice(page, hops) {
-  const input = html("input", { type: "radio", name: "hops", value: hops, id: `hops-${hops}` });
-  input.addEventListener("change", () => page.hops(hops));
-  return html("label", {}, input, html("span", {}, String(hops)));
+/** One of several that exclude each other, as a button that stays pressed. */
+export function choice(name, value, label, action) {
+  const input = html("input", { type: "radio", name, value, id: `${name}-${value}` });
+  input.addEventListener("change", action);
+  return html("label", {}, input, html("span", {}, label));
 }
 
 function numbered(count, name) {

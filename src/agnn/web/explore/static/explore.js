@@ -4,16 +4,18 @@ import { showAnswers, showRemoved } from "./answers.js";
 import { showLegend, showRest } from "./below.js";
 import { comparison } from "./compare.js";
 import { makeControls, showControls } from "./controls.js";
-import { at } from "./dom.js";
+import { at, button } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { showEdge } from "./edge.js";
 import { heatMap } from "./heat.js";
 import { keys } from "./keys.js";
+import { byNode, seen, trials } from "./lens.js";
 import { MORE, MOST, START, readLink, writeLink } from "./link.js";
 import { showNear } from "./near.js";
 import { ask } from "./questions.js";
 import { searchable } from "./search.js";
 import { Stage } from "./stage.js";
+import { showWhy } from "./why.js";
 import { counted } from "./words.js";
 
 class Page {
@@ -23,8 +25,10 @@ class Page {
     this.marks = about.classes;
     this.layers = Math.max(...about.runs.map((run) => run.layers));
     this.replicas = Math.min(...about.runs.map((run) => run.replicas)); // that every run has
+    this.mostHops = Math.max(2, Math.min(8, this.layers));
     this.state = this.#linked();
     this.around = null; // the server's last answer
+    this.effects = null; // of removals, by side and node
     this.change = null; // probabilities without some edges
     this.edge = null; // that was clicked, as two indices
     this.asked = new AbortController();
@@ -42,6 +46,19 @@ class Page {
   hops = (hops) => this.#go({ hops, limit: START.limit }, true);
   more = () => this.#go({ limit: Math.min(MOST, this.state.limit + MORE) }, true);
   replica = (replica) => this.#go({ replica }, false);
+
+  lens = async (lens) => {
+    this.state.lens = lens;
+    this.#keepLink(false);
+    await this.#askEffects();
+    this.show();
+  };
+
+  /** A button that walks to a node. */
+  walkButton(index, id, title) {
+    const words = title ?? String(id);
+    return button(words, () => this.walk(String(id)), { class: "walk", "aria-label": `Walk to ${words}`, title: words });
+  }
 
   layer(layer) {
     this.state.layer = Math.min(Math.max(layer, 0), this.layers);
@@ -73,7 +90,8 @@ class Page {
   #linked() {
     const state = readLink(location.hash);
     const isKnown = state.replica !== null && state.replica < this.replicas;
-    return { ...state, node: state.node || this.about.start, replica: isKnown ? state.replica : null };
+    const hops = Math.min(state.hops, this.mostHops);
+    return { ...state, hops, node: state.node || this.about.start, replica: isKnown ? state.replica : null };
   }
 
   #keepLink(isStep) {
@@ -99,12 +117,13 @@ class Page {
       const around = await ask("around", { node, hops, limit, replica }, this.asked.signal);
       if (around.node.id !== this.around?.node.id) this.#forget();
       this.around = around;
+      this.effects = null;
     } catch (error) {
       if (error.name !== "AbortError") this.fail(error);
       return false;
     }
     at("message").hidden = true;
-    await this.#askWithout();
+    await Promise.all([this.#askWithout(), this.#askEffects()]);
     this.show();
     requestAnimationFrame(() => setTimeout(() => performance.measure("agnn-load", { start: began })));
     return true;
@@ -126,6 +145,22 @@ class Page {
     }
   }
 
+  /** What the third lens shows takes a trial a node, so it is asked for when it is looked at. */
+  async #askEffects() {
+    if (this.state.lens !== "removal" || this.effects) return;
+    const { sides } = this.around, { node, replica } = this.state;
+    at("stage").setAttribute("aria-busy", "true");
+    try {
+      const pairs = sides.map(trials);
+      const answers = await Promise.all(pairs.map((each) =>
+        ask("removals", { node, replica, edges: each.map((pair) => pair.join("-")).join(",") })));
+      this.effects = sides.map((side, k) => byNode(side, pairs[k], answers[k].effects[k]));
+    } catch (error) {
+      this.fail(error);
+    }
+    at("stage").removeAttribute("aria-busy");
+  }
+
   fail = (error) => {
     at("message").textContent = error.message;
     at("message").hidden = false;
@@ -139,23 +174,28 @@ class Page {
     const view = Math.min(this.state.layer, this.layers);
     // A run with fewer layers keeps to its last one.
     const views = this.about.runs.map((run) => Math.min(view, run.layers));
-    this.stage.show({ sides, views, gone, heading: this.heading(), titles: this.titles() });
-    document.title = `${node.id} · agnn explore`;
     showAnswers(this, this.around, this.change, gone.size);
+    const looks = sides.map((side, k) => seen(this.state.lens, side, views[k], this.effects?.[k]));
+    this.stage.show({
+      sides, views, looks, gone, lens: this.state.lens, heading: this.heading(), titles: this.titles(),
+      verdict: at("verdict").textContent,
+    });
+    showWhy(this, sides, gone);
+    document.title = `${node.id} · agnn explore`;
     showRemoved(this.#removed(), this.toggle);
-    showNear(this, sides, views, gone);
+    showNear(this, sides, views, looks, gone);
     showRest(this, sides);
-    showLegend(this.marks, sides);
+    showLegend(this.marks, sides, this.state.lens);
     showControls(this.state, view);
     showEdge(this, sides[0], this.edge);
     this.walkers?.show();
   }
 
   heading() {
-    const { node, hops, layer, replica } = this.state;
-    const layers = layer ? `layer ${layer}` : "all layers";
+    const { node, hops, layer, lens, replica } = this.state;
+    const what = lens !== "attention" ? lens : layer ? `attention of layer ${layer}` : "attention of all layers";
     const who = replica === null ? "mean of the replicas" : `replica ${replica + 1}`;
-    return `${node} · ${this.about.data}, ${counted(hops, "hop")}, ${layers}, ${who}`;
+    return `${node} · ${this.about.data}, ${counted(hops, "hop")}, ${what}, ${who}`;
   }
 
   titles() {

@@ -20,6 +20,7 @@ export class Frame {
     const room = [width, height].map((side) => Math.max(side - 2 * MARGIN, 40));
     this.scale = Math.min(LARGEST, ...[0, 1].map((k) => room[k] / Math.max(high[k] - low[k], 1e-6)));
     this.size = [width, height];
+    this.spread = [0, 1].map((k) => high[k] - low[k]);
   }
 
   /**

@@ -34,7 +34,10 @@ export function heatMap(page, chosen) {
       page.keep([number, Number(layer.value), receiver, sender]);
       show();
     };
-    fill(known.get(number)[Number(layer.value) - 1], page.marks.slice(0, -1), chosen(), pick);
+    // One scale for all layers, or a fading relevance could not be seen.
+    const all = known.get(number);
+    const largest = Math.max(...all.flat(2).map((value) => Math.abs(value ?? 0)), 1e-9);
+    fill(all[Number(layer.value) - 1], largest, page.marks.slice(0, -1), chosen(), pick);
   };
   const show = async () => {
     const cell = chosen();
@@ -67,8 +70,7 @@ export function heatMap(page, chosen) {
   return show;
 }
 
-function fill(values, marks, cell, pick) {
-  const largest = Math.max(...values.flat().map((value) => Math.abs(value ?? 0)), 1e-9);
+function fill(values, largest, marks, cell, pick) {
   const head = html("tr", {}, html("td"), ...marks.map((mark) =>
     html("th", { scope: "col", title: mark.name }, dotOf(mark), html("span", { class: "hidden" }, mark.name))));
   const rows = values.map((row, i) => html("tr", {},

@@ -6,9 +6,9 @@ import { at } from "./dom.js";
 export function keys(page) {
   const actions = {
     "/": () => at("search").focus(),
-    1: () => page.hops(1),
-    2: () => page.hops(2),
-    3: () => page.hops(3),
+    c: () => page.lens("contribution"),
+    a: () => page.lens("attention"),
+    r: () => page.lens("removal"),
     "[": () => page.layer(page.state.layer - 1),
     "]": () => page.layer(page.state.layer + 1),
     n: () => page.walkers?.step(1),
@@ -17,6 +17,7 @@ export function keys(page) {
     "-": () => page.stage.magnify(1 / 1.4),
     0: () => page.stage.fit(),
   };
+  for (let hops = 1; hops <= page.mostHops; hops++) actions[hops] = () => page.hops(hops);
   addEventListener("keydown", (event) => {
     const isTyping = event.target.closest?.("input:not([type=radio]):not([type=range]), select, textarea");
     if (isTyping || event.altKey || event.ctrlKey || event.metaKey || !actions[event.key]) return;

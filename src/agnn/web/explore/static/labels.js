@@ -23,22 +23,34 @@ export function labelled(dots, places, radii, order, how) {
   const made = [];
   for (const k of [0, ...order.filter((each) => each !== 0)]) {
     if (made.length === MOST) break;
-    const text = short(dots[k].id, LETTERS);
+    const text = short(dots[k].title ?? dots[k].id, LETTERS);
     const half = (text.length * WIDTH) / 2 + 3; // and a gap to the next
-    const [x, y] = places[k];
-    const spot = [1, -1].map((way) => y + way * (CORNER * radii[k] + SIZE))
-      .map((middle) => box(x, middle, half, SIZE / 2 + 1))
-      .find((each) => inside(each, width, height) && !taken.some((other) => meet(each, other)));
+    const [x, y] = places[k], reach = CORNER * radii[k];
+    const spot = [[0, 1], [0, -1], [1, 0], [-1, 0]]
+      .map(([dx, dy]) => box(x + dx * (reach + half), y + dy * (reach + SIZE), half, SIZE / 2 + 1))
+      .find((each) => inside(each, width, height) && !taken.some((other) => meet(each, other))
+        && belongs(each, k, places, radii));
     if (!spot) continue;
     taken.push(spot);
     made.push(svg("text", {
-      x: x.toFixed(1), y: ((spot.top + spot.bottom) / 2).toFixed(1), class: "name",
+      x: ((spot.left + spot.right) / 2).toFixed(1), y: ((spot.top + spot.bottom) / 2).toFixed(1), class: "name",
       "text-anchor": "middle", "dominant-baseline": "central", "font-size": SIZE,
       "font-weight": k === 0 ? 700 : 400, fill: how.colours.ink, stroke: how.colours.surface,
       "stroke-width": 3, "stroke-linejoin": "round", "paint-order": "stroke",
     }, text));
   }
   return made;
+}
+
+/** Whether no other mark is nearer to a label than its own: else a reader would take it for that. */
+function belongs(label, own, places, radii) {
+  const gap = (k) => {
+    const [x, y] = places[k];
+    const dx = Math.max(label.left - x, 0, x - label.right), dy = Math.max(label.top - y, 0, y - label.bottom);
+    return Math.hypot(dx, dy) - radii[k];
+  };
+  const mine = gap(own);
+  return places.every((_, k) => k === own || gap(k) > mine + 1);
 }
 
 function box(x, y, halfWidth, halfHeight) {

@@ -1,7 +1,9 @@
 /** The whole state of the page in the part of its address behind the #. */
 
+import { LENSES } from "./lens.js";
+
 /**
- * @typedef {{node: string, hops: number, limit: number, layer: number, replica: number|null,
+ * @typedef {{node: string, lens: string, hops: number, limit: number, layer: number, replica: number|null,
  *   without: [number, number][], cell: [number, number, number, number]|null}} State
  * `layer` 0 is all layers together; `without` are index pairs; `cell` is run, layer, receiving
  * class, sending class of the heat map.
@@ -9,7 +11,7 @@
 
 /** @type {State} */
 export const START = {
-  node: "", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null,
+  node: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null,
 };
 
 export const MORE = 60; // nodes that one asks for at a time
@@ -29,7 +31,8 @@ export function readLink(hash) {
   };
   return {
     node: said.get("node") ?? START.node,
-    hops: number("hops", 1, 3, START.hops),
+    lens: LENSES.includes(said.get("lens")) ? said.get("lens") : START.lens,
+    hops: number("hops", 1, 8, START.hops),
     limit: number("limit", 1, MOST, START.limit),
     layer: number("layer", 0, 99, START.layer),
     replica: number("replica", 0, 9999, null),
@@ -45,7 +48,7 @@ export function readLink(hash) {
  */
 export function writeLink(state) {
   const said = new URLSearchParams({ node: state.node });
-  for (const key of ["hops", "limit", "layer", "replica"]) {
+  for (const key of ["lens", "hops", "limit", "layer", "replica"]) {
     if (state[key] !== START[key]) said.set(key, String(state[key]));
   }
   if (state.without.length) said.set("without", state.without.map((pair) => pair.join("-")).join(","));

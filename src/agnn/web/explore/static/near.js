@@ -1,9 +1,9 @@
-/** The nodes of the picture as a table, those that are heard most first. */
+/** The nodes of the picture as a table, those that matter most through the lens first. */
 
 import { dotOf } from "./answers.js";
 import { at, button, html } from "./dom.js";
 import { pairKey } from "./drawing.js";
-import { percent, plain, precise, signed } from "./words.js";
+import { percent, precise, signed } from "./words.js";
 
 const FIRST = 12; // rows before one asks for all
 const FEW = 4; // more rows that are not worth a question
@@ -34,37 +34,51 @@ export function homeward(side, k) {
   return { attention: link.attention[way], relevance: link.relevance[way] };
 }
 
+const COLUMNS = { contribution: "Adds", attention: "Attention", removal: "Removal" };
+const MEANING = {
+  Adds: "What it adds to the lead of the predicted class over the second",
+  Attention: "Share of the attention over all paths: where the model looks",
+  Removal: "By how many points the prediction falls without its edge towards the target",
+  R: "Relevance of its edge towards the target: 0 is an even share of the attention",
+};
+
 /**
- * @param {{marks: import("./questions.js").Mark[], about: any, walk: (id: string) => void,
- *   toggle: (pair: [number, number]) => void}} page
+ * @param {any} page
  * @param {import("./questions.js").Side[]} sides
  * @param {number[]} views one a side
+ * @param {any[]} looks one a side
  * @param {Set<string>} gone
  */
-export function showNear(page, sides, views, gone) {
-  const [side, other] = sides, [view] = views;
-  const others = new Map((other?.nodes ?? []).map((dot) => [dot.index, dot.share[views[1]]]));
-  const share = (k) => side.nodes[k].share[view];
-  const order = side.nodes.map((_, k) => k).sort((a, b) => share(b) - share(a));
-  const made = (k) => row(page, side, k, view, gone, other ? others : null);
+export function showNear(page, sides, views, looks, gone) {
+  const [side, other] = sides, { lens } = page.state;
+  const others = other && new Map(other.nodes.map((dot, k) => [dot.index, k]));
+  const size = (k) => Math.abs(looks[0].value[k] ?? 0);
+  const order = side.nodes.map((_, k) => k).sort((a, b) => size(b) - size(a));
+  // Beside another run the lens alone; else what it adds and whom the model reads, next to each other.
+  const own = COLUMNS[lens];
+  const columns = other ? page.about.runs.map((run, k) => [run.title, (place) => cell(lens, looks[k], place[k])])
+    : [[own, ([k]) => cell(lens, looks[0], k)],
+      lens === "contribution" ? ["Attention", ([k]) => percent(side.nodes[k].share[0])]
+        : ["Adds", ([k]) => signed(side.nodes[k].contribution)],
+      ["R", ([k]) => signed(ofView(homeward(side, k).relevance, lens === "attention" ? views[0] : 0))]];
+  const made = (k) => row(page, side, k, columns, [k, others?.get(side.nodes[k].index)], gone);
   const first = order.length <= FIRST + FEW ? order.length : FIRST;
   const body = html("tbody", {}, ...order.slice(0, first).map(made));
-  const titles = other ? page.about.runs.map((run) => run.title) : ["Share"];
-  const head = ["Node", ...titles, "P", "R", ""];
+  const heads = columns.map(([name]) =>
+    html("th", { scope: "col", class: "number", title: MEANING[name] }, name));
   at("near").replaceChildren(
-    html("caption", { class: "hidden" }, "Nodes by their share of what reaches the target"),
-    html("thead", {}, html("tr", {}, ...head.map((name, k) =>
-      html("th", { scope: "col", class: k > 0 ? "number" : null, title: MEANING[name] }, name)))),
+    html("caption", { class: "hidden" }, `Nodes in the picture by ${lens}`),
+    html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "Node"), ...heads,
+      html("th", { scope: "col", class: "cutter" }, html("span", { class: "hidden" }, "Remove its edge")))),
     body,
   );
   offerRest(body, order.slice(first), made);
 }
 
-const MEANING = {
-  Share: "Share of what reaches the target",
-  P: "Attention along its edge towards the target",
-  R: "Relevance of that edge: 0 is an even share",
-};
+function cell(lens, look, k) {
+  if (k === undefined) return "–";
+  return lens === "attention" ? percent(look.value[k]) : look.number[k] || "–";
+}
 
 /** The rest of the rows is made when somebody asks for it: nobody waits for what is not read. */
 function offerRest(body, rest, made) {
@@ -78,35 +92,24 @@ function offerRest(body, rest, made) {
   };
 }
 
-function row(page, side, k, view, gone, others) {
-  const dot = side.nodes[k], { attention, relevance } = homeward(side, k);
-  const mark = page.marks.at(dot.label);
-  const via = dot.hop > 1 ? ` · via ${side.nodes[dot.parent].id}` : "";
-  const name = k === 0 ? html("b", {}, dot.id)
-    : button(dot.id, () => page.walk(dot.id), { class: "walk", "aria-label": `Walk to ${dot.id}` });
-  const answer = `answer: ${page.marks[dot.answer].name}, ${precise(dot.confidence)}`;
-  const cells = [
-    html("th", { scope: "row", title: `${dot.id}; ${mark.name}${via}; ${answer}` }, name,
+function row(page, side, k, columns, places, gone) {
+  const dot = side.nodes[k], mark = page.marks.at(dot.label);
+  const via = dot.hop > 1 ? ` · via ${side.nodes[dot.parent].title ?? side.nodes[dot.parent].id}` : "";
+  const words = dot.title ?? dot.id;
+  const name = k === 0 ? html("b", {}, words) : page.walkButton(dot.index, dot.id, dot.title);
+  const answer = `prediction: ${page.marks[dot.answer].name}, ${precise(dot.confidence)}`;
+  return html("tr", { "data-row": dot.index },
+    html("th", { scope: "row", title: `${words}; ${mark.name}${via}; ${answer}` }, name,
       dot.is_train ? html("span", { class: "star", title: "training node" }, "★") : "",
       html("small", {}, dotOf(mark), mark.name, k === 0 ? " · target" : via)),
-    html("td", { class: "number" }, percent(dot.share[view])),
-  ];
-  if (others) {
-    const share = others.get(dot.index);
-    cells.push(html("td", { class: "number" }, share === undefined ? "–" : percent(share)));
-  }
-  cells.push(
-    html("td", { class: "number" }, plain(ofView(attention, view))),
-    html("td", { class: "number" }, signed(ofView(relevance, view))),
-    html("td", {}, k === 0 ? "" : cutter(page, side, dot, gone)),
-  );
-  return html("tr", { "data-row": dot.index }, ...cells);
+    ...columns.map(([, value]) => html("td", { class: "number" }, value(places))),
+    html("td", { class: "cutter" }, k === 0 ? "" : cutter(page, side, dot, gone)));
 }
 
 function cutter(page, side, dot, gone) {
   const parent = side.nodes[dot.parent];
   const isGone = gone.has(pairKey(dot.index, parent.index));
-  const words = `the edge between ${dot.id} and ${parent.id}`;
+  const words = `the edge between ${dot.title ?? dot.id} and ${parent.title ?? parent.id}`;
   const label = `${isGone ? "Put back" : "Remove"} ${words}`;
   return button(isGone ? "↺" : "✕", () => page.toggle([dot.index, parent.index]), {
     class: "cut", "aria-label": label, title: label,

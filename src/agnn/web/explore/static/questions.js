@@ -2,10 +2,11 @@
 
 /** @typedef {{name: string, colour: string, ink: string, shape: string}} Mark */
 /**
- * A node of a picture. `share` and `radius` are by view: all layers, then each layer.
+ * A node of a picture. `share` and `radius` are by view: all layers, then each layer; the last
+ * radius is that of the contribution.
  * @typedef {{index: number, id: string, hop: number, parent: number, label: number,
  *   answer: number, confidence: number, is_train: boolean, place: [number, number],
- *   share: number[], radius: number[], attention: (number|null)[], relevance: (number|null)[]}} Dot
+ *   share: number[], contribution: number, radius: number[], title?: string, attention: (number|null)[], relevance: (number|null)[]}} Dot
  */
 /**
  * An edge between two positions a < b. `attention` and `relevance` are by direction (to a, to b)
@@ -15,7 +16,7 @@
  */
 /**
  * @typedef {{probabilities: number[], nodes: Dot[], links: Link[], left_out: number,
- *   elsewhere: number}} Side
+ *   elsewhere: number, farther: number, why: any}} Side
  */
 
 /**

@@ -1,23 +1,26 @@
 /** The view as a file: SVG, or PNG at twice the size. */
 
-import { drawnClasses } from "./below.js";
+import { compared, legendKeys } from "./below.js";
 import { svg } from "./dom.js";
-import { drawn, inks } from "./drawing.js";
+import { STAR, drawn, inks } from "./drawing.js";
 import { Frame } from "./frame.js";
+import { lensNote } from "./lens.js";
+import { precise } from "./words.js";
 
 const TOP = 54, KEY = 22, GAP = 12; // pixels
+const WIDTH = 760; // pixels of one picture
 const LETTER = 7; // pixels of a letter's width, generously
 
 /**
- * The whole view as one SVG element that needs nothing from outside.
- * @param {{sides: import("./questions.js").Side[], titles: string[], heading: string,
- *   marks: import("./questions.js").Mark[], views: number[], gone: Set<string>}} what
- * @param {{width: number, height: number, zoom: number, shift: [number, number]}} size of one picture
+ * The whole view as one SVG element that needs nothing from outside, in light colours.
+ * @param {{sides: import("./questions.js").Side[], titles: string[], heading: string, lens: string,
+ *   marks: import("./questions.js").Mark[], looks: any[], gone: Set<string>, verdict: string}} what
  * @returns {SVGSVGElement}
  */
-export function standalone(what, { width, height, zoom, shift }) {
-  const colours = inks();
-  const frame = new Frame(what.sides, width, height).look(zoom, shift);
+export function standalone(what) {
+  const colours = inks(document.getElementById("light"));
+  const width = WIDTH, height = fittingHeight(what.sides, width);
+  const frame = new Frame(what.sides, width, height);
   const whole = width * what.sides.length;
   const keys = legend(what, whole, colours);
   const tall = TOP + height + keys.height + GAP;
@@ -31,12 +34,13 @@ export function standalone(what, { width, height, zoom, shift }) {
     svg("text", { x: GAP, y: 22, "font-size": 14, "font-weight": 600, fill: colours.ink }, what.heading),
   );
   what.sides.forEach((side, k) => {
-    const clip = `side-${k}`;
+    const best = side.probabilities.indexOf(Math.max(...side.probabilities));
+    const said = `${what.titles[k]}: ${what.marks[best].name}, ${precise(side.probabilities[best])}`;
+    const words = what.sides.length > 1 ? said : `${said}. ${what.verdict}`;
     made.append(
-      svg("clipPath", { id: clip }, svg("rect", { width, height })),
-      svg("text", { x: k * width + GAP, y: 44, "font-size": 12, fill: colours.faint }, what.titles[k]),
+      svg("text", { x: k * width + GAP, y: 44, "font-size": 12, fill: colours.faint }, words),
       svg("g", { transform: `translate(${k * width} ${TOP})` },
-        svg("g", { "clip-path": `url(#${clip})` }, drawn(side, { ...what, view: what.views[k], frame, colours }))),
+        drawn(side, { ...what, look: what.looks[k], frame, colours })),
     );
   });
   keys.group.setAttribute("transform", `translate(${GAP} ${TOP + height + GAP})`);
@@ -44,20 +48,50 @@ export function standalone(what, { width, height, zoom, shift }) {
   return made;
 }
 
+/** As high as the picture is at this width, so that none of the paper stays empty. */
+function fittingHeight(sides, width) {
+  const { spread } = new Frame(sides, width, width);
+  return Math.round(Math.min(width, Math.max(260, (width * spread[1]) / Math.max(spread[0], 1e-6))));
+}
+
 function legend(what, width, colours) {
   const group = svg("g", { "font-size": 12, fill: colours.ink });
   let x = 0, y = 8;
-  for (const label of drawnClasses(what.sides)) {
-    const mark = what.marks[label];
-    const wide = 24 + LETTER * mark.name.length;
+  for (const key of legendKeys(what.marks, what.sides, what.lens)) {
+    const wide = 24 + LETTER * key.name.length;
     if (x && x + wide > width - 2 * GAP) [x, y] = [0, y + KEY];
     group.append(
-      svg("path", { d: mark.shape, fill: mark.colour, transform: `translate(${x + 7} ${y}) scale(5.5)` }),
-      svg("text", { x: x + 18, y, "dominant-baseline": "central" }, mark.name),
+      svg("g", { transform: `translate(${x + 7} ${y})` }, keyMark(key, what.lens, colours)),
+      svg("text", { x: x + 18, y, "dominant-baseline": "central" }, key.name),
     );
     x += wide;
   }
+  const note = wrapped(lensNote(what.lens, compared(what.marks, what.sides)), (width - 2 * GAP) / LETTER);
+  for (const line of note) {
+    y += KEY;
+    group.append(svg("text", { x: 0, y, "dominant-baseline": "central", fill: colours.faint }, line));
+  }
   return { group, height: y + KEY };
+}
+
+function keyMark({ mark, sign }, lens, colours) {
+  if (mark) return svg("path", { d: mark.shape, fill: lens === "attention" ? mark.colour : colours.faint, transform: "scale(5.5)" });
+  if (sign === "star") return svg("path", { d: STAR, fill: colours.ink, transform: "scale(7)" });
+  const isSigned = sign === "for" || sign === "against";
+  return svg("circle", {
+    r: isSigned ? 6 : 5, fill: isSigned ? colours[sign] : colours.surface,
+    stroke: isSigned ? colours.outline : colours.target, "stroke-width": sign === "target" ? 3 : 1.2,
+  });
+}
+
+/** A text in lines of at most so many letters. */
+function wrapped(text, letters) {
+  return text.split(" ").reduce((lines, word) => {
+    const joined = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && joined.length <= letters) lines[lines.length - 1] = joined;
+    else lines.push(word);
+    return lines;
+  }, []);
 }
 
 /**

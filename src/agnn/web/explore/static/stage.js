@@ -8,6 +8,8 @@ import { aboutDot, aboutLink, hideTip, showTip } from "./tip.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
+const tapAgain = (dot) => html("p", { class: "note" }, dot.dataset.dot === "0" ? "The target." : "Tap again to walk there.");
+
 export class Stage {
   /**
    * @param {{about: any, marks: import("./questions.js").Mark[], walk: (id: string) => void,
@@ -30,14 +32,15 @@ export class Stage {
   }
 
   draw() {
-    if (!this.what) return;
+    if (!this.what || !at("pictures").offsetWidth) return;
     const focused = document.activeElement?.closest?.(".dot")?.dataset;
     const owner = document.activeElement?.closest?.("svg");
     const colours = inks();
     this.canvases.forEach((canvas, k) => {
       const { width, height } = canvas.getBoundingClientRect();
       const frame = new Frame(this.what.sides, width, height).look(this.zoom, this.shift);
-      canvas.replaceChildren(drawn(this.what.sides[k], { ...this.what, view: this.what.views[k], frame, colours }));
+      canvas.setAttribute("viewBox", `0 0 ${Math.round(width)} ${Math.round(height)}`);
+      canvas.replaceChildren(drawn(this.what.sides[k], { ...this.what, look: this.what.looks[k], frame, colours }));
       canvas.setAttribute("aria-label", `${this.what.titles[k]}: ${this.what.heading}`);
       if (owner === canvas) this.#refocus(canvas, focused?.node);
     });
@@ -68,9 +71,7 @@ export class Stage {
 
   /** The view as a picture of its own. */
   copy() {
-    const { width, height } = this.canvases[0].getBoundingClientRect();
-    const size = { width: Math.round(width), height: Math.round(height) };
-    return standalone(this.what, { ...size, zoom: this.zoom, shift: this.shift });
+    return standalone(this.what);
   }
 
   #figure(run, k) {
@@ -79,7 +80,7 @@ export class Stage {
     const caption = html("figcaption", { class: this.page.about.runs.length < 2 ? "hidden" : null }, run.title);
     at("pictures").append(html("figure", {}, caption, canvas));
     canvas.addEventListener("pointermove", (event) => this.#point(event, k));
-    canvas.addEventListener("pointerleave", hideTip);
+    canvas.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && hideTip());
     canvas.addEventListener("focusin", (event) => this.#focus(event, k));
     canvas.addEventListener("focusout", hideTip);
     canvas.addEventListener("click", (event) => this.#click(event, k));
@@ -90,6 +91,7 @@ export class Stage {
   }
 
   #point(event, k) {
+    if (event.pointerType === "touch") return;
     const dot = event.target.closest("[data-dot]"), link = event.target.closest("[data-link]");
     if (dot) showTip(this.#aboutDot(dot, k), event.clientX, event.clientY);
     else if (link) {
@@ -106,14 +108,20 @@ export class Stage {
   }
 
   #aboutDot(dot, k) {
-    return aboutDot(this.page, this.what.sides[k], Number(dot.dataset.dot), this.what.views[k]);
+    const place = Number(dot.dataset.dot);
+    return aboutDot(this.page, this.what.sides[k], place, this.what.views[k], this.what.looks[k]);
   }
 
   #click(event, k) {
     if (this.dragged) return;
     const dot = event.target.closest("[data-dot]"), link = event.target.closest("[data-link]");
     const side = this.what.sides[k];
-    if (dot && dot.dataset.dot !== "0") {
+    // A finger has no way to point: its first tap tells about a node, the second walks there.
+    const isFirst = dot && event.pointerType === "touch" && this.touched !== dot.dataset.node;
+    this.touched = dot?.dataset.node;
+    if (isFirst) {
+      showTip([...this.#aboutDot(dot, k), tapAgain(dot)], event.clientX, event.clientY);
+    } else if (dot && dot.dataset.dot !== "0") {
       hideTip();
       this.page.walk(side.nodes[Number(dot.dataset.dot)].id);
     } else if (link) this.page.pick(side, side.links[Number(link.dataset.link)]);

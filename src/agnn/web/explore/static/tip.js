@@ -10,17 +10,22 @@ import { percent, plain, precise, signed } from "./words.js";
  * @param {import("./questions.js").Side} side
  * @param {number} k
  * @param {number} view
+ * @param {any} look
  */
-export function aboutDot(page, side, k, view) {
+export function aboutDot(page, side, k, view, look) {
   const dot = side.nodes[k];
   const { attention, relevance } = homeward(side, k);
   const label = dot.label >= 0 ? page.marks[dot.label].name : "no label";
-  const way = k === 0 ? "to itself" : `to ${side.nodes[dot.parent].id}`;
+  const parent = side.nodes[dot.parent];
+  const way = k === 0 ? "to itself" : `to ${parent.title ?? parent.id}`;
   return [
-    html("b", {}, dot.id),
+    html("b", {}, dot.title ?? dot.id),
+    ...(dot.title ? [html("div", { class: "note" }, dot.id)] : []),
     html("div", {}, dot.is_train ? `${label} ★ training node` : label),
-    html("div", {}, `answer ${page.marks[dot.answer].name}, ${precise(dot.confidence)}`),
-    html("div", {}, `${percent(dot.share[view])} of what reaches the target`),
+    html("div", {}, `prediction ${page.marks[dot.answer].name}, ${precise(dot.confidence)}`),
+    html("div", {}, `adds ${signed(dot.contribution)} to the lead over the second class`),
+    html("div", {}, `${percent(dot.share[view])} of the attention`),
+    ...(look.lens === "removal" && k ? [html("div", {}, look.words[k])] : []),
     layers(way, attention, relevance, view),
   ];
 }

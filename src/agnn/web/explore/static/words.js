@@ -17,5 +17,9 @@ export const signed = (value) =>
 /** @param {number} count @param {string} one */
 export const counted = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
 
-/** @param {string} text @param {number} most */
-export const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+/** A long text without its middle: titles that begin alike stay apart. @param {string} text @param {number} most */
+export function short(text, most) {
+  if (text.length <= most) return text;
+  const tail = Math.floor(most / 3);
+  return `${text.slice(0, most - tail - 1)}…${text.slice(-tail)}`;
+}

@@ -1,0 +1,283 @@
+"""The lead of the predicted class over the second as a sum: a constant and what each node adds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import torch
+
+from agnn.errors import InputError
+from agnn.explanation._contributions import (
+    feature_contributions,
+    features_at,
+    node_contributions,
+)
+from agnn.explanation._explained_run import explained_run
+from agnn.files import plain_id
+from agnn.metrics import ensemble_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.explanation._reach import Reach
+    from agnn.graph import ReceptiveField, View
+    from agnn.nn import LinearForm
+    from agnn.runs import Run
+
+_STEPS: Final = 6  # nodes with a step of their own, besides the node itself
+_FEATURES: Final = 3  # named under a step
+_NAMED: Final = 2  # nodes on either side in the sentence
+_OWN: Final = "its own features"
+_SMALL: Final = 0.005  # less than this is shown as 0.00
+
+
+class Step(NamedTuple):
+    """One addend of the margin."""
+
+    kind: str  # "constant", "itself", "node" or "rest"
+    value: float
+    nodes: int = 1  # how many nodes it stands for
+    node: int | None = None  # index in the data
+    id: Hashable | None = None  # the data's own
+    hops: int | None = None
+    features: tuple[tuple[str, float], ...] = ()  # of that node, the largest addends first
+
+    @property
+    def name(self) -> str:
+        """The node's id, or what the step stands for."""
+        if self.kind == "node":
+            return str(self.id)
+        if self.kind == "rest":
+            return f"{self.nodes:,} other node{'' if self.nodes == 1 else 's'}"
+        return {"constant": "constant", "itself": "the node itself"}[self.kind]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        features = [{"name": name, "value": value} for name, value in self.features]
+        own = None if self.node is None else plain_id(self.id)
+        return {**self._asdict(), "id": own, "name": self.name, "features": features}
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """The logit of the predicted class less that of the second, taken apart.
+
+    `constant` and `added` sum to `total`, with attention and active units held: see
+    `contributions`. Logits are means over the replicas. Where replicas disagree, the ensemble may
+    predict a class whose mean logit is not the highest; then the margin is negative.
+    """
+
+    answer: int  # the predicted class, the most probable
+    second: int  # the second most probable class
+    probabilities: NDArray[np.float64]  # [c] of the ensemble at its temperature, or of one replica
+    nodes: NDArray[np.int64]  # [k] that reach the node, itself first; indices in the data
+    added: NDArray[np.float64]  # [k] what each adds
+    constant: float  # what biases add
+    steps: tuple[Step, ...]  # constant, itself, the largest others, the rest; they sum to `total`
+
+    @property
+    def total(self) -> float:
+        """The margin itself."""
+        return self.constant + float(self.added.sum())
+
+    def sentence(self, method: str, class_names: Sequence[str]) -> str:
+        """The prediction and its main reasons in one sentence."""
+        own = [each for each in self.steps if each.kind in ("itself", "node")]
+        order = sorted(own, key=lambda each: -each.value)
+        pro = [_words(each) for each in order[: _NAMED + 1] if each.value > _SMALL]
+        con = [_words(each) for each in order[: -_NAMED - 1 : -1] if each.value < -_SMALL]
+        sure = f"{100 * float(self.probabilities[self.answer]):.0f} %"
+        said = f"{method} predicts {class_names[self.answer]} ({sure})"
+        if self.second != self.answer:
+            said += f" ahead of {class_names[self.second]}"
+        if pro:
+            said += f", mostly because of {_list(pro)}"
+        if con:
+            is_one = len(con) == 1 and not con[0].startswith(_OWN)
+            speak = "speaks" if is_one else "speak"
+            said += f"{';' if pro else ','} {_list(con)} {speak} most against it"
+        return f"{said}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The prediction, the margin and its steps as JSON values."""
+        return {
+            "answer": self.answer,
+            "second": self.second,
+            "total": self.total,
+            "constant": self.constant,
+            "steps": [each.to_dict() for each in self.steps],
+        }
+
+
+def margin(
+    run: Run,
+    node: int,
+    *,
+    replica: int | None = None,
+    steps: int = _STEPS,
+    reach: Reach | None = None,
+) -> Margin:
+    """The margin at one node, given by its index, of the ensemble or of one replica.
+
+    At most `steps` other nodes have a step of their own: those that add or take most. With a
+    `reach` that was looked up in a whole graph, this is looked up there too.
+    """
+    run = explained_run(run)
+    whole = None if reach is None else reach.whole
+    if reach is None or whole is None or whole.form is None or whole.values is None:
+        return margin_on(run, run.view_of(node), replica=replica, steps=steps)
+    form, field, rows = whole.form, reach.field, reach.rows[0]
+    question = _question(run, run.scores_at([node]), replica)
+    lead, chosen = question.lead, list(question.replicas)
+    values = whole.values[:, field.nodes] @ torch.from_numpy(lead).float()
+    added = (rows[chosen] * values[chosen]).mean(0).numpy()
+    constant = 0.0
+    if form.last_bias is not None:
+        constant = float((_double(form.last_bias[chosen]) @ lead).mean())
+
+    def features(places: list[int]) -> NDArray[np.float64]:
+        nodes = field.nodes[places]
+        gates = []
+        for r in chosen:
+            last = lead if form.last_weight is None else _double(form.last_weight[r]) @ lead
+            open_units = 1.0 if form.gate is None else form.gate[r, nodes].cpu().numpy()
+            gates.append(rows[r, places, None].numpy() * open_units * last)
+        return features_at(whole.features, nodes, form.first_weight, chosen, gates)
+
+    return _margin(run, field, question, added, constant, steps, features)
+
+
+def margin_on(
+    run: Run,
+    view: View,
+    *,
+    replica: int | None = None,
+    steps: int = _STEPS,
+    form: LinearForm | None = None,
+) -> Margin:
+    """The same on a view with one target, which may lack edges or features."""
+    own = linear_form(run, view) if form is None else form
+    with torch.no_grad():
+        scores = run.network(view).softmax(-1).cpu()
+    question = _question(run, scores, replica)
+    added, constant = node_contributions(own, view, question.lead, question.replicas)
+
+    def features(places: list[int]) -> NDArray[np.float64]:
+        return feature_contributions(own, view, question.lead, question.replicas, places)
+
+    return _margin(run, view.field, question, added, constant, steps, features)
+
+
+class _Question(NamedTuple):
+    """Which classes are compared, and by which replicas."""
+
+    chances: NDArray[np.float64]  # [c]
+    answer: int
+    second: int
+    lead: NDArray[np.float64]  # [c] 1 at the predicted class, -1 at the second
+    replicas: range
+
+
+def _question(run: Run, scores: Tensor, replica: int | None) -> _Question:
+    """From the scores [R, 1, c] of the target."""
+    if replica is None:
+        chances = ensemble_of(scores, run.temperature).probabilities[0]
+        replicas = range(len(scores))
+    else:
+        chances, replicas = scores[replica, 0].double().numpy(), range(replica, replica + 1)
+    answer, second = first_two(chances)
+    lead = np.zeros(chances.size)
+    lead[answer] += 1.0
+    lead[second] -= 1.0
+    return _Question(chances, answer, second, lead, replicas)
+
+
+def _margin(
+    run: Run,
+    field: ReceptiveField,
+    question: _Question,
+    added: NDArray[np.float64],
+    constant: float,
+    steps: int,
+    features: Callable[[list[int]], NDArray[np.float64]],
+) -> Margin:
+    """The margin from what each node of the field adds [k]; `features` has those of some nodes."""
+    nodes: NDArray[np.int64] = field.nodes.cpu().numpy()
+    sizes = np.abs(added[1:])
+    first = np.arange(sizes.size)
+    if sizes.size > steps:  # sorting them all would take long around a hub
+        first = np.sort(np.argpartition(-sizes, steps)[:steps])
+    listed = 1 + first
+    places = [0, *listed[np.argsort(-added[listed], kind="stable")].tolist()]
+    names = feature_names(run)
+    found = [Step("constant", constant, 0)]
+    found += [
+        Step(
+            kind="node" if place else "itself",
+            value=float(added[place]),
+            node=int(nodes[place]),
+            id=run.data.node_ids[nodes[place]],
+            hops=int(np.searchsorted(field.sizes, place, side="right")),
+            features=_largest(row, names),
+        )
+        for place, row in zip(places, features(places), strict=True)
+    ]
+    if (rest := added.size - len(places)) > 0:
+        value = float(added.sum()) - sum(step.value for step in found[1:])
+        found.append(Step("rest", value, rest))
+    return Margin(
+        question.answer, question.second, question.chances, nodes, added, constant, tuple(found)
+    )
+
+
+def linear_form(run: Run, view: View) -> LinearForm:
+    """The run's model as a linear function on a view; raises for models that have no such form."""
+    model = run.network
+    form = model.linear_form(view)
+    if form is None:
+        raise InputError(f"{run.method.title} cannot be explained: {model.unexplained}.")
+    return form
+
+
+def first_two(chances: NDArray[np.float64]) -> tuple[int, int]:
+    """The classes with the highest and the next highest probability."""
+    order = np.argsort(-chances, kind="stable")
+    return int(order[0]), int(order[min(1, order.size - 1)])
+
+
+def feature_names(run: Run) -> tuple[str, ...] | None:
+    """The names of the features, where the data has them."""
+    made = run.data.preprocessing
+    return None if made is None else made.feature_names
+
+
+def _double(values: Tensor) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = values.detach().cpu().double().numpy()
+    return found
+
+
+def _largest(
+    row: NDArray[np.float64], names: tuple[str, ...] | None
+) -> tuple[tuple[str, float], ...]:
+    order = np.argsort(-np.abs(row), kind="stable")[:_FEATURES].tolist()
+    named = [(f"feature {k}" if names is None else names[k], float(row[k])) for k in order]
+    return tuple(each for each in named if abs(each[1]) > _SMALL)
+
+
+def _words(step: Step) -> str:
+    name = _OWN if step.kind == "itself" else step.name
+    return f"{name} ({_signed(step.value)})"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _list(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,102 @@
+"""The margin over the second class as a sum of steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from agnn.explanation import WholeGraph, explain, margin, reach_of
+from agnn.methods import get_method
+from agnn.runs import Run, evaluate
+from explore_runs import ALONE, HUB, explored_data
+
+NODES = (HUB, ALONE, 100, 17)
+
+
+@pytest.fixture(scope="module", params=["agnn", "gcn", "gat"])
+def run(request: pytest.FixtureRequest) -> Run:
+    fields = {"epochs": 10}
+    return evaluate(get_method(request.param)(**fields), explored_data(), "fixed", seeds=range(2))
+
+
+def logits(run: Run, node: int) -> torch.Tensor:
+    with torch.no_grad():
+        return run.network(run.view_of(node))[:, 0].double()
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_the_steps_sum_to_the_difference_of_the_mean_logits(run: Run, node: int) -> None:
+    found = margin(run, node)
+    mean = logits(run, node).mean(0)
+    wanted = float(mean[found.answer] - mean[found.second])
+    assert found.total == pytest.approx(wanted, abs=1e-5)
+    assert sum(step.value for step in found.steps) == pytest.approx(wanted, abs=1e-5)
+    assert found.answer == int(run.probabilities[node].argmax())
+    assert [step.kind for step in found.steps[:2]] == ["constant", "itself"]
+
+
+def test_one_replica_has_its_own_margin(run: Run) -> None:
+    found = margin(run, HUB, replica=1)
+    own = logits(run, HUB)[1]
+    first, second = torch.topk(own, 2).values.tolist()
+    assert found.total == pytest.approx(first - second, abs=1e-5)
+
+
+def test_an_explanation_has_the_same_steps_and_nodes(run: Run) -> None:
+    found = explain(run, HUB, limit=5)
+    lead = margin(run, HUB)
+    assert [step.value for step in found.lead.steps] == [step.value for step in lead.steps]
+    by_node = dict(zip(lead.nodes.tolist(), lead.added, strict=True))
+    for each in (found.itself, *found.neighbours, *found.for_answer):
+        assert each.over_second == pytest.approx(by_node[each.node], abs=1e-5)
+    assert found.margin_constant == pytest.approx(lead.constant)
+
+
+def test_the_features_of_a_node_and_the_first_bias_sum_to_its_part(run: Run) -> None:
+    from agnn.explanation._contributions import feature_contributions, node_contributions
+    from agnn.explanation._margin import linear_form
+
+    view = run.view_of(100)
+    form = linear_form(run, view)
+    lead = np.array([1.0, -1.0, 0.0])
+    added, _ = node_contributions(form, view, lead, range(run.replicas))
+    features = feature_contributions(form, view, lead, range(run.replicas), [0, 2])
+    x = run.data.features.toarray()[view.field.nodes[[0, 2]].numpy()]
+    assert (features[x == 0] == 0).all()
+    if form.first_bias is None:
+        np.testing.assert_allclose(features.sum(1), added[[0, 2]], atol=1e-5)
+
+
+def test_the_sentence_names_what_speaks_for_it_and_against_it(run: Run) -> None:
+    found = margin(run, HUB)
+    words = found.sentence("M", run.data.class_names)
+    names = run.data.class_names
+    assert words.startswith(f"M predicts {names[found.answer]} (")
+    assert f"ahead of {names[found.second]}" in words
+    own = [step for step in found.steps if step.kind in ("itself", "node")]
+    best = max(own, key=lambda step: step.value)
+    name = "its own features" if best.kind == "itself" else best.name
+    assert (best.value > 0.005) == (f"because of {name} (+{best.value:.2f})" in words)
+    worst = min(own, key=lambda step: step.value)
+    assert (worst.value < -0.005) == ("against it" in words)
+
+
+def test_steps_are_json_values(run: Run) -> None:
+    from agnn.files import json_text
+
+    text = json_text(margin(run, 61).to_dict())
+    assert "<script>" in text or "\\u003c" in text
+
+
+@pytest.mark.parametrize("replica", [None, 1])
+def test_a_lookup_in_the_whole_graph_gives_the_same_margin(run: Run, replica: int | None) -> None:
+    whole = WholeGraph.of(run)
+    for node in NODES:
+        one = margin(run, node, replica=replica)
+        two = margin(run, node, replica=replica, reach=reach_of(run, node, whole))
+        assert (one.answer, one.second) == (two.answer, two.second)
+        np.testing.assert_allclose(one.added, two.added, atol=1e-5)
+        assert [step.name for step in one.steps] == [step.name for step in two.steps]
+        for a, b in zip(one.steps, two.steps, strict=True):
+            assert dict(a.features) == pytest.approx(dict(b.features), abs=1e-5)
