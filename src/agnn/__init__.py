@@ -35,7 +35,14 @@ if TYPE_CHECKING:
         read_tables,
         with_new_nodes,
     )
-    from agnn.errors import AgnnError, DataError, DivergedError, InputError, UnavailableError
+    from agnn.errors import (
+        AgnnError,
+        DataError,
+        DivergedError,
+        InputError,
+        StoppedError,
+        UnavailableError,
+    )
     from agnn.estimator import NodeClassifier
     from agnn.experiments import reproduce
     from agnn.explanation import explain
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
     from agnn.nn import AGNN
     from agnn.pyg import AGNNConv
     from agnn.runs import Predictions, Run, evaluate, load_run, prepare, preset_method, save_run
-    from agnn.training import memory_estimate
+    from agnn.training import Checkpoints, memory_estimate
 
 __version__ = "0.2.0"
 
@@ -59,7 +66,7 @@ _NAMES = {  # by package, in the order of the tasks below
         "evaluate", "prepare", "preset_method", "Run", "Predictions", "load_run", "save_run",
     ),
     "agnn.methods": ("method_names", "get_method"),
-    "agnn.training": ("memory_estimate",),
+    "agnn.training": ("memory_estimate", "Checkpoints"),
     # compare
     "agnn.experiments": ("reproduce",),
     # ask
@@ -70,6 +77,7 @@ _NAMES = {  # by package, in the order of the tasks below
     # catch
     "agnn.errors": (
         "AgnnError", "InputError", "DataError", "UnavailableError", "DivergedError",
+        "StoppedError",
     ),
 }  # fmt: skip
 _HOMES = {name: package for package, names in _NAMES.items() for name in names}
@@ -101,6 +109,7 @@ __all__ = [  # noqa: RUF022 (by task)
     "method_names",
     "get_method",
     "memory_estimate",
+    "Checkpoints",
     # compare
     "reproduce",
     # ask
@@ -119,6 +128,7 @@ __all__ = [  # noqa: RUF022 (by task)
     "DataError",
     "UnavailableError",
     "DivergedError",
+    "StoppedError",
 ]
 
 

@@ -30,6 +30,10 @@ class DivergedError(AgnnError):
     """Training ended without a single replica of finite weights."""
 
 
+class StoppedError(AgnnError):
+    """Training was stopped on request, between two epochs."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """An error for a name that is not in `known`, with the nearest one that is."""
     names = sorted(known)

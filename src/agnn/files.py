@@ -134,15 +134,21 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
         raise
 
 
-def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors as safetensors; a failed write is an OSError, as for any other file."""
+def write_tensors(
+    tensors: Mapping[str, Tensor], path: Path, facts: Mapping[str, str] | None = None
+) -> None:
+    """Write tensors as safetensors, with `facts` in the header.
+
+    A failed write is an OSError, as for any other file.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     path.touch()  # with the mode of any new file, which safetensors would make 0600
     mode = path.stat().st_mode
     try:
-        save_file({name: each.contiguous().cpu() for name, each in tensors.items()}, path)
+        own = {name: each.contiguous().cpu() for name, each in tensors.items()}
+        save_file(own, path, metadata=None if facts is None else dict(facts))
     except SafetensorError as error:
         number = next((code for code in _FULL if f"os error {code}" in str(error)), None)
         number = number or next((c for c, words in _FULL.items() if words in str(error)), errno.EIO)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from agnn.errors import AgnnError
+from agnn.errors import AgnnError, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
-INTERRUPTED: Final = 130  # 128 and the number of the signal, as shells have it
+    from agnn.training import Checkpoints
+
+# 128 and the number of the signal, as shells have it
+INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 
 # typer carries its own copy of click; what it exports leads to the base of all usage errors.
 _UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]
@@ -24,6 +30,10 @@ class Interrupted(Exception):  # noqa: N818 (what happened is no error)
     Not a KeyboardInterrupt, which typer would replace by an exception without the sentence.
     """
 
+    def __init__(self, words: str, code: int = INTERRUPTED) -> None:
+        super().__init__(words)
+        self.code = code
+
 
 @contextmanager
 def interruptible(words: Callable[[], str]) -> Iterator[None]:
@@ -32,6 +42,39 @@ def interruptible(words: Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt as error:
         raise Interrupted(words()) from error
+
+
+@contextmanager
+def stopping(checkpoints: Checkpoints | None, words: str) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM during the block stop a training with a last checkpoint.
+
+    Where it writes none, or at the second signal, they act as they always do. `words` say how to
+    go on.
+    """
+    if checkpoints is None:
+        yield
+        return
+    received: list[int] = []
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if checkpoints.is_active and not received:
+            received.append(number)
+            checkpoints.request_stop()
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+        else:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except StoppedError as error:
+        code = TERMINATED if signal.SIGTERM in received else INTERRUPTED
+        raise Interrupted(f"{error} {words}", code) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def one_line(error: Exception) -> str | None:

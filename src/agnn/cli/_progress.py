@@ -79,16 +79,17 @@ class _EpochLines:
 
     def __init__(self, console: Console, label: str) -> None:
         self.console, self.label = console, label
-        self.start = 0.0
+        self.start, self.before = 0.0, -1
         self.is_timed = False
 
     def __call__(self, done: int, total: int) -> None:
         """Report that `done` of at most `total` epochs are done."""
-        if done == 1:  # not before: a mistake in the input should be all that is printed
+        if self.before < 0:  # not before: a mistake in the input should be all that is printed
             self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
-            self.start = time.perf_counter()  # the first one also compiles
+            # The first one also compiles; a training that is continued has some behind it.
+            self.start, self.before = time.perf_counter(), done
         elif not self.is_timed:
-            passed, timed = time.perf_counter() - self.start, done - 1
+            passed, timed = time.perf_counter() - self.start, done - self.before
             if timed == _TIMED or passed >= _ENOUGH:
                 self.is_timed = True
                 left = passed / timed * (total - done)

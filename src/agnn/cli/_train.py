@@ -8,7 +8,7 @@ import typer
 
 from agnn.cli._console import screen, write_json
 from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data
-from agnn.cli._failures import interruptible
+from agnn.cli._failures import interruptible, stopping
 from agnn.cli._hyper_parameters import ClassWeights, Settings, class_weight_of, hyper_parameters
 from agnn.cli._options import (
     Backend,
@@ -20,6 +20,7 @@ from agnn.cli._options import (
     Replicas,
     Seed,
     Threads,
+    seconds_of,
     use_threads,
 )
 from agnn.cli._progress import training_progress, trial_lines
@@ -28,7 +29,9 @@ from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from agnn.data import NodeData, ReadOptions
+    from agnn.methods import Method
     from agnn.runs import Plan, Search
+    from agnn.training import Checkpoints
 
 _PRESET = "the paper's"
 
@@ -109,6 +112,17 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="A new folder for the weights and results.")
     ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="Time between checkpoints, such as 30s or 5m. They are in OUT.checkpoint until "
+            "the training is done.",
+            show_default="5m for trainings of over ten minutes",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the training of OUT.checkpoint.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     nodes: Nodes = None,
@@ -160,6 +174,7 @@ def train(
         trained, data, spec, seeds, device=device, backend=backend, class_weight=weight,
         metric=metric,
     )  # fmt: skip
+    checkpoints = _checkpoints(trained, out, checkpoint, is_resumed=resume)
     if out is not None:
         check_space(out, folder_size(trained, data, len(planned.seeds)))
     looked_for = None
@@ -177,14 +192,19 @@ def train(
             )  # fmt: skip
             planned = replace(planned, method=trained)
         doing = f"Training {trained.title} on {data.name}"
-        with training_progress(doing, is_quiet=quiet) as progress:
-            run = planned.run(progress)
+        with (
+            stopping(checkpoints, "The same command with --resume continues it."),
+            training_progress(doing, is_quiet=quiet) as progress,
+        ):
+            run = planned.run(progress, checkpoints)
         failure = None
         if out is not None:
             try:
                 save_run(run, out)
             except OSError as error:
                 failure, out = keep_elsewhere(run, out, error), None
+        if checkpoints is not None:
+            checkpoints.remove()
     if json:
         own = {} if data.reading is None else {"data": data.report.to_dict()}
         write_json(run_record(run, out) | own)
@@ -195,6 +215,25 @@ def train(
         console.print(run_table(run, out))
     if failure is not None:
         raise failure
+
+
+def _checkpoints(
+    method: "Method", out: Path | None, every: str | None, *, is_resumed: bool
+) -> "Checkpoints | None":
+    """The checkpoints of a training, beside the folder of its result."""
+    from agnn.training import Checkpoints
+
+    if out is None or not method.has_checkpoints:
+        for option in ["--checkpoint"] * (every is not None) + ["--resume"] * is_resumed:
+            if out is None:
+                raise InputError(f"{option} needs --out: checkpoints are kept beside that folder.")
+            raise InputError(f"{option} is for methods that train a network, not {method.name}.")
+        return None
+    seconds = None if every is None else seconds_of(every, "--checkpoint")
+    file = out.absolute().with_name(f"{out.name}.checkpoint")
+    found = Checkpoints(file, seconds, resume=is_resumed)
+    found.check()
+    return found
 
 
 def _kept_words(search: "Search | None") -> str:

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Interrupted as interruption:
         sys.stderr.write(f"\ninterrupted: {interruption}\n")
-        return INTERRUPTED
+        return interruption.code
     except SystemExit as end:
         # rich ends the program so when nobody reads the help any more, as in `agnn --help | head`.
         if not isinstance(end.__context__, BrokenPipeError):

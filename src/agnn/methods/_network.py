@@ -54,6 +54,7 @@ class NetworkMethod(Method):
 
     fills_a_gpu: ClassVar[bool] = True
     takes_class_weights: ClassVar[bool] = True
+    has_checkpoints: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]]
     implied: ClassVar[Mapping[str, Any]] = {"scaling": "sum"}
     # Bytes per entry of a dense input: twice in double precision while it is made, then the whole
@@ -175,6 +176,7 @@ class NetworkMethod(Method):
             model, problem, recipe, task.progress,
             extra_loss=self.extra_loss(model, features, graph, task.seeds),
             objective=self.objective(model, features, graph),
+            checkpoints=task.checkpoints,
         )  # fmt: skip
         check_usable(history)
         return Outcome(probabilities(model, features, graph), model, history)

@@ -15,7 +15,7 @@ from agnn.data import NodeData, Split
 from agnn.errors import InputError, unknown_name
 from agnn.metrics import MEASURES
 from agnn.nn import NodeModel
-from agnn.training import History, Progress
+from agnn.training import Checkpoints, History, Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,7 @@ class Task:
     class_weights: NDArray[np.float64] | None = None
     # by which epochs and settings are chosen on validation nodes; None: the method's own rule
     metric: str | None = None
+    checkpoints: Checkpoints | None = None
 
     def __post_init__(self) -> None:
         if not self.seeds:
@@ -42,11 +43,11 @@ class Task:
             split.check(self.data)
 
     def first(self, replicas: int) -> Task:
-        """Return the task of the first replicas alone, without progress."""
+        """Return the task of the first replicas alone, without progress and checkpoints."""
         weights = None if self.class_weights is None else self.class_weights[:replicas]
         return replace(
             self, splits=self.splits[:replicas], seeds=self.seeds[:replicas], progress=None,
-            class_weights=weights,
+            class_weights=weights, checkpoints=None,
         )  # fmt: skip
 
 
@@ -86,6 +87,8 @@ class Method(ABC):
     fills_a_gpu: ClassVar[bool] = False
     # whether training takes weights per class
     takes_class_weights: ClassVar[bool] = False
+    # whether its training can be stopped and continued
+    has_checkpoints: ClassVar[bool] = False
 
     @property
     def configuration(self) -> str:

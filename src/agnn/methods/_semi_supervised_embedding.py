@@ -39,6 +39,7 @@ class SemiSupervisedEmbedding(HiddenNetwork):
     cites: ClassVar[str] = "Weston, Ratle, Mobahi and Collobert 2012"
     model: ClassVar[type[nn.NodeModel]] = nn.MLP
     decayed: ClassVar[tuple[str, ...]] = ("first.weight", "last.weight")
+    has_checkpoints: ClassVar[bool] = False  # its pairs come from generators with a state
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"weight": (0.1, 1.0, 10.0)}
 
     weight: float = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, machine, versions
 from agnn.runs._divergence import trial_means, unusable_replicas
 from agnn.runs._run import Run
-from agnn.training import Progress
+from agnn.training import Checkpoints, Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,21 +125,29 @@ class Plan:
     weights: NDArray[np.float64] | None  # [R, c]
     metric: str | None = None  # None: every method chooses by its own rule
 
-    def task(self, progress: Progress | None = None) -> Task:
+    def task(
+        self, progress: Progress | None = None, checkpoints: Checkpoints | None = None
+    ) -> Task:
         """The method's task."""
         # The request, not the choice: with "auto" an operation without a fast form takes another.
         return Task(
             self.data, self.splits, self.seeds, self.device, self.backend, progress, self.weights,
-            self.metric,
+            self.metric, checkpoints,
         )  # fmt: skip
 
-    def run(self, progress: Progress | None = None) -> Run:
-        """Train and score."""
+    def run(self, progress: Progress | None = None, checkpoints: Checkpoints | None = None) -> Run:
+        """Train and score; `checkpoints` only for a method whose training has some."""
         start = time.perf_counter()
-        task = self.task(progress)
+        task = self.task(progress, checkpoints)
         method = self.method.settled(task)
+        if checkpoints is not None:
+            if not method.has_checkpoints:
+                raise InputError(f"{method.name} has no training that checkpoints could continue.")
+            checkpoints.describe(self.identity(method))
         outcome = method.run(task)
         seconds = time.perf_counter() - start
+        if checkpoints is not None:
+            seconds += checkpoints.seconds_before
         values = replica_values("accuracy", outcome.scores, self.data, self.splits)
         unusable = unusable_replicas(outcome.history, len(self.seeds))
         return Run(
@@ -160,6 +169,27 @@ class Plan:
             metric=self.metric,
             known_scores=outcome.scores.cpu(),
         )
+
+    def identity(self, method: Method) -> dict[str, Any]:
+        """Everything that the bits of a training depend on, as JSON values."""
+        nodes = hashlib.sha256()
+        for split in self.splits:
+            for part in split.parts.values():
+                nodes.update(f"{part.size} ".encode() + part.tobytes())
+        kind = self.device.split(":")[0]
+        return {
+            "version": versions()["agnn"],
+            "method": method.name,
+            "hyper-parameters": method.settings,
+            "data": self.data.fingerprint,
+            "split": self.split_spec,
+            "seeds": self.seeds,
+            "nodes in the parts of the split": nodes.hexdigest(),
+            "class weights": self.class_weight,
+            "metric": self.metric,
+            "device": kind,
+            "backend": choose(self.backend, kind),
+        }
 
 
 def plan(
@@ -245,6 +275,7 @@ def evaluate(
     progress: Progress | None = None,
     class_weight: ClassWeight = None,
     metric: str | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Run:
     """Train a method once per seed, all replicas at once, and score it on the test nodes.
 
@@ -264,6 +295,8 @@ def evaluate(
         class_weight: "balanced", or a weight per class name; for methods that train a network.
         metric: by which the epoch and the settings are chosen on validation nodes: "accuracy",
             "balanced_accuracy", "f1", "auc" or "log_loss". None: the method's own rule.
+        checkpoints: where the state is written now and then, and whether a stopped training is
+            continued; for methods that train a network.
 
     With a k-fold split every seed is a trial of k replicas, one per fold, and its accuracy is the
     mean over them: folds share training nodes, so only trials count as repetitions.
@@ -278,7 +311,7 @@ def evaluate(
         method, data, split, seeds, replicas=replicas, seed=seed, changes=changes, device=device,
         backend=backend, class_weight=class_weight, metric=metric,
     )  # fmt: skip
-    return prepared.run(progress)
+    return prepared.run(progress, checkpoints)
 
 
 def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:

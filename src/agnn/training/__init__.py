@@ -22,11 +22,12 @@ own seed and may have its own split, learning rate, weight decay and dropout.
 
 A `Recipe` holds the optimiser's settings and a `Selection`, the rule that decides which epoch's
 weights are kept: `HighestAccuracy`, `WindowStop`, `LastEpoch`, `LowestLoss`, `BothBest`,
-`BestThenLowest` or `BestScore`. `memory_estimate` gives an upper bound of the memory before
-anything is allocated.
+`BestThenLowest` or `BestScore`. `Checkpoints` let a training that was stopped go on.
+`memory_estimate` gives an upper bound of the memory before anything is allocated.
 """
 
 from agnn.training._captured import Captured
+from agnn.training._checkpoint import Checkpoints
 from agnn.training._consistency import Consistency, ConsistencySettings, Objective
 from agnn.training._loop import (
     ExtraLoss,
@@ -64,6 +65,7 @@ __all__ = [
     "BestThenLowest",
     "BothBest",
     "Captured",
+    "Checkpoints",
     "Consistency",
     "ConsistencySettings",
     "ExtraLoss",

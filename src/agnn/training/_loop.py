@@ -16,6 +16,7 @@ from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
 from agnn.nn import NodeModel
 from agnn.training._captured import repeated
+from agnn.training._checkpoint import Checkpoints
 from agnn.training._consistency import Objective
 from agnn.training._optimiser import ReplicaAdam
 from agnn.training._recipe import Recipe
@@ -91,27 +92,37 @@ def train(
     *,
     extra_loss: ExtraLoss | None = None,
     objective: Objective | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> History:
     """Train all replicas of `model` and leave it with the weights that the recipe selects.
 
     Every replica is watched on its own validation nodes, or on its test nodes if the rule says so.
     `extra_loss` is called once per step and added to the loss; `objective` is called in place of
-    the model where a step's loss is more than the cross-entropy of one output.
+    the model where a step's loss is more than the cross-entropy of one output. `checkpoints` says
+    whether the state is written now and then, and whether a stopped training is continued.
 
     A replica whose loss or weights become infinite or NaN has diverged: it keeps the epoch
     selected before, and the others go on.
     """
     run = TrainingRun(model, problem, recipe, extra_loss, objective)
     next_epoch = repeated(run.epoch, problem.graph.device)
-    for epoch in range(1, recipe.epochs + 1):
+    done = 0
+    if checkpoints is not None:
+        if extra_loss is not None:
+            raise InputError("a training with a further loss term cannot be continued later.")
+        done = checkpoints.begin(run.state(), device=problem.graph.device)
+    for epoch in range(done + 1, recipe.epochs + 1):
         next_epoch()
+        done = epoch
         if progress is not None:
             progress(epoch, recipe.epochs)
         if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
             break
         if epoch % _ASK_DIVERGED_EVERY == 1 and bool(run.diverged.all()):
             break
-    return run.finish(epoch)
+        if checkpoints is not None:
+            checkpoints.after_epoch(run.state(), epoch, recipe.epochs)
+    return run.finish(done)
 
 
 class TrainingRun:
@@ -153,6 +164,27 @@ class TrainingRun:
     def diverged(self) -> Tensor:
         """Replicas that have had an infinite or NaN loss or weight; bool [R]."""
         return self.diverged_at > 0
+
+    def state(self) -> dict[str, Tensor]:
+        """Return by name every tensor that the epochs to come depend on, and the history."""
+        found = {
+            "number": self.number,
+            "dropout.epoch": self.dropout.epoch,
+            "training_loss": self.training_loss,
+            "watched_accuracy": self.watched_accuracy,
+            "watched_loss": self.watched_loss,
+            "selected": self.selected,
+            "diverged_at": self.diverged_at,
+        }
+        if self.betas is not None:
+            found["betas"] = self.betas
+        found |= {f"weights.{name}": each for name, each in self.weights.live.items()}
+        found |= {f"kept.{name}": each for name, each in self.weights.kept.items()}
+        moments = {"first": self.optimiser.first, "second": self.optimiser.second}
+        for moment, tensors in moments.items():
+            found |= {f"{moment}.{k}": each for k, each in enumerate(tensors)}
+        own = vars(self.tracker).items()
+        return found | {f"tracker.{name}": t for name, t in own if isinstance(t, Tensor)}
 
     def epoch(self) -> None:
         """One epoch; its number is a tensor, too, so that a recorded epoch sees it change."""
