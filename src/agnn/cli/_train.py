@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agnn.cli._config import Config, ConfigSchema, SaveConfig, save_config
 from agnn.cli._console import screen, write_json
 from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data
 from agnn.cli._failures import interruptible, stopping
@@ -37,6 +38,7 @@ _PRESET = "the paper's"
 
 
 def train(
+    context: typer.Context,
     dataset: Dataset = None,
     method: Annotated[
         str | None,
@@ -123,6 +125,9 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the training of OUT.checkpoint.")
     ] = False,
+    config: Config = None,
+    save_config_to: SaveConfig = None,
+    config_schema: ConfigSchema = False,
     json: Json = False,
     quiet: Quiet = False,
     nodes: Nodes = None,
@@ -150,6 +155,7 @@ def train(
         searched,
     )
 
+    del config, config_schema  # read before the other options
     seeds = replica_seeds(seed, replicas)
     weight = class_weight_of(class_weight)
     if search is not None and tuned:
@@ -175,6 +181,8 @@ def train(
         metric=metric,
     )  # fmt: skip
     checkpoints = _checkpoints(trained, out, checkpoint, is_resumed=resume)
+    if save_config_to is not None:
+        save_config(context, save_config_to)
     if out is not None:
         check_space(out, folder_size(trained, data, len(planned.seeds)))
     looked_for = None

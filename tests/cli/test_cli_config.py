@@ -1,0 +1,105 @@
+"""Options from a TOML file: the same keys, checked with their path, written back and described."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = """
+dataset = "raw"
+method = "gat"
+replicas = 2
+epochs = 3
+learning_rate = 0.02
+json = true
+quiet = true
+
+[set]
+heads = 2
+watched = "validation"
+"""
+
+
+def written(text: str, path: Path) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_gives_the_options_and_the_command_line_wins(agnn: Any, raw: Path) -> None:
+    written(RUN, raw.parent / "run.toml")
+    found = json.loads(agnn("train --config run.toml --epochs 2").out)
+    assert found["method"] == "gat"
+    assert found["seeds"] == [0, 1]
+    fields = found["hyper_parameters"]
+    assert (fields["heads"], fields["learning_rate"], fields["epochs"]) == (2, 0.02, 2)
+    by_words = agnn(
+        "train raw --method gat --replicas 2 --epochs 2 --learning-rate 0.02 --json --quiet "
+        "--set heads=2 --set watched=validation"
+    )
+    assert found["accuracy"] == json.loads(by_words.out)["accuracy"]
+
+
+def test_what_is_saved_repeats_the_run(agnn: Any, raw: Path) -> None:
+    line = "train raw --method gat --replicas 2 --epochs 2 --json --quiet --set heads=2"
+    first = json.loads(agnn(f"{line} --class-weight balanced --save-config kept.toml").out)
+    kept = tomllib.loads((raw.parent / "kept.toml").read_text(encoding="utf-8"))
+    assert kept == {
+        "dataset": "raw", "method": "gat", "replicas": 2, "epochs": 2, "json": True, "quiet": True,
+        "set": {"heads": 2}, "class-weight": "balanced",
+    }  # fmt: skip
+    again = json.loads(agnn("train --config kept.toml").out)
+    assert again["accuracy"] == first["accuracy"]
+    assert again["hyper_parameters"] == first["hyper_parameters"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("learning_rat = 0.1", "unknown key in 'run.toml': 'learning_rat'; did you mean 'learning"),
+        ("replicas = 'many'", "key `replicas`: `replicas` must be a whole number; got 'many'."),
+        ("replicas = true", "key `replicas`: `replicas` must be a whole number; got True."),
+        ("[set]\nheads = [[1]]", "key `set.heads.0`: `set` must be a table of hyper-parameters"),
+        ("text = ['a', 3]", "key `text.1`: `text` must be a list of texts"),
+        ("[class-weight]\nx = 'much'", "key `class-weight.x`: `class-weight` must be 'balanced'"),
+        ("replicas =", "'run.toml' is not a TOML file: "),
+        ("[set]\nhedas = 4", "unknown hyper-parameter of agnn 'hedas'"),
+    ],
+)
+def test_a_wrong_key_is_one_line_with_its_path(
+    agnn: Any, here: Path, text: str, words: str
+) -> None:
+    written(text, here / "run.toml")
+    answer = agnn("train cora --config run.toml")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert words in answer.err
+
+
+def test_a_file_that_is_not_there_or_would_be_overwritten_is_refused(agnn: Any, raw: Path) -> None:
+    answer = agnn("train raw --config none.toml")
+    assert (answer.code, answer.err) == (
+        2, "error: cannot read 'none.toml': No such file or directory.\n"
+    )  # fmt: skip
+    kept = written("precious", raw.parent / "kept.toml")
+    answer = agnn("train raw --epochs 1 --save-config kept.toml --quiet")
+    assert answer.code == 2
+    assert "kept.toml" in answer.err
+    assert kept.read_text(encoding="utf-8") == "precious"
+
+
+def test_the_schema_has_every_option_and_refuses_others(agnn: Any) -> None:
+    schema = json.loads(agnn("train --config-schema").out)
+    assert schema["additionalProperties"] is False
+    options = schema["properties"]
+    assert {"dataset", "method", "learning-rate", "set", "class-weight", "label", "id"} <= set(
+        options
+    )
+    assert options["replicas"]["type"] == "integer"
+    assert options["text"]["type"] == "array"
+    assert options["set"]["type"] == "object"
+    assert all(option["description"] for option in options.values())
+    assert "config" not in options
