@@ -33,7 +33,7 @@ def test_help_names_every_verb(agnn: Any, line: str) -> None:
 def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     answer = agnn("train --help")
-    own = inspect.signature(train).parameters.keys() - {"dataset", "read", "settings"}
+    own = inspect.signature(train).parameters.keys() - {"context", "dataset", "read", "settings"}
     read = {field.name for field in fields(ReadOptions)} - {"preprocessing", "class_names"}
     assert len(own | read) > 25
     for name in ("set", *own, *read):

@@ -18,7 +18,7 @@ import typer
 from agnn.errors import DataError, InputError, unknown_name
 from agnn.files import json_text, plain, write_file
 
-_OWN: Final = frozenset({"config", "save_config_to", "config_schema"})
+_OWN: Final = frozenset({"config", "save_config", "config_schema"})
 _Value = bool | int | float | str
 # Options NAME=VALUE, which are tables in a file.
 _PAIRS: Final[Mapping[str, Any]] = {
@@ -94,7 +94,7 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
     return found
 
 
-def save_config(context: typer.Context, path: Path) -> None:
+def write_config(context: typer.Context, path: Path) -> None:
     """Write the options that were given, here or in another file, to a new file."""
     import tomli_w
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._config import Config, ConfigSchema, SaveConfig, save_config
+from agnn.cli._config import Config, ConfigSchema, SaveConfig, write_config
 from agnn.cli._console import screen, write_json
 from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data
 from agnn.cli._failures import interruptible, stopping
@@ -126,7 +126,7 @@ def train(
         bool, typer.Option("--resume", help="Continue the training of OUT.checkpoint.")
     ] = False,
     config: Config = None,
-    save_config_to: SaveConfig = None,
+    save_config: SaveConfig = None,
     config_schema: ConfigSchema = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -181,8 +181,8 @@ def train(
         metric=metric,
     )  # fmt: skip
     checkpoints = _checkpoints(trained, out, checkpoint, is_resumed=resume)
-    if save_config_to is not None:
-        save_config(context, save_config_to)
+    if save_config is not None:
+        write_config(context, save_config)
     if out is not None:
         check_space(out, folder_size(trained, data, len(planned.seeds)))
     looked_for = None
