@@ -11,6 +11,7 @@ EXAMPLES = (
     "agnn",
     "agnn.distributed",
     "agnn.distributed._executors",
+    "agnn.distributed._partition",
     "agnn.distributed._shared",
     "agnn.estimator",
     "agnn.estimator._node_classifier",

@@ -30,6 +30,8 @@ JOBS = {
     "pyarrow": ("data/tables/*.py",),
     "networkx": (),
     "distributed": (),
+    "duckdb": (),
+    "pymetis": (),
     "torch_geometric": ("pyg/*.py",),
     "onnx": (),
     "onnxruntime": (),

@@ -19,6 +19,7 @@ from agnn.cli._export import export
 from agnn.cli._failures import INTERRUPTED, Interrupted, one_line
 from agnn.cli._inspect import inspect
 from agnn.cli._methods import methods
+from agnn.cli._partition import partition
 from agnn.cli._predict import predict
 from agnn.cli._report import report
 from agnn.cli._reproduce import reproduce
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 COMMANDS = (
-    demo, train, predict, explain, report, explore, serve, export, inspect, reproduce, datasets,
-    methods, doctor,
+    demo, train, predict, explain, report, explore, serve, export, inspect, partition, reproduce,
+    datasets, methods, doctor,
 )  # fmt: skip
 # Commands that read tables, with the fields of ReadOptions that are options of theirs.
 READERS: Mapping[str, Sequence[str] | None] = {
     "train": None,
     "inspect": None,
+    "partition": None,
     "predict": ("node_id", "source", "target", "drop_unknown", "ignore_weights"),
 }
 

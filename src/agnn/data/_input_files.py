@@ -58,15 +58,16 @@ def check_file(path: Path) -> None:
         raise InputError(f"cannot read {str(path)!r}: {error}.") from error
 
 
-def check_text_file(path: Path) -> None:
-    """`check_file`, and that the file is not compressed and fits in memory."""
+def check_text_file(path: Path, *, is_streamed: bool = False) -> None:
+    """`check_file`, and that the file is not compressed and, unless streamed, fits in memory."""
     check_file(path)
     with path.open("rb") as stream:
         start = stream.read(8)
     for magic, kind in _COMPRESSED.items():
         if start.startswith(magic):
             raise DataError(f"'{path}' is compressed ({kind}); unpack it first.")
-    check_fits(path, path.stat().st_size)
+    if not is_streamed:
+        check_fits(path, path.stat().st_size)
 
 
 def check_fits(path: Path, size: int) -> None:

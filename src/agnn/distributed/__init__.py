@@ -10,9 +10,41 @@ stores are written by the process that asked. Any `concurrent.futures.Executor` 
 >>> with open_executor(ThreadPoolExecutor(2)) as workers:
 ...     sorted(finished(workers, abs, deque([-3, 2])))
 [(-3, 3), (2, 2)]
+
+**One large graph.** `partition` divides the rows of a graph into parts on disk, also from tables
+larger than memory; `open_part` gives one of them, memory-mapped and checked.
 """
 
 from agnn.distributed._executors import finished, open_executor, parse_executor
+from agnn.distributed._order import ORDERS
+from agnn.distributed._part_sources import PartSource
+from agnn.distributed._partition import partition
+from agnn.distributed._parts import (
+    Manifest,
+    PartFacts,
+    is_parts_folder,
+    open_labels,
+    open_part,
+    open_positions,
+    read_ids,
+    read_manifest,
+)
 from agnn.distributed._shared import Shared
 
-__all__ = ["Shared", "finished", "open_executor", "parse_executor"]
+__all__ = [
+    "ORDERS",
+    "Manifest",
+    "PartFacts",
+    "PartSource",
+    "Shared",
+    "finished",
+    "is_parts_folder",
+    "open_executor",
+    "open_labels",
+    "open_part",
+    "open_positions",
+    "parse_executor",
+    "partition",
+    "read_ids",
+    "read_manifest",
+]

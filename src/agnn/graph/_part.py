@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _FEWEST_BLOCKS: Final = 64
 _MOST_BLOCKS: Final = 4096
 _ROWS_OF_A_BLOCK: Final = 4096
+_EDGES_AT_ONCE: Final = 4_000_000
 
 
 def block_bounds(nodes: int) -> NDArray[np.int64]:
@@ -187,18 +188,35 @@ def local_rows(
     send lists follow from the own rows.
     """
     first, end = int(bounds[rank]), int(bounds[rank + 1])
-    own = np.asarray(columns[offsets[0] : offsets[-1]]).astype(np.int64)
-    is_far = (own < first) | (own >= end)
-    halo, places = np.unique(own[is_far], return_inverse=True)
-    local = own - first
-    local[is_far] = places + (end - first)
-    rows = np.repeat(np.arange(end - first), np.diff(offsets))[is_far]
-    receivers = np.searchsorted(bounds, own[is_far], side="right") - 1
-    sent = np.unique(receivers * (end - first) + rows)
+    count, start = end - first, int(offsets[0])
+    far = np.zeros(int(bounds[-1]), dtype=bool)
+    for piece in _pieces(offsets):
+        far[columns[piece]] = True
+    far[first:end] = False
+    halo = np.flatnonzero(far)
+    numbers = np.empty(far.size, np.int32)
+    numbers[first:end] = np.arange(count, dtype=np.int32)
+    numbers[halo] = np.arange(count, count + halo.size, dtype=np.int32)
+    local = np.empty(int(offsets[-1]) - start, np.int32)
+    sent = [np.empty(0, np.int64)]
+    for piece in _pieces(offsets):
+        senders = np.asarray(columns[piece])
+        local[piece.start - start : piece.stop - start] = numbers[senders]
+        places = np.flatnonzero(far[senders])
+        receivers = np.searchsorted(bounds, senders[places], side="right") - 1
+        rows = np.searchsorted(offsets, places + piece.start, side="right") - 1
+        sent.append(np.unique(receivers * count + rows))
+    pairs = np.unique(np.concatenate(sent))
     return {
-        "offsets": offsets - offsets[0],
-        "columns": local.astype(np.int32),
+        "offsets": offsets - start,
+        "columns": local,
         "halo": halo,
-        "send_rows": sent % max(end - first, 1),
-        "send_counts": np.bincount(sent // max(end - first, 1), minlength=bounds.size - 1),
+        "send_rows": pairs % max(count, 1),
+        "send_counts": np.bincount(pairs // max(count, 1), minlength=bounds.size - 1),
     }
+
+
+def _pieces(offsets: NDArray[np.int64]) -> Iterator[slice]:
+    """The stored edges of these rows, some at a time: a part may be nearly as large as memory."""
+    for start in range(int(offsets[0]), int(offsets[-1]), _EDGES_AT_ONCE):
+        yield slice(start, min(start + _EDGES_AT_ONCE, int(offsets[-1])))

@@ -25,6 +25,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from agnn.data.tables._columns import NodeTable
+from agnn.data.tables._large import LargeTables
 from agnn.data.tables._read import (
     NewNodes,
     data_of_records,
@@ -37,6 +38,7 @@ from agnn.data.tables._source import open_table
 
 __all__ = [
     "DataFrame",
+    "LargeTables",
     "NewNodes",
     "NodeTable",
     "data_of_records",

@@ -171,9 +171,9 @@ class EdgeEntries:
 
 def edge_entries(edges: TableSource, index: Ids, options: ReadOptions) -> EdgeEntries:
     """The edges of a table whose ends are ids of `index`."""
-    source, target = _ends(edges, options)
+    source, target = ends_of(edges, options)
     parts = _Parts(edges.place, (source, target), index)
-    weights = _Weights([name for name in edges.columns if name not in (source, target)])
+    weights = Weights([name for name in edges.columns if name not in (source, target)])
     for frame in edges.batches([source, target, *weights.columns]):
         parts.add(frame)
         weights.look_at(frame)
@@ -192,7 +192,7 @@ def edge_entries(edges: TableSource, index: Ids, options: ReadOptions) -> EdgeEn
     return found
 
 
-def _ends(edges: TableSource, options: ReadOptions) -> tuple[str, str]:
+def ends_of(edges: TableSource, options: ReadOptions) -> tuple[str, str]:
     check_columns(edges.place, edges.columns, [options.source, options.target])
     lower = {name.lower(): name for name in edges.columns}
     given = [end for end in (options.source, options.target) if end is not None]
@@ -265,7 +265,7 @@ class _Parts:
         )
 
 
-class _Weights:
+class Weights:
     """Which further columns of an edge table hold numbers that differ, batch by batch."""
 
     def __init__(self, columns: Sequence[str]) -> None:

@@ -113,7 +113,7 @@ def _new_tables(
     # A file of edges holds some, but a frame may have none: nodes without neighbours.
     links = replace(_opened(edges, "`edges`"), may_be_empty=not isinstance(edges, str | Path))
     check_columns(new.place, new.columns, [options.node_id])
-    return new, links, *_id_column(new, options)
+    return new, links, *id_column(new, options)
 
 
 def with_new_nodes(
@@ -190,8 +190,8 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     table, index, note = _nodes(nodes, options)
     found = edge_entries(edges, index, options)
     simple, facts = simple_edges(found.entries, len(index.ids))
-    labels = _labels(table, options)
-    splits, uses, split_notes = _splits(table, labels, options)
+    labels = labels_of_table(table, options)
+    splits, uses, split_notes = splits_of_table(table, labels, options)
     taken = (index.column, options.label, options.split_by)
     rest = [column for column in table.frame.columns if column not in taken]
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
@@ -229,7 +229,7 @@ def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeInd
     named = [*options.text, *options.category, *options.number, *options.ignore]
     roles = [options.node_id, options.label, options.split_by]
     check_columns(nodes.place, nodes.columns, [*roles, *named])
-    column, note = _id_column(nodes, options)
+    column, note = id_column(nodes, options)
     frame = nodes.frame([name for name in nodes.columns if name not in options.ignore])
     return (
         NodeTable(frame, nodes.place, nodes.is_untyped),
@@ -250,7 +250,7 @@ def _given(id_column: str, options: ReadOptions) -> list[ColumnUse]:
     return [ColumnUse("nodes", id_column, "id"), *ignored]
 
 
-def _id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
+def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
     """The column of ids, and a note if it had to be found."""
     if options.node_id is not None:
         return options.node_id, ""
@@ -268,14 +268,14 @@ def _id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
     return column, f"Column '{column}' of {nodes.place} is taken as the id ({why})."
 
 
-def _labels(table: NodeTable, options: ReadOptions) -> Labels:
+def labels_of_table(table: NodeTable, options: ReadOptions) -> Labels:
     if options.label is not None:
         return table.labels(options.label, options.class_names)
     blank = np.full(len(table.frame), -1, dtype=np.int64)
     return Labels(blank, tuple(options.class_names or ()), np.empty(0, dtype=np.int64), {})
 
 
-def _splits(
+def splits_of_table(
     table: NodeTable, labels: Labels, options: ReadOptions
 ) -> tuple[dict[str, Split], list[ColumnUse], list[str]]:
     """The split of the user's column, the use of label and split column, and notes."""

@@ -33,6 +33,7 @@ from agnn.data.tables._text_files import (
 from agnn.errors import DataError, InputError
 
 _BATCH: Final = 4_000_000  # rows; ids are looked up per batch, which has a cost of its own
+_CELLS: Final = 32_000_000  # of a batch: wide tables have fewer rows at once
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,13 +73,16 @@ class TableSource:
         return whole
 
 
-def open_table(path: str | Path) -> TableSource:
-    """The table in a CSV, TSV, Parquet or edge list file, by the ending of its name."""
+def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
+    """The table in a CSV, TSV, Parquet or edge list file, by the ending of its name.
+
+    One that is streamed, batch by batch, may be larger than memory.
+    """
     file = Path(path)
     check_file(file)
     end, place = file.suffix.lower(), f"'{file}'"
     if end in CSV_FILES:
-        names, delimiter, note = csv_columns(file)
+        names, delimiter, note = csv_columns(file, is_streamed=is_streamed)
         return TableSource(
             place=place,
             columns=names,
@@ -89,13 +93,13 @@ def open_table(path: str | Path) -> TableSource:
     if end in PARQUET_FILES:
         return TableSource(
             place=place,
-            columns=_parquet_columns(file),
+            columns=_parquet_columns(file, is_streamed=is_streamed),
             batches=lambda some: _parquet_batches(file, some),
         )
     if end in EDGE_LIST_FILES:
         return TableSource(
             place=place,
-            columns=edge_list_columns(file),
+            columns=edge_list_columns(file, is_streamed=is_streamed),
             batches=lambda some: edge_list_batches(file, some),
             is_untyped=True,
         )
@@ -116,15 +120,16 @@ def frame_table(frame: Any, place: str) -> TableSource:
     )
 
 
-def _parquet_columns(path: Path) -> tuple[str, ...]:
-    """The column names of a file whose content fits in memory."""
+def _parquet_columns(path: Path, *, is_streamed: bool) -> tuple[str, ...]:
+    """The column names of a file; unless it is streamed, its content must fit in memory."""
     with _readable_errors(path), parquet.ParquetFile(path) as file:
         meta = file.metadata
         check_width(f"'{path}'", meta.num_columns)
         groups = [meta.row_group(k) for k in range(meta.num_row_groups)]
         stored = sum(group.total_byte_size for group in groups)
         # One repeated value takes no space on disk, but 8 bytes per row in memory.
-        check_fits(path, max(stored, 8 * meta.num_rows * meta.num_columns))
+        if not is_streamed:
+            check_fits(path, max(stored, 8 * meta.num_rows * meta.num_columns))
         if meta.num_rows == 0:
             raise DataError(f"'{path}' has no rows.")
         return tuple(file.schema_arrow.names)
@@ -137,13 +142,14 @@ def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[pd.DataFram
             types = {field.name: field.type for field in file.schema_arrow}
         texts = [name for name in columns if _is_text(types[name])]
         rows, waiting = 0, []  # a file has its own batches, often much smaller ones
+        at_once = max(1, min(_BATCH, _CELLS // max(1, len(columns))))
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(_BATCH, columns=list(columns)):
+            for batch in file.iter_batches(at_once, columns=list(columns)):
                 for name in columns:
                     _check_cells(path, name, batch.column(name), rows)
                 rows += len(batch)
                 waiting.append(batch)
-                if sum(len(each) for each in waiting) >= _BATCH:
+                if sum(len(each) for each in waiting) >= at_once:
                     yield _frame(waiting)
                     waiting = []
         if waiting:

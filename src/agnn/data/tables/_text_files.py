@@ -24,9 +24,9 @@ _EDGE_COLUMNS: Final = ("source", "target", "weight")
 _EDGE_BATCH: Final = 1_000_000  # rows
 
 
-def csv_columns(path: Path) -> tuple[tuple[str, ...], str, str]:
+def csv_columns(path: Path, *, is_streamed: bool = False) -> tuple[tuple[str, ...], str, str]:
     """The column names of a file, the delimiter between its cells, and a remark about that."""
-    check_text_file(path)
+    check_text_file(path, is_streamed=is_streamed)
     with path.open("rb") as stream:
         header = stream.readline(ROW_LIMIT)
     try:
@@ -62,9 +62,9 @@ def csv_batches(path: Path, delimiter: str, columns: Sequence[str]) -> Iterator[
         _check_quotes(path, last, rows)
 
 
-def edge_list_columns(path: Path) -> tuple[str, ...]:
+def edge_list_columns(path: Path, *, is_streamed: bool = False) -> tuple[str, ...]:
     """Source and target, and weight if the first line has three words."""
-    check_text_file(path)
+    check_text_file(path, is_streamed=is_streamed)
     with path.open("rb") as stream:
         for block in iter(lambda: stream.read(ROW_LIMIT), b""):
             if len(block) == ROW_LIMIT and b"\n" not in block:

@@ -1,0 +1,164 @@
+"""`agnn partition`: a graph divided into parts on disk, from tables larger than memory."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agnn.cli._console import screen, write_json
+from agnn.cli._data import Dataset, Edges, Nodes, both_tables, find_data
+from agnn.cli._options import Json, Quiet
+from agnn.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from agnn.data import ReadOptions
+    from agnn.distributed import Manifest
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+def partition(
+    dataset: Dataset = None,
+    parts: Annotated[int, typer.Option(help="How many parts: one per rank or machine.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="A new folder for the parts.", show_default=False)
+    ] = None,
+    order: Annotated[
+        str,
+        typer.Option(
+            help="given (as in the table), streaming (neighbours together, in one sweep after "
+            "the other), metis, or column:NAME (sorted by a column of the nodes)."
+        ),
+    ] = "given",
+    memory: Annotated[
+        str, typer.Option(help="How much memory may be used, about; the rest goes to disk.")
+    ] = "4GB",
+    spill: Annotated[
+        Path | None,
+        typer.Option(help="Folder for temporary files.", show_default="beside --out"),
+    ] = None,
+    synthetic: Annotated[
+        str | None,
+        typer.Option(help="NODES,EDGES: divide a random graph of communities, for trials."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the data.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    nodes: Nodes = None,
+    edges: Edges = None,
+    *,
+    read: "ReadOptions",
+) -> None:
+    """Divide a graph into parts on disk, to train on several ranks or with less memory.
+
+    Tables (--nodes, --edges) may be larger than memory: ids that are text are looked up by DuckDB,
+    which spills to disk, and edges are sorted in pieces.
+    """
+    from agnn.distributed import partition as divide
+
+    if out is None:
+        raise InputError("name a new folder for the parts with --out.")
+    limit = _bytes(memory)
+    column = order.removeprefix("column:") if order.startswith("column:") else None
+    source, positions = _source(dataset, nodes, edges, name, read, synthetic, column, limit)
+    console = screen(is_error=True)
+
+    def tell(words: str) -> None:
+        if not quiet:
+            console.print(words, style="dim")
+
+    made = divide(
+        source, out, parts, order=order, positions=positions, memory=limit, spill=spill, tell=tell
+    )
+    if json:
+        write_json({"out": str(out), **manifest_record(made)})
+        return
+    screen().print(f"{made.name}: {parts} parts in {out}", style="bold")
+    screen().print(manifest_table(made))
+
+
+def _source(
+    dataset: str | None,
+    nodes: Path | None,
+    edges: Path | None,
+    name: str | None,
+    read: "ReadOptions",
+    synthetic: str | None,
+    column: str | None,
+    memory: int,
+) -> tuple[Any, Any]:
+    """What to divide, and the order by a column where one is named."""
+    from agnn.distributed import PartSource
+
+    if synthetic is not None:
+        if dataset or nodes or edges or column:
+            raise InputError("--synthetic makes its own graph; leave the others out.")
+        words = re.fullmatch(r"(\d+),(\d+)", synthetic.replace("_", ""))
+        if words is None:
+            raise InputError(f"--synthetic takes NODES,EDGES; got '{synthetic}'.")
+        return PartSource.synthetic(int(words[1]), int(words[2])), None
+    if nodes is not None or edges is not None:
+        if dataset is not None:
+            raise InputError(f"give '{dataset}' or --nodes and --edges, not both.")
+        from agnn.data.tables import LargeTables
+
+        node_file, edge_file = both_tables(nodes, edges)
+        tables = LargeTables(node_file, edge_file, read, memory)
+        positions = None if column is None else tables.order_by(column)
+        return PartSource.of_tables(tables, name or node_file.stem), positions
+    if column is not None:
+        raise InputError("an order by a column goes with --nodes and --edges.")
+    return find_data(dataset, nodes, edges, name, read), None
+
+
+def _bytes(text: str) -> int:
+    """A size such as 4GB or 512MiB in bytes."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", text.strip().lower())
+    size = 0 if found is None else int(float(found[1]) * _UNITS[found[2] or ""])
+    if size < 100 * 10**6:
+        raise InputError(f"--memory takes a size of at least 100MB, such as 4GB; got '{text}'.")
+    return size
+
+
+def manifest_record(manifest: "Manifest") -> dict[str, Any]:
+    """What `--json` prints of a folder of parts."""
+    record = manifest.to_dict() | {"cut": manifest.cut}
+    for key in ("column_means", "column_scales", "preprocessing", "files"):
+        del record[key]
+    facts = ("rows", "edges", "cut", "halo")
+    record["parts"] = [{key: getattr(part, key) for key in facts} for part in manifest.parts]
+    return record
+
+
+def manifest_table(manifest: "Manifest") -> "Table":
+    """What is in a folder of parts, in a few lines."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    parts, kind = manifest.parts, "dense" if manifest.is_dense else "sparse"
+    largest = max(parts, key=lambda part: part.edges)
+    lines = [
+        ("nodes", f"{manifest.nodes:,}"),
+        ("edges", f"{manifest.edges:,} ({manifest.entries:,} as given)"),
+        ("features", f"{manifest.feature_count:,}, {kind}"),
+        ("classes", f"{len(manifest.class_names)}"),
+        ("masks", ", ".join(manifest.masks) or "none"),
+        ("order", manifest.order),
+        ("cut", f"{manifest.cut:.1%} of the edges join two parts"),
+        ("halo", f"{sum(p.halo for p in parts) / manifest.nodes:.2f} rows per node in all"),
+        ("largest part", f"{largest.rows:,} rows, {largest.edges:,} stored edges"),
+        *(("note", words) for words in manifest.notes),
+    ]
+    for name, words in lines:
+        table.add_row(name, words)
+    for k, part in enumerate(parts[:16]):
+        words = f"{part.rows:,} rows, {part.edges:,} stored edges, cut {part.cut:,}, halo "
+        table.add_row(f"part {k}", f"{words}{part.halo:,}")
+    if len(parts) > 16:
+        table.add_row("", f"and {len(parts) - 16} more; --json lists them all")
+    return table

@@ -1,0 +1,127 @@
+"""A graph's CSR made on disk from edges that do not fit in memory.
+
+Two passes. The first writes the edges as they come and counts how many entries each row will have;
+the second puts both directions of every edge into files of consecutive rows, each of which fits in
+memory, and sorts them one after the other. Repeated edges and self-loops are dropped on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agnn.errors import InputError
+
+_AT_ONCE: Final = 4_000_000  # edges
+_BITS: Final = 32  # of a column in a key; a row is above them
+
+
+@dataclass(frozen=True, eq=False)
+class DiskGraph:
+    """An undirected graph on disk: row i lists the neighbours of node i in ascending order."""
+
+    offsets: NDArray[np.int64]  # [n + 1]
+    columns: NDArray[np.int32]  # [m] memory-mapped
+    entries: int  # edges as given, with repetitions and self-loops
+    self_loops: int  # entries that join a node to itself
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return self.offsets.size - 1
+
+    @property
+    def edges(self) -> int:
+        """The number of undirected edges."""
+        return int(self.offsets[-1]) // 2
+
+
+def disk_graph(
+    batches: Iterable[NDArray[np.integer]], nodes: int, folder: Path, memory: int
+) -> DiskGraph:
+    """The graph of edges [2, k] that come in batches; files go to `folder`.
+
+    `memory` is how many bytes may be used beside three numbers per node.
+    """
+    if not 0 < nodes < 2**31:
+        raise InputError(f"a graph must have from 1 to 2^31 - 1 nodes; got {nodes:,}.")
+    raw, counts, entries, loops = folder / "edges.raw", np.zeros(nodes, np.int64), 0, 0
+    with raw.open("wb") as stream:
+        for batch in batches:
+            for first in range(0, batch.shape[1], _AT_ONCE):
+                pairs = np.asarray(batch[:, first : first + _AT_ONCE]).astype(np.int32)
+                is_loop = pairs[0] == pairs[1]
+                entries, loops = entries + pairs.shape[1], loops + int(is_loop.sum())
+                pairs = pairs[:, ~is_loop]
+                for end in pairs:
+                    counts += np.bincount(end, minlength=nodes)
+                stream.write(np.ascontiguousarray(pairs.T).data)
+    # A key takes 8 bytes, and sorting and taking it apart several times that.
+    bounds = _bucket_bounds(counts, max(1_000_000, memory // 48))
+    files = _buckets(raw, bounds, folder)
+    raw.unlink()
+    degrees = np.zeros(nodes, np.int64)
+    with (folder / "columns.raw").open("wb") as stream:
+        for k, file in enumerate(files):
+            keys = _distinct(np.fromfile(file, np.int64))
+            file.unlink()
+            rows = (keys >> _BITS) - bounds[k]
+            degrees[bounds[k] : bounds[k + 1]] = np.bincount(
+                rows, minlength=bounds[k + 1] - bounds[k]
+            )
+            del rows
+            stream.write((keys & (2**_BITS - 1)).astype(np.int32).data)
+    offsets = np.concatenate([[0], np.cumsum(degrees)])
+    return DiskGraph(offsets, mapped(folder / "columns.raw", np.int32), entries, loops)
+
+
+def mapped(file: Path, dtype: type[np.generic]) -> NDArray[Any]:
+    """A raw file as a read-only array; an empty one cannot be mapped."""
+    if not file.stat().st_size:
+        return np.empty(0, dtype)
+    return np.memmap(file, dtype, "r")
+
+
+def _bucket_bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Rows at which buckets of at most about `most` entries begin, and n."""
+    ends = np.cumsum(counts)
+    buckets = max(1, -(-int(ends[-1]) // most)) if ends.size else 1
+    wanted = ends[-1] * np.arange(1, buckets) // buckets
+    inner = np.unique(np.searchsorted(ends, wanted) + 1)
+    return np.unique(np.concatenate([[0], inner[inner < counts.size], [counts.size]]))
+
+
+def _buckets(raw: Path, bounds: NDArray[np.int64], folder: Path) -> list[Path]:
+    """Both directions of every edge as keys (row, column), in one file per range of rows."""
+    files = [folder / f"rows-{k}.raw" for k in range(bounds.size - 1)]
+    streams = [file.open("wb") for file in files]
+    try:
+        for pairs in _raw_pairs(raw):
+            one, two = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+            keys = _distinct(np.concatenate([one << _BITS | two, two << _BITS | one]))
+            cuts = np.searchsorted(keys, bounds << _BITS)
+            for k, stream in enumerate(streams):
+                stream.write(keys[cuts[k] : cuts[k + 1]].data)
+    finally:
+        for stream in streams:
+            stream.close()
+    return files
+
+
+def _raw_pairs(raw: Path) -> Iterator[NDArray[np.int32]]:
+    whole = mapped(raw, np.int32).reshape(-1, 2)
+    for first in range(0, len(whole), _AT_ONCE):
+        yield np.asarray(whole[first : first + _AT_ONCE])
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The different keys in ascending order; `keys` itself is sorted."""
+    keys.sort()
+    is_first = np.ones(keys.size, dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    return keys[is_first]

@@ -1,0 +1,98 @@
+"""Orders of the nodes in which neighbours are near each other, so that few edges cross parts."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agnn.distributed._external_csr import DiskGraph
+from agnn.errors import InputError, UnavailableError
+
+ORDERS: Final = ("given", "streaming", "metis")
+_PASSES: Final = 3  # over the nodes; later ones know where all neighbours are
+_SLACK: Final = 1.02  # how much more than an even share a part may have
+
+
+def node_order(graph: DiskGraph, parts: int, order: str) -> NDArray[np.int64] | None:
+    """[n] The nodes in the order in which they are divided; None for as given.
+
+    "streaming" puts each node where most of its neighbours are, weighed by the room that is left
+    there (linear deterministic greedy, in several passes; O(n) memory). "metis" asks METIS, which
+    needs the graph in memory several times over.
+    """
+    if order == "given" or parts == 1:
+        return None
+    if order == "streaming":
+        found = _streamed(graph, parts)
+    elif order == "metis":
+        found = _metis(graph, parts)
+    else:
+        raise InputError(f"unknown order '{order}'; known: {', '.join(ORDERS)}.")
+    return np.argsort(found, kind="stable")
+
+
+def _streamed(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
+    found = np.full(graph.nodes, -1, np.int32)
+    # Rows and stored edges together, as ranks are balanced.
+    capacity = _SLACK * (graph.nodes + graph.columns.size) / parts
+    place = _compiled()
+    loads = np.zeros(parts)
+    for _ in range(_PASSES):
+        place(graph.offsets, graph.columns, found, loads, capacity)
+    return found
+
+
+@cache
+def _compiled() -> Any:
+    import numba
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+    def place(offsets: Any, columns: Any, found: Any, loads: Any, capacity: float) -> None:
+        counts = np.zeros(loads.size)
+        least = 0
+        for node in range(found.size):
+            first, end = offsets[node], offsets[node + 1]
+            weight = 1.0 + (end - first)
+            if found[node] >= 0:
+                loads[found[node]] -= weight
+            for k in range(first, end):
+                part = found[columns[k]]
+                if part >= 0:
+                    counts[part] += 1.0
+            if loads[least] > 0.0:
+                least = int(np.argmin(loads))
+            best, best_score = least, -1.0
+            for k in range(first, end):
+                part = found[columns[k]]
+                if part < 0 or counts[part] == 0.0:
+                    continue
+                if loads[part] + weight <= capacity:
+                    score = counts[part] * (1.0 - loads[part] / capacity)
+                    if score > best_score or (score == best_score and part < best):
+                        best, best_score = part, score
+                counts[part] = 0.0
+            found[node] = best
+            loads[best] += weight
+
+    return place
+
+
+def _metis(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
+    try:
+        import pymetis
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            "pymetis is not installed, and --order metis needs it: pip install 'agnn[metis]'."
+        ) from error
+    if graph.columns.size >= 2**31:
+        raise InputError(
+            f"METIS has 32-bit indices, too few for {graph.columns.size:,} stored edges; use "
+            f"--order streaming."
+        )
+    weights = 1 + np.diff(graph.offsets)
+    rows = pymetis.CSRAdjacency(graph.offsets, np.asarray(graph.columns))
+    _, found = pymetis.part_graph(parts, rows, vweights=weights)
+    return np.asarray(found, np.int32)

@@ -1,0 +1,276 @@
+"""Parts on disk are what cutting the whole graph in memory gives, and damage is noticed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import agnn.distributed._external_csr as external_csr
+import agnn.distributed._partition as partition_module
+from agnn.data import NodeData, ReadOptions, read_tables
+from agnn.data.tables import LargeTables
+from agnn.distributed import (
+    ORDERS,
+    PartSource,
+    open_labels,
+    open_part,
+    open_positions,
+    partition,
+    read_ids,
+    read_manifest,
+)
+from agnn.errors import DataError, InputError, UnavailableError
+from agnn.graph import Graph, Part
+
+ARRAYS = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything in many pieces, as of a graph that is much larger than memory."""
+    monkeypatch.setattr(external_csr, "_AT_ONCE", 700)
+    monkeypatch.setattr(
+        external_csr,
+        "_bucket_bounds",
+        lambda counts, _: np.append(np.r_[0 : counts.size : 541], counts.size),
+    )
+    monkeypatch.setattr(partition_module, "_ENTRIES", 900)
+    monkeypatch.setattr("agnn.graph._part._EDGES_AT_ONCE", 500)
+
+
+def assert_cut_of(data: NodeData, folder: Path, ranks: int | None = None) -> None:
+    """Every part is the one that `Part.cut` gives of the whole graph."""
+    manifest, positions = read_manifest(folder), open_positions(folder)
+    numbers = np.empty(data.nodes, np.int64)
+    numbers[positions] = np.arange(data.nodes)
+    graph = Graph.from_edges(numbers[data.edges], data.nodes)
+    features = data.features[positions]
+    split = next(iter(data.splits.values()), None)
+    masks = {}
+    for name, nodes in {} if split is None else split.parts.items():
+        masks[name] = np.isin(positions, nodes)
+    for rank in range(ranks or len(manifest.parts)):
+        found = open_part(folder, rank, ranks)
+        own = Part.cut(graph, found.bounds, rank, features, data.labels[positions], masks)
+        for name in ARRAYS:
+            np.testing.assert_array_equal(getattr(found, name), getattr(own, name), name)
+        kept = found.features if manifest.is_dense else found.features.toarray()
+        np.testing.assert_array_equal(kept, own.features.toarray())
+        assert list(found.masks) == list(own.masks)
+        for name, mask in own.masks.items():
+            np.testing.assert_array_equal(found.masks[name], mask)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("order", ORDERS)
+def test_parts_are_cuts_of_the_whole_graph(cora, tmp_path, order):
+    made = partition(cora, tmp_path / "parts", 5, order=order)
+    for ranks in (None, 1, 2, 3):
+        assert_cut_of(cora, tmp_path / "parts", ranks)
+    assert read_manifest(tmp_path / "parts") == made
+    assert (made.nodes, made.edges, made.feature_count) == (2708, 5278, 1433)
+    opened = [open_part(tmp_path / "parts", rank) for rank in range(5)]
+    assert [part.halo for part in made.parts] == [part.halo.size for part in opened]
+    far = [int((part.columns >= part.own).sum()) for part in opened]
+    assert [part.cut for part in made.parts] == far
+    assert made.cut == pytest.approx(sum(far) / (2 * 5278))
+    assert (made.cut > 0.5) == (order == "given"), "the others put neighbours together"
+    assert read_ids(tmp_path / "parts") == list(cora.node_ids)
+    positions = open_positions(tmp_path / "parts")
+    np.testing.assert_array_equal(open_labels(tmp_path / "parts"), cora.labels[positions])
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_statistics_of_the_features_are_those_of_the_whole(cora, tmp_path):
+    from agnn.data._scaling import column_statistics
+
+    made = partition(cora, tmp_path / "parts", 2)
+    means, scales = column_statistics(cora.features)
+    np.testing.assert_allclose(made.column_means, means, rtol=1e-12)
+    np.testing.assert_allclose(made.column_scales, scales, rtol=1e-9)
+    assert not made.is_signed
+
+
+def test_a_synthetic_graph_is_the_same_each_time(tmp_path):
+    one, two = (
+        partition(PartSource.synthetic(1000, 5000), tmp_path / name, 4, order="streaming")
+        for name in "ab"
+    )
+    assert one == two
+    assert one.is_dense
+    assert one.is_signed
+    assert one.masks == ("train", "validation", "test")
+
+
+def write_tables(folder: Path, ids: list[str], end: str = "csv") -> None:
+    draw = np.random.default_rng(4)
+    n = len(ids)
+    nodes = pd.DataFrame({
+        "id": ids, "size": draw.random(n), "colour": draw.choice(["red", "blue"], n),
+        "kind": draw.choice(["x", "y", ""], n), "part": draw.choice(["train", "val", "test"], n),
+    })  # fmt: skip
+    i, j = draw.integers(n, size=(2, 6 * n))
+    edges = pd.DataFrame({"source": np.array(ids)[i], "target": np.array(ids)[j]})
+    for name, frame in (("nodes", nodes), ("edges", edges)):
+        path = folder / f"{name}.{end}"
+        frame.to_csv(path, index=False) if end == "csv" else frame.to_parquet(path)
+
+
+def large(folder: Path, end: str = "csv", **options: object) -> LargeTables:
+    return LargeTables(
+        folder / f"nodes.{end}", folder / f"edges.{end}", ReadOptions(**options), 2**28
+    )
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [f"user {k}" for k in range(300)],
+        [str(k) for k in range(300)],
+        [str(7 * k - 500) for k in range(300)],
+        [f"{k:03d}" for k in range(300)],  # "007" is not 7
+    ],
+    ids=["text", "numbers", "spread", "zeros"],
+)
+def test_tables_in_pieces_are_what_reading_them_whole_gives(tmp_path, ids, end):
+    write_tables(tmp_path, ids, end)
+    columns = {"label": "kind", "split_column": "part"}
+    partition(PartSource.of_tables(large(tmp_path, end, **columns), "t"), tmp_path / "parts", 3)
+    tables = tmp_path / f"nodes.{end}", tmp_path / f"edges.{end}"
+    assert_cut_of(read_tables(*tables, **columns), tmp_path / "parts")
+    assert [str(each) for each in read_ids(tmp_path / "parts")] == ids
+
+
+def test_an_order_by_a_column_is_sorted_by_it(tmp_path):
+    write_tables(tmp_path, [f"u{k}" for k in range(90)])
+    sizes = pd.read_csv(tmp_path / "nodes.csv")["size"].to_numpy()
+    np.testing.assert_array_equal(large(tmp_path).order_by("size"), np.argsort(sizes))
+    colours = pd.read_csv(tmp_path / "nodes.csv")["colour"]
+    assert colours[large(tmp_path).order_by("colour")].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("number", ["", "0"], ids=["text", "numbers"])
+def test_unknown_ids_are_refused_or_dropped(tmp_path, number):
+    write_tables(tmp_path, [f"{number or 'u'}{k}".lstrip("0") or "0" for k in range(90)])
+    with (tmp_path / "edges.csv").open("a") as stream:
+        stream.write("nobody,nothing\n")
+    with pytest.raises(DataError, match=r"1 of 541 edges name an id that no node has.*'nobody'"):
+        list(large(tmp_path).edges(tmp_path))
+    tables = large(tmp_path, drop_unknown=True)
+    assert sum(pairs.shape[1] for pairs in tables.edges(tmp_path / "..")) == 540
+    assert tables.dropped == 1
+
+
+def test_ids_that_are_there_twice_are_refused(tmp_path):
+    for ids in ([f"u{k % 80}" for k in range(90)], [str(k % 80) for k in range(90)]):
+        write_tables(tmp_path, ids)
+        with pytest.raises(DataError, match=r"is there before|more than once"):
+            list(large(tmp_path).edges(tmp_path))
+        (tmp_path / "ids.duckdb").unlink(missing_ok=True)
+
+
+def test_weights_are_refused(tmp_path):
+    write_tables(tmp_path, [f"u{k}" for k in range(90)])
+    edges = pd.read_csv(tmp_path / "edges.csv")
+    edges.assign(weight=np.arange(len(edges))).to_csv(tmp_path / "edges.csv", index=False)
+    with pytest.raises(DataError, match="look like weights"):
+        list(large(tmp_path).edges(tmp_path))
+
+
+def test_a_table_without_features_is_refused(tmp_path):
+    write_tables(tmp_path, [f"u{k}" for k in range(90)])
+    tables = large(tmp_path, label="kind", ignore=("size", "colour", "part"))
+    with pytest.raises(DataError, match="has no column to learn from"):
+        PartSource.of_tables(tables, "t")
+
+
+@pytest.fixture
+def parts(cora, tmp_path) -> Path:
+    partition(cora, tmp_path / "parts", 3)
+    return tmp_path / "parts"
+
+
+def test_a_missing_part_is_named(parts):
+    shutil.rmtree(parts / "part-00001")
+    open_part(parts, 0)
+    with pytest.raises(DataError, match=r"part 1 of '.*' is missing: there is no folder"):
+        open_part(parts, 1)
+
+
+def test_a_changed_byte_is_noticed(parts):
+    file = parts / "part-00001" / "columns.npy"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"part 1 of '.*' is damaged: columns.npy"):
+        open_part(parts, 1)
+    file.unlink()
+    with pytest.raises(DataError, match=r"part 1 .* is incomplete: columns.npy is missing"):
+        open_part(parts, 1)
+
+
+def test_a_part_of_another_partition_is_noticed(cora, parts, tmp_path):
+    partition(cora, tmp_path / "other", 3, order="streaming")
+    shutil.rmtree(parts / "part-00002")
+    shutil.copytree(tmp_path / "other" / "part-00002", parts / "part-00002")
+    with pytest.raises(DataError, match=r"part-00002' is from another partition"):
+        open_part(parts, 2)
+
+
+def test_ranks_and_folders_that_do_not_fit_are_refused(parts, tmp_path):
+    with pytest.raises(InputError, match="has 3 parts, too few for 4 ranks"):
+        open_part(parts, 0, 4)
+    with pytest.raises(InputError, match="`rank` must be from 0 to 2; got 3"):
+        open_part(parts, 3)
+    with pytest.raises(InputError, match="is not a folder of parts"):
+        read_manifest(tmp_path)
+    manifest = json.loads((parts / "manifest.json").read_text())
+    del manifest["bounds"]
+    (parts / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"the manifest of '.*' is damaged"):
+        read_manifest(parts)
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    write_tables(tmp_path, [f"u{k}" for k in range(90)])
+    before = sorted(tmp_path.iterdir())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for target in ("agnn.distributed._partition._saved", "agnn.distributed._external_csr._buckets"):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, full)
+            with pytest.raises(OSError, match="No space left"):
+                partition(PartSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_duckdb_without_space_says_what_to_do(tmp_path, monkeypatch):
+    import duckdb
+
+    write_tables(tmp_path, [f"u{k}" for k in range(90)])
+    connect = duckdb.connect
+
+    class Full:
+        def __init__(self, file: str) -> None:
+            self.real = connect(file)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.real, name)
+
+        def sql(self, _: str) -> None:
+            raise duckdb.OutOfMemoryException("failed to offload data block: disk full")
+
+    monkeypatch.setattr(duckdb, "connect", Full)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UnavailableError, match=r"disk full.*choose another folder.*--spill"):
+        partition(PartSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
+    assert sorted(tmp_path.iterdir()) == before
