@@ -41,3 +41,10 @@ def test_the_model_and_its_layer_for_pyg_are_where_one_looks_for_them():
     absent = "import sys; sys.modules['torch_geometric'] = None\nimport agnn\n"
     program = absent + "try:\n    agnn.AGNNConv\nexcept agnn.UnavailableError as e:\n    print(e)\n"
     assert "pip install torch_geometric" in fresh_python(program)
+
+
+def test_the_demo_needs_no_extra():
+    extras = ("pandas", "pyarrow", "networkx", "optuna", "fastapi", "uvicorn", "onnx")
+    absent = f"import sys\nfor name in {extras!r}:\n    sys.modules[name] = None\n"
+    program = "from agnn.cli import main\nmain(['demo', '--help'])\nimport agnn.report, agnn.runs\n"
+    assert "Usage" in fresh_python(absent + program)

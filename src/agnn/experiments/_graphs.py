@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from agnn.data import NodeData, preset_name, read_graph, read_tables
+from agnn.data import NodeData, preset_name
 from agnn.errors import DataError, InputError
 from agnn.experiments._spec import Column, Table
 
@@ -47,6 +47,8 @@ class GraphFolder(Mapping[str, NodeData]):
         return len(self.places)
 
     def __getitem__(self, name: str) -> NodeData:
+        from agnn.data import read_graph  # needs an extra that the bundled tables do without
+
         if name not in self._read:
             place = self.places[name]
             self._read[name] = (
@@ -65,6 +67,8 @@ def _header(file: Path) -> list[str]:
 
 
 def _from_tables(name: str, folder: Path) -> NodeData:
+    from agnn.data import read_tables
+
     headers = {file: _header(file) for file in _tables(folder)}
     edges = [file for file, columns in headers.items() if {"source", "target"} <= set(columns)]
     if len(edges) != 1:
