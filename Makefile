@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows coverage test-lowest dist test-dist bench bench-gpu reproduction-page datasets forget-compiled clean
+.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows coverage test-lowest dist test-dist docs docs-serve bench bench-gpu reproduction-page datasets forget-compiled clean
 
 demo: $(VENV)/.package $(VENV)/.kernels
 	$(BIN)/agnn demo
@@ -65,6 +65,13 @@ dist: $(VENV)/.release
 # The wheel in an empty environment, from another folder, without a network.
 test-dist:
 	scripts/test_wheel.sh $(PYTHON)
+
+# The site in build/site; fails on a dead link, a missing image and a page in no menu.
+docs: $(VENV)/.docs
+	$(BIN)/python scripts/docs build
+
+docs-serve: $(VENV)/.docs
+	$(BIN)/python scripts/docs serve
 
 bench: $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,295 @@
+"""Generated pages: the Python interface, the commands, the methods, the messages of errors."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import Any
+
+import typer
+from docstrings import with_code_blocks
+from pages import ROOT
+
+import agnn
+from agnn.cli.app import COMMANDS, program
+from agnn.experiments import Choice, chosen_experiments, finished_store, results_of
+from agnn.methods import Method, get_method, method_names
+
+SOURCE = ROOT / "src" / "agnn"
+
+
+def generated_pages() -> dict[str, str]:
+    """All generated pages by name, in the order of the menu."""
+    return {**python_pages(), **command_pages(), **method_pages()}
+
+
+# Python
+
+
+def python_pages() -> dict[str, str]:
+    """A page of what `import agnn` offers, and one for each package."""
+    folder = "reference/python"
+    pages = {f"{folder}/agnn.md": _top()}
+    for name in agnn._PACKAGES:
+        path = SOURCE / name / "__init__.py"
+        text = (path if path.is_file() else SOURCE / f"{name}.py").read_text(encoding="utf-8")
+        members = _exported(text)
+        if name == "methods":  # each has a page of its own
+            members = [each for each in members if each not in _method_classes()]
+        if members:
+            pages[f"{folder}/{name}.md"] = _python_page(f"agnn.{name}", members)
+    return pages
+
+
+def _method_classes() -> set[str]:
+    return {get_method(name).__name__ for name in method_names()}
+
+
+def _top() -> str:
+    """What `import agnn` offers: one line each, by task, with the page that describes it."""
+    lines = ["# agnn", "", *with_code_blocks(inspect.getdoc(agnn) or "").split("\n"), ""]
+    for package, names in agnn._NAMES.items():
+        page = package.removeprefix("agnn.")
+        lines += [f"## From {package}", "", "| | |", "|---|---|"]
+        for name in names:
+            words = (inspect.getdoc(getattr(agnn, name)) or "").split("\n")[0]
+            lines.append(f"| [`{name}`]({page}.md#{package}.{name}) | {_cell(words)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _exported(text: str) -> list[str]:
+    """The names in a module's `__all__`; of one without, its public functions and classes."""
+    tree = ast.parse(text)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return [name for name in ast.literal_eval(node.value) if not name.startswith("_")]
+    defined = (ast.FunctionDef, ast.ClassDef)
+    return [n.name for n in tree.body if isinstance(n, defined) and not n.name.startswith("_")]
+
+
+def _python_page(name: str, members: list[str]) -> str:
+    listed = "".join(f"        - {member}\n" for member in members)
+    return (
+        f"# {name}\n\n::: {name}\n    options:\n      show_root_heading: false\n"
+        f"      show_root_toc_entry: false\n      members:\n{listed}"
+    )
+
+
+# Commands
+
+
+def command_pages() -> dict[str, str]:
+    """A page for each command, from the objects that its help is printed from."""
+    return {f"reference/commands/{each.__name__}.md": _command(each.__name__) for each in COMMANDS}
+
+
+def _command(name: str) -> str:
+    group: Any = typer.main.get_command(program([name]))
+    command = group.commands[name]
+    context = command.make_context(f"agnn {name}", [], resilient_parsing=True)
+    usage = [piece for each in command.params for piece in each.get_usage_pieces(context)]
+    lines = [f"# agnn {name}", "", _prose(inspect.cleandoc(command.help or "")), ""]
+    lines += [f"    agnn {name} {' '.join(['[options]', *usage])}", ""]
+    if command.epilog:
+        lines += [_prose(inspect.cleandoc(command.epilog)), ""]
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for each in command.params:
+        record = each.get_help_record(context)
+        kind = "Arguments" if each.param_type_name == "argument" else "Options"
+        if record:
+            groups.setdefault(each.rich_help_panel or kind, []).append(record)
+    for title, records in groups.items():
+        lines += [f"## {title}", "", "| | | default |", "|---|---|---|"]
+        for words, text in records:
+            text, _, default = text.partition("  [default: ")
+            default = default.removesuffix("]").removeprefix("(").removesuffix(")")
+            names, _, value = words.partition(" <")
+            takes = f" <{value}" if value else ""
+            shown = ", ".join(f"`{word}{takes}`" for word in names.split(", "))
+            lines.append(f"| {shown} | {_cell(text)} | {_cell(default)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return _prose(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _prose(text: str) -> str:
+    """Text as Markdown takes it literally; code between backticks stays."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(
+        part if part.startswith("`") else part.replace("*", "\\*").replace("<", "&lt;")
+        for part in parts
+    )
+
+
+# Methods
+
+
+def method_pages() -> dict[str, str]:
+    """An overview of the methods, and a page for each with its formula, fields and figures."""
+    folder = "reference/methods"
+    figures = _figures()
+    rows = [
+        f"| [{method.title}]({method.name}.md) | `{method.name}` | {_cell(_first_line(method))} "
+        f"| {method.cites} |"
+        for method in map(get_method, method_names())
+    ]
+    overview = [
+        "# All methods",
+        "",
+        "Every method has the same interface: `agnn train --method NAME`, "
+        '`NodeClassifier("NAME")`, `agnn.evaluate("NAME", data)`. '
+        "[Choosing a method](../../choosing_a_method.md) says which one for which graph.",
+        "",
+        "| method | name | what it is | source |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+    ]
+    pages = {f"{folder}/all.md": "\n".join(overview)}
+    for name in method_names():
+        pages[f"{folder}/{name}.md"] = _method(get_method(name), figures.get(name, []))
+    return pages
+
+
+def _first_line(method: type[Method]) -> str:
+    return (inspect.getdoc(method) or "").split("\n")[0]
+
+
+def _method(method: type[Method], figures: list[str]) -> str:
+    lines = [f"# {method.title}", "", _docstring(method), ""]
+    lines += [f"- Name: `{method.name}`"]
+    if method.cites:
+        lines += [f"- Source: {method.cites}"]
+    lines += [f"- Class weights: {'yes' if method.takes_class_weights else 'no'}", ""]
+    model = getattr(method, "model", None)
+    if model is not None:
+        lines += [f"## Model: `agnn.nn.{model.__name__}`", "", _docstring(model), ""]
+    notes = field_notes(method)
+    lines += ["## Hyper-parameters", "", "| field | default | |", "|---|---|---|"]
+    for each in fields(method):
+        default = "required" if each.default is MISSING else f"`{each.default!r}`"
+        lines.append(f"| `{each.name}` | {default} | {_cell(notes.get(each.name, ''))} |")
+    lines += [
+        "",
+        f"Set them by `agnn train --method {method.name} --set NAME=VALUE`, or as arguments of "
+        "`NodeClassifier`.",
+        "",
+    ]
+    elsewhere = getattr(method, "elsewhere", {})
+    if elsewhere:
+        lines += [f"On graphs without a preset: {_values(elsewhere)}.", ""]
+    if method.presets:
+        lines += [
+            "## Presets",
+            "",
+            "What differs from the defaults where settings were published.",
+            "",
+        ]
+        lines += ["| setting | dataset | changes |", "|---|---|---|"]
+        for (setting, dataset), values in method.presets.items():
+            where = "any other" if dataset == "*" else dataset
+            lines.append(f"| {setting} | {where} | {_values(values) or 'none'} |")
+        lines.append("")
+    if method.grid:
+        tried = "; ".join(
+            f"`{name}`: {', '.join(map(str, each))}" for name, each in method.grid.items()
+        )
+        lines += [f"`--tuned` tries {tried}.", ""]
+    if figures:
+        lines += [
+            "## Figures",
+            "",
+            "As [rerun by this package](../../reproduction.md); in brackets the number of runs.",
+            "",
+            *figures,
+        ]
+    return "\n".join(lines)
+
+
+def _values(values: Any) -> str:
+    return ", ".join(f"`{name}={value!r}`" for name, value in values.items())
+
+
+def _docstring(thing: Any) -> str:
+    """A docstring as Markdown: indented lines are formulas, and so are lines that align."""
+    parts = []
+    for part in (inspect.getdoc(thing) or "").split("\n\n"):
+        aligned = part.count("\n") > 0 and all(" = " in line for line in part.split("\n"))
+        if part.startswith("    ") or aligned:
+            body = inspect.cleandoc(part) if part.startswith("    ") else part
+            parts.append(f"```text\n{body}\n```")
+        else:
+            parts.append(_prose(part))
+    return "\n\n".join(parts)
+
+
+def field_notes(method: type) -> dict[str, str]:
+    """What the comments beside or above the fields of a method and its bases say."""
+    notes: dict[str, str] = {}
+    for kind in reversed(method.__mro__):
+        if "__dataclass_fields__" not in kind.__dict__:
+            continue
+        above: list[str] = []
+        for line in inspect.getsource(kind).split("\n"):
+            comment = re.match(r"    # (.*)", line)
+            field = re.match(r"    (\w+): (?!ClassVar).*?(?:  # (.*))?$", line)
+            if comment:
+                above.append(comment[1])
+                continue
+            if field and field[1] in inspect.get_annotations(kind):
+                words = field[2] or " ".join(above)
+                if words:
+                    notes[field[1]] = words
+            above = []
+    return notes
+
+
+def _figures() -> dict[str, list[str]]:
+    """The rows of each method in the tables that have runs, as Markdown."""
+    choice = Choice.of(None, None, None, None)
+    store = finished_store(ROOT / "no-store", ROOT / "results")
+    try:
+        results = results_of(chosen_experiments(["all"], choice), choice, store)
+    finally:
+        store.close()
+    found: dict[str, list[str]] = {}
+    for result in results:
+        if result.comparison is not None:
+            for row in result.comparison.rows:
+                shown = list(_row(result.comparison.table, row))
+                if shown:
+                    found.setdefault(row.row.method, []).extend(shown)
+    return found
+
+
+def _row(table: Any, row: Any) -> Iterator[str]:
+    cells = [
+        (column, cell)
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell.ours is not None
+    ]
+    if row.absence is not None or not cells:
+        return
+    yield f"**{table.heading}**: {row.row.title}"
+    yield ""
+    yield "| | " + " | ".join(column.title for column, _ in cells) + " |"
+    yield "|---" * (len(cells) + 1) + "|"
+    unit = f", {table.unit}" if table.unit else ""
+    ours = []
+    for _, cell in cells:
+        error = cell.ours.standard_error
+        ours.append(
+            f"{cell.ours.mean:.2f}" + (f" ± {error:.2f}" if error else "") + f" ({cell.ours.n})"
+        )
+    yield f"| here{unit} | " + " | ".join(ours) + " |"
+    if any(cell.paper is not None for _, cell in cells):
+        printed = [cell.paper.printed if cell.paper is not None else "" for _, cell in cells]
+        yield "| in the paper | " + " | ".join(printed) + " |"
+    yield ""

@@ -1,0 +1,99 @@
+"""The builder of the site: what it refuses, and what it makes of links, menus and docstrings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "scripts" / "docs"))
+
+from checks import LARGEST, findings  # noqa: E402
+from docstrings import with_code_blocks  # noqa: E402
+from pages import SiteError, check_menu, coloured, in_menu, menu, settings, with_links  # noqa: E402
+
+
+def test_every_page_of_the_docs_is_in_the_menu_and_every_entry_exists() -> None:
+    shown = set(in_menu(settings()["nav"]))
+    docs = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert docs - shown == set()
+    root = {path.name.lower() for path in ROOT.glob("*.md")}
+    assert {page for page in shown - docs if not page.endswith("/")} <= root
+
+
+def test_every_link_of_the_docs_leads_to_a_file(tmp_path: Path) -> None:
+    (tmp_path / "assets").mkdir()
+    for path in (ROOT / "docs").rglob("*.md"):
+        page = path.relative_to(ROOT / "docs").as_posix()
+        with_links(path.read_text(encoding="utf-8"), f"docs/{page}", page, tmp_path)
+
+
+def test_a_page_in_no_menu_an_entry_without_a_page_and_a_repeated_one_are_refused() -> None:
+    nav = [{"Home": "index.md"}, {"More": [{"A": "a.md"}, {"B": "index.md"}]}]
+    with pytest.raises(SiteError) as caught:
+        check_menu(nav, ["index.md", "lost.md"])
+    assert str(caught.value).splitlines() == [
+        "lost.md: in no menu; add it to `nav` in mkdocs.yml.",
+        "mkdocs.yml: 'a.md' does not exist.",
+        "mkdocs.yml: 'index.md' is there twice.",
+    ]
+
+
+def test_a_folder_in_the_menu_stands_for_its_generated_pages() -> None:
+    generated = {"reference/methods/all.md": "", "reference/methods/gcn.md": ""}
+    filled = menu([{"R": [{"Methods": "reference/methods/"}]}], generated)
+    assert list(in_menu(filled)) == list(generated)
+    with pytest.raises(SiteError, match="no page is generated in 'reference/none/'"):
+        menu([{"None": "reference/none/"}], generated)
+
+
+def test_links_are_those_of_the_site(tmp_path: Path) -> None:
+    (tmp_path / "assets").mkdir()
+
+    def moved(text: str, page: str = "explore.md") -> str:
+        return with_links(text, f"docs/{page}", page, tmp_path)
+
+    assert moved("[a](glossary.md#x)") == "[a](glossary.md#x)"
+    assert moved("[how](../CONTRIBUTING.md)") == "[how](contributing.md)"
+    assert moved("[the rows](../results)") == "the rows (`results`)"
+    assert moved("```\n[a](none.md)\n```") == "```\n[a](none.md)\n```"
+    assert moved("![speed](../benchmarks/results/gpu.svg)") == "![speed](assets/gpu.svg)"
+    assert (tmp_path / "assets" / "gpu.svg").is_file()
+    with pytest.raises(SiteError, match=r"docs/explore.md: 'none.md' does not exist"):
+        moved("[a](none.md)")
+    with pytest.raises(SiteError, match=r"'none.png' does not exist"):
+        moved("![a](none.png)")
+
+
+def test_dead_links_foreign_scripts_and_large_pages_are_found(tmp_path: Path) -> None:
+    (tmp_path / "b.html").write_text('<h2 id="here">x</h2>' + " " * LARGEST, encoding="utf-8")
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#here">1</a><a href="b.html#gone">2</a><a href="c.html">3</a>'
+        '<a href="https://example.org">4</a><img src="no.png" alt="x"><img src="b.html">'
+        '<script src="https://example.org/x.js"></script>',
+        encoding="utf-8",
+    )
+    assert findings(tmp_path) == [
+        "a.html: loads 'https://example.org/x.js' from elsewhere.",
+        "a.html: image 'b.html' has no words.",
+        "a.html: 'b.html#gone': there is no 'gone' on that page.",
+        "a.html: 'c.html' leads nowhere.",
+        "a.html: 'no.png' leads nowhere.",
+        f"b.html: {LARGEST + 20:,} bytes of HTML; at most {LARGEST:,}.",
+    ]
+
+
+def test_verdicts_are_marked_for_the_style_sheet() -> None:
+    line = "|  | verdict | -2.1 below | +0.2 reproduced | not in the paper |"
+    assert coloured(line) == (
+        '|  | verdict | <b class="v-below">-2.1 below</b> '
+        '| <b class="v-reproduced">+0.2 reproduced</b> | not in the paper |'
+    )
+    assert coloured("| a | below |") == "| a | below |"
+
+
+def test_doctests_become_code() -> None:
+    text = "Words:\n\n    >>> 1 + 1\n    2\n\nMore."
+    assert with_code_blocks(text) == "Words:\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
