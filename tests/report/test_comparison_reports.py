@@ -38,7 +38,9 @@ from agnn.report._comparisons import (
     number,
     our_words,
     row_lines,
+    scoreboard_markdown,
     signed_number,
+    verdict_counts,
     verdict_words,
 )
 
@@ -174,6 +176,16 @@ def test_a_page_of_markdown_states_the_rule():
         "# T\n\nVerdicts: reproduced: |ours - paper| ≤ 2 √(se_ours² + se_paper²)"
     )
     assert text.endswith("## One\n\n## Two\n")
+
+
+def test_the_scoreboard_counts_verdicts_and_links_to_the_sections(comparison):
+    text = scoreboard_markdown([("Table 0: A, b (c)", comparison), ("Figure 1: X", None)])
+    counts = verdict_counts(comparison)
+    assert sum(counts.values()) == sum(len(row.cells) for row in comparison.rows)
+    assert counts == {"reproduced": 1, "not in the paper": 1, "missing": 2}
+    assert "Of 1 published figures that were rerun, 1 are reproduced (100 %)" in text
+    assert f"| [Table 0: A, b (c)](#table-0-a-b-c) | 1 | {NOTHING} | {NOTHING} | 1 | 2 |" in text
+    assert "| [Figure 1: X](#figure-1-x) | figure |" in text
 
 
 def test_a_figure_that_is_not_drawn_says_so():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from agnn.experiments import RULE, duration
+from agnn.experiments import RULE, Verdict, duration
 from agnn.report._environment import environment
 from agnn.report._rendering import PageFigure
 from agnn.report._text import NOTHING
@@ -235,13 +237,46 @@ def signed_number(value: float, digits: int | None) -> str:
     return f"+{text}" if value > 0 else "\N{MINUS SIGN}" + text.removeprefix("-")
 
 
-def count_words(comparison: Comparison) -> str:
+def verdict_counts(comparison: Comparison) -> Counter[Verdict]:
     """How many cells have which verdict."""
-    counts: dict[str, int] = {}
-    for row in comparison.rows:
-        for cell in row.cells:
-            counts[cell.verdict] = counts.get(cell.verdict, 0) + 1
-    return ", ".join(f"{count} {word}" for word, count in counts.items())
+    return Counter(cell.verdict for row in comparison.rows for cell in row.cells)
+
+
+def count_words(comparison: Comparison) -> str:
+    """The counts of the verdicts in words."""
+    return ", ".join(f"{count} {word}" for word, count in verdict_counts(comparison).items())
+
+
+def scoreboard_markdown(sections: Sequence[tuple[str, Comparison | None]]) -> str:
+    """The contents of a page as a table: its sections by heading, with the counts of verdicts.
+
+    A section without a comparison is a figure. The first line counts the cells of all tables.
+    """
+    verdicts = get_args(Verdict)
+    counted = [(heading, each and verdict_counts(each)) for heading, each in sections]
+    total = sum((counts for _, counts in counted if counts), Counter[Verdict]())
+    compared = sum(total[each] for each in ("reproduced", "above", "below"))
+    share = f" ({100 * total['reproduced'] / compared:.0f} %)" if compared else ""
+    lines = [
+        "## Scoreboard",
+        "",
+        f"Of {compared} published figures that were rerun, {total['reproduced']} are "
+        f"reproduced{share}, {total['above']} are above and {total['below']} below the paper's "
+        f"figure. {total['missing']} have no run yet.",
+        "",
+        _markdown_line(["", *verdicts]),
+        _markdown_line(["---"] * (1 + len(verdicts))),
+    ]
+    for heading, counts in counted:
+        cells = [str(counts[each] or NOTHING) for each in verdicts] if counts else ["figure"]
+        cells += [""] * (len(verdicts) - len(cells))
+        lines.append(_markdown_line([f"[{heading}](#{_anchor(heading)})", *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def _anchor(heading: str) -> str:
+    """The name that Markdown gives a heading."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
 
 
 def note_words(comparison: Comparison) -> list[str]:

@@ -20,6 +20,7 @@ from agnn.report._comparisons import (
     comparison_values,
     drawing_markdown,
     markdown_page,
+    scoreboard_markdown,
 )
 from agnn.report._files import (
     FIGURES,
@@ -112,7 +113,9 @@ def write_page(
     option = "--store" if rows is None else "--rows"
     command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
     opening = _OPENING.format(source=source, command=command)
-    write_whole(page, markdown_page(TITLE, opening, [_markdown(r, page.parent) for r in results]))
+    scoreboard = scoreboard_markdown([(r.experiment.heading, r.comparison) for r in results])
+    sections = [_markdown(each, page.parent) for each in results]
+    write_whole(page, markdown_page(TITLE, f"{opening}\n{scoreboard}", sections))
 
 
 def _markdown(result: Result, folder: Path) -> str:
