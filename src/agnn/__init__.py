@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from agnn.estimator import NodeClassifier
     from agnn.experiments import reproduce
     from agnn.explanation import explain
+    from agnn.leaderboard import Leaderboard, compare
     from agnn.methods import get_method, method_names
     from agnn.nn import AGNN
     from agnn.pyg import AGNNConv
@@ -68,6 +69,7 @@ _NAMES = {  # by package, in the order of the tasks below
     "agnn.methods": ("method_names", "get_method"),
     "agnn.training": ("memory_estimate", "Checkpoints"),
     # compare
+    "agnn.leaderboard": ("compare", "Leaderboard"),
     "agnn.experiments": ("reproduce",),
     # ask
     "agnn.explanation": ("explain",),
@@ -83,7 +85,7 @@ _NAMES = {  # by package, in the order of the tasks below
 _HOMES = {name: package for package, names in _NAMES.items() for name in names}
 _PACKAGES = (
     "cli", "data", "distributed", "errors", "estimator", "experiments", "explanation", "files",
-    "graph", "kernels", "methods", "metrics", "nn", "onnx", "pyg", "report", "runs",
+    "graph", "kernels", "leaderboard", "methods", "metrics", "nn", "onnx", "pyg", "report", "runs",
     "training", "web",
 )  # fmt: skip
 
@@ -111,6 +113,8 @@ __all__ = [  # noqa: RUF022 (by task)
     "memory_estimate",
     "Checkpoints",
     # compare
+    "compare",
+    "Leaderboard",
     "reproduce",
     # ask
     "Run",

@@ -9,6 +9,14 @@ import typer
 
 from agnn.errors import InputError
 
+SplitName = Annotated[
+    str | None,
+    typer.Option(
+        help="fixed, own, time, group, uniform, balanced, stratified, 20-per-class, 10-fold, "
+        "10-fold-nested, stratified-5-fold (any number), or a .json file.",
+        show_default="the data's own; without one stratified, with folds below 50 labels",
+    ),
+]
 Replicas = Annotated[
     int, typer.Option(help="Models to train at once, each with its own seed; with folds, trials.")
 ]

@@ -84,6 +84,8 @@ class _EpochLines:
 
     def __call__(self, done: int, total: int) -> None:
         """Report that `done` of at most `total` epochs are done."""
+        if done == 0:  # settings are being tried
+            return
         if self.before < 0:  # not before: a mistake in the input should be all that is printed
             self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
             # The first one also compiles; a training that is continued has some behind it.

@@ -20,6 +20,7 @@ from agnn.cli._options import (
     Quiet,
     Replicas,
     Seed,
+    SplitName,
     Threads,
     seconds_of,
     use_threads,
@@ -47,14 +48,7 @@ def train(
             show_default="agnn on the paper's datasets, agnn_plus on any other graph",
         ),
     ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="fixed, own, time, group, uniform, balanced, stratified, 20-per-class, 10-fold, "
-            "10-fold-nested, stratified-5-fold (any number), or a .json file.",
-            show_default="the data's own; without one stratified, with folds below 50 labels",
-        ),
-    ] = None,
+    split: SplitName = None,
     replicas: Replicas = 10,
     seed: Seed = 0,
     epochs: Epochs = None,

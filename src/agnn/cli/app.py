@@ -9,6 +9,7 @@ import typer
 
 from agnn import __version__
 from agnn.cli._allocator import keep_freed_memory
+from agnn.cli._compare import compare
 from agnn.cli._data import with_reader_options
 from agnn.cli._datasets import datasets
 from agnn.cli._demo import demo
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 COMMANDS = (
-    demo, train, predict, explain, report, explore, serve, export, inspect, partition, reproduce,
-    datasets, methods, doctor,
+    demo, train, compare, predict, explain, report, explore, serve, export, inspect, partition,
+    reproduce, datasets, methods, doctor,
 )  # fmt: skip
 # Commands that read tables, with the fields of ReadOptions that are options of theirs.
 READERS: Mapping[str, Sequence[str] | None] = {
     "train": None,
+    "compare": None,
     "inspect": None,
     "partition": None,
     "predict": ("node_id", "source", "target", "drop_unknown", "ignore_weights"),

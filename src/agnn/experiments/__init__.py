@@ -36,6 +36,7 @@ from agnn.experiments._comparison import (
 )
 from agnn.experiments._drawings import KINDS, drawing_hash, drawing_runs
 from agnn.experiments._executor import Executed, execute
+from agnn.experiments._measured import ALL_MEASURES, kept_places, unpacked_contributions
 from agnn.experiments._pace import Progress, duration
 from agnn.experiments._plan import Work, count_runs, works_of
 from agnn.experiments._reading import (
@@ -71,6 +72,7 @@ from agnn.experiments._spec import (
 from agnn.experiments._store import Key, Store, StoredRun, StoreWriteError
 
 __all__ = [
+    "ALL_MEASURES",
     "KINDS",
     "NAMES",
     "RULE",
@@ -116,12 +118,14 @@ __all__ = [
     "find_experiments",
     "finished_store",
     "import_rows",
+    "kept_places",
     "narrowed",
     "narrowed_drawing",
     "read_experiment",
     "read_experiment_file",
     "reproduce",
     "results_of",
+    "unpacked_contributions",
     "verdict",
     "works_behind",
     "works_of",

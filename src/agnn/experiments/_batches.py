@@ -12,17 +12,16 @@ from typing import Any, Final
 
 from agnn.data import NodeData, make_splits
 from agnn.distributed import Shared
-from agnn.errors import DivergedError, InputError
+from agnn.experiments._measured import measured, watching_memory
 from agnn.experiments._plan import Work
 from agnn.experiments._store import StoredRun
-from agnn.explanation import edge_ranking
 from agnn.methods import Method, Task, Tuned
 from agnn.metrics import replica_values
-from agnn.runs import Run, evaluate, find_device
+from agnn.runs import Run, evaluate, find_device, seeds_of_replicas
 from agnn.training import Progress
 
 _TUNING_SEEDS: Final = (0, 1, 2)
-_RANKED_EDGES: Final = 100  # at either end of the order, as in the paper's Table 6
+SETTLED: Final = "settled"  # what a method chose for all runs of its work: a key of `extra`
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +50,20 @@ def shared_data(data: NodeData) -> Shared[NodeData]:
     return Shared(f"{data.name} {data.fingerprint} {data.names_fingerprint}", data)
 
 
-def choose(batch: Batch) -> tuple[Method, Method | None]:
+def choose(batch: Batch, progress: Progress | None = None) -> tuple[Method, Method | None]:
     """What to run, where the batch does not say so yet."""
-    return batch.settled or settled(batch.work, batch.device, batch.backend)
+    return batch.settled or settled(batch.work, batch.device, batch.backend, progress)
 
 
 def make(batch: Batch, progress: Progress | None = None) -> list[StoredRun]:
     """Train a batch; runs without usable weights are left out."""
     method, chosen = choose(batch)
-    run = evaluate(
-        method, batch.work.data, batch.work.split, batch.seeds, device=batch.device,
-        backend=batch.backend, progress=progress,
-    )  # fmt: skip
-    return list(_stored_runs(batch.work, run, batch.seeds, chosen))
+    with watching_memory(find_device(batch.device)) as memory:
+        run = evaluate(
+            method, batch.work.data, batch.work.split, batch.seeds, device=batch.device,
+            backend=batch.backend, progress=progress, metric=batch.work.metric,
+        )  # fmt: skip
+    return list(_stored_runs(batch.work, run, batch.seeds, chosen, memory.peak))
 
 
 def work_off(batch: Batch) -> list[StoredRun] | tuple[Method, Method | None]:
@@ -72,7 +72,7 @@ def work_off(batch: Batch) -> list[StoredRun] | tuple[Method, Method | None]:
 
 
 def _stored_runs(
-    work: Work, run: Run, seeds: Sequence[int], chosen: Method | None
+    work: Work, run: Run, seeds: Sequence[int], chosen: Method | None, memory: int | None = None
 ) -> Iterator[StoredRun]:
     """The runs of a batch, each with its folds where it has some, but those without usable weights.
 
@@ -80,14 +80,17 @@ def _stored_runs(
     """
     folds = len(run.seeds) // len(seeds)
     own_choices = run.chosen  # where every split makes its own, one per replica
-    measures, epochs, betas = measured(work.measure, run), run.selected_epochs, run.betas
+    epochs, betas = run.selected_epochs, run.betas
+    measures = measured(work.measure, run, folds, memory, work.metric)
     accuracies = replica_values("accuracy", run.scores, run.data, run.splits)
     for k, seed in enumerate(seeds):
         own = slice(k * folds, (k + 1) * folds)
         if run.unusable[own].any():
             continue
-        extra: dict[str, object] = dict(measures[k * folds])
-        if chosen is not None:
+        extra = dict(measures[k])
+        if chosen is not None and not chosen.grid:
+            extra[SETTLED] = chosen.settings
+        elif chosen is not None:
             extra["chosen"] = {name: getattr(chosen, name) for name in chosen.grid}
         elif own_choices is not None:
             choices = [dict(each) for each in own_choices[own]]
@@ -108,38 +111,33 @@ def rounded(betas: Sequence[float]) -> list[float]:
     return [float(f"{beta:.6g}") for beta in betas]
 
 
-def settled(work: Work, device: str, backend: str) -> tuple[Method, Method | None]:
+def leaves_a_choice(method: Method) -> bool:
+    """Whether `settled` has something to choose on validation nodes."""
+    return isinstance(method, Tuned) or type(method).settled is not Method.settled
+
+
+def settled(
+    work: Work, device: str, backend: str, progress: Progress | None = None
+) -> tuple[Method, Method | None]:
     """What to run, and the candidate that was chosen for all runs of the work, if there is one.
 
     Where all seeds share a split, the choice is made by the first seeds whatever the batch: a
     tuned method left to itself would choose by the seeds that it is given. Where every seed has
-    its own split, each makes its own choice.
+    its own split, each makes its own choice. A method that chooses for all its replicas does so
+    by the first seeds, too.
     """
-    if not isinstance(work.method, Tuned):
+    if not leaves_a_choice(work.method):
         return work.method, None
     seeds = work.seeds if len(work.seeds) == 1 else _TUNING_SEEDS
     splits = make_splits(work.data, work.split, seeds)
-    if len({id(split) for split in splits}) > 1 or len(splits) != len(seeds):
+    folds = len(splits) // len(seeds)
+    is_shared = folds == 1 and len({id(split) for split in splits}) == 1
+    if isinstance(work.method, Tuned) and not is_shared:
         return work.method, None
-    chosen = work.method.choose(Task(work.data, splits, seeds, find_device(device), backend))
-    return chosen, chosen
-
-
-def measured(measure: str | None, run: Run) -> list[dict[str, float]]:
-    """What `measure` says of each replica; nothing where it is None."""
-    if measure is None:
-        return [{} for _ in run.seeds]
-    if run.diverged.any():
-        raise DivergedError(f"training diverged, so '{measure}' cannot be measured.")
-    if measure == "edge_ranking":
-        return _edge_ranking(run)
-    raise InputError(f"unknown measure '{measure}'; known: edge_ranking.")
-
-
-def _edge_ranking(run: Run) -> list[dict[str, float]]:
-    """Shares of edges within a class among the last layer's most and least relevant."""
-    last = edge_ranking(run, _RANKED_EDGES)[-1]
-    if last.top is None or last.bottom is None:
-        raise InputError("the last layer attends evenly, so its edges have no order.")
-    pairs = zip(last.top.values, last.bottom.values, strict=True)
-    return [{"top_within": top, "bottom_within": bottom} for top, bottom in pairs]
+    task = Task(
+        work.data, splits, seeds_of_replicas(seeds, folds), find_device(device), backend, progress,
+        metric=work.metric,
+    )  # fmt: skip
+    method = work.method
+    chosen = method.choose(task) if isinstance(method, Tuned) else method.settled(task)
+    return (method, None) if chosen == method else (chosen, chosen)

@@ -24,11 +24,12 @@ class Work:
     split: str
     measure: str | None
     seeds: tuple[int, ...]
+    metric: str | None = None  # by which epochs and settings are chosen
 
     @cached_property
     def spec(self) -> RunSpec:
         """What the runs depend on besides data and seed."""
-        return RunSpec.of(self.method, self.split, self.measure)
+        return RunSpec.of(self.method, self.split, self.measure, self.metric)
 
     @cached_property
     def key(self) -> Key:

@@ -30,8 +30,9 @@ class RunSpec:
     text: str
 
     @classmethod
-    def of(cls, method: Method, split: str, measure: str | None) -> Self:
+    def of(cls, method: Method, split: str, measure: str | None, metric: str | None = None) -> Self:
         """The specification of runs of `method` on `split`."""
+        chosen_by = {} if metric is None else {"metric": metric}
         return cls.from_values(
             {
                 "protocol": PROTOCOL,
@@ -39,6 +40,7 @@ class RunSpec:
                 "configuration": method.configuration,
                 "split": split.lower(),
                 "measure": measure,
+                **chosen_by,
             }
         )
 

@@ -68,6 +68,7 @@ from agnn.methods._semi_supervised_embedding import SemiSupervisedEmbedding
 from agnn.methods._separated import GraphSAGE, Separated
 from agnn.methods._sgc import SGC
 from agnn.methods._single_layer_perceptron import SingleLayerPerceptron
+from agnn.methods._split_method import SplitMethod
 from agnn.methods._t_svm import TransductiveSVM
 from agnn.methods._tuned import Tuned
 
@@ -118,6 +119,7 @@ __all__ = [
     "SemiSupervisedEmbedding",
     "Separated",
     "SingleLayerPerceptron",
+    "SplitMethod",
     "Task",
     "TransductiveSVM",
     "Tuned",

@@ -22,6 +22,7 @@ from agnn.metrics import MEASURES
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_FEW_ROWS = 10_000
 _FEW_COLUMNS = 0.25  # share of stored entries from which features are a table of numbers
 
 
@@ -185,6 +186,7 @@ class Boosting(SplitMethod):
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Class probabilities [n, c]."""
         from sklearn.ensemble import HistGradientBoostingClassifier
+        from threadpoolctl import threadpool_limits
 
         labels = data.labels[split.train]
         present = np.unique(labels)
@@ -197,8 +199,10 @@ class Boosting(SplitMethod):
             max_iter=self.iterations, learning_rate=self.learning_rate,
             min_samples_leaf=self.leaf, early_stopping=False, random_state=0,
         )  # fmt: skip
-        model.fit(columns[split.train], labels)
-        found[:, present] = model.predict_proba(columns)
+        # On few rows its threads wait for each other longer than they work.
+        with threadpool_limits(1 if labels.size < _FEW_ROWS else None, user_api="openmp"):
+            model.fit(columns[split.train], labels)
+            found[:, present] = model.predict_proba(columns)
         return found
 
     def _columns(self, data: NodeData) -> NDArray[np.float64]:

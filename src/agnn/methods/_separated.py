@@ -76,6 +76,8 @@ class Separated(HiddenNetwork):
             return self
         made = [replace(self, tries_candidates=False, **fields) for fields in self.candidates]
         few = task.first(_REPLICAS_FOR_CHOICE)
+        if (tell := task.progress) is not None:  # nothing of the training is done yet
+            few = replace(few, progress=lambda _, total: tell(0, total))
         return max(made, key=lambda candidate: _selected_score(candidate, few))
 
     @property

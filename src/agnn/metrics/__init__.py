@@ -38,6 +38,11 @@ from agnn.metrics._calibration import (
     fitted_temperature,
     reliability,
 )
+from agnn.metrics._difference import (
+    MeasureDifference,
+    measure_difference,
+    node_contributions,
+)
 from agnn.metrics._ensemble import Ensemble, ensemble_of, held_out, tempered
 from agnn.metrics._measures import (
     MEASURES,
@@ -62,6 +67,7 @@ __all__ = [
     "Ensemble",
     "Interval",
     "Measure",
+    "MeasureDifference",
     "Reliability",
     "Summary",
     "accuracy",
@@ -77,6 +83,8 @@ __all__ = [
     "held_out",
     "log_loss",
     "macro_f1",
+    "measure_difference",
+    "node_contributions",
     "percent_interval",
     "reliability",
     "replica_values",

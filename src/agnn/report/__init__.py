@@ -37,6 +37,16 @@ from agnn.report._files import (
     write_whole,
 )
 from agnn.report._layout import QUICK, node_layout
+from agnn.report._leaderboard import (
+    board_columns,
+    board_notes,
+    board_rows,
+    leaderboard_figure,
+    leaderboard_fragment,
+    leaderboard_markdown,
+    leaderboard_page,
+    write_leaderboard,
+)
 from agnn.report._marks import class_mark
 from agnn.report._neighbourhoods import Panel, mark_areas, neighbourhood_figure
 from agnn.report._paper_figures import contrast_figure, panel_figure, relevance_figure
@@ -64,6 +74,9 @@ __all__ = [
     "ShownExplanation",
     "TableSection",
     "adopt_figures",
+    "board_columns",
+    "board_notes",
+    "board_rows",
     "check_demo_folder",
     "class_mark",
     "comparison_markdown",
@@ -79,6 +92,10 @@ __all__ = [
     "figure_drawer",
     "figure_style",
     "ink_on",
+    "leaderboard_figure",
+    "leaderboard_fragment",
+    "leaderboard_markdown",
+    "leaderboard_page",
     "mark_areas",
     "markdown_page",
     "neighbourhood_figure",
@@ -103,6 +120,7 @@ __all__ = [
     "surroundings_of",
     "svg",
     "write_figures",
+    "write_leaderboard",
     "write_page",
     "write_report",
     "write_reproduction",

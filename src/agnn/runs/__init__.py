@@ -28,12 +28,13 @@ from agnn.runs._evaluate import (
     prepare,
     preset_method,
     replica_seeds,
+    seeds_of_replicas,
     suited_method,
 )
 from agnn.runs._folder import folder_size, keep_elsewhere, load_run, save_run
 from agnn.runs._predictions import Predictions, check_table_file
 from agnn.runs._run import Run
-from agnn.runs._search import Search, searched
+from agnn.runs._search import Search, can_search, searched
 
 __all__ = [
     "BaselineComparison",
@@ -43,6 +44,7 @@ __all__ = [
     "Run",
     "Search",
     "affordable",
+    "can_search",
     "check_table_file",
     "class_weights",
     "default_name",
@@ -59,6 +61,7 @@ __all__ = [
     "replica_seeds",
     "save_run",
     "searched",
+    "seeds_of_replicas",
     "suited_method",
     "versions",
 ]

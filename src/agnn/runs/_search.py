@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -73,12 +74,14 @@ def searched(
     class_weight: ClassWeight = None,
     metric: str | None = None,
     on_trial: OnTrial | None = None,
+    until: float | None = None,
 ) -> Method:
     """The method with the hyper-parameters that predict validation nodes best.
 
     Candidates are judged by the mean over the replicas of the first seeds; the labels of test
     nodes are never read. They are compared by `metric`, by default accuracy. The first candidate
-    is the method as given, if it is in the search space.
+    is the method as given, if it is in the search space. After `until`, in `time.monotonic`'s
+    seconds, no further one is begun but the first.
     """
     free = sorted(_free(method) - search.fixed)
     if not free:
@@ -108,13 +111,21 @@ def searched(
         start = {name: method.settings[name] for name in free}
         if all(_is_searched(name, value) for name, value in start.items()):
             study.enqueue_trial(start, skip_if_exists=True)
-        _run(study, score, search.trials, on_trial)
+        _run(study, score, search.trials, on_trial, until)
         return method.with_fields(**study.best_params)
 
 
-def _run(study: Any, score: Callable[[Any], float], trials: int, on_trial: OnTrial | None) -> None:
+def _run(
+    study: Any,
+    score: Callable[[Any], float],
+    trials: int,
+    on_trial: OnTrial | None,
+    until: float | None,
+) -> None:
     """Run the missing trials; those of an earlier search count."""
     while (done := _finished(study)) < trials:
+        if done and until is not None and time.monotonic() >= until:
+            return
         study.optimize(score, n_trials=1)
         if on_trial is not None:
             on_trial(done + 1, trials, study.best_value)
@@ -122,6 +133,11 @@ def _run(study: Any, score: Callable[[Any], float], trials: int, on_trial: OnTri
 
 def _finished(study: Any) -> int:
     return sum(trial.state.name == "COMPLETE" for trial in study.trials)
+
+
+def can_search(method: Method) -> bool:
+    """Whether the method has settings that `searched` chooses."""
+    return bool(_free(method))
 
 
 def _free(method: Method) -> set[str]:

@@ -1,0 +1,299 @@
+"""compare: train many methods on the same splits, within a time if one is given."""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from agnn.data import NodeData, Split, check_learnable, default_split
+from agnn.errors import AgnnError, InputError
+from agnn.experiments import ALL_MEASURES, Progress, Store, StoredRun, Work, execute
+from agnn.leaderboard._leaderboard import Leaderboard, ordered_entries
+from agnn.methods import Method, get_method
+from agnn.metrics import check_metric
+from agnn.runs import Search, affordable, can_search, plan, prepare, replica_seeds, searched
+
+PORTFOLIO: Final = (
+    "majority", "label_propagation", "ridge", "sgc", "gcn", "multilayer_perceptron", "graphsage",
+    "appnp", "gat", "boosting", "agnn", "agnn_plus", "separated",
+)  # fmt: skip
+"""The methods that are compared by default, cheap ones first."""
+
+_REPLICAS: Final = 10
+_MOST_REPLICAS: Final = 100  # in a given time, if their number is not
+_AFFORDABLE: Final = 10  # replicas that AGNN+ is judged by: the same for every round
+_KEPT_BACK: Final = 0.02  # of the time, for figures and files
+_SEARCHING: Final = 0.5  # of the time, at most, if settings are searched
+_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds_of(text: str | float) -> float:
+    """A length of time such as "90s", "10m", "1.5h" or a number of seconds.
+
+    >>> seconds_of("10m"), seconds_of(45)
+    (600.0, 45.0)
+    """
+    if isinstance(text, str):
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text.lower())
+        if match is None or match[2] not in _UNITS:
+            raise InputError(f"a time is a number with s, m or h, such as 10m; got '{text}'.")
+        text = float(match[1]) * _UNITS[match[2]]
+    if not 0.0 < text < math.inf:
+        raise InputError(f"a time limit must be above 0; got {text}.")
+    return float(text)
+
+
+def compare(
+    data: NodeData,
+    methods: Sequence[str] | None = None,
+    *,
+    split: str | Split | None = None,
+    replicas: int | None = None,
+    seed: int = 0,
+    time_limit: str | float | None = None,
+    metric: str = "accuracy",
+    search: int = 0,
+    store: Path | str | Store | None = None,
+    device: str = "auto",
+    backend: str = "auto",
+    executor: str | Executor | None = None,
+    threads: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Leaderboard:
+    """Train methods on the same splits and compare them on the same test nodes.
+
+    Args:
+        data: the graph, its features and labels.
+        methods: names of methods; None: a portfolio from the most frequent class to AGNN+.
+        split: as in `agnn.evaluate`.
+        replicas: of each method; None: 10, or as many as the time allows, up to 100.
+        seed: the first of their seeds.
+        time_limit: seconds, or a text such as "10m". Cheap methods come first, one replica of
+            each, then more of all.
+        metric: by which epochs and settings are chosen and methods are ordered; "accuracy" leaves
+            the epoch to each method's own rule.
+        search: settings per method that are tried on validation nodes first; 0: defaults.
+        store: a file for finished runs, which are not repeated; None: kept in memory.
+        device: "auto", "cpu" or "cuda".
+        backend: "auto" or a backend of the kernels.
+        executor: workers that train; see `agnn.distributed.open_executor`.
+        threads: of each worker.
+        progress: called with the progress so far.
+
+    Methods learn from training nodes, choose epochs and settings on validation nodes, and are
+    ordered by test nodes. To choose one without reading test nodes see `Leaderboard.chosen`.
+    """
+    start = time.monotonic()
+    limit = None if time_limit is None else seconds_of(time_limit)
+    check_metric(metric)
+    check_learnable(data)
+    if isinstance(split, Split):
+        data, split = data.with_split(split), split.name
+    seeds = replica_seeds(seed, _most_replicas(replicas, limit))
+    if search < 0:
+        raise InputError(f"`search` must not be negative; got {search}.")
+    spec = split or default_split(data)
+    # Every method keeps its own rule for the epoch where accuracy is what counts.
+    chosen_by = None if metric == "accuracy" else metric
+    names = PORTFOLIO if methods is None else _checked(methods)
+    prepared = [affordable(prepare(name, data, spec), data, _AFFORDABLE, device) for name in names]
+    plan(prepared[0], data, spec, seeds[:1], device=device, backend=backend, metric=metric)
+    with _opened(store) as kept:
+        race = _Race(
+            kept, data, spec, seeds, metric, chosen_by, device, backend, executor, threads,
+            progress, None if limit is None else start + limit * (1.0 - _KEPT_BACK),
+        )  # fmt: skip
+        race.add(prepared, search)
+        race.run()
+        return race.board()
+
+
+def _most_replicas(replicas: int | None, limit: float | None) -> int:
+    if replicas is not None:
+        return replicas
+    return _REPLICAS if limit is None else _MOST_REPLICAS
+
+
+def _checked(methods: Sequence[str]) -> list[str]:
+    names = [get_method(name).name for name in methods]
+    if not names:
+        raise InputError("name at least one method to compare.")
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"'{name}' is named twice; leave one out.")
+    return names
+
+
+@dataclass
+class _Race:
+    """The works of one comparison."""
+
+    store: Store
+    data: NodeData
+    split: str
+    seeds: tuple[int, ...]
+    metric: str
+    chosen_by: str | None
+    device: str
+    backend: str
+    executor: str | Executor | None
+    threads: int | None
+    progress: Callable[[Progress], None] | None
+    deadline: float | None
+    works: list[Work] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    new: int = 0
+
+    def add(self, methods: Sequence[Method], search: int) -> None:
+        """Take part with these methods, after a search of their settings if one is asked for."""
+        begun, left = time.monotonic(), len(methods)
+        for method in methods:
+            if search and can_search(method):
+                share = None
+                if self.deadline is not None:
+                    end = begun + _SEARCHING * (self.deadline - begun)
+                    share = time.monotonic() + max(0.0, end - time.monotonic()) / left
+                try:
+                    method = self._searched(method, search, share)
+                except AgnnError as error:
+                    self.failures[method.name] = f"{method.title}: {error}"
+                    continue
+            left -= 1
+            self.works.append(
+                Work(
+                    experiment="compare",
+                    title=method.title,
+                    method=method,
+                    data=self.data,
+                    split=self.split,
+                    measure=ALL_MEASURES,
+                    seeds=self.seeds,
+                    metric=self.chosen_by,
+                )
+            )
+
+    def _searched(self, method: Method, trials: int, until: float | None) -> Method:
+        label = f"{method.title}: searching settings"
+
+        def tell(done: int, total: int, best: float) -> None:
+            del best
+            self._tell(Progress(label, done, 0.0, total, None))
+
+        self._tell(Progress(label, 0, 0.0, trials, None))
+        with _search_file(self.store) as file:
+            return searched(
+                method, self.data, self.split, self.seeds, Search(trials, file),
+                device=self.device, backend=self.backend, metric=self.chosen_by, on_trial=tell,
+                until=until,
+            )  # fmt: skip
+
+    def run(self) -> None:
+        """One replica of every method, then more of all, as many as are wanted or time allows."""
+        count = 0
+        while count < len(self.seeds):
+            more = self._next_count(count)
+            if more <= count:
+                break
+            self._execute([replace(work, seeds=self.seeds[:more]) for work in self.works])
+            count = more
+        if self.deadline is not None and count < len(self.seeds):
+            self._fill(count)
+
+    def _next_count(self, count: int) -> int:
+        """How many replicas every method has after the next round."""
+        if self.deadline is None:
+            return len(self.seeds) if count else min(3, len(self.seeds))
+        left = self.deadline - time.monotonic()
+        if left <= 0.0:
+            return count
+        if count == 0:
+            return 1
+        cost = sum(self._cost(work) for work in self._alive())
+        possible = int(left / cost) if cost > 0.0 else len(self.seeds)
+        # Half of what seems possible: costs are known better after every round.
+        return min(len(self.seeds), count + (possible + 1) // 2)
+
+    def _fill(self, count: int) -> None:
+        """Use time that is too short for a round on single methods, cheap ones first."""
+        for work in self._alive():
+            assert self.deadline is not None  # noqa: S101
+            if self._cost(work) < self.deadline - time.monotonic():
+                self._execute([replace(work, seeds=self.seeds[: count + 1])])
+
+    def _alive(self) -> list[Work]:
+        return [work for work in self.works if work.method.name not in self.failures]
+
+    def _cost(self, work: Work) -> float:
+        """Seconds for another replica, by the last one."""
+        runs = self.store.runs(work.key)
+        return runs[-1].seconds if runs else math.inf
+
+    def _execute(self, works: list[Work]) -> None:
+        live = [work for work in works if work.method.name not in self.failures]
+        done = execute(
+            live, self.store, device=self.device, backend=self.backend, tell=self._tell,
+            executor=self.executor, threads=self.threads, deadline=self.deadline,
+        )  # fmt: skip
+        self.new += done.new
+        for work in live:
+            for words in done.failures:
+                if words.startswith(f"{work.label}: "):
+                    reason = words.removeprefix(f"{work.label}: ")
+                    self.failures[work.method.name] = f"{work.title}: {reason}"
+
+    def _tell(self, progress: Progress) -> None:
+        if self.progress is None:
+            return
+        label = progress.label.removeprefix("compare: ")
+        left = progress.seconds_left
+        if self.deadline is not None:
+            left = max(0.0, self.deadline - time.monotonic())
+        self.progress(replace(progress, label=label, seconds_left=left))
+
+    def board(self) -> Leaderboard:
+        """What there is in the store of these works."""
+        runs = {work.method.name: self._runs(work) for work in self.works}
+        absent = [work.title for work in self._alive() if not runs[work.method.name]]
+        if not any(runs.values()):
+            if self.failures:
+                raise InputError("no method could be trained. " + " ".join(self.failures.values()))
+            raise InputError(
+                "the time limit is too short for a single method; allow more time, or name fewer "
+                "methods."
+            )
+        entries = ordered_entries(self.works, runs, self.metric)
+        failures = tuple(self.failures.values())
+        return Leaderboard(
+            self.data, self.split, self.metric, entries, failures, tuple(absent), self.new
+        )
+
+    def _runs(self, work: Work) -> list[StoredRun]:
+        wanted = set(self.seeds)
+        return [run for run in self.store.runs(work.key) if run.seed in wanted]
+
+
+@contextmanager
+def _opened(store: Store | Path | str | None) -> Iterator[Store]:
+    if isinstance(store, Store):
+        yield store
+        return
+    with closing(Store.in_memory() if store is None else Store.open(Path(store))) as kept:
+        yield kept
+
+
+@contextmanager
+def _search_file(store: Store) -> Iterator[Path]:
+    """Where searches are kept: beside the store, or nowhere if that is in memory."""
+    if store.is_file:
+        yield Path(store.name).with_name("search.sqlite")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "search.sqlite"

@@ -1,0 +1,146 @@
+"""The difference of two classifiers in a measure, paired by test node, with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agnn.errors import InputError
+from agnn.metrics._measures import Labels, auc, balanced_accuracy, macro_f1
+from agnn.metrics._summary import Interval, Summary
+
+_NORMAL: Final = 1.96  # a normal distribution has 95 % within this many deviations
+
+
+@dataclass(frozen=True)
+class MeasureDifference:
+    """A classifier's value of a measure minus another's, over the same trials."""
+
+    mean: float
+    interval: Interval  # 95 %, over test nodes and trials
+    n: int  # trials that both have
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the interval does not exclude that both are equally good."""
+        return self.interval.low <= 0.0 <= self.interval.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        return {
+            "mean": self.mean,
+            "interval": list(self.interval),
+            "n": self.n,
+            "is_tie": self.is_tie,
+        }
+
+
+def node_contributions(
+    measure: str, labels: Labels, probabilities: NDArray[Any]
+) -> NDArray[np.float64]:
+    """[k] One number per node, whose mean is the measure and whose spread gives its error.
+
+    Accuracy and log loss are such means. For balanced accuracy, macro F1 and AUC the numbers are
+    the measure plus each node's influence on it, the linear approximation of how the measure
+    changes with the nodes that happen to be tested; for AUC they are those of DeLong et al. 1988.
+    """
+    if measure not in _CONTRIBUTIONS:
+        raise InputError(f"no contributions of nodes are known for '{measure}'.")
+    return _CONTRIBUTIONS[measure](labels, np.asarray(probabilities, dtype=np.float64))
+
+
+def measure_difference(
+    nodes: Sequence[NDArray[np.int64]],
+    first: Sequence[NDArray[np.float64]],
+    second: Sequence[NDArray[np.float64]],
+) -> MeasureDifference:
+    """The mean over trials of the first classifier's measure minus the second's.
+
+    Trial r tests `nodes[r]` [k_r], which contribute `first[r]` and `second[r]` [k_r] to the
+    measure. The variance is that over nodes, each with its mean over the trials that test it, plus
+    that over trials. Where trials draw their own test nodes it counts some of it twice, so the
+    interval is rather too wide.
+    """
+    gaps = [own - other for own, other in zip(first, second, strict=True)]
+    trials = Summary([float(gap.mean()) for gap in gaps])
+    size = 1 + max(int(each.max()) for each in nodes)
+    total, count = np.zeros(size), np.zeros(size)
+    for tested, gap in zip(nodes, gaps, strict=True):
+        total[tested] += gap - gap.mean()
+        count[tested] += 1
+    spread = total[count > 0] / count[count > 0]
+    variance = float(spread.var(ddof=1)) / spread.size if spread.size > 1 else math.inf
+    variance += (trials.standard_error or 0.0) ** 2
+    reach = _NORMAL * math.sqrt(variance)
+    return MeasureDifference(
+        trials.mean, Interval(trials.mean - reach, trials.mean + reach), trials.n
+    )
+
+
+def _accuracy(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(100.0 * (probabilities.argmax(1) == labels))
+
+
+def _log_loss(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    true = probabilities[np.arange(labels.size), labels]
+    return -np.log(np.maximum(true, 1e-12))
+
+
+def _balanced_accuracy(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    right = (probabilities.argmax(1) == labels).astype(np.float64)
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    shares = np.bincount(codes, right) / counts
+    influence = (right - shares[codes]) * labels.size / (counts.size * counts[codes])
+    return np.asarray(balanced_accuracy(labels, probabilities.argmax(1)) + 100.0 * influence)
+
+
+def _f1(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    answers = probabilities.argmax(1)
+    classes = np.union1d(labels, answers)
+    influence = np.zeros(labels.size)
+    for each in classes:
+        is_class, is_answer = labels == each, answers == each
+        both, either = 2.0 * (is_class & is_answer), 1.0 * is_class + is_answer
+        # F1 = 2 TP / (TP + FP + TP + FN), a ratio of two sums over the nodes.
+        influence += (both - both.sum() / either.sum() * either) / either.sum()
+    return macro_f1(labels, answers) + 100.0 * labels.size * influence / classes.size
+
+
+def _auc(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    classes = [1] if probabilities.shape[1] == 2 else range(probabilities.shape[1])
+    found = []
+    for each in classes:
+        is_class = labels == each
+        if not 0 < np.count_nonzero(is_class) < labels.size:
+            continue
+        own, other = probabilities[is_class, each], probabilities[~is_class, each]
+        won = np.empty(labels.size)
+        won[is_class] = _share_below(np.sort(other), own)
+        won[~is_class] = 1.0 - _share_below(np.sort(own), other)
+        area = won[is_class].mean()
+        weight = np.where(is_class, labels.size / own.size, labels.size / other.size)
+        found.append((won - area) * weight)
+    influence = np.mean(found, axis=0) if found else np.full(labels.size, np.nan)
+    return auc(labels, probabilities) + 100.0 * influence
+
+
+def _share_below(ordered: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of `ordered` below each value; equal ones count one half."""
+    both = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return np.asarray(both / (2.0 * ordered.size))
+
+
+_CONTRIBUTIONS: Final[
+    Mapping[str, Callable[[Labels, NDArray[np.float64]], NDArray[np.float64]]]
+] = {
+    "accuracy": _accuracy,
+    "balanced_accuracy": _balanced_accuracy,
+    "f1": _f1,
+    "auc": _auc,
+    "log_loss": _log_loss,
+}

@@ -1,0 +1,242 @@
+"""Methods compared on the same splits: order, ties, resuming, time limits, search."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import agnn
+from agnn.data import NodeData, make_splits
+from agnn.errors import InputError
+from agnn.experiments import Progress, Store
+from agnn.leaderboard import PORTFOLIO, Leaderboard, seconds_of
+from agnn.metrics import MEASURES, METRICS, accuracy_difference
+
+QUICK = ["majority", "ridge", "label_propagation"]
+
+
+@pytest.fixture(scope="module")
+def board(toy: NodeData) -> Leaderboard:
+    return agnn.compare(toy, [*QUICK, "gcn"], replicas=3)
+
+
+def test_every_entry_has_what_evaluate_finds(board, toy):
+    for entry in board.entries:
+        run = agnn.evaluate(entry.name, toy, replicas=3)
+        for name in MEASURES:
+            assert entry.measures[name].values == pytest.approx(run.measure(name).values)
+        assert entry.n == 3
+        assert entry.seconds > 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_metric_orders_and_the_best_comes_first(metric, toy):
+    found = agnn.compare(toy, QUICK, replicas=1, metric=metric)
+    means = [entry.measures[metric].mean for entry in found.entries]
+    assert means == sorted(means, reverse=not MEASURES[metric].is_loss)
+    assert found.best.difference is None
+    for entry in found.entries[1:]:
+        gap = entry.measures[metric].mean - found.best.measures[metric].mean
+        assert entry.difference.mean == pytest.approx(gap, abs=1e-4)
+
+
+def test_on_one_split_the_difference_is_that_of_the_accuracies_paired_by_node(toy):
+    found = agnn.compare(toy, ["ridge", "label_propagation"], replicas=1)
+    runs = [agnn.evaluate(entry.name, toy) for entry in found.entries]
+    expected = accuracy_difference(runs[1].scores, runs[0].scores, toy, runs[0].splits)
+    assert found.entries[1].difference.mean == pytest.approx(expected.mean)
+    assert found.entries[1].difference.interval == pytest.approx(expected.interval, abs=1e-3)
+
+
+def test_a_method_that_is_as_good_as_the_best_is_shown_as_tied(board):
+    assert board.entries[-1].name == "majority"
+    assert not board.entries[-1].is_tied
+    assert board.tied[0] is board.best
+    assert "(tied)" in repr(board)
+
+
+def test_folds_are_compared_trial_by_trial(toy):
+    found = agnn.compare(toy, QUICK, split="stratified-5-fold", replicas=2)
+    assert [entry.n for entry in found.entries] == [2, 2, 2]
+    run = agnn.evaluate("ridge", toy, "stratified-5-fold", replicas=2)
+    (ridge,) = [entry for entry in found.entries if entry.name == "ridge"]
+    assert ridge.measures["accuracy"].values == pytest.approx(run.accuracy.values)
+
+
+def test_the_frame_and_the_json_have_a_row_per_method(board):
+    frame = board.to_frame()
+    assert frame["method"].tolist() == [entry.name for entry in board.entries]
+    assert frame.loc[0, "difference"] == 0.0
+    values = board.to_dict()
+    assert [each["method"] for each in values["methods"]] == frame["method"].tolist()
+    assert values["best_on_validation_nodes"] == board.chosen.name
+
+
+def test_what_is_finished_is_not_made_again(toy, tmp_path: Path):
+    first = agnn.compare(toy, QUICK, replicas=2, store=tmp_path / "runs.sqlite")
+    again = agnn.compare(toy, QUICK, replicas=2, store=tmp_path / "runs.sqlite")
+    more = agnn.compare(toy, [*QUICK, "gcn"], replicas=3, store=tmp_path / "runs.sqlite")
+    assert (first.new, again.new, more.new) == (6, 0, 6)
+    assert again.to_dict() == first.to_dict()
+
+
+def test_a_killed_comparison_goes_on_where_it_stopped(toy, tmp_path: Path):
+    graph = csr_array(
+        (np.ones(toy.edges.shape[1]), (toy.edges[0], toy.edges[1])), shape=(toy.nodes,) * 2
+    )
+    np.savez(
+        tmp_path / "toy.npz", labels=toy.labels, adj_data=graph.data, adj_indices=graph.indices,
+        adj_indptr=graph.indptr, adj_shape=graph.shape, attr_data=toy.features.data,
+        attr_indices=toy.features.indices, attr_indptr=toy.features.indptr,
+        attr_shape=toy.features.shape,
+    )  # fmt: skip
+    words = "compare toy.npz --methods majority,gcn --replicas 20 --split 20-per-class --quiet"
+    command = [sys.executable, "-c", "from agnn.cli import main; raise SystemExit(main())"]
+    process = subprocess.Popen([*command, *words.split()], cwd=tmp_path)  # noqa: S603
+    store = tmp_path / "comparison" / "runs.sqlite"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        time.sleep(0.05)
+        if store.exists() and process.poll() is None:
+            with closing(Store.open(store)) as kept:
+                if kept.runs():
+                    break
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with closing(Store.open(store)) as kept:
+        before = kept.runs()
+    assert 0 < len(before) < 40
+    data = agnn.read_graph(tmp_path / "toy.npz")
+    found = agnn.compare(data, ["majority", "gcn"], replicas=20, split="20-per-class", store=store)
+    assert found.new == 40 - len(before)
+    with closing(Store.open(store)) as kept:
+        after = {(run.spec, run.seed): run for run in kept.runs()}
+    assert all(after[run.spec, run.seed] == run for run in before)
+
+
+def test_with_a_time_limit_all_methods_get_one_replica_before_any_gets_more(toy):
+    seen: list[Progress] = []
+    start = time.monotonic()
+    agnn.compare(toy, [*QUICK, "sgc"], time_limit=6.0, progress=seen.append)
+    assert time.monotonic() - start < 12.0  # a busy machine; at rest it is six
+    labels = [label for label, _ in groupby(each.label.split(" on ")[0] for each in seen)]
+    assert labels[:4] == ["Most frequent class", "Ridge regression", "LP", "SGC"]
+    assert {each.total for each in seen if each.label.startswith("SGC")} >= {4}
+    assert all(each.seconds_left is not None and each.seconds_left <= 6.0 for each in seen)
+
+
+def test_a_time_limit_that_is_too_short_is_said_so(cora):
+    with pytest.raises(InputError, match="too short for a single method"):
+        agnn.compare(cora, ["gat"], time_limit=1e-3)
+
+
+def test_methods_that_were_not_reached_are_named(toy, monkeypatch):
+    monkeypatch.setattr(agnn.methods.GCN, "run", _slow)
+    found = agnn.compare(toy, ["majority", "gcn", "sgc"], time_limit=0.5)
+    assert [entry.name for entry in found.entries] == ["majority"]
+    assert found.missing == ("GCN", "SGC")
+
+
+def _slow(_: object, task: agnn.methods.Task) -> None:
+    for epoch in range(10_000):
+        time.sleep(0.01)
+        task.progress(epoch, 10_000)
+
+
+def test_a_method_that_fails_leaves_the_others(toy):
+    blind = replace(toy, features=csr_array((toy.nodes, 0), dtype=np.float32))
+    found = agnn.compare(blind, ["majority", "ridge", "gcn"], replicas=1)
+    assert [entry.name for entry in found.entries] == ["majority"]
+    assert [words.split(":")[0] for words in found.failures] == ["Ridge regression", "GCN"]
+
+
+def test_a_search_chooses_settings_on_validation_nodes_first(toy, tmp_path: Path):
+    found = agnn.compare(toy, ["majority", "sgc"], replicas=1, search=2, store=tmp_path / "s")
+    (entry,) = [entry for entry in found.entries if entry.name == "sgc"]
+    assert (tmp_path / "search.sqlite").exists()
+    again = agnn.compare(toy, ["majority", "sgc"], replicas=1, search=2, store=tmp_path / "s")
+    assert again.new == 0
+    assert entry.method.settings == again.entries[found.entries.index(entry)].method.settings
+
+
+def test_a_method_that_chooses_its_settings_does_so_once_for_all_its_replicas(toy, tmp_path: Path):
+    quick = {"layers": 1, "hidden": 4, "epochs": 3}
+    made = agnn.methods.Separated.candidates
+    calls = []
+
+    class Watched(agnn.methods.Separated):
+        candidates = tuple({**each, "layers": 1} for each in made)
+
+        def settled(self, task):
+            calls.append(len(task.seeds))
+            return super().settled(task)
+
+    from agnn.experiments import ALL_MEASURES, Work, execute
+
+    method = replace(Watched(), hidden=quick["hidden"], epochs=quick["epochs"])
+    work = Work("compare", "W", method, toy, "fixed", ALL_MEASURES, (0, 1))
+    with closing(Store.open(tmp_path / "s")) as store:
+        assert execute([work], store).failures == ()
+        execute([replace(work, seeds=(0, 1, 2, 3))], store)
+        runs = store.runs(work.key)
+    assert len(runs) == 4
+    chosen = [run.extra["settled"] for run in runs]
+    assert all(each == chosen[0] and not each["tries_candidates"] for each in chosen)
+    assert calls.count(3) == 1  # by the first seeds, once; a settled method has nothing to choose
+
+
+def test_the_portfolio_is_a_dozen_registered_methods_and_cheap_ones_come_first():
+    assert len(PORTFOLIO) >= 12
+    assert set(PORTFOLIO) <= set(agnn.method_names())
+    assert PORTFOLIO[0] == "majority"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"methods": ["gcnn"]}, "unknown method 'gcnn'; did you mean 'gcn'"),
+        ({"methods": ["gcn", "GCN"]}, "'gcn' is named twice"),
+        ({"methods": []}, "at least one method"),
+        ({"metric": "acc"}, "unknown metric 'acc'"),
+        ({"time_limit": "soon"}, "a time is a number with s, m or h, such as 10m; got 'soon'"),
+        ({"time_limit": -3}, "a time limit must be above 0; got -3"),
+        ({"search": -1}, "`search` must not be negative"),
+        ({"replicas": 0}, "`replicas` must be at least 1"),
+        ({"split": "unifrom"}, "unknown split 'unifrom'; did you mean 'uniform'"),
+    ],
+)
+def test_bad_arguments_are_one_clear_line(arguments, words, toy):
+    with pytest.raises(InputError, match=words):
+        agnn.compare(toy, **arguments)
+
+
+def test_lengths_of_time():
+    assert [seconds_of(text) for text in ("90", "90s", "2m", "1.5h", "3 min")] == [
+        90.0, 90.0, 120.0, 5400.0, 180.0
+    ]  # fmt: skip
+
+
+def test_the_split_of_every_seed_is_the_same_for_all_methods(toy, monkeypatch):
+    seen: dict[str, list[object]] = {}
+
+    def spied(method: object, task: agnn.methods.Task) -> object:
+        seen.setdefault(type(method).__name__, []).extend(task.splits)
+        return real(method, task)
+
+    real = agnn.methods.SplitMethod.run
+    monkeypatch.setattr(agnn.methods.SplitMethod, "run", spied)
+    agnn.compare(toy, QUICK, replicas=2, split="stratified")
+    expected = list(make_splits(toy, "stratified", [0, 1]))
+    assert set(seen) == {"Majority", "Ridge", "LabelPropagation"}
+    assert all(found == expected for found in seen.values())
