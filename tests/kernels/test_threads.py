@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph, symmetric
@@ -17,6 +25,7 @@ from agnn.kernels import (
     sparse_linear,
 )
 from agnn.kernels._cpu import threads as kernel_threads
+from agnn.kernels._cpu.simd import compiled
 from properties import FAST_BACKENDS, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 
@@ -58,7 +67,7 @@ def everything(
 def test_the_number_of_threads_changes_no_bit(
     backend, width, replicas, cora_graph, cora_features, monkeypatch
 ):
-    monkeypatch.setattr(kernel_threads, "_WORTH_A_THREAD", 1)  # threads for however little work
+    for_however_little_work(monkeypatch)
     torch.set_num_threads(1)
     alone = everything(cora_graph, cora_features, replicas, width, backend)
     for threads in (2, 3):
@@ -70,7 +79,7 @@ def test_the_number_of_threads_changes_no_bit(
 
 @pytest.mark.parametrize("backend", FAST_BACKENDS)
 def test_more_threads_than_rows_leave_no_row_out(backend, monkeypatch):
-    monkeypatch.setattr(kernel_threads, "_WORTH_A_THREAD", 1)
+    for_however_little_work(monkeypatch)
     torch.set_num_threads(4)
     for name in ("one node", "no edges", "path", "hub"):
         h = ZOO[name].states(1, 16)
@@ -108,29 +117,153 @@ def test_the_same_call_twice_gives_the_same_bits(backend, replicas, cora_graph, 
         assert_same_bits(one, other)
 
 
-def test_a_forked_process_has_threads_of_its_own(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        kernel_threads, "_pool", lambda _threads, process: asked.append(process) or Inline()
+@pytest.mark.parametrize("units", [1, 2, 3, 31, 32, 33, 1000])
+@pytest.mark.parametrize("threads", [2, 3, 5])
+@pytest.mark.parametrize("openmp", [True, False])
+def test_every_unit_is_done_once(openmp, threads, units, monkeypatch):
+    for_however_little_work(monkeypatch)
+    if not openmp:
+        without_openmp(monkeypatch)
+    torch.set_num_threads(threads)
+    seen = np.zeros(units, np.int64)
+    kernel_threads.run_in_pieces(count, (seen,), units, 10)
+    assert seen.tolist() == [1] * units
+
+
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_python_threads_give_the_same_bits(backend, cora_graph, cora_features, monkeypatch):
+    for_however_little_work(monkeypatch)
+    torch.set_num_threads(2)
+    ours = everything(cora_graph, cora_features, 1, 16, backend)
+    without_openmp(monkeypatch)
+    for one, other in zip(everything(cora_graph, cora_features, 1, 16, backend), ours, strict=True):
+        assert_same_bits(one, other)
+
+
+def test_threads_that_call_at_the_same_time_get_the_same_bits(
+    cora_graph, cora_features, monkeypatch
+):
+    for_however_little_work(monkeypatch)
+    torch.set_num_threads(2)
+    alone = everything(cora_graph, cora_features, 1, 16, "numba")
+    with ThreadPoolExecutor(4) as pool:
+        calls = [
+            pool.submit(everything, cora_graph, cora_features, 1, 16, "numba") for _ in range(8)
+        ]
+        for call in calls:
+            for one, other in zip(call.result(), alone, strict=True):
+                assert_same_bits(one, other)
+
+
+def test_memory_that_cannot_be_had_in_a_region_is_an_error(monkeypatch):
+    for_however_little_work(monkeypatch)
+    torch.set_num_threads(2)
+    with pytest.raises(MemoryError):
+        kernel_threads.run_in_pieces(take, (2**58,), 4, 10)
+
+
+def test_small_work_stays_on_one_thread(monkeypatch):
+    torch.set_num_threads(4)
+    assert kernel_threads.threads_for(kernel_threads._WORTH_A_REGION - 1) == 1
+    assert kernel_threads.threads_for(kernel_threads._WORTH_A_POOL) == 4
+    without_openmp(monkeypatch)
+    assert kernel_threads.threads_for(kernel_threads._WORTH_A_POOL - 1) == 1
+
+
+def test_limits_on_threads_are_kept():
+    torch.set_num_threads(3)
+    with threadpool_limits(1):
+        assert kernel_threads.threads_for(10**9) == 1
+    assert kernel_threads.threads_for(10**9) == 3
+
+
+def test_threads_sleep_when_there_is_nothing_to_do(monkeypatch):
+    for_however_little_work(monkeypatch)
+    torch.set_num_threads(4)
+    kernel_threads.run_in_pieces(count, (np.zeros(100, np.int64),), 100, 10)
+    time.sleep(0.1)
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.1  # one waiting thread alone would take 0.3
+
+
+# Each has two threads at work first, so that their book-keeping is there to be inherited.
+_PROLOGUE = """
+import os
+import numpy as np
+import torch
+torch.set_num_threads(2)
+from agnn.data import load_dataset
+from agnn.graph import Graph
+from agnn.kernels import cosine_attention, openmp_obstacle
+from agnn.kernels._cpu import threads
+
+threads._WORTH_A_REGION = threads._WORTH_A_POOL = 1
+data = load_dataset("cora")
+graph = Graph.from_edges(data.edges, data.nodes)
+h = torch.randn(1, data.nodes, 16, generator=torch.Generator().manual_seed(0))
+
+def states(threads=None):
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return torch.relu(cosine_attention(graph, h, torch.ones(1))).numpy()
+
+expected = states(2)
+"""
+_FORK = """
+assert openmp_obstacle() is None
+read, write = os.pipe()
+if os.fork() == 0:
+    fits = np.array_equal(states(), expected) and "fork" in openmp_obstacle()
+    torch.set_num_threads(2)  # asked for again: the kernels use other threads than torch
+    again = np.maximum(cosine_attention(graph, h, torch.ones(1)).numpy(), 0)
+    fits = fits and np.array_equal(again, expected)
+    os.write(write, b"1" if fits else b"0")
+    os._exit(0)
+os.wait()
+assert os.read(read, 1) == b"1"
+assert np.array_equal(states(), expected)
+"""
+_JOBLIB = """
+from joblib import Parallel, delayed
+
+for backend in ("threading", "loky", "multiprocessing"):
+    found = Parallel(2, backend=backend)(delayed(states)() for _ in range(4))
+    assert all(np.array_equal(each, expected) for each in found), backend
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("script", [_FORK, _JOBLIB], ids=["fork", "joblib"])
+def test_other_processes_compute_the_same(script, tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text(_PROLOGUE + script)
+    subprocess.run(  # noqa: S603
+        [sys.executable, str(file)], check=True, timeout=120
     )
-    monkeypatch.setattr(kernel_threads, "_WORTH_A_THREAD", 1)
-    for process in (10, 11):
-        monkeypatch.setattr(kernel_threads.os, "getpid", lambda process=process: process)
-        torch.set_num_threads(2)
-        kernel_threads.run_in_pieces(nothing, (), 4, 100)
-    assert asked == [10, 11]
 
 
-class Inline:
-    """An executor that runs at once."""
-
-    def submit(self, function, *arguments):
-        function(*arguments)
-        return self
-
-    def result(self) -> None:
-        return None
+def for_however_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let threads share work of any size."""
+    monkeypatch.setattr(kernel_threads, "_WORTH_A_REGION", 1)
+    monkeypatch.setattr(kernel_threads, "_WORTH_A_POOL", 1)
 
 
-def nothing(first: int, last: int) -> None:
-    """A piece of work that does nothing."""
+def without_openmp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where torch's OpenMP runtime cannot be used."""
+    monkeypatch.setattr(kernel_threads, "entry_points", lambda: None)
+
+
+@compiled
+def count(seen, first, last):
+    """Count how often each unit is done."""
+    for unit in range(first, last):
+        seen[unit] += 1
+
+
+@compiled
+def take(size, first, last):
+    """Ask for memory that no machine has."""
+    for unit in range(first, last):
+        room = np.empty(size)
+        room[unit] = 1.0

@@ -43,13 +43,14 @@ def doctor(
 
 
 def _findings() -> dict[str, Any]:
-    from agnn.kernels import BACKENDS, obstacle, self_check
+    from agnn.kernels import BACKENDS, obstacle, openmp_obstacle, self_check
     from agnn.runs import machine, versions
 
     backends = {name: obstacle(name) for name in BACKENDS}
     return {
         "versions": versions(),
         "machine": machine(),
+        "openmp": {"works": openmp_obstacle() is None, "reason": openmp_obstacle()},
         "devices": ["cpu", *_gpus()],
         "backends": {
             name: {"works": reason is None, "reason": reason} for name, reason in backends.items()
@@ -95,6 +96,9 @@ def _table(findings: dict[str, Any]) -> "Table":
     table.add_column(overflow="fold")
     table.add_row("versions", ", ".join(f"{k} {v}" for k, v in findings["versions"].items()))
     table.add_row("machine", machine_words(findings["machine"]))
+    openmp = findings["openmp"]
+    words = f"no: {openmp['reason']}; several threads help with long work only"
+    table.add_row("torch's OpenMP threads", "works" if openmp["works"] else words)
     table.add_row("devices", ", ".join(findings["devices"]))
     for name, backend in findings["backends"].items():
         table.add_row(

@@ -22,7 +22,7 @@ from agnn.kernels._additive_attention.op import (
     additive_attention_weights,
 )
 from agnn.kernels._attention import Attention
-from agnn.kernels._backends import BACKENDS, choose, obstacle
+from agnn.kernels._backends import BACKENDS, choose, obstacle, openmp_obstacle
 from agnn.kernels._chain import ELU, Anchor, Blend, HeadMean, Link, ReLU, heads_of, run_chain
 from agnn.kernels._consistency.op import consistency
 from agnn.kernels._cosine_attention.op import (
@@ -91,6 +91,7 @@ __all__ = [
     "hierarchical_skip_gram",
     "negative_skip_gram",
     "obstacle",
+    "openmp_obstacle",
     "pair_skip_gram",
     "personal_pagerank",
     "propagate",

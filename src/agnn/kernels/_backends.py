@@ -46,6 +46,19 @@ def obstacle(name: str, operation: str | None = None) -> str | None:
     return None
 
 
+def openmp_obstacle() -> str | None:
+    """Why compiled CPU code cannot use torch's OpenMP threads here, in a few words; None if it can.
+
+    It then runs in Python threads, which pay for long work only.
+    """
+    reason = obstacle("numba")
+    if reason is not None:
+        return reason
+    from agnn.kernels._cpu import regions  # imports numba
+
+    return regions.obstacle()
+
+
 @lru_cache
 def choose(name: str, device: str, operation: str | None = None) -> str:
     """The backend that runs for the request `name` on a type of device.

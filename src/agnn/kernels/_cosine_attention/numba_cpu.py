@@ -22,7 +22,7 @@ from agnn.kernels._cosine_attention.numba_rows import (
 )
 from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines
 from agnn.kernels._cpu.simd import LANES, compiled
-from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+from agnn.kernels._cpu.threads import pieces_of, run_in_pieces, threads_for
 
 U = np.uint64
 _LANES = U(LANES)
@@ -31,6 +31,7 @@ _LOWEST_BETA = -40.0
 # Up to this many edges a replica's numbers by edge stay in the cache, and each undirected edge is
 # looked at once for both its directions; beyond, block by block and each direction for itself.
 _PAIRED = 32_768
+_GAIN = 2.2  # how much longer it takes to look at both directions
 _NO_PAIRS = (np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
@@ -46,7 +47,7 @@ def _forward_units(
         r, piece = unit // pieces, unit % pieces
         begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
         if pieces == 1:
-            norms(h[r], n, U(d), facts[r])
+            norms(h[r], U(d), facts[r], 0, n)
         if d == LANES:  # the common width, as a constant
             forward_rows(
                 offsets, columns, receivers, ones, others, edge_weights, h[r], _LANES, beta[r],
@@ -71,7 +72,7 @@ def _backward_units(
         r, piece = unit // pieces, unit % pieces
         begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)
         if pieces == 1:
-            slopes(g[r], o[r], rows, n, U(d), facts[r])
+            slopes(g[r], o[r], rows, U(d), facts[r], 0, n)
         if d == LANES:  # the common width, as a constant
             backward_rows(
                 offsets, columns, receivers, ones, others, edge_weights, h[r], g[r], U(rows),
@@ -86,18 +87,35 @@ def _backward_units(
             dbeta[r] = sum_in_order(parts[r], order)
 
 
+@compiled
+def _norm_units(h: Any, d: Any, facts: Any, n: Any, pieces: Any, first: Any, last: Any) -> None:
+    """The norms of work units first..last, where rows are cut: before any row is computed."""
+    for unit in range(first, last):
+        r, piece = unit // pieces, unit % pieces
+        norms(h[r], U(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces)
+
+
+@compiled
+def _slope_units(
+    g: Any, o: Any, rows: Any, d: Any, facts: Any, n: Any, pieces: Any, first: Any, last: Any
+) -> None:
+    """The slopes of work units first..last, likewise."""
+    for unit in range(first, last):
+        r, piece = unit // pieces, unit % pieces
+        slopes(g[r], o[r], rows, U(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces)
+
+
 def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, NDArray[Any]]:
     """The new states [R, rows, d], and per node the inverse norm and the inverse total."""
     source, d = as_lines(h)
     replicas, n, width = h.shape
     betas, used = beta.detach().numpy(), graph.around(rows)
     cost = replicas * (used.edges + rows)
-    pieces = pieces_of(replicas, cost)
+    pieces = _pieces(used, replicas, cost)
     facts = np.empty((replicas, n, FACTS), source.dtype)
     out = new_lines(replicas, rows, d, h.dtype)
     if pieces > 1:
-        for r in range(replicas):
-            norms(source[r], n, U(d), facts[r])
+        run_in_pieces(_norm_units, (source, d, facts, n, pieces), replicas * pieces, cost)
     arguments = (
         *used.arrays, *_pairs(used, pieces), _weights(used, h), source, n, d, rows, betas, facts,
         _room(used, pieces), out.numpy(), pieces,
@@ -107,6 +125,15 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, N
     for r in _extreme(betas):
         states[r] = reference.states(graph, h[r : r + 1], beta[r : r + 1], rows)[0]
     return states, facts
+
+
+def _pieces(used: Graph, replicas: int, cost: int) -> int:
+    """Into how many pieces the rows of a replica are cut; a small graph only if that is faster."""
+    threads = threads_for(cost)
+    rounds = -(-replicas // threads)
+    if used.edges <= _PAIRED and rounds <= _GAIN * replicas / threads:
+        return 1
+    return pieces_of(replicas, cost)
 
 
 def _pairs(used: Graph, pieces: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -142,12 +169,12 @@ def backward(
     facts, betas, used = kept, beta.detach().numpy(), graph.around(rows)
     reached = used.nodes  # rows of `h` beyond them have no part in the output
     cost = 2 * replicas * (used.edges + reached)
-    pieces = pieces_of(replicas, cost)
+    pieces = _pieces(used, replicas, cost)
     dh, dbeta = new_lines(replicas, n, d, h.dtype), torch.empty(replicas, dtype=h.dtype)
     parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
-        for r in range(replicas):
-            slopes(g[r], o[r], rows, n, U(d), facts[r])
+        shared = (g, o, rows, d, facts, n, pieces)
+        run_in_pieces(_slope_units, shared, replicas * pieces, cost)
     if reached < n:
         dh.view(replicas, n, d)[:, reached:] = 0
     arguments = (

@@ -54,10 +54,10 @@ def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any) -> Any:
 
 
 @compiled
-def norms(h: Any, n: Any, d: Any, facts: Any) -> None:
-    """1/|h_i| into `facts`, 0 for a zero row."""
+def norms(h: Any, d: Any, facts: Any, first: Any, last: Any) -> None:
+    """1/|h_i| of rows first..last into `facts`, 0 for a zero row."""
     zero = h.dtype.type(0)
-    for i in range(U(n)):
+    for i in range(U(first), U(last)):
         square = _dot(h, i * d, h, i * d, d)
         inverse = h.dtype.type(1) / math.sqrt(square) if square > zero else zero
         facts[i, _INVERSE_NORM] = inverse
@@ -118,12 +118,12 @@ def forward_rows(
 
 
 @compiled
-def slopes(gradient: Any, out: Any, rows: Any, n: Any, d: Any, facts: Any) -> None:
-    """g_i . o_i into `facts`; rows that were not computed attend to nothing."""
+def slopes(gradient: Any, out: Any, rows: Any, d: Any, facts: Any, first: Any, last: Any) -> None:
+    """g_i . o_i of rows first..last into `facts`; those not computed attend to nothing."""
     zero = gradient.dtype.type(0)
-    for i in range(U(rows)):
+    for i in range(U(first), U(min(rows, last))):
         facts[i, _SLOPE] = _dot(gradient, i * d, out, i * d, d)
-    for i in range(U(rows), U(n)):
+    for i in range(U(max(rows, first)), U(last)):
         facts[i, _INVERSE_TOTAL] = zero
         facts[i, _SLOPE] = zero
 

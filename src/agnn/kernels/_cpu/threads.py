@@ -1,7 +1,8 @@
 """Threads for compiled CPU code: as many as torch uses, work in fixed pieces.
 
-The compiled functions release the interpreter lock, so plain threads are enough, and they do not
-spin beside torch's own. How work is cut never changes a result: every piece writes its own rows.
+Work runs in a parallel region of torch's own OpenMP threads (`regions.py`) or, where there is no
+such runtime and in a forked process, in plain Python threads: the compiled functions release the
+interpreter lock. How work is cut never changes a result: every piece writes its own rows.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
 
-# Waking a sleeping thread and waiting for it costs some hundred microseconds on a virtual machine.
-# Below this many elementary operations a thread (an edge times a vector, about 7 ns each, so about
-# a millisecond in all) one thread was done sooner: PubMed's step took 13 ms on two, 10 on one.
-_WORTH_A_THREAD = 150_000
+from agnn.kernels._cpu.regions import entry_points, run_in_region
+
+# The least work that is shared, in elementary operations: an edge times a vector, some 7 ns each.
+# A region costs a few microseconds, and then what one core wrote must travel to the other. Waking a
+# sleeping Python thread and waiting for it costs some hundred microseconds on a virtual machine.
+_WORTH_A_REGION = 30_000
+_WORTH_A_POOL = 300_000
 
 
 @lru_cache(maxsize=1)
@@ -26,11 +30,31 @@ def _pool(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix=f"agnn-{process}")
 
 
+def threads_for(cost: int) -> int:
+    """How many threads share work of this many elementary operations: one, or all."""
+    # All or one: OpenMP starts and ends threads whenever the size of a region changes.
+    threads = torch.get_num_threads()
+    if threads == 1:
+        return 1
+    _forks_use_one_thread()
+    if cost < _WORTH_A_REGION:
+        return 1
+    return threads if cost >= _WORTH_A_POOL or entry_points() else 1
+
+
+@cache
+def _forks_use_one_thread() -> None:
+    """Let torch use one thread in forks of this process.
+
+    With several, its own operations would wait there for threads that were not inherited.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+
+
 def pieces_of(replicas: int, cost: int) -> int:
     """Into how many pieces the rows of one replica are cut so that every thread has work."""
-    if cost < 2 * _WORTH_A_THREAD:
-        return 1
-    threads = torch.get_num_threads()
+    threads = threads_for(cost)
     return 1 if replicas % threads == 0 or replicas >= 8 * threads else 8 * threads
 
 
@@ -38,11 +62,18 @@ def run_in_pieces(
     function: Callable[..., None], arguments: tuple[Any, ...], units: int, cost: int
 ) -> None:
     """Call `function(*arguments, first, last)` over all `units`, in threads where worth it."""
-    worth = cost // _WORTH_A_THREAD
-    threads = min(torch.get_num_threads(), units, worth) if worth > 1 else 1
-    if threads <= 1:
+    threads = threads_for(cost) if units > 1 else 1
+    if threads == 1:
         function(*arguments, 0, units)
-        return
+    elif entries := entry_points():
+        run_in_region(entries, function, arguments, units, threads)
+    else:
+        _run_in_pool(function, arguments, units, min(threads, units))
+
+
+def _run_in_pool(
+    function: Callable[..., None], arguments: tuple[Any, ...], units: int, threads: int
+) -> None:
     bounds = [units * k // threads for k in range(threads + 1)]
     pool = _pool(torch.get_num_threads(), os.getpid())
     others = [
