@@ -26,14 +26,29 @@ def folder(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_prints_a_paragraph_and_tables(agnn, folder):
-    answer = agnn("explain", folder, 60, "--limit", 3)
+    answer = agnn("explain", folder, 60, "--limit", 3, "--full")
     assert answer.code == 0
     words = " ".join(answer.out.split())
     assert " for node 60 with confidence " in words
-    for title in ("the node itself and its neighbours", "training nodes that reach it",
-                  "nodes that speak for", "features that speak for it"):  # fmt: skip
+    for title in ("the node itself and the nodes with the largest weight",
+                  "training nodes that reach it", "nodes that contribute most to",
+                  "features that contribute most to it"):  # fmt: skip
         assert title in words
     assert answer.err == ""
+
+
+def test_it_fits_one_screen_of_80_columns(agnn, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = agnn("explain", folder, 60)
+    lines = answer.out.splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+    found = explain(load_run(folder), 60)
+    for step in found.lead.steps:
+        (row,) = [line for line in lines if line.strip().startswith(f"{step.name} ")]
+        assert f"{step.value:+.2f}".replace("-", "\N{MINUS SIGN}").replace("+0.00", "0.00") in row
+    assert f"{found.confidence:.1%}" in lines[0]
+    assert "lead" in answer.out
 
 
 def test_json_is_the_whole_explanation(agnn, folder):

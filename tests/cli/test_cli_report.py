@@ -21,7 +21,7 @@ def run(toy, here):
 def quick(monkeypatch):
     """The page without its figures, where only files are looked at."""
     monkeypatch.setattr("agnn.report.run_figures", lambda _: {})
-    monkeypatch.setattr("agnn.report.run_page", lambda *_: "page")
+    monkeypatch.setattr("agnn.report.run_page", lambda *_, **__: "page")
 
 
 @pytest.mark.usefixtures("run")

@@ -9,7 +9,7 @@ from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_un
 from agnn.data import NodeData
 from agnn.explanation import counterfactual, explain
 from agnn.methods import get_method
-from agnn.report import explanation_page, shown_explanation, surroundings_of
+from agnn.report import explanation_page, shown_explanation, signed, surroundings_of
 from agnn.runs import Run, evaluate
 
 WICKED = "<script>alert('x')</script>\x1b[31m&\u202e"
@@ -65,7 +65,11 @@ def test_the_page_tells_all_parts(opened: Run, node: int, page: str) -> None:
         assert f"{100 * each.weight:.1f} %" in text
     assert f"{found.rest.nodes} more nodes" in text
     assert f"temperature {opened.temperature:.2f}" in text
-    assert f'id="around-node-{node}"' in page
+    for lens in ("contribution", "attention", "removal"):
+        assert f'id="around-{lens}-node-{node}"' in page
+    assert found.sentence.split(",")[0] in text
+    for step in found.lead.steps:
+        assert signed(step.value) in text
 
 
 def test_whose_removal_changes_the_answer_is_told(opened: Run) -> None:
@@ -97,6 +101,7 @@ def test_an_explanation_shows_itself_in_a_notebook(opened: Run, node: int) -> No
     (picture,) = [own for tag, own in read.tags if tag == "img"]
     assert str(picture["src"]).startswith("data:image/svg+xml;base64,")
     assert "alert('x')" in str(picture["alt"])
-    assert "with confidence" in read.text
+    assert read.text.startswith(f"AGNN predicts {shown.prediction} (")
+    assert "What carries" in read.text
     assert shown.to_dict() == explain(opened, node, limit=3).to_dict()
     assert repr(shown) == shown.in_words()

@@ -47,12 +47,13 @@ def test_a_dollar_sign_in_a_name_is_no_formula(relevance: Any) -> None:
     assert {"$\\frac{$", "a$b$", "$x$"} <= set(found)
 
 
-def test_the_heat_map_grows_brighter_with_the_value_even_in_grey() -> None:
-    colours = matplotlib.colormaps["cividis"](np.linspace(0, 1, 50))[:, :3]
-    grey = colours @ [0.299, 0.587, 0.114]
-    figure = relevance_heat_map(np.array([[0.0, 1.0], [2.0, 3.0]]), "ab", "")
-    assert figure.axes[0].images[0].get_cmap().name == "cividis"
-    assert (np.diff(grey) > 0).all()
+def test_zero_is_the_lightest_cell_of_a_heat_map_and_both_sides_grow_darker() -> None:
+    figure = relevance_heat_map(np.array([[-1.0, 0.0], [0.5, 3.0]]), "ab", "")
+    image = figure.axes[0].images[0]
+    grey = image.to_rgba(np.linspace(-3, 3, 41))[:, :3] @ [0.299, 0.587, 0.114]
+    assert grey.argmax() == 20
+    assert (np.diff(grey[:21]) > 0).all()
+    assert (np.diff(grey[20:]) < 0).all()
 
 
 def test_every_number_of_the_heat_map_stands_out_from_its_cell() -> None:

@@ -246,4 +246,5 @@ def test_the_heat_maps_of_all_layers_have_one_colour_scale(facts):
     scales = {drawn[f"relevance_{t}"][0].axes[0].images[0].get_clim() for t in (1, 2)}
     assert len(scales) == 1
     tables = np.array([wide.relevance, layers[-1].relevance])
-    assert scales.pop() == pytest.approx((np.nanmin(tables), np.nanmax(tables)))
+    end = np.nanmax(np.abs(tables))
+    assert scales.pop() == pytest.approx((-end, end))  # zero in the middle

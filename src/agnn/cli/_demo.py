@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agnn.runs import Run
 
 _DATASET, _SPLIT = "cora", "fixed"
+_EXAMPLE = "1129442"  # a test node that every run gets right, with neighbours on both sides
 _PAPER = "The paper reports 83.1 ± 0.1 % for this dataset and split."
 
 
@@ -73,6 +74,10 @@ def demo(
     console.print("\nRelevance of the last layer, from column to row (0: an even share)")
     console.print(_relevance_table(run.data.class_names, relevance))
     console.print(f"\nThe page, with figures: {out / 'index.html'}", soft_wrap=True)
+    console.print("What to do next:")
+    folder = shlex.quote(str(out / "run"))
+    console.print(f"  agnn explore {folder}           walk through the graph in the browser")
+    console.print(f"  agnn explain {folder} {_EXAMPLE}   the reasons for one prediction")
 
 
 def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
@@ -91,7 +96,9 @@ def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
         facts = run_facts(run)
         figures = run_figures(facts)
         write_run_figures(draft / "figures", figures)
-        page = run_page(facts, rendered(figures), remark=_PAPER, command=command)
+        page = run_page(
+            facts, rendered(figures), remark=_PAPER, command=command, folder=str(out / "run")
+        )
         (draft / "index.html").write_text(page, encoding="utf-8")
         (draft / "result.json").write_text(json_text(record, indent=2), encoding="utf-8")
         save_run(run, draft / "run")

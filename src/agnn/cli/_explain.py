@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agnn.explanation import Counterfactual, Explanation, ReachingNode
+    from agnn.report import Bar
 
 _LONGEST_WORDS = 5000
+_CLASSES = 4  # shown with their probabilities
 
 
 def explain(
@@ -30,6 +32,10 @@ def explain(
             help="Also find the smallest set of neighbours whose removal changes the prediction.",
         ),
     ] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Also print all tables: nodes, training nodes, features."),
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(help="A new HTML file for the whole explanation.")
     ] = None,
@@ -37,9 +43,12 @@ def explain(
     json: Json = False,
     allow_unchecked: AllowUnchecked = False,
 ) -> None:
-    """Explain one prediction: its confidence, and the neighbours, training nodes, words behind it.
+    """Explain one prediction: what carries it over the second class, node by node.
 
-    Runs of AGNN, GCN and GLN can be explained. Numbers are means over the replicas.
+    Numbers are means over the replicas. docs/explanations.md lists the methods that can be
+    explained.
+
+    Example: agnn explain runs/cora 1129442 --counterfactual --html why.html
     """
     from agnn import explanation
     from agnn.files import write_file
@@ -63,11 +72,15 @@ def explain(
             record["counterfactual"] = None if changed is None else changed.to_dict()
         write_json(record)
         return
-    _show(found)
+    _show_summary(found)
+    if full:
+        _show(found)
     if counterfactual:
         screen().print(_changed(found, changed), soft_wrap=True)
     if html is not None:
         screen().print(f"the page: {html}", soft_wrap=True)
+    if not full and screen().is_terminal:
+        screen().print("--full prints all tables; agnn explore shows the picture", style="dim")
 
 
 def _check_new(html: Path) -> None:
@@ -79,27 +92,86 @@ def _check_new(html: Path) -> None:
     check_new_file(html)
 
 
+def _show_summary(found: "Explanation") -> None:
+    """Print the prediction, the probabilities and the waterfall: one screen of 80 columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from agnn.report import shown_text, signed, waterfall
+
+    console = screen()
+    names = [shown_text(name, 30) for name in found.class_names]
+    title = Text(f"{shown_text(found.id, 40)}: {names[found.answer]}, ", style="bold")
+    title.append(f"{found.confidence:.1%}")
+    if found.label >= 0 and not found.trained_in:
+        is_right = found.label == found.answer
+        words = "  correct" if is_right else f"  wrong, the label is {names[found.label]}"
+        title.append(words, style="green" if is_right else "red")
+    console.print(title)
+    console.print(shown_text(found.sentence, _LONGEST_WORDS))
+    console.print()
+    room = max(12, min(console.width, 100) - 57)
+    for k in found.order[:_CLASSES]:
+        mark = "  (label)" if k == found.label else ""
+        length = max(1, round(room * float(found.probabilities[k])))
+        line = Text(f" {names[k]:<30} ")
+        line.append(
+            "\N{FULL BLOCK}" * length, style="blue" if k == found.answer else "bright_black"
+        )
+        console.print(line.append(f" {found.probabilities[k]:.1%}{mark}"))
+    console.print()
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    table.add_column("what carries it", width=24, no_wrap=True)
+    table.add_column(f"over {names[found.second]}", width=room, no_wrap=True)
+    table.add_column("adds", width=5, justify="right", no_wrap=True)
+    table.add_column("class", width=18, no_wrap=True, style="dim")
+    bars = waterfall(found)
+    for each in bars.bars:
+        colour = "orange3" if each.step.value < 0 else "blue"
+        label, name = shown_text(each.step.label or "", 18), shown_text(each.step.name, 24)
+        bar = Text(_block(each, room), style=colour)
+        table.add_row(name, bar, signed(each.step.value), label)
+    lead = Text(signed(found.margin), style="bold")
+    bar = Text(_block(bars.total, room), style="bright_black")
+    table.add_row(Text("lead", style="bold"), bar, lead, "")
+    console.print(table)
+    for note in found.notes:
+        console.print(f"Note: {note}")
+
+
+def _block(bar: "Bar", room: int) -> str:
+    """The bar in a column of `room` letters."""
+    start = min(round(room * bar.left / 100), room - 1)
+    end = max(start + 1, round(room * (bar.left + bar.width) / 100))
+    return " " * start + "\N{FULL BLOCK}" * (min(end, room) - start)
+
+
 def _show(found: "Explanation") -> None:
     """Print the paragraph and the tables."""
     from agnn.report import shown_text
 
     console = screen()
-    console.print(shown_text(found.in_words(), _LONGEST_WORDS))
-    for note in found.notes:
-        console.print(f"Note: {note}")
     console.print()
-    console.print(_nodes("the node itself and its neighbours", (found.itself, *found.neighbours)))
-    if found.rest.nodes:
-        console.print(f"  ... and {found.rest.nodes:,} more with {found.rest.weight:.1%} of it")
-    if found.training_nodes:
-        console.print(_nodes("training nodes that reach it", found.training_nodes))
-    if found.for_answer:
-        answer = shown_text(found.prediction)
-        console.print(_nodes(f"nodes that speak for {answer}", found.for_answer))
+    console.print(shown_text(found.in_words(), _LONGEST_WORDS))
     second = shown_text(found.class_names[found.second])
-    if found.for_second:
-        console.print(_nodes(f"nodes that speak for {second}", found.for_second))
+    tables = [
+        (
+            "the node itself and the nodes with the largest weight",
+            (found.itself, *found.neighbours),
+        ),
+        ("training nodes that reach it", found.training_nodes),
+        (f"nodes that contribute most to {shown_text(found.prediction)}", found.for_answer),
+        (f"nodes that contribute most to {second}", found.for_second),
+    ]
+    for title, rows in tables:
+        if rows:
+            console.print()
+            console.print(_nodes(title, rows))
+        if rows and rows[0] is found.itself and found.rest.nodes:
+            left = f"{found.rest.weight:.1%} of the weight"
+            console.print(f" ... and {found.rest.nodes:,} more with {left}")
     if found.features:
+        console.print()
         console.print(_features(found, second))
 
 
@@ -109,10 +181,11 @@ def _nodes(title: str, rows: "tuple[ReachingNode, ...]") -> "Table":
 
     from agnn.report import shown_text
 
-    table = Table(
-        "id", "class", "known from", "hops", "weight", "attention", "for it", "over second",
-        title=title, title_justify="left", box=None,
-    )  # fmt: skip
+    table = Table(title=title, title_justify="left", title_style="bold", box=None)
+    for name in ("id", "class", "known from"):
+        table.add_column(name)
+    for name in ("hops", "weight", "attention", "contribution", "over second"):
+        table.add_column(name, justify="right")
     for each in rows:
         attention = each.attention
         table.add_row(
@@ -130,10 +203,12 @@ def _features(found: "Explanation", second: str) -> "Table":
     from agnn.report import shown_text
 
     table = Table(
-        "feature", "adds", f"feature for {second}", "adds ",
-        title="features that speak for it, and for the second class",
-        title_justify="left", box=None,
+        title="features that contribute most to it, and to the second class",
+        title_justify="left", title_style="bold", box=None,
     )  # fmt: skip
+    for name in ("feature", f"feature for {second}"):
+        table.add_column(name)
+        table.add_column("adds", justify="right")
     rows = max(len(found.features), len(found.features_for_second))
     ours = [(shown_text(f.name, 40), f"{f.toward_answer:+.3f}") for f in found.features]
     others = [(shown_text(f.name, 40), f"{f.over_second:+.3f}") for f in found.features_for_second]

@@ -1,5 +1,6 @@
 """`agnn report`: a saved run as one HTML file."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -35,10 +36,11 @@ def report(
         check_new_file(out)
     facts = run_facts(load_run(run, trust_unchecked=allow_unchecked))
     if out is not None:
-        page = run_page(facts, rendered(run_figures(facts)))
+        page = run_page(facts, rendered(run_figures(facts)), folder=str(run))
         write_file(out, page.encode())
     if json:
         write_json(facts.to_dict() | ({} if out is None else {"out": str(out)}))
         return
     size = out.stat().st_size / 1e6 if out is not None else 0.0
     screen().print(f"{facts.title} on {facts.name}, {size:.1f} MB: {out}", soft_wrap=True)
+    screen().print(f"next: agnn explore {shlex.quote(str(run))}", soft_wrap=True)

@@ -21,7 +21,12 @@ from agnn.explanation._flow import (
     path_rows,
 )
 from agnn.explanation._margin import Margin, Step, margin, margin_on
-from agnn.explanation._neighbourhood import LayerInside, Neighbourhood, neighbourhood
+from agnn.explanation._neighbourhood import (
+    LayerInside,
+    Neighbourhood,
+    neighbourhood,
+    weighed_neighbourhood,
+)
 from agnn.explanation._reach import Reach, WholeGraph, reach_of
 from agnn.explanation._relevance import (
     LayerRanking,
@@ -70,5 +75,6 @@ __all__ = [
     "rankings_of",
     "reach_of",
     "removal_effects",
+    "weighed_neighbourhood",
     "without_edges",
 ]

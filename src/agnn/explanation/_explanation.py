@@ -153,6 +153,12 @@ class Explanation:
         return self.lead.sentence(self.method, self.class_names)
 
     @property
+    def order(self) -> list[int]:
+        """The classes, the most probable first."""
+        found: list[int] = (-self.probabilities).argsort(kind="stable").tolist()
+        return found
+
+    @property
     def confidence(self) -> float:
         """The probability of the predicted class at the run's temperature."""
         return float(self.probabilities[self.answer])

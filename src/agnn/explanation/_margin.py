@@ -46,6 +46,7 @@ class Step(NamedTuple):
     node: int | None = None  # index in the data
     id: Hashable | None = None  # the data's own
     hops: int | None = None
+    label: str | None = None  # of that node, where it is known
     features: tuple[tuple[str, float], ...] = ()  # of that node, the largest addends first
 
     @property
@@ -224,6 +225,7 @@ def _margin(
             node=int(nodes[place]),
             id=run.data.node_ids[nodes[place]],
             hops=int(np.searchsorted(field.sizes, place, side="right")),
+            label=_label(run, int(nodes[place])),
             features=_largest(row, names),
         )
         for place, row in zip(places, features(places), strict=True)
@@ -255,6 +257,11 @@ def feature_names(run: Run) -> tuple[str, ...] | None:
     """The names of the features, where the data has them."""
     made = run.data.preprocessing
     return None if made is None else made.feature_names
+
+
+def _label(run: Run, node: int) -> str | None:
+    label = int(run.data.labels[node])
+    return None if label < 0 else run.data.class_names[label]
 
 
 def _double(values: Tensor) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,10 @@ import torch
 from agnn.errors import InputError
 from agnn.explanation._explained_run import explained_run
 from agnn.explanation._flow import edge_flows
+from agnn.explanation._margin import margin
 from agnn.explanation._reach import reach_of
 from agnn.explanation._relevance import edge_relevance
+from agnn.explanation._removed_edges import removal_effects
 from agnn.graph import hop_rings, row_edges
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class Neighbourhood:
     edges: NDArray[np.int64]  # [2, e] receiver and sender
     layers: tuple[LayerInside, ...]  # [l] from first to last
     lead: Margin | None = None  # of the target's prediction over the second class
+    effects: NDArray[np.float64] | None = None  # [k] of removals by `removal_effects`; NaN: untried
 
     @cached_property
     def contributions(self) -> NDArray[np.float64]:
@@ -155,6 +158,23 @@ def neighbourhood(
         layers=_layers_inside(field, paths, rows, nodes, edge_ids),
         lead=lead,
     )
+
+
+def weighed_neighbourhood(
+    run: Run, node: int, split: Split, *, hops: int = 2, limit: int | None = None, trials: int = 20
+) -> Neighbourhood:
+    """The neighbourhood with contributions, and with the effects of removing direct neighbours.
+
+    At most `trials` edges are removed: those of the neighbours that contribute most.
+    """
+    run = explained_run(run)
+    found = neighbourhood(run, node, split, hops=hops, limit=limit, lead=margin(run, node))
+    beside = np.flatnonzero(found.hops == 1)
+    order = np.argsort(-np.abs(found.contributions[beside]), kind="stable")
+    tried = beside[order][:trials]
+    effects = np.full(found.nodes.size, np.nan)
+    effects[tried] = removal_effects(run, node, [(node, int(k)) for k in found.nodes[tried]])
+    return replace(found, effects=effects)
 
 
 def _at(lead: Margin, nodes: NDArray[np.int64]) -> NDArray[np.float64]:

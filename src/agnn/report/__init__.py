@@ -17,12 +17,14 @@ from agnn.report._comparisons import (
     row_lines,
 )
 from agnn.report._explanation_page import (
+    Bar,
     ShownExplanation,
     explanation_figure,
     explanation_fragment,
     explanation_page,
     shown_explanation,
     surroundings_of,
+    waterfall,
 )
 from agnn.report._facts.run_facts import RunFacts, run_facts
 from agnn.report._files import (
@@ -65,6 +67,7 @@ from agnn.report._text import shown_text, signed, spread
 __all__ = [
     "FIGURES",
     "QUICK",
+    "Bar",
     "DrawingSection",
     "PageFigure",
     "Panel",
@@ -119,6 +122,7 @@ __all__ = [
     "spread",
     "surroundings_of",
     "svg",
+    "waterfall",
     "write_figures",
     "write_leaderboard",
     "write_page",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-import matplotlib
 import numpy as np
-from matplotlib.colors import to_rgba
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
 
 from agnn.metrics import MEASURES, Summary
@@ -30,7 +29,8 @@ _STROKES: Final = ("solid", "dashed", "dashdot", "dotted")  # so that it reads i
 _CLASS_LETTERS: Final = 26  # in a line of a class's name
 # From dark blue to yellow, lighter all the way: it reads the same in grey and without full colour
 # vision. The sign stands in the cells.
-_RELEVANCE: Final = "cividis"
+# Orange is less than an even share, blue is more; as in the explorer.
+_RELEVANCE: Final = LinearSegmentedColormap.from_list("relevance", [MARK, "#f7f7f7", "#0072b2"])
 _CELL_LETTERS: Final = 16  # of a class name before it goes on in the next line
 
 
@@ -203,10 +203,12 @@ def relevance_heat_map(
     classes = len(class_names)
     figure = Figure(figsize=(3.2 + 0.72 * classes, 2.2 + 0.6 * classes), layout="constrained")
     axes = figure.add_subplot()
-    colours = matplotlib.colormaps[_RELEVANCE].with_extremes(bad=EMPTY)
-    low, high = limits or (None, None)
+    colours = _RELEVANCE.with_extremes(bad=EMPTY)
+    # Zero means something, so it has the colour in the middle.
+    ends = np.abs(relevance[np.isfinite(relevance)] if limits is None else np.array(limits))
+    end = max(float(ends.max(initial=0.0)), 1e-9)
     image = axes.imshow(
-        np.ma.masked_invalid(relevance), cmap=colours, aspect="auto", vmin=low, vmax=high
+        np.ma.masked_invalid(relevance), cmap=colours, aspect="auto", vmin=-end, vmax=end
     )
     _write_values(axes, image, relevance)
     _name_classes(axes, class_names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 
 import jinja2
 
@@ -20,7 +21,7 @@ def environment() -> jinja2.Environment:
     )
     made.filters.update(
         signed=signed, spread=spread, percent=percent, shown=shown_text,
-        data_address=_data_address,
+        data_address=_data_address, quoted=shlex.quote,
     )  # fmt: skip
     return made
 

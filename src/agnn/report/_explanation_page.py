@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
 
 from agnn import __version__
-from agnn.explanation import MOST_DRAWN, Explanation, Neighbourhood, explain, neighbourhood
+from agnn.explanation import (
+    MOST_DRAWN,
+    Explanation,
+    Neighbourhood,
+    Step,
+    explain,
+    weighed_neighbourhood,
+)
 from agnn.report._environment import environment
 from agnn.report._neighbourhoods import Panel, neighbourhood_figure
 from agnn.report._rendering import inline_svg, svg
@@ -24,7 +33,7 @@ _LONGEST_WORDS: Final = 5000  # letters of the paragraph
 
 def surroundings_of(run: Run, node: int) -> Neighbourhood:
     """What the picture shows: two hops around the node, or the most attended nodes there."""
-    return neighbourhood(run, node, run.split, hops=2, limit=MOST_DRAWN)
+    return weighed_neighbourhood(run, node, run.split, hops=2, limit=MOST_DRAWN)
 
 
 def explanation_page(
@@ -35,12 +44,16 @@ def explanation_page(
     With `changed` it also says whose removal would change the prediction.
     """
     with figure_style():
-        picture = inline_svg(explanation_figure(found, around), "around", _caption(found))
+        pictures = {
+            lens: inline_svg(explanation_figure(found, around, lens), f"around-{lens}", caption)
+            for lens, caption in _captions(found).items()
+        }
     return environment().get_template("explanation.html").render(
         found=found,
         words=_words(found),
-        picture=picture,
-        caption=_caption(found),
+        pictures=pictures,
+        captions=_captions(found),
+        bars=waterfall(found),
         changed=changed,
         version=__version__,
     )  # fmt: skip
@@ -52,28 +65,72 @@ def explanation_fragment(found: Explanation, around: Neighbourhood) -> str:
         found=found,
         words=_words(found),
         picture=svg(explanation_figure(found, around)),
-        caption=_caption(found),
+        caption=_captions(found)["contribution"],
+        bars=waterfall(found),
     )  # fmt: skip
 
 
-def explanation_figure(found: Explanation, around: Neighbourhood) -> Figure:
-    """The neighbourhood, titled by the node and its prediction."""
+def explanation_figure(
+    found: Explanation, around: Neighbourhood, lens: str = "contribution"
+) -> Figure:
+    """The neighbourhood through a lens, titled by the node and its prediction."""
     title = f"{shown_text(found.id, 24)}: {shown_text(found.prediction, 24)}"
     note = f"{found.method} with confidence {found.confidence:.2f}"
-    return neighbourhood_figure([[Panel(around, title, note)]], found.class_names)
+    return neighbourhood_figure([[Panel(around, title, note, lens)]], found.class_names)
 
 
 def _words(found: Explanation) -> str:
     return shown_text(found.in_words(), _LONGEST_WORDS)
 
 
-def _caption(found: Explanation) -> str:
-    weight = "attention" if found.is_attention else "propagation weight"
-    return (
-        f"The nodes that reach node {shown_text(found.id)}: the area of a mark is its share of "
-        f"the {weight} over all layers, colour and shape are its class, a star marks a training "
-        f"node."
+class Bar(NamedTuple):
+    """One row of the waterfall; `left` and `width` are in percent of the whole."""
+
+    step: Step
+    left: float
+    width: float
+
+
+class Waterfall(NamedTuple):
+    """The steps from zero to the margin as bars, and where zero is."""
+
+    bars: tuple[Bar, ...]
+    total: Bar
+    zero: float
+
+
+def waterfall(found: Explanation) -> Waterfall:
+    """The margin of an explanation, step by step."""
+    ends = np.cumsum([0.0, *(step.value for step in found.lead.steps)])
+    low, high = float(ends.min()), float(ends.max())
+    scale = 100.0 / max(high - low, 1e-12)
+
+    def bar(step: Step, start: float, end: float) -> Bar:
+        return Bar(step, scale * (min(start, end) - low), max(scale * abs(end - start), 0.5))
+
+    bars = tuple(
+        bar(step, float(start), float(end))
+        for step, start, end in zip(found.lead.steps, ends, ends[1:], strict=False)
     )
+    total = bar(Step("constant", found.margin), 0.0, found.margin)
+    return Waterfall(bars, total, -scale * low)
+
+
+def _captions(found: Explanation) -> dict[str, str]:
+    """What each lens shows."""
+    weight = "attention" if found.is_attention else "propagation weight"
+    node, shape = shown_text(found.id), "the shape is its class, a star marks a training node"
+    first = shown_text(found.prediction)
+    second = shown_text(found.class_names[found.second])
+    return {
+        "contribution": f"The nodes that reach node {node}: the area of a mark is what it adds to "
+        f"the lead of {first} over {second}, blue is for and orange against; {shape}.",
+        "attention": f"The nodes that reach node {node}: the area of a mark is its share of the "
+        f"{weight} over all layers, colour and shape are its class, a star marks a training node. "
+        f"It shows where the model looks, not what decides.",
+        "removal": f"The neighbours of node {node}: the area of a mark is what the probability of "
+        f"{first} loses without the edge to it, blue is a loss and orange a gain; {shape}.",
+    }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,6 +18,7 @@ from agnn.errors import InputError
 from agnn.report._layout import node_layout
 from agnn.report._marks import class_mark
 from agnn.report._style import EDGE, GRID, PAPER, WORDS, ink_on
+from agnn.report._text import signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +36,17 @@ _NOTE_LETTERS: Final = 44  # in a line below a panel
 _MANY_LINES: Final = 150  # edges, beyond which they are drawn thinner
 _MARGIN: Final = 0.15  # around the marks, in lengths of an edge
 _LEAST_HALF_SIDE: Final = 1.6  # so that two nodes alone are not blown up
-_READING: Final = (
-    "area and number: percent of what reaches the target; colour and shape: true class"
-)
+_READING: Final = {
+    "attention": "area and number: percent of what reaches the target; colour and shape: true "
+    "class",
+    "contribution": "area and number: what a node adds to the lead of the prediction over the "
+    "second class; shape: true class",
+    "removal": "area and number: by how many points the prediction falls without the edge to that "
+    "neighbour; shape: true class",
+}
+LENSES: Final = ("contribution", "attention", "removal")
+_LARGEST_EFFECT: Final = 0.2  # the share whose area the largest effect of a removal has
+_SIGNS: Final = {1: "#0072b2", 0: "#c3cad1", -1: "#d55e00"}  # for, neither, against
 _LETTER: Final = 0.085  # inches, generously
 _LEGEND_FONT: Final = 9
 
@@ -48,11 +57,56 @@ class Panel(NamedTuple):
     neighbourhood: Neighbourhood
     title: str  # above it
     note: str = ""  # below it
+    lens: str = "attention"  # one of LENSES
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """What the numbers in the marks say; [k]."""
+        if self.lens == "contribution":
+            return self.neighbourhood.contributions
+        if self.lens == "removal":
+            effects = self.neighbourhood.effects
+            return 100 * (
+                np.full(self.neighbourhood.nodes.size, np.nan) if effects is None else effects
+            )
+        return 100 * self.neighbourhood.shares
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """What the areas of the marks say, as shares of a whole; [k]."""
+        if self.lens == "attention":
+            return self.neighbourhood.shares
+        if self.lens == "contribution":
+            return self.neighbourhood.contribution_shares
+        size = np.nan_to_num(np.abs(self.values))
+        return _LARGEST_EFFECT * size / max(float(size.max()), 1e-12)
+
+    def colour(self, node: int) -> str:
+        """The colour of a mark: of the class, or of the sign where the lens has one."""
+        if self.lens == "attention":
+            return class_mark(int(self.neighbourhood.labels[node])).colour
+        value = np.nan_to_num(self.values[node])
+        return _SIGNS[0 if abs(value) < 0.005 else int(np.sign(value))]
+
+    def number(self, node: int) -> str:
+        """The number in a mark."""
+        value = float(self.values[node])
+        if self.lens == "attention":
+            return f"{value:.0f}"
+        return (
+            ""
+            if np.isnan(value)
+            else signed(value)
+            if self.lens == "contribution"
+            else (f"{value:+.0f}".replace("-", "\N{MINUS SIGN}"))
+        )
 
     @property
     def caption(self) -> str:
         """The note, and how much comes from nodes that are not shown; wrapped."""
         lines = [*self.note.splitlines(), _unseen(self.neighbourhood)]
+        if self.lens != "attention":
+            lines = self.note.splitlines()
         return "\n".join(textwrap.fill(line, _NOTE_LETTERS) for line in lines if line)
 
 
@@ -67,23 +121,21 @@ def _unseen(shown: Neighbourhood) -> str:
 def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequence[str]) -> Figure:
     """Panels side by side, one column per target; the panels of a column share their places.
 
-    The area of a node is its share of all that reaches the target, the paths through all layers
-    taken together; colour and shape are its true class. The target has a thick outline, a
-    training node a star. Large nodes hold their share in percent.
+    The lens of a panel says what areas, colours and numbers mean; with attention, colour and shape
+    are the true class. The target has a thick outline, a training node a star.
     """
     panels = [panel for column in columns for panel in column]
     if not panels:
         raise InputError("`columns` must hold at least one panel; got none.")
     rows, width = max(map(len, columns)), _SIDE * len(columns)
-    legend = _legend_of([panel.neighbourhood for panel in panels], class_names, width)
+    legend = _legend_of([p.neighbourhood for p in panels], class_names, width, panels[0].lens)
     lines = max(panel.caption.count("\n") + 1 for panel in panels)
     height = (_SIDE + 0.25 + 0.16 * lines) * rows + legend.height
     figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(rows, len(columns), squeeze=False)
     for k, column in enumerate(columns):
-        shown = [panel.neighbourhood for panel in column]
-        places = _shared_places(shown)
-        middle, half = _frame(shown, places)
+        places = _shared_places(column)
+        middle, half = _frame(column, places)
         for row, (panel, place) in enumerate(zip(column, places, strict=True)):
             _draw_panel(grid[row, k], panel, place, middle, half)
         for axes in grid[len(column) :, k]:
@@ -96,29 +148,33 @@ def lone_neighbourhood(panel: Panel) -> Figure:
     """One panel without a legend, for a page that has it once for all."""
     lines = panel.caption.count("\n") + 1
     figure = Figure(figsize=(_SIDE, _SIDE + 0.25 + 0.16 * lines), layout="constrained")
-    (place,) = _shared_places([panel.neighbourhood])
-    middle, half = _frame([panel.neighbourhood], [place])
+    (place,) = _shared_places([panel])
+    middle, half = _frame([panel], [place])
     _draw_panel(figure.add_subplot(), panel, place, middle, half)
     return figure
 
 
 def legend_figure(
-    shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float
+    shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
 ) -> Figure:
     """The legend alone, `width` inches wide."""
-    legend = _legend_of(shown, class_names, width)
+    legend = _legend_of(shown, class_names, width, lens)
     figure = Figure(figsize=(width, legend.height), layout="constrained")
     legend.write(figure)
     return figure
 
 
-def _shared_places(column: Sequence[Neighbourhood]) -> list[NDArray[np.float64]]:
+def _shared_places(column: Sequence[Panel]) -> list[NDArray[np.float64]]:
     """Each panel's places [k, 2]: the same for the same nodes, whatever their order."""
-    first = column[0]
+    around = [panel.neighbourhood for panel in column]
+    first = around[0]
     order = np.argsort(first.nodes)
-    if any(not np.array_equal(np.sort(each.nodes), first.nodes[order]) for each in column):
-        return [node_layout(each.edges, each.parents, _mark_reaches(each)) for each in column]
-    ways = [order[np.searchsorted(first.nodes, each.nodes, sorter=order)] for each in column]
+    if any(not np.array_equal(np.sort(each.nodes), first.nodes[order]) for each in around):
+        return [
+            node_layout(each.edges, each.parents, _mark_reaches(panel))
+            for each, panel in zip(around, column, strict=True)
+        ]
+    ways = [order[np.searchsorted(first.nodes, each.nodes, sorter=order)] for each in around]
     reaches = np.zeros(first.nodes.size)
     for each, way in zip(column, ways, strict=True):
         reaches[way] = np.maximum(reaches[way], _mark_reaches(each))
@@ -127,7 +183,7 @@ def _shared_places(column: Sequence[Neighbourhood]) -> list[NDArray[np.float64]]
 
 
 def _frame(
-    column: Sequence[Neighbourhood], places: Sequence[NDArray[np.float64]]
+    column: Sequence[Panel], places: Sequence[NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], float]:
     """The middle [2] and half the side of a square that holds every panel of a column."""
     reaches = [_mark_reaches(each)[:, None] for each in column]
@@ -142,10 +198,11 @@ def mark_areas(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return _WHOLE * np.maximum(shares, _SMALLEST)
 
 
-def _mark_reaches(shown: Neighbourhood) -> NDArray[np.float64]:
+def _mark_reaches(panel: Panel) -> NDArray[np.float64]:
     """The distance from the middle of each mark to its farthest point, edges being 1 long; [k]."""
-    corners = [np.linalg.norm(class_mark(c).shape.vertices, axis=1).max() for c in shown.labels]
-    reaches: NDArray[np.float64] = np.sqrt(mark_areas(shown.shares)) * corners
+    labels = panel.neighbourhood.labels
+    corners = [np.linalg.norm(class_mark(c).shape.vertices, axis=1).max() for c in labels]
+    reaches: NDArray[np.float64] = np.sqrt(mark_areas(panel.shares)) * corners
     return reaches
 
 
@@ -163,14 +220,14 @@ def _draw_panel(
     axes.set_xlabel(panel.caption, fontsize=9, loc="left", parse_math=False)
     shown = panel.neighbourhood
     _draw_edges(axes, shown, place)
-    areas = mark_areas(shown.shares)
+    areas = mark_areas(panel.shares)
     across = 2 * np.sqrt(areas / np.pi) * _SIDE * 72 / (2 * half)  # points
     for node in range(shown.nodes.size):
-        _draw_mark(axes, shown, node, place[node], float(areas[node]))
+        _draw_mark(axes, panel, node, place[node], float(areas[node]))
         if shown.is_train[node]:
             _draw_star(axes, shown, node, place[node], float(areas[node]))
         if across[node] >= _NUMBERED:
-            _write_share(axes, shown, node, place[node], min(8.5, 0.42 * float(across[node])))
+            _write_number(axes, panel, node, place[node], float(across[node]))
 
 
 def _draw_edges(axes: Axes, shown: Neighbourhood, place: NDArray[np.float64]) -> None:
@@ -181,14 +238,15 @@ def _draw_edges(axes: Axes, shown: Neighbourhood, place: NDArray[np.float64]) ->
 
 
 def _draw_mark(
-    axes: Axes, shown: Neighbourhood, node: int, place: NDArray[np.float64], area: float
+    axes: Axes, panel: Panel, node: int, place: NDArray[np.float64], area: float
 ) -> None:
+    shown = panel.neighbourhood
     label = int(shown.labels[node])
     mark = class_mark(label)
     move = Affine2D().scale(np.sqrt(area)).translate(*place)
     patch = PathPatch(
         mark.shape.transformed(move),
-        facecolor=mark.colour,
+        facecolor=panel.colour(node),
         edgecolor=WORDS,
         linewidth=2.6 if node == 0 else 0.6,
         linestyle="solid" if label >= 0 else (0, (2, 1)),
@@ -211,15 +269,14 @@ def _draw_star(
     )  # fmt: skip
 
 
-def _write_share(
-    axes: Axes, shown: Neighbourhood, node: int, place: NDArray[np.float64], size: float
+def _write_number(
+    axes: Axes, panel: Panel, node: int, place: NDArray[np.float64], across: float
 ) -> None:
-    colour = to_rgb(class_mark(int(shown.labels[node])).colour)
-    x, y = place.tolist()
-    axes.text(
-        x, y, f"{100 * shown.shares[node]:.0f}", ha="center", va="center", fontsize=size,
-        color=ink_on(colour), zorder=4,
-    )  # fmt: skip
+    """The number in a mark that is `across` points wide."""
+    text, (x, y) = panel.number(node), place.tolist()
+    size = min(8.5, across * (0.42 if len(text) < 3 else 1.05 / len(text)))
+    ink = ink_on(to_rgb(panel.colour(node)))
+    axes.text(x, y, text, ha="center", va="center", fontsize=size, color=ink, zorder=4)
 
 
 class _Legend(NamedTuple):
@@ -252,25 +309,31 @@ class _Legend(NamedTuple):
             text.set_parse_math(False)
 
 
-def _legend_of(shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float) -> _Legend:
+def _legend_of(
+    shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
+) -> _Legend:
     """The classes that occur and what else a mark can have, for a figure `width` inches wide."""
     present = np.unique(np.concatenate([each.labels for each in shown])).tolist()
     keys = [
-        _class_key(label, class_names[label] if label >= 0 else "no label") for label in present
+        _class_key(label, class_names[label] if label >= 0 else "no label", lens)
+        for label in present
     ]
+    if lens != "attention":
+        keys.append(_key("s", _SIGNS[1], 0.6, "for the prediction"))
+        keys.append(_key("s", _SIGNS[-1], 0.6, "against it"))
     keys.append(_key("o", PAPER, 2.4, "target"))
     if any(each.is_train.any() for each in shown):
         keys.append(_key("*", WORDS, 0.6, "training node"))
     letters = max(len(str(key.get_label())) for key in keys)
     fitting = max(1, int(width / (0.45 + _LETTER * letters)))
     rows = math.ceil(len(keys) / fitting)
-    title = textwrap.fill(_READING, max(20, int(width / _LETTER)))
+    title = textwrap.fill(_READING[lens], max(20, int(width / _LETTER)))
     return _Legend(keys, math.ceil(len(keys) / rows), title)
 
 
-def _class_key(label: int, name: str) -> Line2D:
+def _class_key(label: int, name: str, lens: str) -> Line2D:
     mark = class_mark(label)
-    key = _key("o", mark.colour, 0.6, name)
+    key = _key("o", mark.colour if lens == "attention" else PAPER, 0.6, name)
     key.set_marker(mark.shape)
     return key
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from agnn import __version__
@@ -37,11 +38,17 @@ def rendered(figures: Mapping[str, Captioned]) -> dict[str, PageFigure]:
 
 
 def run_page(
-    facts: RunFacts, figures: Mapping[str, PageFigure], *, remark: str = "", command: str = ""
+    facts: RunFacts,
+    figures: Mapping[str, PageFigure],
+    *,
+    remark: str = "",
+    command: str = "",
+    folder: str = "",
 ) -> str:
     """The page as HTML, with the figures of `run_figures`.
 
-    `remark` is a sentence below the result, `command` what made the run, if known.
+    `remark` is a sentence below the result, `command` what made the run, `folder` where the run
+    is, as the commands at the end name it; all if known.
     """
     drawings = {
         name: each._replace(svg=inlined(each.svg, name, each.caption))
@@ -58,6 +65,7 @@ def run_page(
         figures=drawings,
         remark=remark,
         command=command,
+        folder=shlex.quote(folder) if folder else "",
         machine=machine_words(facts.config.get("machine", {})),
         sections=SECTIONS,
         version=__version__,

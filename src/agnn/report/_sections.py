@@ -23,7 +23,7 @@ from agnn.report._charts import (
     replica_figure,
 )
 from agnn.report._facts.absent import Absent
-from agnn.report._neighbourhoods import Panel, legend_figure, lone_neighbourhood
+from agnn.report._neighbourhoods import LENSES, Panel, legend_figure, lone_neighbourhood
 from agnn.report._text import NOTHING, shown_text
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ Captioned = tuple["Figure", str]
 _MOST_CLASSES: Final = 25  # in a heat map; more cannot be read
 _MOST_CELLS: Final = 40  # classes in the confusion matrix
 _MISTAKES: Final = 5
+_LONGEST: Final = 600  # letters of a sentence
 _LEGEND_WIDTH: Final = 7.2  # inches
 _MOST_LINES: Final = 60  # of classes below each other
 
@@ -127,20 +128,29 @@ def _neighbourhoods(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
         return
     names = [shown_text(name, 32) for name in facts.class_names]
     shown = [one.around for one in facts.surroundings]
-    words = "Legend of all pictures."
-    yield "around_legend", (legend_figure(shown, names, _LEGEND_WIDTH), words)
-    for number, one in enumerate(facts.surroundings, 1):
-        panel = Panel(one.around, f"{one.why}: {shown_text(one.answer.id, 28)}")
-        yield f"around_{number}", (lone_neighbourhood(panel), _caption(one))
+    for lens in LENSES:
+        legend = legend_figure(shown, names, _LEGEND_WIDTH, lens)
+        yield f"around_legend_{lens}", (legend, "Legend of all pictures.")
+        for number, one in enumerate(facts.surroundings, 1):
+            panel = Panel(one.around, f"{one.why}: {shown_text(one.answer.id, 28)}", lens=lens)
+            yield (
+                f"around_{number}_{lens}",
+                (lone_neighbourhood(panel), _caption(one, facts.title, names)),
+            )
 
 
-def _caption(one: Surroundings) -> str:
+def _caption(one: Surroundings, method: str, names: Sequence[str]) -> str:
     row = one.answer
+    lead = one.around.lead
     words = (
         f"Node {shown_text(row.id)}: {shown_text(row.answer)} with probability "
         f"{row.probability:.2f}"
     )
-    return f"{words}; its label is {shown_text(row.truth)}." if row.truth else f"{words}."
+    words += f"; its label is {shown_text(row.truth)}." if row.truth else "."
+    if lead is None:
+        return words
+    said = lead.sentence(method, names)
+    return f"{words} {shown_text(said, _LONGEST)}"
 
 
 class Cell(NamedTuple):
@@ -148,6 +158,7 @@ class Cell(NamedTuple):
 
     nodes: int
     share: float  # of its row
+    shade: float  # 0 to 1; mistakes have a scale of their own, or the diagonal would hide them
 
 
 class Mistake(NamedTuple):
@@ -164,9 +175,11 @@ def _confusion(facts: RunFacts) -> list[list[Cell]]:
         return []
     counts = facts.test.confusion()
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    wrong = np.where(np.eye(len(shares), dtype=bool), 0.0, shares)
+    shades = np.where(wrong > 0, wrong / max(float(wrong.max()), 1e-12), shares)
     return [
-        [Cell(*cell) for cell in zip(row.tolist(), part.tolist(), strict=True)]
-        for row, part in zip(counts, shares, strict=True)
+        [Cell(*cell) for cell in zip(*(each.tolist() for each in row), strict=True)]
+        for row in zip(counts, shares, shades, strict=True)
     ]
 
 
@@ -274,12 +287,11 @@ def _neighbourhood_values(facts: RunFacts) -> dict[str, Any]:
 
 
 SECTIONS: Final[tuple[Section, ...]] = (
-    Section("data", "The data", values=lambda facts: {"data": facts.data.to_dict()}),
     Section(
-        "training",
-        "Training",
-        figures=_training,
-        values=lambda facts: {"training": facts.training.to_dict()},
+        "neighbourhoods",
+        "Why: some predictions and their reasons",
+        figures=_neighbourhoods,
+        values=_neighbourhood_values,
     ),
     Section(
         "accuracy",
@@ -294,6 +306,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         words=lambda facts: {"confusion": _confusion(facts), "mistakes": _mistakes(facts)},
         values=_confusion_values,
     ),
+    Section("nodes", "Most and least certain nodes", values=_node_values),
     Section(
         "confidence",
         "Calibration",
@@ -307,9 +320,12 @@ SECTIONS: Final[tuple[Section, ...]] = (
         words=lambda facts: {"relations": _relations(facts), "preference": _preference(facts)},
         values=lambda facts: {"attention": facts.attention.to_dict()},
     ),
-    Section("nodes", "Most and least certain nodes", values=_node_values),
     Section(
-        "neighbourhoods", "Neighbourhoods", figures=_neighbourhoods, values=_neighbourhood_values
+        "training",
+        "Training",
+        figures=_training,
+        values=lambda facts: {"training": facts.training.to_dict()},
     ),
+    Section("data", "The data", values=lambda facts: {"data": facts.data.to_dict()}),
     Section("making", "How the run was made"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agnn.explanation import DRAWABLE, MOST_DRAWN, neighbourhood
+from agnn.explanation import DRAWABLE, MOST_DRAWN, neighbourhood, weighed_neighbourhood
 from agnn.report._facts.absent import Absent
 
 if TYPE_CHECKING:
@@ -30,7 +30,12 @@ class Surroundings:
         shown = self.around
         order = (-shown.shares).argsort(kind="stable").tolist()
         nodes = [
-            {"id": shown.ids[k], "hops": int(shown.hops[k]), "share": float(shown.shares[k])}
+            {
+                "id": shown.ids[k],
+                "hops": int(shown.hops[k]),
+                "share": float(shown.shares[k]),
+                "contribution": float(shown.contributions[k]),
+            }
             for k in order
         ]
         return {
@@ -84,4 +89,7 @@ def _drawable(
         (good if fits else rest).append((row, around))
         if len(good) == count:
             break
-    return [*good, *rest][:count]
+    return [
+        (row, weighed_neighbourhood(run, row.node, split, limit=MOST_DRAWN))
+        for row, _ in [*good, *rest][:count]
+    ]
