@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -150,3 +151,61 @@ def test_a_full_disk_is_not_called_damage(
     assert file.exists() == (when == "used")
     look(toy, file, 3)
     assert len(CALLS) >= 3
+
+
+def spread(data: NodeData, file: Path, workers: int, trials: int = 25) -> Method:
+    with ThreadPoolExecutor(workers) as pool:
+        return searched(Peaked(), data, "fixed", (0, 1), Search(trials, file), executor=pool)
+
+
+def test_a_search_on_workers_does_not_depend_on_how_many(toy: NodeData, tmp_path: Path) -> None:
+    found = []
+    for workers in (1, 3):
+        best = spread(toy, tmp_path / f"{workers}.sqlite", workers)
+        found.append((best, sorted(each["dropout"] for each in CALLS)))
+        CALLS.clear()
+    assert found[0] == found[1]
+    assert abs(found[0][0].dropout - 0.5) < 0.2
+    spread(toy, tmp_path / "ten.sqlite", 3, trials=10)
+    tried = sorted(each["dropout"] for each in CALLS)
+    CALLS.clear()
+    look(toy, tmp_path / "here.sqlite", 10)
+    assert tried == sorted(each["dropout"] for each in CALLS), "the first ten know no result"
+
+
+def test_a_worker_that_fails_ends_the_search_and_keeps_what_is_finished(
+    toy: NodeData, tmp_path: Path
+) -> None:
+    @dataclass(frozen=True)
+    class Failing(Peaked):
+        def run(self, task: Task) -> Outcome:
+            if len(CALLS) == 3:
+                raise InputError("no more")
+            return super().run(task)
+
+    search = Search(8, tmp_path / "s.sqlite")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="no more"):
+        searched(Failing(), toy, "fixed", (0, 1), search, executor=pool)
+    before = len(CALLS)
+    assert before == 3
+    CALLS.clear()
+    searched(Peaked(), toy, "fixed", (0, 1), search)
+    assert len(CALLS) == 8 - before
+
+
+def test_searches_that_share_a_journal_try_different_settings(
+    toy: NodeData, tmp_path: Path
+) -> None:
+    file = tmp_path / "s.journal"
+    with ThreadPoolExecutor(2) as both:
+        found = list(both.map(lambda _: look(toy, file, 14), range(2)))
+    assert 14 <= len(CALLS) <= 15, "one may be under way when the last is finished"
+    drawn = [each["dropout"] for each in CALLS if each["dropout"] != 0.1]
+    assert len(set(drawn)) == len(drawn)
+    assert all(abs(each.dropout - 0.5) < 0.25 for each in found)
+    again = len(CALLS)
+    look(toy, file, 14)
+    assert len(CALLS) == again
+    (tmp_path / "noise.journal").write_bytes(b"{no journal at all\n" * 9)
+    with pytest.raises(DataError, match=r"noise\.journal' is not a search file, or is damaged"):
+        look(toy, tmp_path / "noise.journal", 1)

@@ -15,6 +15,7 @@ from agnn.cli._options import (
     Backend,
     Device,
     Epochs,
+    Executor,
     Json,
     Metric,
     Quiet,
@@ -93,7 +94,11 @@ def train(
         ),
     ] = None,
     search_file: Annotated[
-        Path, typer.Option(help="File that keeps the search; the same command continues it.")
+        Path,
+        typer.Option(
+            help="File that keeps the search; the same command continues it. One that ends in "
+            ".journal may be shared by several machines."
+        ),
     ] = Path("agnn-search.sqlite"),
     name: Annotated[
         str | None,
@@ -105,6 +110,7 @@ def train(
     device: Device = "auto",
     backend: Backend = "auto",
     threads: Threads = None,
+    executor: Executor = None,
     out: Annotated[
         Path | None, typer.Option(help="A new folder for the weights and results.")
     ] = None,
@@ -135,6 +141,7 @@ def train(
     Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
     from agnn.data import check_learnable, default_split
+    from agnn.distributed import parse_executor
     from agnn.files import check_new_folder, check_space
     from agnn.runs import (
         Search,
@@ -152,6 +159,10 @@ def train(
     del config, config_schema  # read before the other options
     seeds = replica_seeds(seed, replicas)
     weight = class_weight_of(class_weight)
+    if executor is not None and search is None:
+        raise InputError("--executor trains the candidates of --search; without one leave it out.")
+    if executor is not None:
+        parse_executor(executor)  # before the data is read
     if search is not None and tuned:
         raise InputError("--search and --tuned both choose hyper-parameters; leave one out.")
     use_threads(threads)
@@ -190,7 +201,7 @@ def train(
             trained = searched(
                 trained, data, spec, seeds, looked_for, device=device, backend=backend,
                 class_weight=weight, metric=metric,
-                on_trial=None if quiet else trial_lines(metric),
+                on_trial=None if quiet else trial_lines(metric), executor=executor, threads=threads,
             )  # fmt: skip
             planned = replace(planned, method=trained)
         doing = f"Training {trained.title} on {data.name}"

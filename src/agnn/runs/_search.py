@@ -6,7 +6,9 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -15,12 +17,14 @@ from statistics import fmean
 from typing import Any, Final
 
 from agnn.data import NodeData
-from agnn.errors import DataError, DivergedError, InputError, UnavailableError
-from agnn.methods import Method, validation_scores
+from agnn.distributed import Shared, finished, open_executor
+from agnn.errors import AgnnError, DataError, DivergedError, InputError, UnavailableError
+from agnn.methods import Method, Task, validation_scores
 from agnn.runs._class_weights import ClassWeight
 from agnn.runs._evaluate import plan
 
 _SEEDS: Final = 3  # replicas that a candidate is judged by
+_GROUP: Final = 10  # candidates that workers judge before the next are drawn
 _WORST: Final = -1e6  # of a setting that diverges, where a score may be negative
 # The search space: a range, on a logarithmic scale if the third entry is true, or some values.
 _RANGES: Final[Mapping[str, tuple[float, float, bool]]] = {
@@ -42,7 +46,12 @@ class Search:
     """How many settings to try, and where they are kept."""
 
     trials: int
-    file: Path  # SQLite; the same search started again continues where it stopped
+    file: Path
+    """Keeps the trials: the same search started again continues where it stopped.
+
+    An SQLite file, or with the ending .journal one that several machines may share.
+    """
+
     fixed: frozenset[str] = frozenset()  # fields that the user has set
 
     def __post_init__(self) -> None:
@@ -52,14 +61,19 @@ class Search:
             raise InputError(
                 f"'{self.file}' cannot be created: there is no folder '{self.file.parent}'."
             )
-        if self.file.exists() and not _may_be_sqlite(self.file):
+        if self.file.exists() and not self._may_be_ours():
             raise DataError(f"'{self.file}' is not a search file; choose another --search-file.")
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether several machines may search at once: SQLite needs a local disk."""
+        return self.file.suffix == ".journal"
 
-def _may_be_sqlite(file: Path) -> bool:
-    """Whether a file is empty or starts like an SQLite file."""
-    with file.open("rb") as stream:
-        return stream.read(16) in (b"", b"SQLite format 3\0")
+    def _may_be_ours(self) -> bool:
+        """Whether the file is empty or starts like an SQLite file or a journal."""
+        with self.file.open("rb") as stream:
+            start = stream.read(16)
+        return not start or start.startswith(b"{" if self.is_shared else b"SQLite format 3\0")
 
 
 def searched(
@@ -75,6 +89,8 @@ def searched(
     metric: str | None = None,
     on_trial: OnTrial | None = None,
     until: float | None = None,
+    executor: str | Executor | None = None,
+    threads: int | None = None,
 ) -> Method:
     """The method with the hyper-parameters that predict validation nodes best.
 
@@ -82,6 +98,9 @@ def searched(
     nodes are never read. They are compared by `metric`, by default accuracy. The first candidate
     is the method as given, if it is in the search space. After `until`, in `time.monotonic`'s
     seconds, no further one is begun but the first.
+
+    With an `executor` (see `agnn.distributed.open_executor`) ten candidates at a time are trained
+    by its workers, so the result depends neither on their number nor on which is the fastest.
     """
     free = sorted(_free(method) - search.fixed)
     if not free:
@@ -92,43 +111,86 @@ def searched(
         class_weight=class_weight, metric=metric,
     ).task()  # fmt: skip
 
-    def score(trial: Any) -> float:
-        try:
-            scores = method.with_fields(**_suggested(trial, free)).run(task).scores
-        except DivergedError:
-            return _WORST if metric == "log_loss" else 0.0
-        found = fmean(validation_scores(scores, data, task.splits, "to search on", metric))
-        return found if metric is not None else 100.0 * found
-
     about = {
         "method": method.settings, "split": split_spec, "seeds": list(first),
         "data": data.fingerprint, "free": free, "class_weight": str(class_weight),
     }  # fmt: skip
     if metric is not None:  # searches without one are found under the key that they have had
         about["metric"] = metric
+    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    shared = Shared(key, task)
     with _file_errors(search.file):
-        study = _study(search.file, method.name, about)
+        study = _study(search, f"{method.name}-{key}")
         start = {name: method.settings[name] for name in free}
         if all(_is_searched(name, value) for name, value in start.items()):
             study.enqueue_trial(start, skip_if_exists=True)
-        _run(study, score, search.trials, on_trial, until)
+        with open_executor(executor if _finished(study) < search.trials else None, threads) as pool:
+            while (done := _finished(study)) < search.trials:
+                if done and until is not None and time.monotonic() >= until:
+                    break
+                count = 1 if pool is None else min(_GROUP, search.trials - done)
+                trials = [_asked(study, search) for _ in range(count)]
+                candidates = [
+                    Candidate(k, method.with_fields(**_suggested(trial, free)), shared, metric)
+                    for k, trial in enumerate(trials)
+                ]
+                for k, value in _scores(pool, candidates, study, trials):
+                    study.tell(trials[k], value)
+                    if on_trial is not None:
+                        done += 1
+                        on_trial(done, search.trials, study.best_value)
         return method.with_fields(**study.best_params)
 
 
-def _run(
-    study: Any,
-    score: Callable[[Any], float],
-    trials: int,
-    on_trial: OnTrial | None,
-    until: float | None,
-) -> None:
-    """Run the missing trials; those of an earlier search count."""
-    while (done := _finished(study)) < trials:
-        if done and until is not None and time.monotonic() >= until:
-            return
-        study.optimize(score, n_trials=1)
-        if on_trial is not None:
-            on_trial(done + 1, trials, study.best_value)
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A setting to be judged, here or by a worker."""
+
+    number: int  # in its group
+    method: Method
+    task: Shared[Task]
+    metric: str | None
+
+    def score(self) -> float:
+        """How well validation nodes are predicted."""
+        task = self.task.value
+        try:
+            scores = self.method.run(task).scores
+        except DivergedError:
+            return _WORST if self.metric == "log_loss" else 0.0
+        found = fmean(
+            validation_scores(scores, task.data, task.splits, "to search on", self.metric)
+        )
+        return found if self.metric is not None else 100.0 * found
+
+
+def _scores(
+    pool: Executor | None, candidates: Sequence[Candidate], study: Any, trials: Sequence[Any]
+) -> Iterator[tuple[int, float]]:
+    """Numbers and scores of the candidates as they come; after an error the others have failed."""
+    left = set(range(len(candidates)))
+    results: Iterable[tuple[Candidate, float | AgnnError]]
+    if pool is None:
+        results = ((each, each.score()) for each in candidates)
+    else:
+        results = finished(pool, Candidate.score, deque(candidates))
+    try:
+        for candidate, value in results:
+            if isinstance(value, AgnnError):
+                raise value
+            yield candidate.number, value
+            left.remove(candidate.number)
+    finally:
+        for k in left:
+            study.tell(trials[k], state=import_module("optuna").trial.TrialState.FAIL)
+
+
+def _asked(study: Any, search: Search) -> Any:
+    """The next trial. Those who share a file draw by its number, or all would draw the same."""
+    trial = study.ask()
+    if search.is_shared:
+        study.sampler = import_module("optuna").samplers.TPESampler(seed=trial.number)
+    return trial
 
 
 def _finished(study: Any) -> int:
@@ -187,8 +249,9 @@ def _sqlite_error(error: BaseException | None) -> sqlite3.Error | None:
     return error
 
 
-def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
-    """The study of this search in the file, new or begun."""
+def _study(search: Search, name: str) -> Any:
+    """The study of this search in its file, new or begun."""
+    file = search.file
     try:
         optuna = import_module("optuna")
     except ModuleNotFoundError as error:
@@ -196,12 +259,18 @@ def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
             "optuna is not installed, and --search needs it: pip install 'agnn[search]'."
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     is_new = not file.exists()
     try:
+        storage: Any = f"sqlite:///{file.absolute()}"
+        if search.is_shared:
+            journal = import_module("optuna.storages.journal")
+            lock = journal.JournalFileOpenLock(str(file))
+            storage = optuna.storages.JournalStorage(
+                journal.JournalFileBackend(str(file), lock_obj=lock)
+            )
         return optuna.create_study(
-            storage=f"sqlite:///{file.absolute()}",
-            study_name=f"{name}-{key}",
+            storage=storage,
+            study_name=name,
             direction="maximize",
             load_if_exists=True,
             sampler=optuna.samplers.TPESampler(seed=0),
@@ -209,6 +278,7 @@ def _study(file: Path, name: str, about: Mapping[str, Any]) -> Any:
     except Exception as error:
         if is_new:  # half a file would be in the way of the next search
             file.unlink(missing_ok=True)
-        if isinstance(error, RuntimeError):  # a database of another version or program
+        # A database of another version or program, or lines that are no journal.
+        if isinstance(error, RuntimeError | ValueError | KeyError):
             raise DataError(f"'{file}' is not a search file, or is damaged.") from error
         raise

@@ -294,6 +294,7 @@ def _by_duckdb(
             f"memory_limit = '{max(memory // 2, 2**28) // 2**20}MiB'",
             f"temp_directory = '{str(spill).replace(chr(39), chr(39) * 2)}'",
             "preserve_insertion_order = false",
+            "enable_progress_bar = false",
             # The edges, whose number DuckDB does not know, must not be the side that is kept.
             "disabled_optimizers = 'join_order,build_side_probe_side'",
         ):
