@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agnn.data import NodeData, ReadOptions
     from agnn.methods import Method
     from agnn.runs import Plan, Search
-    from agnn.training import Checkpoints
+    from agnn.training import Callback, Checkpoints
 
 _PRESET = "the paper's"
 
@@ -78,6 +78,17 @@ def train(
             "(columns of mean 0 and variance 1) or none.",
             show_default="sum on the paper's datasets, else what suits the features",
         ),
+    ] = None,
+    stop_after: Annotated[
+        int | None,
+        typer.Option(
+            help="Stop a replica after this many epochs without progress at the watched nodes.",
+            show_default=_PRESET,
+        ),
+    ] = None,
+    stop_on: Annotated[
+        str | None,
+        typer.Option(help="What counts as progress: loss or score.", show_default="loss"),
     ] = None,
     settings: Settings = None,
     class_weight: ClassWeights = None,
@@ -125,6 +136,13 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the training of OUT.checkpoint.")
     ] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Record the training: tensorboard:FOLDER, mlflow:URI or wandb:PROJECT; may be "
+            "repeated."
+        ),
+    ] = None,
     config: Config = None,
     save_config: SaveConfig = None,
     config_schema: ConfigSchema = False,
@@ -166,6 +184,7 @@ def train(
     if search is not None and tuned:
         raise InputError("--search and --tuned both choose hyper-parameters; leave one out.")
     use_threads(threads)
+    trackers = _trackers(track)
     if out is not None:
         check_new_folder(out)
     check_label(nodes, edges, read)
@@ -175,6 +194,7 @@ def train(
     named = {
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
+        "stop_after": stop_after, "stop_on": stop_on,
     }  # fmt: skip
     chosen_method = method or default_name(data)
     changes = hyper_parameters(chosen_method, named, settings, is_tuned=tuned)
@@ -209,7 +229,7 @@ def train(
             stopping(checkpoints, "The same command with --resume continues it."),
             training_progress(doing, is_quiet=quiet) as progress,
         ):
-            run = planned.run(progress, checkpoints)
+            run = planned.run(progress, checkpoints, trackers)
         failure = None
         if out is not None:
             try:
@@ -247,6 +267,15 @@ def _checkpoints(
     found = Checkpoints(file, seconds, resume=is_resumed)
     found.check()
     return found
+
+
+def _trackers(words: list[str] | None) -> "list[Callback]":
+    """The trackers that --track names."""
+    if not words:
+        return []
+    from agnn.trackers import tracker
+
+    return [tracker(each) for each in words]
 
 
 def _kept_words(search: "Search | None") -> str:

@@ -6,16 +6,17 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 import numpy as np
 
 from agnn.data import NodeData, Scaling, suited_scaling
-from agnn.errors import DivergedError, InputError
+from agnn.errors import DivergedError, InputError, unknown_name
 from agnn.graph import Features, Graph, adjacency, features_of
-from agnn.methods._protocol import Method, Outcome, Task, require_features
+from agnn.methods._protocol import Method, Outcome, Task, added, require_features
 from agnn.nn import NodeModel
 from agnn.training import (
+    EarlyStop,
     ExtraLoss,
     Footprint,
     History,
@@ -25,6 +26,7 @@ from agnn.training import (
     Problem,
     Recipe,
     Selection,
+    StopOn,
     check_memory,
     memory_estimate,
     probabilities,
@@ -64,6 +66,10 @@ class NetworkMethod(Method):
     elsewhere: ClassVar[Mapping[str, Any]] = {}
 
     scaling: Scaling = "sum"  # of the features: rows that sum to 1, as in the paper
+    # epochs without progress at the watched nodes that end a replica's training; 0: off
+    stop_after: int = added(0)
+    # what counts as progress: a lower loss or a higher score
+    stop_on: StopOn = added("loss")  # noqa: RUF009 (a field)
 
     @property
     @abstractmethod
@@ -78,6 +84,14 @@ class NetworkMethod(Method):
     @abstractmethod
     def recipe(self) -> Recipe:
         """Return how the model is trained."""
+
+    def stopping(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with the early stopping of `stop_after` and `stop_on`."""
+        if self.stop_on not in get_args(StopOn):
+            raise unknown_name("stop_on", str(self.stop_on), get_args(StopOn))
+        if self.stop_after == 0:
+            return recipe
+        return replace(recipe, selection=EarlyStop(recipe.selection, self.stop_after, self.stop_on))
 
     def suited(self, data: NodeData) -> Method:
         """Return the method as on any other graph, with the features scaled as suits them.
@@ -172,11 +186,12 @@ class NetworkMethod(Method):
         if task.metric is not None:
             metric = cast("Metric", task.metric)
             recipe = replace(recipe, selection=recipe.selection.by(metric, recipe.epochs))
+        recipe = self.stopping(recipe)
         history = train(
             model, problem, recipe, task.progress,
             extra_loss=self.extra_loss(model, features, graph, task.seeds),
             objective=self.objective(model, features, graph),
-            checkpoints=task.checkpoints,
+            checkpoints=task.checkpoints, callbacks=task.callbacks,
         )  # fmt: skip
         check_usable(history)
         return Outcome(probabilities(model, features, graph), model, history)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from agnn.data import NodeData, Split
 from agnn.errors import InputError, unknown_name
 from agnn.metrics import MEASURES
 from agnn.nn import NodeModel
-from agnn.training import Checkpoints, History, Progress
+from agnn.training import Callback, Checkpoints, History, Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,7 @@ class Task:
     # by which epochs and settings are chosen on validation nodes; None: the method's own rule
     metric: str | None = None
     checkpoints: Checkpoints | None = None
+    callbacks: tuple[Callback, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.seeds:
@@ -43,11 +44,11 @@ class Task:
             split.check(self.data)
 
     def first(self, replicas: int) -> Task:
-        """Return the task of the first replicas alone, without progress and checkpoints."""
+        """Return the task of the first replicas alone, without progress, checkpoints, callbacks."""
         weights = None if self.class_weights is None else self.class_weights[:replicas]
         return replace(
             self, splits=self.splits[:replicas], seeds=self.seeds[:replicas], progress=None,
-            class_weights=weights, checkpoints=None,
+            class_weights=weights, checkpoints=None, callbacks=(),
         )  # fmt: skip
 
 
@@ -62,12 +63,18 @@ class Outcome:
     chosen: tuple[Mapping[str, Any], ...] | None = None
 
 
+_ADDED: Final = "added"  # key of a field's metadata: not stated by results that have its default
 _STORED: Final = "stored"  # key of a field's metadata: its name in older results
 
 
 def renamed(default: Any, *, stored: str) -> Any:
     """Declare a hyper-parameter that stored results know under the older name `stored`."""
     return field(default=default, metadata={_STORED: stored})
+
+
+def added(default: Any) -> Any:
+    """Declare a hyper-parameter that older results do not have; `default` is what they did."""
+    return field(default=default, metadata={_ADDED: True})
 
 
 @dataclass(frozen=True)
@@ -106,8 +113,15 @@ class Method(ABC):
         return {
             stored_name(self, each.name): getattr(self, each.name)
             for each in fields(self)
-            if each.name not in self.implied or self.implied[each.name] != getattr(self, each.name)
+            if not self._is_implied(each)
         }
+
+    def _is_implied(self, each: Field[Any]) -> bool:
+        """Whether results say nothing about a field: it has the value that older ones had."""
+        value = getattr(self, each.name)
+        if each.metadata.get(_ADDED):
+            return bool(value == each.default)
+        return each.name in self.implied and bool(self.implied[each.name] == value)
 
     def suited(self, data: NodeData) -> Method:
         """Return the method for data that no setting was published for; itself by default."""

@@ -55,9 +55,8 @@ class Tuned(Method):
         groups: dict[int, list[int]] = {}
         for r, split in enumerate(task.splits):
             groups.setdefault(id(split), []).append(r)
-        task = replace(
-            task, progress=None
-        )  # many short trainings: no meaningful overall progress to report
+        # Many short trainings: no meaningful overall progress to report.
+        task = replace(task, progress=None, callbacks=())
         scores: dict[int, Tensor] = {}
         settings: dict[int, dict[str, Any]] = {}
         for replicas in groups.values():

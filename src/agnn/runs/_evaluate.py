@@ -18,6 +18,7 @@ from agnn.data import (
     preset_name,
 )
 from agnn.errors import InputError
+from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_method
 from agnn.metrics import Summary, check_metric, replica_values
@@ -25,7 +26,7 @@ from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, machine, versions
 from agnn.runs._divergence import trial_means, unusable_replicas
 from agnn.runs._run import Run
-from agnn.training import Checkpoints, Progress
+from agnn.training import Callback, Checkpoints, Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +106,7 @@ def prepare(
     method = method.with_fields(**wanted)
     if isinstance(method, NetworkMethod):
         check_scaling(method.scaling)
-        method.recipe()  # checks the other values
+        method.stopping(method.recipe())  # checks the other values
     return Tuned(method) if is_tuned else method
 
 
@@ -126,31 +127,41 @@ class Plan:
     metric: str | None = None  # None: every method chooses by its own rule
 
     def task(
-        self, progress: Progress | None = None, checkpoints: Checkpoints | None = None
+        self,
+        progress: Progress | None = None,
+        checkpoints: Checkpoints | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> Task:
         """The method's task."""
         # The request, not the choice: with "auto" an operation without a fast form takes another.
         return Task(
             self.data, self.splits, self.seeds, self.device, self.backend, progress, self.weights,
-            self.metric, checkpoints,
+            self.metric, checkpoints, tuple(callbacks),
         )  # fmt: skip
 
-    def run(self, progress: Progress | None = None, checkpoints: Checkpoints | None = None) -> Run:
+    def run(
+        self,
+        progress: Progress | None = None,
+        checkpoints: Checkpoints | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Run:
         """Train and score; `checkpoints` only for a method whose training has some."""
         start = time.perf_counter()
-        task = self.task(progress, checkpoints)
+        task = self.task(progress, checkpoints, callbacks)
         method = self.method.settled(task)
         if checkpoints is not None:
             if not method.has_checkpoints:
                 raise InputError(f"{method.name} has no training that checkpoints could continue.")
             checkpoints.describe(self.identity(method))
+        for callback in callbacks:
+            callback.start(self.about(method))
         outcome = method.run(task)
         seconds = time.perf_counter() - start
         if checkpoints is not None:
             seconds += checkpoints.seconds_before
         values = replica_values("accuracy", outcome.scores, self.data, self.splits)
         unusable = unusable_replicas(outcome.history, len(self.seeds))
-        return Run(
+        run = Run(
             data=self.data,
             method=method,
             splits=self.splits,
@@ -169,6 +180,21 @@ class Plan:
             metric=self.metric,
             known_scores=outcome.scores.cpu(),
         )
+        for callback in callbacks:
+            callback.finish(run)
+        return run
+
+    def about(self, method: Method) -> dict[str, Any]:
+        """What callbacks are told before the training, as JSON values."""
+        return {
+            "method": method.name,
+            "dataset": self.data.name,
+            "split": self.split_spec,
+            "replicas": len(self.seeds),
+            "seed": self.seeds[0],
+            "device": self.device,
+            "hyper_parameters": plain(method.settings),
+        }
 
     def identity(self, method: Method) -> dict[str, Any]:
         """Everything that the bits of a training depend on, as JSON values."""
@@ -273,6 +299,7 @@ def evaluate(
     device: str = "auto",
     backend: str = "auto",
     progress: Progress | None = None,
+    callbacks: Sequence[Callback] = (),
     class_weight: ClassWeight = None,
     metric: str | None = None,
     checkpoints: Checkpoints | None = None,
@@ -292,6 +319,7 @@ def evaluate(
         device: "auto", "cpu" or "cuda".
         backend: "auto", "reference", "numba" or "triton".
         progress: called with (epochs done, epochs in all).
+        callbacks: told about the start, every epoch and the result; `agnn.training.Callback`.
         class_weight: "balanced", or a weight per class name; for methods that train a network.
         metric: by which the epoch and the settings are chosen on validation nodes: "accuracy",
             "balanced_accuracy", "f1", "auc" or "log_loss". None: the method's own rule.
@@ -311,7 +339,7 @@ def evaluate(
         method, data, split, seeds, replicas=replicas, seed=seed, changes=changes, device=device,
         backend=backend, class_weight=class_weight, metric=metric,
     )  # fmt: skip
-    return prepared.run(progress, checkpoints)
+    return prepared.run(progress, checkpoints, callbacks)
 
 
 def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:

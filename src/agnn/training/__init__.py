@@ -22,13 +22,16 @@ own seed and may have its own split, learning rate, weight decay and dropout.
 
 A `Recipe` holds the optimiser's settings and a `Selection`, the rule that decides which epoch's
 weights are kept: `HighestAccuracy`, `WindowStop`, `LastEpoch`, `LowestLoss`, `BothBest`,
-`BestThenLowest` or `BestScore`. `Checkpoints` let a training that was stopped go on.
+`BestThenLowest` or `BestScore`; `EarlyStop` lets any of them end earlier. A `Callback` is told
+about every epoch. `Checkpoints` let a training that was stopped go on.
 `memory_estimate` gives an upper bound of the memory before anything is allocated.
 """
 
+from agnn.training._callbacks import Callback, EpochReport
 from agnn.training._captured import Captured
 from agnn.training._checkpoint import Checkpoints
 from agnn.training._consistency import Consistency, ConsistencySettings, Objective
+from agnn.training._early_stop import EarlyStop, StopOn
 from agnn.training._loop import (
     ExtraLoss,
     History,
@@ -64,10 +67,13 @@ __all__ = [
     "BestScore",
     "BestThenLowest",
     "BothBest",
+    "Callback",
     "Captured",
     "Checkpoints",
     "Consistency",
     "ConsistencySettings",
+    "EarlyStop",
+    "EpochReport",
     "ExtraLoss",
     "Footprint",
     "HighestAccuracy",
@@ -82,6 +88,7 @@ __all__ = [
     "Progress",
     "Recipe",
     "Selection",
+    "StopOn",
     "Targets",
     "TrainingRun",
     "WindowStop",

@@ -15,6 +15,7 @@ from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
 from agnn.nn import NodeModel
+from agnn.training._callbacks import Callback, EpochReport, told
 from agnn.training._captured import repeated
 from agnn.training._checkpoint import Checkpoints
 from agnn.training._consistency import Objective
@@ -93,6 +94,7 @@ def train(
     extra_loss: ExtraLoss | None = None,
     objective: Objective | None = None,
     checkpoints: Checkpoints | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> History:
     """Train all replicas of `model` and leave it with the weights that the recipe selects.
 
@@ -100,6 +102,7 @@ def train(
     `extra_loss` is called once per step and added to the loss; `objective` is called in place of
     the model where a step's loss is more than the cross-entropy of one output. `checkpoints` says
     whether the state is written now and then, and whether a stopped training is continued.
+    `callbacks` are told about the epochs, and may end the training.
 
     A replica whose loss or weights become infinite or NaN has diverged: it keeps the epoch
     selected before, and the others go on.
@@ -116,6 +119,8 @@ def train(
         done = epoch
         if progress is not None:
             progress(epoch, recipe.epochs)
+        if callbacks and told(callbacks, run.report(epoch, recipe.epochs)):
+            break
         if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
             break
         if epoch % _ASK_DIVERGED_EVERY == 1 and bool(run.diverged.all()):
@@ -165,6 +170,17 @@ class TrainingRun:
         """Replicas that have had an infinite or NaN loss or weight; bool [R]."""
         return self.diverged_at > 0
 
+    def report(self, epoch: int, epochs: int) -> EpochReport:
+        """Return what was measured in an epoch."""
+        is_watched = self.watched is not None
+        return EpochReport(
+            epoch,
+            epochs,
+            self.training_loss[epoch],
+            self.watched_loss[epoch] if is_watched else None,
+            self.watched_accuracy[epoch] if is_watched else None,
+        )
+
     def state(self) -> dict[str, Tensor]:
         """Return by name every tensor that the epochs to come depend on, and the history."""
         found = {
@@ -183,8 +199,7 @@ class TrainingRun:
         moments = {"first": self.optimiser.first, "second": self.optimiser.second}
         for moment, tensors in moments.items():
             found |= {f"{moment}.{k}": each for k, each in enumerate(tensors)}
-        own = vars(self.tracker).items()
-        return found | {f"tracker.{name}": t for name, t in own if isinstance(t, Tensor)}
+        return found | {f"tracker.{name}": t for name, t in self.tracker.tensors().items()}
 
     def epoch(self) -> None:
         """One epoch; its number is a tensor, too, so that a recorded epoch sees it change."""

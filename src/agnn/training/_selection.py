@@ -35,6 +35,10 @@ class Tracker(ABC):
         """Whether no later epoch can be kept; may wait for the device, so it is called rarely."""
         return False
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Return by name what it has to remember from one epoch to the next."""
+        return {name: each for name, each in vars(self).items() if isinstance(each, Tensor)}
+
 
 class Selection(ABC):
     """A rule for choosing the epoch."""

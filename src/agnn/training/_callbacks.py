@@ -1,0 +1,68 @@
+"""Callbacks: what is told about a training while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class EpochReport:
+    """One epoch of all replicas; reading the tensors waits for the device that trains."""
+
+    epoch: int  # counted from 1
+    epochs: int  # at most
+    training_loss: Tensor  # [R] before the step
+    watched_loss: Tensor | None  # [R] after it, at the watched nodes; None where none are watched
+    watched_score: Tensor | None  # [R] accuracy, or the rule's other metric
+
+    def means(self) -> dict[str, float]:
+        """The mean over the replicas of everything that was measured, by name."""
+        parts = {
+            "training_loss": self.training_loss,
+            "validation_loss": self.watched_loss,
+            "validation_score": self.watched_score,
+        }
+        return {name: float(each.mean()) for name, each in parts.items() if each is not None}
+
+
+class Callback:
+    """What is called while a method trains; a subclass overrides what it needs.
+
+    `start` and `finish` are called once per training, for every method; `epoch` after every
+    `every` epochs of those that have epochs.
+
+    >>> import agnn
+    >>> class Losses(Callback):
+    ...     def __init__(self):
+    ...         self.seen = []
+    ...
+    ...     def epoch(self, report):
+    ...         self.seen.append(report.means()["training_loss"])
+    ...         return report.epoch == 2  # True ends the training
+    >>> losses = Losses()
+    >>> cora = agnn.load_dataset("cora")
+    >>> run = agnn.evaluate("gcn", cora, replicas=2, callbacks=[losses])
+    >>> len(losses.seen)
+    2
+    """
+
+    every: int = 1
+
+    def start(self, about: Mapping[str, Any]) -> None:
+        """Called before the training with the method, its hyper-parameters and the data's name."""
+
+    def epoch(self, report: EpochReport) -> bool | None:
+        """Called after an epoch; True ends the training of all replicas."""
+
+    def finish(self, run: Any) -> None:
+        """Called with the finished `Run`; not called if the training fails."""
+
+
+def told(callbacks: Sequence[Callback], report: EpochReport) -> bool:
+    """Tell every callback whose turn it is; whether one of them ends the training."""
+    answers = [each.epoch(report) for each in callbacks if report.epoch % each.every == 0]
+    return any(answers)
