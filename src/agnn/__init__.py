@@ -86,7 +86,7 @@ _HOMES = {name: package for package, names in _NAMES.items() for name in names}
 _PACKAGES = (
     "cli", "data", "distributed", "errors", "estimator", "experiments", "explanation", "files",
     "graph", "kernels", "leaderboard", "methods", "metrics", "nn", "onnx", "pyg", "report", "runs",
-    "training", "web",
+    "trackers", "training", "web",
 )  # fmt: skip
 
 __all__ = [  # noqa: RUF022 (by task)
