@@ -96,8 +96,9 @@ BAD_EDGES: dict[str, tuple[str, str]] = {
     "no rows": ("source,target\n", "'edges.csv' has no rows."),
     "weights": (
         "source,target,w\np0,p1,0.5\np1,p2,2\n",
-        "'edges.csv', column 'w': numbers at the edges look like weights, which are not "
-        "supported. Remove the column, or ignore it with `ignore_weights` (--ignore-weights)",
+        "'edges.csv', column 'w': numbers at the edges look like weights. Use them with "
+        "`edge_weight` (--edge-weight w), or leave them out with `ignore_weights` "
+        "(--ignore-weights)",
     ),
 }
 

@@ -80,12 +80,31 @@ def test_graph_files_give_what_was_written(tmp_path: Path, end: str, write: Any)
     check_club(data)
 
 
-def test_weights_of_a_graph_are_refused_unless_ignored() -> None:
+def test_weights_of_a_graph_are_refused_unless_named_or_ignored() -> None:
     graph = club()
-    nx.set_edge_attributes(graph, {edge: k for k, edge in enumerate(graph.edges)}, "weight")
+    nx.set_edge_attributes(graph, {edge: k + 1 for k, edge in enumerate(graph.edges)}, "weight")
     with pytest.raises(DataError, match=r"the graph \(edges\), column 'weight': numbers"):
         from_networkx(graph, label="team")
     check_club(from_networkx(graph, label="team", ignore_weights=True))
+    data = from_networkx(graph, label="team", edge_weight="weight")
+    place = {node: k for k, node in enumerate(graph.nodes)}
+    given = {frozenset((place[i], place[j])): graph.edges[i, j]["weight"] for i, j in graph.edges}
+    assert [given[frozenset(pair)] for pair in data.edges.T.tolist()] == data.edge_weights.tolist()
+
+
+@pytest.mark.parametrize(
+    ("end", "write"), [(".graphml", nx.write_graphml), (".gexf", nx.write_gexf)]
+)
+def test_weights_in_a_graph_file_are_named(tmp_path: Path, end: str, write: Any) -> None:
+    graph = club()
+    nx.set_edge_attributes(graph, {edge: k + 0.5 for k, edge in enumerate(graph.edges)}, "weight")
+    write(graph, tmp_path / f"club{end}")
+    data = read_graph(
+        tmp_path / f"club{end}", label="team", edge_weight="weight",
+        ignore=["label"] if end == ".gexf" else [],
+    )  # fmt: skip
+    same = from_networkx(graph, label="team", edge_weight="weight")
+    assert data.edge_weights.tolist() == same.edge_weights.tolist()
 
 
 def ring(weights: list[float] | None = None) -> sparse.csr_array:
@@ -115,11 +134,40 @@ def test_negative_features_are_kept_as_they_are() -> None:
     assert data.features.toarray().tolist() == x.tolist()
 
 
-def test_stored_zeros_are_no_edges_and_weights_are_refused_unless_ignored() -> None:
+def test_stored_zeros_are_no_edges_and_values_that_differ_are_weights() -> None:
     assert from_scipy(ring([1, 0, 1, 1])).edges.shape[1] == 3
-    with pytest.raises(DataError, match="`adjacency`: edge weights are not supported"):
-        from_scipy(ring([1, 2, 1, 1]))
-    assert from_scipy(ring([1, 2, 1, 1]), ignore_weights=True).edges.shape[1] == 4
+    assert from_scipy(ring([2, 2, 2, 2])).edge_weights is None
+    data = from_scipy(ring([1, 2, 3, 4]))
+    assert data.edges.T.tolist() == [[0, 1], [0, 3], [1, 2], [2, 3]]
+    assert data.edge_weights.tolist() == [1, 4, 2, 3]
+    plain = from_scipy(ring([1, 2, 1, 1]), ignore_weights=True)
+    assert plain.edge_weights is None
+    assert "the weights are ignored" in notes(plain)
+
+
+def test_values_that_differ_between_the_directions_are_averaged_and_said() -> None:
+    data = from_scipy(ring([1, 2, 3, 4]) + 3 * ring([1, 1, 1, 1]).T)
+    assert data.edge_weights.tolist() == [2, 3.5, 2.5, 3]
+    assert "3 edges given with different weights, such as '0' to '1'" in notes(data)
+
+
+def test_repeated_entries_of_a_coo_adjacency_add_up_as_scipy_has_it() -> None:
+    entries = ([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 2]))
+    assert from_scipy(sparse.coo_array(entries, shape=(3, 3))).edge_weights.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (-2.0, "the weight is -2; it must be above 0"),
+        (np.nan, r"the weight is missing \(NaN\)"),
+        (np.inf, "the weight is infinite"),
+    ],
+)
+def test_an_unusable_value_of_an_adjacency_is_refused(value: float, words: str) -> None:
+    with pytest.raises(DataError, match=f"`adjacency`, edge '1' to '2': {words}"):
+        from_scipy(ring([1, value, 1, 1]))
+    assert from_scipy(ring([1, value, 1, 1]), ignore_weights=True).edges.shape[1] == 4
 
 
 def pyg(**changes: Any) -> SimpleNamespace:
@@ -170,11 +218,21 @@ def test_masks_with_several_columns_are_the_data_s_own_splits() -> None:
 
 
 @pytest.mark.parametrize("part", ["edge_weight", "edge_attr"])
-def test_weights_of_a_pyg_object_are_refused_unless_ignored(part: str) -> None:
-    weighted = pyg(**{part: torch.tensor([1.0, 2, 3, 4])})
-    with pytest.raises(DataError, match=f"`data.{part}`: edge weights are not supported"):
-        from_pyg(weighted)
+def test_weights_of_a_pyg_object_are_read_or_ignored(part: str) -> None:
+    weighted = pyg(**{part: torch.tensor([[1.0], [2], [3], [4]])})
+    data = from_pyg(weighted, edge_weight=part)
+    assert data.edge_weights.tolist() == [1.5, 3.5]
     assert from_pyg(weighted, ignore_weights=True).fingerprint == from_pyg(pyg()).fingerprint
+    assert data.fingerprint != from_pyg(pyg()).fingerprint
+
+
+def test_attributes_of_a_pyg_object_are_weights_only_if_named() -> None:
+    with pytest.raises(DataError, match=r"`data.edge_attr` may hold weights. Use it with"):
+        from_pyg(pyg(edge_attr=torch.tensor([1.0, 2, 3, 4])))
+    with pytest.raises(InputError, match="`data` has no `strength` to take edge weights from"):
+        from_pyg(pyg(), edge_weight="strength")
+    with pytest.raises(DataError, match=r"one number per edge, shape \[4\]; got float32 \[4, 2\]"):
+        from_pyg(pyg(edge_weight=torch.ones(4, 2)))
 
 
 def npz_arrays(**changes: Any) -> dict[str, Any]:
@@ -266,7 +324,7 @@ def test_a_bad_npz_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.Mo
     assert "holds pickled objects" in refused_npz(path, labels=np.array([{}] * 4, dtype=object))
     assert "damaged or not an .npz" in refused_npz(path, adj_indices=np.array([0, 1, 2, 9]))
     assert "`labels` must have shape" in refused_npz(path, labels=np.array([0, 1]))
-    assert "weights" in refused_npz(path, adj_data=np.array([1.0, 2, 1, 1]))
+    assert "the weight is -2" in refused_npz(path, adj_data=np.array([1.0, -2, 1, 1]))
     np.savez(path, other=[1])
     with pytest.raises(DataError, match="has no adj_data and its siblings"):
         read_graph(path)

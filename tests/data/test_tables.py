@@ -284,6 +284,68 @@ def test_weights_go_only_if_asked_and_equal_numbers_are_no_weights() -> None:
     assert plain.fingerprint == same.fingerprint == told.fingerprint
 
 
+def test_a_named_column_holds_the_weights_and_the_report_says_so() -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5])
+    weighted = edges.assign(weight=[1, 2, 3, 4], other=[5, 6, 7, 8])
+    data = from_pandas(nodes, weighted, edge_weight="weight")
+    pairs = [tuple(sorted(pair)) for pair in edges.to_numpy().tolist()]
+    given = dict(zip(pairs, [1, 2, 3, 4], strict=True))
+    assert data.edge_weights.tolist() == [given[tuple(pair)] for pair in data.edges.T.tolist()]
+    assert uses(data)["edges weight"] == "weight"
+    assert uses(data)["edges other"] == "left out"
+    assert ("edge weights", "1 to 4, median 2.5") in list(data.report.count_lines())
+    plain = from_pandas(nodes, edges)
+    assert data.fingerprint != plain.fingerprint
+    assert data.unweighted.fingerprint == plain.fingerprint
+    assert plain.unweighted is plain
+
+
+def test_weight_1_everywhere_is_no_weights() -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5])
+    data = from_pandas(nodes, edges.assign(weight=1.0), edge_weight="weight")
+    assert data.edge_weights is None
+    assert data.fingerprint == from_pandas(nodes, edges).fingerprint
+
+
+def test_entries_of_an_edge_are_averaged_and_those_left_out_do_not_count() -> None:
+    nodes, _ = nodes_and_ring(x=[1, 2, 3, 5])
+    edges = pd.DataFrame({
+        "source": [0, 1, 0, 1, 9, 2], "target": [1, 0, 1, 2, 1, 2],
+        "w": [1.0, 2.0, 6.0, 5.0, 7.0, 8.0],
+    })  # fmt: skip
+    data = from_pandas(nodes, edges, edge_weight="w", drop_unknown=True)
+    assert data.edges.T.tolist() == [[0, 1], [1, 2]]
+    assert data.edge_weights.tolist() == [3.0, 5.0]
+    assert "1 edge given with different weights, such as 0 to 1; each has the mean" in notes(data)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([1, 0, 2, 3], "row 2: the weight is 0; leave the edge out"),
+        ([1, 2, -3, 3], "row 3: the weight is -3; it must be above 0"),
+        ([None, 2, 3, 3], "row 1: the weight is missing"),
+        ([1, 2, 3, float("inf")], "row 4: the weight is infinite"),
+        (["1", "2", "much", "3"], "row 3: 'much' is not a number"),
+        ([1, 1e20, 3, 3], r"row 2: the weight is 1e\+20; weights must be from 1e-15 to 1e\+15"),
+    ],
+)
+def test_an_unusable_weight_is_refused_with_its_row(values: list[object], words: str) -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5])
+    with pytest.raises(agnn.DataError, match=f"`edges`, column 'w', {words}"):
+        from_pandas(nodes, edges.assign(w=values), edge_weight="w")
+
+
+def test_the_weight_column_must_exist_and_be_no_end_of_an_edge() -> None:
+    nodes, edges = nodes_and_ring(x=[1, 2, 3, 5])
+    with pytest.raises(agnn.InputError, match="weigth"):
+        from_pandas(nodes, edges.assign(weight=[1, 2, 3, 4]), edge_weight="weigth")
+    with pytest.raises(agnn.DataError, match="column 'source' holds ids"):
+        from_pandas(nodes, edges, edge_weight="source")
+    with pytest.raises(agnn.InputError, match="`edge_weight` names the weights that"):
+        from_pandas(nodes, edges, edge_weight="source", ignore_weights=True)
+
+
 def test_weights_at_a_few_edges_are_weights_too() -> None:
     nodes, edges = nodes_and_ring(x=[1, 2, 3, 5, 7, 9])
     sparse = edges.assign(weight=[None, None, None, None, 2.0, 3.0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ import torch
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.methods import Method, NetworkMethod, Outcome, Task, get_method, method_names
+from agnn.runs import evaluate
 from agnn.training import WindowStop
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 
@@ -94,6 +97,16 @@ def test_learning_beats_guessing_on_nodes_that_can_be_known(name, toys):
         answers = method.run(Task(data, (split,), (0,))).scores[0].argmax(1)
         right.append((answers == torch.tensor(data.labels))[test])
     assert torch.cat(right).double().mean() > LEARNED.get(name, 0.45)
+
+
+def test_edge_weights_count_where_the_method_says_so_and_nowhere_else(name, toy):
+    weights = np.random.default_rng(0).lognormal(size=toy.edges.shape[1]).astype(np.float32)
+    weighted = replace(toy, edge_weights=weights)
+    found, plain = (evaluate(quick(name), data, "fixed", (0, 1)) for data in (weighted, toy))
+    assert torch.equal(found.scores, plain.scores) is not found.method.uses_edge_weights
+    unused = f"{found.method.title} does not use edge weights: every edge counts alike."
+    assert (unused in found.warnings) is not found.method.uses_edge_weights
+    assert unused not in plain.warnings
 
 
 def test_nodes_without_neighbours_or_features_are_answered(name, toy):

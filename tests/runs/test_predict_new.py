@@ -65,6 +65,39 @@ def test_new_nodes_are_predicted_as_on_the_whole_graph(name: str) -> None:
     )
 
 
+def weighted_data() -> NodeData:
+    nodes, edges = tables()
+    strength = np.random.default_rng(1).lognormal(size=len(edges))
+    return from_pandas(nodes, edges.assign(strength=strength), label="kind", edge_weight="strength")
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn", "graphsage", "gat", "sgc"])
+def test_new_nodes_of_a_weighted_graph_are_predicted_as_on_the_whole_graph(name: str) -> None:
+    method = get_method(name)()
+    run = evaluate(method.with_fields(epochs=3), weighted_data(), "stratified", (0, 1))
+    links = LINKS.assign(strength=[0.5, 2.0, 3.0, 0.1, 0.7, 1.0, 5.0, 0.2])
+    found = run.predict_new(NEW, links)
+    np.testing.assert_allclose(
+        found.probabilities, on_the_whole_graph(run, NEW, links), rtol=0, atol=1e-6
+    )
+    lighter = run.predict_new(NEW, links.assign(strength=0.01))
+    gap = np.abs(lighter.probabilities - found.probabilities).max()
+    assert bool(gap > 1e-5) is method.uses_edge_weights
+
+
+def test_new_edges_have_weights_where_the_graph_has_them_and_only_there() -> None:
+    run = evaluate("agnn", weighted_data(), "stratified", (0,), changes={"epochs": 1})
+    with pytest.raises(DataError, match=r"has edge weights, so new edges need theirs. It has no"):
+        run.predict_new(NEW, LINKS)
+    with pytest.raises(InputError, match="has edge weights; leave out `ignore_weights`"):
+        run.predict_new(NEW, LINKS, ignore_weights=True)
+    named = LINKS.assign(heft=2.0)
+    assert run.predict_new(NEW, named, edge_weight="heft").ids == ("x", "y", "z")
+    plain = evaluate("agnn", data(), "stratified", (0,), changes={"epochs": 1})
+    with pytest.raises(InputError, match="has no edge weights; leave out `edge_weight`"):
+        plain.predict_new(NEW, named, edge_weight="heft")
+
+
 @pytest.mark.parametrize("scaling", ["sum", "length", "standard", "none"])
 def test_features_of_new_nodes_are_scaled_as_those_of_training(scaling: str) -> None:
     run = evaluate("agnn", data(), "stratified", (0,), changes={"epochs": 3, "scaling": scaling})
@@ -92,9 +125,9 @@ def test_the_graph_of_the_run_is_not_built_again(run: Run, monkeypatch: pytest.M
 
     class Counted(Graph):
         @classmethod
-        def from_edges(cls, edges: Any, nodes: int) -> Graph:
+        def from_edges(cls, edges: Any, nodes: int, weights: Any = None) -> Graph:
             sizes.append((edges.shape[1], nodes))
-            return Graph.from_edges(edges, nodes)
+            return Graph.from_edges(edges, nodes, weights)
 
     monkeypatch.setattr(_new_nodes, "Graph", Counted)
     links = pd.DataFrame({"source": ["x"], "target": ["5"]})

@@ -48,6 +48,8 @@ def _print_more(fact: dict[str, Any]) -> None:
     console = screen()
     if fact["details"]:
         console.print(Padding(fact["details"], (0, 0, 1, 2)), markup=False)
+    uses = "Uses" if fact["uses_edge_weights"] else "Does not use"
+    console.print(Padding(f"{uses} edge weights.", (0, 0, 1, 2)))
     if fact["grid"]:
         tried = (f"{name} {', '.join(map(str, each))}" for name, each in fact["grid"].items())
         console.print(Padding(f"--tuned tries {'; '.join(tried)}", (0, 0, 1, 2)))
@@ -62,6 +64,7 @@ def _facts(method: "type[Method]") -> dict[str, Any]:
         "grid": {field: list(values) for field, values in method.grid.items()},
         "description": description,
         "details": _unwrapped(details.strip("\n")),
+        "uses_edge_weights": method.uses_edge_weights,
         "hyper_parameters": {field.name: field.default for field in fields(method)},
         "presets": [
             {"setting": setting, "dataset": dataset, "hyper_parameters": dict(values)}

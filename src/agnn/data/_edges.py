@@ -99,6 +99,77 @@ def simple_edges(entries: ArrayLike, nodes: int) -> tuple[NDArray[np.int64], Raw
     return edges, counts
 
 
+def mean_weights(
+    edges: NDArray[np.int64],
+    entries: NDArray[np.int64],
+    weights: NDArray[np.floating],
+    nodes: int,
+) -> NDArray[np.float32]:
+    """The weights [m] of simple edges [2, m]: each the mean over all entries that name the edge.
+
+    `entries` [2, k], with the `weights` [k], are what the edges were made of: both directions and
+    repetitions count, self-loops do not.
+
+    >>> entries = np.array([[0, 1, 2], [1, 0, 1]])
+    >>> edges, _ = simple_edges(entries, nodes=3)
+    >>> mean_weights(edges, entries, np.array([1.0, 3.0, 5.0]), nodes=3)
+    array([2., 5.], dtype=float32)
+    """
+    is_edge = entries[0] != entries[1]
+    place = _places(edges, entries[:, is_edge], nodes)
+    count = np.bincount(place, minlength=edges.shape[1])
+    total = np.bincount(place, np.asarray(weights, np.float64)[is_edge], minlength=edges.shape[1])
+    return (total / count).astype(np.float32)
+
+
+def _places(edges: NDArray[np.int64], entries: NDArray[np.int64], nodes: int) -> NDArray[np.intp]:
+    """Where the entries [2, k], in either direction, stand among the simple edges; [k]."""
+    bits, (low, high) = nodes.bit_length(), np.sort(entries, axis=0)
+    found: NDArray[np.intp] = np.searchsorted(edges[0] << bits | edges[1], low << bits | high)
+    return found
+
+
+def checked_weights(weights: ArrayLike, entries: NDArray[np.int64]) -> NDArray[np.float64]:
+    """One usable weight per entry [2, k]; anything else is refused."""
+    values = np.asarray(weights)
+    if values.shape != entries.shape[1:] or values.dtype.kind not in "fiub":
+        raise InputError(
+            f"`edge_weights` must be one number per edge, shape [{entries.shape[1]}]; got "
+            f"{values.dtype} {list(values.shape)}."
+        )
+    values = values.astype(np.float64)
+    found = unusable_weight(values)
+    if found is not None:
+        i, j = entries[:, found.place].tolist()
+        raise DataError(f"edge {found.place}, ({i}, {j}): {found.reason}")
+    return values
+
+
+def weight_note(
+    entries: NDArray[np.int64],
+    weights: NDArray[np.floating],
+    edges: NDArray[np.int64],
+    means: NDArray[np.float32],
+    ids: Sequence[Hashable],
+    place: str,
+) -> list[str]:
+    """A sentence about edges whose entries [2, k] have different weights [k]; none if all agree.
+
+    `means` [m] are the weights of the simple edges [2, m].
+    """
+    is_edge = entries[0] != entries[1]
+    at = _places(edges, entries[:, is_edge], len(ids))
+    gap = np.abs(np.asarray(weights, np.float64)[is_edge] - means[at])
+    differing = np.unique(at[gap > 1e-6 * means[at]])  # more than rounding to float32 makes
+    if not differing.size:
+        return []
+    i, j = edges[:, differing[0]].tolist()
+    return [
+        f"{place}: {counted(differing.size, 'edge')} given with different weights, such as "
+        f"{ids[i]!r} to {ids[j]!r}; each has the mean of its entries."
+    ]
+
+
 def is_simple(edges: NDArray[np.int64]) -> bool:
     """Whether `edges` [2, m] are sorted, without repetitions, and each first < second."""
     first, second = edges
@@ -110,13 +181,39 @@ def merged_edges(
     edges: NDArray[np.int64], more: NDArray[np.int64], nodes: int
 ) -> NDArray[np.int64]:
     """Two sets of simple edges as one; `edges` is not sorted again, whatever its size."""
+    return _merged(edges, None, more, None, nodes)[0]
+
+
+def merged_weighted_edges(
+    edges: NDArray[np.int64],
+    weights: NDArray[np.float32],
+    more: NDArray[np.int64],
+    more_weights: NDArray[np.float32],
+    nodes: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """`merged_edges` with their weights; an edge in both sets keeps its weight in the first."""
+    merged, found = _merged(edges, weights, more, more_weights, nodes)
+    assert found is not None  # noqa: S101 (weights were given)
+    return merged, found
+
+
+def _merged(
+    edges: NDArray[np.int64],
+    weights: NDArray[np.float32] | None,
+    more: NDArray[np.int64],
+    more_weights: NDArray[np.float32] | None,
+    nodes: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
     bits = nodes.bit_length()
     keys, new = edges[0] << bits | edges[1], more[0] << bits | more[1]
     places = np.searchsorted(keys, new)
     known = np.zeros(new.size, dtype=bool)
     inside = places < keys.size
     known[inside] = keys[places[inside]] == new[inside]
-    return np.stack(_ends(np.insert(keys, places[~known], new[~known]), bits))
+    merged = np.stack(_ends(np.insert(keys, places[~known], new[~known]), bits))
+    if weights is None or more_weights is None:
+        return merged, None
+    return merged, np.insert(weights, places[~known], more_weights[~known])
 
 
 def edge_notes(

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from agnn.data._edges import RawCounts, merged_edges, simple_edges
+from agnn.data._edges import (
+    RawCounts,
+    checked_weights,
+    mean_weights,
+    merged_edges,
+    merged_weighted_edges,
+    simple_edges,
+)
 from agnn.data._features import checked_features, frozen_csr, rows_summing_to_one
 from agnn.data._labels import checked_ids, checked_labels, distinct_names, id_text
 from agnn.data._scaling import scaled_features
@@ -69,6 +76,9 @@ class NodeData:
     reading: Reading | None = field(default=None, repr=False)
     """How the data was read from files or objects; None if it was built or is bundled."""
 
+    edge_weights: NDArray[np.float32] | None = field(default=None, repr=False)
+    """[m/2] above 0, in the order of `edges`; None where every edge counts alike."""
+
     @classmethod
     def build(
         cls,
@@ -84,17 +94,22 @@ class NodeData:
         row_normalised: bool = True,
         preprocessing: Preprocessing | None = None,
         reading: Reading | None = None,
+        edge_weights: ArrayLike | None = None,
     ) -> Self:
         """The checked data; everything given is copied.
 
         `features` [n, d_x] is dense or SciPy sparse. `edges` [2, k] may be directed, hold
         repetitions and self-loops; edges that are sorted and simple already are not sorted again,
         and `facts` says what their source held. `node_ids` are the indices as text by default.
+
+        `edge_weights` [k] are numbers above 0. An edge that is given several times, or in both
+        directions, has the mean of its weights. Weights that are all 1 are the same as none.
         """
         matrix = checked_features(features)
         nodes = matrix.shape[0]
         simple, counted = simple_edges(edges, nodes)
         simple.setflags(write=False)
+        weights = None if edge_weights is None else _weights(edges, edge_weights, simple, nodes)
         classes = distinct_names("class_names", class_names)
         data = cls(
             name=name,
@@ -108,6 +123,7 @@ class NodeData:
             row_normalised=row_normalised,
             preprocessing=preprocessing,
             reading=reading,
+            edge_weights=weights,
         )
         for split in data.splits.values():
             split.check(data)
@@ -136,8 +152,13 @@ class NodeData:
         return nodes
 
     @cached_property
+    def unweighted(self) -> Self:
+        """The same data in which every edge counts alike; itself if it has no edge weights."""
+        return self if self.edge_weights is None else replace(self, edge_weights=None)
+
+    @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what a result depends on: features, labels, edges, splits and c.
+        """SHA-256 of what a result depends on: features, labels, edges, weights, splits and c.
 
         Names are left out: the same numbers under other names give the same results.
         """
@@ -149,6 +170,9 @@ class NodeData:
         digest = hashlib.sha256(f"{self.classes} classes".encode())
         if not self.row_normalised:
             digest.update(b"features as they are")
+        if self.edge_weights is not None:
+            digest.update(b"edge weights")
+            arrays.append(self.edge_weights)
         for key in sorted(self.splits):
             digest.update(key.encode())
             arrays += self.splits[key].parts.values()
@@ -235,13 +259,15 @@ class NodeData:
         node_ids: Sequence[Hashable],
         *,
         reading: Reading | None = None,
+        edge_weights: ArrayLike | None = None,
     ) -> Self:
         """The same data followed by unlabelled nodes; splits stay as they are.
 
         `features` [k, d_x] and `node_ids` [k] are those of the new nodes; if `features` has rows
         for all n + k nodes, they replace the old ones too. `edges` [2, e] are entries that name
         old and new nodes by index. Old edges are not sorted again: what this costs beyond the
-        copies follows from the new nodes alone.
+        copies follows from the new nodes alone. Where the data has edge weights, the new edges
+        have `edge_weights` [e]; an edge that is there already keeps its own.
         """
         from scipy import sparse
 
@@ -253,9 +279,9 @@ class NodeData:
         rows = checked_features(features)
         if rows.shape[0] != total:
             rows = frozen_csr(sparse.csr_array(sparse.vstack([self.features, rows], format="csr")))
-        merged = merged_edges(self.edges, more, total)
+        merged, weights = self._with_more_edges(edges, edge_weights, more, total)
         labels = np.concatenate([self.labels, np.full(len(node_ids), -1)])
-        for array in (merged, labels):
+        for array in (merged, labels, *(() if weights is None else (weights,))):
             array.setflags(write=False)
         return replace(
             self,
@@ -269,10 +295,37 @@ class NodeData:
                 counted.self_loops,
             ),
             reading=reading or self.reading,
+            edge_weights=weights,
         )
+
+    def _with_more_edges(
+        self,
+        entries: NDArray[np.int64],
+        weights: ArrayLike | None,
+        more: NDArray[np.int64],
+        nodes: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
+        """The edges and weights with those of `entries` [2, e], which are `more` when simple."""
+        if (weights is None) != (self.edge_weights is None):
+            there = "has no" if self.edge_weights is None else "has"
+            raise InputError(f"'{self.name}' {there} edge weights; new edges must be alike.")
+        if weights is None or self.edge_weights is None:
+            return merged_edges(self.edges, more, nodes), None
+        new = mean_weights(more, entries, checked_weights(weights, entries), nodes)
+        return merged_weighted_edges(self.edges, self.edge_weights, more, new, nodes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come out of a pickle or a copy writable, and a mapping proxy does not go in.
         names = self.__dataclass_fields__
         fields = {key: getattr(self, key) for key in names} | {"splits": dict(self.splits)}
         return partial(type(self).build, **fields), ()
+
+
+def _weights(
+    entries: ArrayLike, weights: ArrayLike, edges: NDArray[np.int64], nodes: int
+) -> NDArray[np.float32] | None:
+    """The weights [m] of the simple edges of `entries` [2, k]; None if all are 1."""
+    pairs = np.asarray(entries, dtype=np.int64)
+    found = mean_weights(edges, pairs, checked_weights(weights, pairs), nodes)
+    found.setflags(write=False)
+    return None if (found == 1).all() else found

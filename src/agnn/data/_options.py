@@ -25,6 +25,7 @@ class ReadKeywords(TypedDict, total=False):
     split_time: str | None
     split_group: str | None
     drop_unknown: bool
+    edge_weight: str | None
     ignore_weights: bool
     preprocessing: Preprocessing | None
     class_names: Sequence[str] | None
@@ -64,7 +65,12 @@ class ReadOptions:
         str | None, "Column of groups to split by: no group is both trained and tested on."
     ] = None
     drop_unknown: Annotated[bool, "Leave out edges that name an id which no node has."] = False
-    ignore_weights: Annotated[bool, "Leave out edge weights, which are otherwise an error."] = False
+    edge_weight: Annotated[
+        str | None, "Column of the edge table that holds the weights, numbers above 0."
+    ] = None
+    ignore_weights: Annotated[
+        bool, "Leave out numbers at the edges that look like weights; else they are an error."
+    ] = False
     preprocessing: Preprocessing | None = None
     """A fitted preprocessing to apply, rather than to fit one to this table."""
 
@@ -72,6 +78,8 @@ class ReadOptions:
     """The classes in their order; a label that is not one of them is refused."""
 
     def __post_init__(self) -> None:
+        if self.edge_weight is not None and self.ignore_weights:
+            raise InputError("`edge_weight` names the weights that `ignore_weights` leaves out.")
         for field in ("text", "category", "number", "ignore"):
             given = getattr(self, field)
             # A single name is also a sequence: of its letters.

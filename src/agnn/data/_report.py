@@ -34,7 +34,7 @@ class ColumnUse:
 
     name: str
     use: str
-    """id, label, number, count, category, text, split, source, target or left out."""
+    """id, label, number, count, category, text, split, source, target, weight or left out."""
 
     detail: str = ""
 
@@ -101,6 +101,8 @@ class DataReport:
     """Why no method can learn from this data; None where one can."""
 
     reading: Reading | None
+    edge_weights: tuple[float, float, float] | None = None
+    """The smallest, the median and the largest; None where the edges have no weights."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report in terms of JSON."""
@@ -119,6 +121,9 @@ class DataReport:
             f"{self.edges:,} undirected, from {raw + dropped:,} entries ({self.duplicate_edges:,} "
             f"repeated, self-loops at {counted(self.self_loops, 'node')}{unknown})",
         )
+        if self.edge_weights is not None:
+            least, middle, most = self.edge_weights
+            yield "edge weights", f"{least:g} to {most:g}, median {middle:g}"
         yield "features", f"{self.features:,}"
         known = self.nodes - self.unlabelled
         share = 100 * self.unlabelled / max(self.nodes, 1)
@@ -186,6 +191,7 @@ def data_report(data: NodeData) -> DataReport:
         oddities=tuple(_oddities(data, counts)),
         obstacle=_obstacle(data, counts),
         reading=data.reading,
+        edge_weights=_weight_range(data),
     )
 
 
@@ -207,6 +213,13 @@ def shown_rows(rows: Any, total: int | None = None) -> str:
 def counted(count: int, thing: str) -> str:
     """A number of things as text: "1 row", "1,200 rows"."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _weight_range(data: NodeData) -> tuple[float, float, float] | None:
+    if data.edge_weights is None or not data.edge_weights.size:
+        return None
+    low, middle, high = np.quantile(data.edge_weights.astype(np.float64), (0.0, 0.5, 1.0)).tolist()
+    return low, middle, high
 
 
 def _homophily(data: NodeData) -> float | None:

@@ -45,6 +45,7 @@ __all__ = [
 
 _NAMES: Final = ("citeseer", "cora", "pubmed")
 _FORMAT: Final = "agnn-data-1"
+_WEIGHTED_FORMAT: Final = "agnn-data-2"  # versions that know no edge weights must not read them
 _CHECKSUM: Final = "sha256"
 _DAMAGE: Final = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError,
@@ -53,14 +54,14 @@ _DAMAGE: Final = (
 
 
 def write_data(data: NodeData, path: Path, *, source: str = "") -> str:
-    """Write features, labels, edges, names and splits, and return the SHA-256 of the content.
+    """Write features, labels, edges, weights, names and splits; return the content's SHA-256.
 
     Equal data gives equal files. How the features were made (`preprocessing`) is not included.
     `source` says where the data came from.
     """
     x, indexed = data.features, data.node_ids == tuple(map(str, range(data.nodes)))
     words = {
-        "format": _FORMAT,
+        "format": _FORMAT if data.edge_weights is None else _WEIGHTED_FORMAT,
         "name": data.name,
         "class_names": data.class_names,
         "node_ids": None if indexed else _plain_ids(data.node_ids),
@@ -82,6 +83,8 @@ def write_data(data: NodeData, path: Path, *, source: str = "") -> str:
         "edges": _smallest(data.edges),
         "words": np.frombuffer(json.dumps(words).encode(), dtype=np.uint8),
     }
+    if data.edge_weights is not None:
+        arrays["edge_weights"] = data.edge_weights
     for k, split in enumerate(data.splits.values()):
         arrays[f"split_{k}"] = _smallest(np.concatenate([*split.parts.values()]))
     checksum = _checksum(arrays, sorted(arrays))
@@ -157,7 +160,8 @@ def preset_name(data: NodeData) -> str:
     if name not in _NAMES:
         return "*"
     own = load_dataset(name)
-    return name if data is own or all(map(np.array_equal, _inputs(data), _inputs(own))) else "*"
+    is_same = data.edge_weights is None and all(map(np.array_equal, _inputs(data), _inputs(own)))
+    return name if data is own or is_same else "*"
 
 
 @cache
@@ -188,8 +192,11 @@ def _checked(arrays: dict[str, NDArray[Any]], keys: Sequence[str] | None = None)
 
 def _data(arrays: Arrays, preprocessing: Preprocessing | None) -> NodeData:
     words = json.loads(arrays["words"].tobytes())
-    if words["format"] != _FORMAT:
-        raise DataError(f"its format is '{words['format']}', this version reads '{_FORMAT}'.")
+    if words["format"] not in (_FORMAT, _WEIGHTED_FORMAT):
+        raise DataError(
+            f"its format is '{words['format']}', this version reads '{_FORMAT}' and "
+            f"'{_WEIGHTED_FORMAT}'."
+        )
     splits = {}
     for k, each in enumerate(words["splits"]):
         train, validation, test = np.split(arrays[f"split_{k}"], np.cumsum(each["sizes"])[:-1])
@@ -209,6 +216,7 @@ def _data(arrays: Arrays, preprocessing: Preprocessing | None) -> NodeData:
         row_normalised=words["row_normalised"],
         preprocessing=preprocessing,
         reading=_reading(words["reading"]),
+        edge_weights=arrays["edge_weights"] if words["format"] == _WEIGHTED_FORMAT else None,
     )  # fmt: skip
 
 

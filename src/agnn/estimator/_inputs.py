@@ -39,13 +39,17 @@ def graph_of_arrays(
     edges: ArrayLike | None,
     labels: ClassLabels | None = None,
     *,
+    edge_weight: ArrayLike | None = None,
     row_normalised: bool | None = None,
 ) -> NodeData:
     """Features [n, d_x] and edges [2, k] as data; without edges, a graph that has none.
 
-    By default rows are scaled to sum to 1 if nothing is negative.
+    `edge_weight` [k] are the weights of the edges. By default rows are scaled to sum to 1 if
+    nothing is negative.
     """
     nodes = features.shape[0]
+    if edges is None and edge_weight is not None:
+        raise InputError("`edge_weight` needs `edges`, whose weights it holds.")
     if row_normalised is None:
         row_normalised = not bool(features.size and features.min() < 0)
     return NodeData.build(
@@ -55,6 +59,7 @@ def graph_of_arrays(
         edges=np.zeros((2, 0), dtype=np.int64) if edges is None else edges,
         class_names=() if labels is None else names_of(labels.classes),
         row_normalised=row_normalised,
+        edge_weights=edge_weight,
     )
 
 
@@ -78,6 +83,7 @@ def labelled_at(graph: NodeData, nodes: NDArray[np.int64], labels: ClassLabels) 
         row_normalised=graph.row_normalised,
         preprocessing=graph.preprocessing,
         reading=graph.reading,
+        edge_weights=graph.edge_weights,
     )
 
 

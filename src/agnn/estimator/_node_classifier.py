@@ -128,16 +128,19 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: ArrayLike | None = None,
         *,
         edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
         times: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
         """Train on the labelled nodes; the others take part as neighbours.
 
+        `edge_weight` has one number above 0 per edge; an edge that is given several times or in
+        both directions has the mean.
         With `times`, one per node or per index in `X`, the model is trained on the past and tested
         on the latest nodes; with `groups` no group is both trained and tested on. Both are for
         `split=None`, "time" or "group".
         """
-        data = self._training_data(X, y, edges)
+        data = self._training_data(X, y, edges, edge_weight)
         data = with_columns(data, self.graph, X, times=times, groups=groups)
         check_learnable(data)
         weight: Any = self.class_weight
@@ -150,12 +153,18 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         return self
 
-    def predict(self, X: Any = None, *, edges: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(
+        self,
+        X: Any = None,
+        *,
+        edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
+    ) -> NDArray[Any]:
         """[n] The predicted class of every node of `X`; without `X`, of the training data.
 
         `X` is a NodeData or what `fit` takes. For new nodes of the same graph see `predict_new`.
         """
-        found = self.ensemble(X, edges=edges).answers
+        found = self.ensemble(X, edges=edges, edge_weight=edge_weight).answers
         return np.asarray(self.classes_[found])
 
     def predict_new(self, nodes: Any, edges: Any, **options: Any) -> Predictions:
@@ -168,19 +177,35 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.run_.predict_new(nodes, edges, **options)
 
     def predict_proba(
-        self, X: Any = None, *, edges: ArrayLike | None = None
+        self,
+        X: Any = None,
+        *,
+        edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
         """[n, c] The ensemble's probabilities at the fitted temperature."""
-        return self.ensemble(X, edges=edges).probabilities
+        return self.ensemble(X, edges=edges, edge_weight=edge_weight).probabilities
 
-    def disagreement(self, X: Any = None, *, edges: ArrayLike | None = None) -> NDArray[np.float64]:
+    def disagreement(
+        self,
+        X: Any = None,
+        *,
+        edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
         """[n] Share of replicas whose own prediction differs from the ensemble's."""
-        return self.ensemble(X, edges=edges).disagreement
+        return self.ensemble(X, edges=edges, edge_weight=edge_weight).disagreement
 
-    def ensemble(self, X: Any = None, *, edges: ArrayLike | None = None) -> Ensemble:
+    def ensemble(
+        self,
+        X: Any = None,
+        *,
+        edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
+    ) -> Ensemble:
         """Probabilities, predicted classes and disagreement at once."""
         check_is_fitted(self)
-        return self.run_.ensemble_of(self._scores(X, edges))
+        return self.run_.ensemble_of(self._scores(X, edges, edge_weight))
 
     def explain(self, node: Hashable, *, limit: int = 10) -> Any:
         """The reasons for the prediction of a node of the training data, given by its id.
@@ -198,6 +223,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         *,
         edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
     ) -> float:
         """Share of correct predictions.
 
@@ -216,7 +242,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             right = np.array(X.class_names, dtype=object)[X.labels[known]]
             given = np.array(names_of(self.predict(X)[known]), dtype=object)
             return float(accuracy_score(right, given, sample_weight=sample_weight))
-        return float(accuracy_score(y, self.predict(X, edges=edges), sample_weight=sample_weight))
+        found = self.predict(X, edges=edges, edge_weight=edge_weight)
+        return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     @property
     def accuracy_(self) -> Summary:
@@ -275,12 +302,19 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         made.classes_ = np.array(own["classes"], dtype=own["dtype"]) if own else names
         return made
 
-    def _training_data(self, X: Any, y: ArrayLike | None, edges: ArrayLike | None) -> NodeData:
+    def _training_data(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        edges: ArrayLike | None,
+        edge_weight: ArrayLike | None,
+    ) -> NodeData:
         """The data to train on; sets what is known of the input."""
         if isinstance(X, NodeData):
-            if y is not None or edges is not None:
+            if y is not None or edges is not None or edge_weight is not None:
                 raise InputError(
-                    "a NodeData holds its own labels and edges; leave `y` and `edges`."
+                    "a NodeData holds its own labels and edges; leave `y`, `edges` and "
+                    "`edge_weight`."
                 )
             self.classes_ = np.array(X.class_names, dtype=object)
             self.n_features_in_ = X.feature_count
@@ -288,6 +322,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise InputError("NodeClassifier requires y to be passed, but the target y is None.")
         if self.graph is not None:
+            if edge_weight is not None:
+                raise InputError("`graph` has its own edges; leave `edge_weight`.")
             nodes = positions(X, self.graph)
             labels = class_labels(y)
             self.classes_, self.n_features_in_ = labels.classes, 1
@@ -299,9 +335,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"`X` has {features.shape[0]} rows, but `y` has {labels.codes.size} labels."
             )
         self.classes_ = labels.classes
-        return graph_of_arrays(features, edges, labels)
+        return graph_of_arrays(features, edges, labels, edge_weight=edge_weight)
 
-    def _scores(self, X: Any, edges: ArrayLike | None) -> Tensor:
+    def _scores(self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None) -> Tensor:
         """Every replica's probabilities at the nodes that `X` means; [R, n, c]."""
         if X is None:
             return self.run_.scores
@@ -309,7 +345,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.graph is not None:
                 return self.run_.scores[:, positions(X, self.graph)]
             features = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
-            X = graph_of_arrays(features, edges, row_normalised=self.run_.data.row_normalised)
+            X = graph_of_arrays(
+                features, edges, edge_weight=edge_weight,
+                row_normalised=self.run_.data.row_normalised,
+            )  # fmt: skip
         return self.run_.scores_on(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -135,8 +135,8 @@ def settled(
     if isinstance(work.method, Tuned) and not is_shared:
         return work.method, None
     task = Task(
-        work.data, splits, seeds_of_replicas(seeds, folds), find_device(device), backend, progress,
-        metric=work.metric,
+        work.method.usable(work.data), splits, seeds_of_replicas(seeds, folds),
+        find_device(device), backend, progress, metric=work.metric,
     )  # fmt: skip
     method = work.method
     chosen = method.choose(task) if isinstance(method, Tuned) else method.settled(task)

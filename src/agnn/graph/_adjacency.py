@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     SparseMatrix: TypeAlias = csr_array[np.float64, tuple[int, int]]
 
 
-def adjacency(edges: NDArray[np.int64], nodes: int) -> SparseMatrix:
-    """A [n, n] with ones at both directions of `edges` [2, k], each undirected edge given once."""
+def adjacency(
+    edges: NDArray[np.int64], nodes: int, weights: NDArray[np.floating] | None = None
+) -> SparseMatrix:
+    """A [n, n] with ones at both directions of `edges` [2, k], each undirected edge given once.
+
+    With `weights` [k] it has these in place of the ones.
+    """
     from scipy import sparse
 
     rows = np.concatenate([edges[0], edges[1]])
     columns = np.concatenate([edges[1], edges[0]])
-    values = np.ones(rows.size)
+    values = np.ones(rows.size) if weights is None else np.tile(weights.astype(np.float64), 2)
     return sparse.csr_array((values, (rows, columns)), shape=(nodes, nodes))
 
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.data import unusable_weight
+from agnn.data import NodeData, unusable_weight
 from agnn.errors import InputError
 from agnn.graph._long_rows import LongRows
 
@@ -76,6 +76,11 @@ class Graph:
         offsets = torch.zeros(nodes + 1, dtype=torch.int64, device=pairs.device)
         torch.cumsum(counts, dim=0, out=offsets[1:])
         return cls(offsets, (keys & ((1 << bits) - 1)).to(torch.int32), weights=values)
+
+    @classmethod
+    def of(cls, data: NodeData) -> Graph:
+        """The graph of some data, with its edge weights."""
+        return cls.from_edges(data.edges, data.nodes, data.edge_weights)
 
     @property
     def nodes(self) -> int:

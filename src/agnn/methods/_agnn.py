@@ -24,6 +24,7 @@ class AGNN(HiddenNetwork):
     name: ClassVar[str] = "agnn"
     title: ClassVar[str] = "AGNN"
     cites: ClassVar[str] = "Thekumparampil, Wang, Oh and Li 2018"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.AGNN
     # Paper: "all the learnable weights" are decayed. Its PubMed figure (79.9) is met
     # with the betas left out (80.0) and missed with them in (79.2).

@@ -54,6 +54,7 @@ class AGNNPlus(HiddenNetwork):
     name: ClassVar[str] = "agnn_plus"
     title: ClassVar[str] = "AGNN+"
     cites: ClassVar[str] = "Thekumparampil et al. 2018 with consistency of Feng et al. 2020"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = nn.AGNNPlus
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
     implied: ClassVar[Mapping[str, Any]] = {}

@@ -20,6 +20,7 @@ class APPNP(HiddenNetwork):
     name: ClassVar[str] = "appnp"
     title: ClassVar[str] = "APPNP"
     cites: ClassVar[str] = "Klicpera, Bojchevski and Guennemann 2019"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.APPNP
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
 

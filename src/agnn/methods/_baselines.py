@@ -71,6 +71,7 @@ class Ridge(SplitMethod):
     name: ClassVar[str] = "ridge"
     title: ClassVar[str] = "Ridge regression"
     cites: ClassVar[str] = "Zhao, Zhou, Dai et al. 2025"
+    uses_edge_weights: ClassVar[bool] = True
 
     penalties: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     views: tuple[str, ...] = _VIEWS
@@ -111,7 +112,7 @@ class Ridge(SplitMethod):
     def _candidates(self, data: NodeData, split: Split) -> Iterator[NDArray[np.float64]]:
         """Fitted values [n, c] of every view and penalty; first all views at penalty 1."""
         X = _with_constant(scaled_columns_or_rows(data))
-        A = row_normalised(adjacency(data.edges, data.nodes))
+        A = row_normalised(adjacency(data.edges, data.nodes, data.edge_weights))
         # Only the training rows of a view are ever formed: A^2 X of a whole graph can be dense.
         rows = _training_rows(A, X, split.train)
         Y = one_hot(data.labels[split.train], data.classes)
@@ -172,6 +173,7 @@ class Boosting(SplitMethod):
     name: ClassVar[str] = "boosting"
     title: ClassVar[str] = "Gradient boosting"
     cites: ClassVar[str] = "Bazhenov, Platonov and Prokhorenkova 2025"
+    uses_edge_weights: ClassVar[bool] = True
 
     iterations: int = 200
     learning_rate: float = 0.1
@@ -209,7 +211,7 @@ class Boosting(SplitMethod):
         """[n, 2 k + 1] own columns, their mean over the neighbours, the degree."""
         from sklearn.decomposition import TruncatedSVD
 
-        matrix = adjacency(data.edges, data.nodes)
+        matrix = adjacency(data.edges, data.nodes, data.edge_weights)
         degree: NDArray[np.float64] = np.asarray(matrix.sum(axis=1))
         own: Any = data.features
         if data.feature_count > self.components:

@@ -36,6 +36,7 @@ class Bootstrap(SplitMethod):
     name: ClassVar[str] = "bootstrap"
     title: ClassVar[str] = "Bootstrap"
     cites: ClassVar[str] = "Buchnik and Cohen 2018"
+    uses_edge_weights: ClassVar[bool] = True
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         (setting, dataset): {"restart": 0.0}  # the program's default
         for setting in ("fixed", "random")
@@ -66,7 +67,7 @@ class Bootstrap(SplitMethod):
         from scipy.special import softmax
 
         require_validation(split, "to choose the round on")
-        propagation = symmetric_normalised(adjacency(data.edges, data.nodes))
+        propagation = symmetric_normalised(adjacency(data.edges, data.nodes, data.edge_weights))
         truth = data.labels[split.validation]
         quotas = self.percent / 100.0 * data.nodes * one_hot(truth, data.classes).mean(axis=0)
         labels = np.full(data.nodes, -1)

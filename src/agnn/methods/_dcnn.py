@@ -28,6 +28,7 @@ class DCNN(NetworkMethod):
     name: ClassVar[str] = "dcnn"
     title: ClassVar[str] = "DCNN"
     cites: ClassVar[str] = "Atwood and Towsley 2016"
+    uses_edge_weights: ClassVar[bool] = True
     input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[nn.NodeModel]] = nn.DCNN
     takes_class_weights: ClassVar[bool] = False  # it is trained in batches
@@ -76,7 +77,7 @@ class DCNN(NetworkMethod):
         """Return [X, P X, P^2 X, ...]."""
         from scipy.sparse import csr_array, hstack
 
-        P = diffusion(Graph.from_edges(data.edges, data.nodes), torch.float64).matrix()
+        P = diffusion(Graph.of(data), torch.float64).matrix()
         parts = [csr_array(super().features(data, fitted_on))]
         for _ in range(self.steps):
             parts.append(P @ parts[-1])

@@ -65,7 +65,7 @@ def _vectors(method: EmbeddingMethod, data: NodeData, seed: int) -> Vectors:
     known = _CACHE.setdefault(data, OrderedDict())
     vectors = known.get((method, seed))
     if vectors is None:
-        vectors = method.vectors(data, Graph.from_edges(data.edges, data.nodes), seed)
+        vectors = method.vectors(data, Graph.of(data), seed)
         vectors.setflags(write=False)
         known[method, seed] = vectors
         while len(known) > _CACHED:

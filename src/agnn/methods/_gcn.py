@@ -19,6 +19,7 @@ class GCN(HiddenNetwork):
     name: ClassVar[str] = "gcn"
     title: ClassVar[str] = "GCN"
     cites: ClassVar[str] = "Kipf and Welling 2017"
+    uses_edge_weights: ClassVar[bool] = True
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
     model: ClassVar[type[nn.NodeModel]] = nn.GCN
 

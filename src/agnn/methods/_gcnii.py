@@ -30,6 +30,7 @@ class GCNII(HiddenNetwork):
     name: ClassVar[str] = "gcnii"
     title: ClassVar[str] = "GCNII"
     cites: ClassVar[str] = "Chen, Wei, Huang, Ding and Li 2020"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.GCNII
     decayed: ClassVar[tuple[str, ...]] = ("layers.*",)
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {

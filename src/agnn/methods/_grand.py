@@ -46,6 +46,7 @@ class GRAND(HiddenNetwork):
     name: ClassVar[str] = "grand"
     title: ClassVar[str] = "GRAND"
     cites: ClassVar[str] = "Feng, Zhang, Dong et al. 2020"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = nn.GRAND
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         **{

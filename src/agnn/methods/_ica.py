@@ -42,6 +42,7 @@ class ICA(Method):
     name: ClassVar[str] = "ica"
     title: ClassVar[str] = "ICA"
     cites: ClassVar[str] = "Lu and Getoor 2003"
+    uses_edge_weights: ClassVar[bool] = True
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "penalty_inverse": (0.1, 1.0, 10.0),
         "aggregate": ("count", "share"),
@@ -72,7 +73,7 @@ class ICA(Method):
         from scipy import sparse
 
         x, train, classes = data.features, split.train, data.classes
-        graph = adjacency(data.edges, data.nodes)
+        graph = adjacency(data.edges, data.nodes, data.edge_weights)
         weights = graph if self.aggregate == "count" else row_normalised(graph)
         local = OneVsRest.fit(x[train], data.labels[train], classes, self.penalty_inverse)
         labels = local.margins(x).argmax(axis=1)

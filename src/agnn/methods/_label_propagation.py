@@ -30,6 +30,7 @@ class LabelPropagation(SplitMethod):
     name: ClassVar[str] = "label_propagation"
     title: ClassVar[str] = "LP"
     cites: ClassVar[str] = "Zhu, Ghahramani and Lafferty 2003"
+    uses_edge_weights: ClassVar[bool] = True
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "max_steps": (5, 10, 30, 10_000),
         "has_mass_normalisation": (True, False),
@@ -60,7 +61,7 @@ class LabelPropagation(SplitMethod):
         self, data: NodeData, split: Split, known: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return F [n, c] after the last step; `known` [l, c] are the rows of L."""
-        walk = row_normalised(adjacency(data.edges, data.nodes))
+        walk = row_normalised(adjacency(data.edges, data.nodes, data.edge_weights))
         f = np.zeros((data.nodes, data.classes))
         f[split.train] = known
         for _ in range(self.max_steps):

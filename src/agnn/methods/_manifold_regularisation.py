@@ -33,6 +33,7 @@ class ManifoldRegularisation(SplitMethod):
     name: ClassVar[str] = "manifold_regularisation"
     title: ClassVar[str] = "ManiReg"
     cites: ClassVar[str] = "Belkin, Niyogi and Sindhwani 2006"
+    uses_edge_weights: ClassVar[bool] = True
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "ambient": (0.005, 0.05, 0.5, 5.0),
         "intrinsic": (0.0045, 0.045, 0.45),
@@ -72,7 +73,7 @@ class ManifoldRegularisation(SplitMethod):
         from scipy import linalg, sparse
 
         x = data.features.astype(np.float64)
-        graph = adjacency(data.edges, data.nodes)
+        graph = adjacency(data.edges, data.nodes, data.edge_weights)
         degrees: NDArray[np.float64] = np.asarray(graph.sum(axis=1))
         laplacian: SparseMatrix = sparse.diags_array(degrees).tocsr() - graph
         m = self.intrinsic * (x.T @ (laplacian @ x)).toarray()

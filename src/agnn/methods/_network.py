@@ -178,7 +178,7 @@ class NetworkMethod(Method):
         data = task.data
         require_features(data, self.name)
         check_memory(self.memory_estimate(task), task.device)
-        graph = Graph.from_edges(data.edges, data.nodes).to(task.device)
+        graph = Graph.of(data).to(task.device)
         features = features_of(self.features(data)).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
         problem = Problem(features, graph, data.labels, task.splits, task.seeds, task.class_weights)

@@ -96,6 +96,8 @@ class Method(ABC):
     takes_class_weights: ClassVar[bool] = False
     # whether its training can be stopped and continued
     has_checkpoints: ClassVar[bool] = False
+    # whether edge weights change anything; a method that has no use for them gets a graph without
+    uses_edge_weights: ClassVar[bool] = False
 
     @property
     def configuration(self) -> str:
@@ -122,6 +124,10 @@ class Method(ABC):
         if each.metadata.get(_ADDED):
             return bool(value == each.default)
         return each.name in self.implied and bool(self.implied[each.name] == value)
+
+    def usable(self, data: NodeData) -> NodeData:
+        """Return the data without what the method has no use for: edge weights, in some."""
+        return data if self.uses_edge_weights else data.unweighted
 
     def suited(self, data: NodeData) -> Method:
         """Return the method for data that no setting was published for; itself by default."""

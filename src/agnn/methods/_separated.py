@@ -32,6 +32,7 @@ class Separated(HiddenNetwork):
     name: ClassVar[str] = "separated"
     title: ClassVar[str] = "Separated"
     cites: ClassVar[str] = "Platonov, Kuznedelev, Diskin et al. 2023"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.Separated
     candidates: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"layers": 5, "dropout": 0.2, "weight_decay": 0.0, "scaling": "standard"},
@@ -114,6 +115,7 @@ class GraphSAGE(HiddenNetwork):
     name: ClassVar[str] = "graphsage"
     title: ClassVar[str] = "GraphSAGE"
     cites: ClassVar[str] = "Hamilton, Ying and Leskovec 2017"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.GraphSAGE
 
     layers: int = 2

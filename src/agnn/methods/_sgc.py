@@ -28,6 +28,7 @@ class SGC(NetworkMethod):
     name: ClassVar[str] = "sgc"
     title: ClassVar[str] = "SGC"
     cites: ClassVar[str] = "Wu, Zhang, de Souza et al. 2019"
+    uses_edge_weights: ClassVar[bool] = True
     input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[nn.NodeModel]] = nn.SGC
     # The best on the fixed splits' validation nodes, 1e-5 on Cora.
@@ -68,7 +69,7 @@ class SGC(NetworkMethod):
 
     def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
         """Return P^k X."""
-        P = symmetric(Graph.from_edges(data.edges, data.nodes), torch.float64).matrix()
+        P = symmetric(Graph.of(data), torch.float64).matrix()
         X = super().features(data, fitted_on)
         for _ in range(self.steps):
             X = P @ X

@@ -31,7 +31,7 @@ class Tuned(Method):
     def __post_init__(self) -> None:
         if not self.base.grid:
             raise InputError(f"{self.base.name} has no grid to tune over.")
-        for known in ("name", "title", "cites", "takes_class_weights"):
+        for known in ("name", "title", "cites", "takes_class_weights", "uses_edge_weights"):
             object.__setattr__(self, known, getattr(self.base, known))
 
     @property

@@ -135,8 +135,8 @@ class Plan:
         """The method's task."""
         # The request, not the choice: with "auto" an operation without a fast form takes another.
         return Task(
-            self.data, self.splits, self.seeds, self.device, self.backend, progress, self.weights,
-            self.metric, checkpoints, tuple(callbacks),
+            self.method.usable(self.data), self.splits, self.seeds, self.device, self.backend,
+            progress, self.weights, self.metric, checkpoints, tuple(callbacks),
         )  # fmt: skip
 
     def run(

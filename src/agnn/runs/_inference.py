@@ -32,7 +32,7 @@ class Inference:
     @cached_property
     def graph(self) -> Graph:
         """The whole graph, on the CPU."""
-        return Graph.from_edges(self.data.edges, self.data.nodes)
+        return Graph.of(self.method.usable(self.data))
 
     @cached_property
     def on_device(self) -> tuple[Features, Graph]:

@@ -59,39 +59,52 @@ def scores_of_new(
 def view_of_new(known: Inference, new: NewNodes) -> View:
     """The model's input for the new nodes in the larger graph, exactly as on the whole of it."""
     graph, hops, count = known.graph, known.model.hops, len(new.ids)
-    extra = _new_edges(graph, new.edges)
+    extra, extra_weights = _new_edges(graph, new)
     rings = _rings(graph, extra, torch.arange(graph.nodes, graph.nodes + count), hops)
     nodes = torch.sort(torch.cat(rings)).values  # known nodes, then new ones: as in the whole graph
     inner = torch.cat(rings[:-1]) if hops else rings[0]
     inner = inner[inner < graph.nodes]
     own = row_edges(graph, inner)
     receivers = torch.repeat_interleave(inner, graph.degrees[inner])
-    among = extra[:, torch.isin(extra, nodes).all(0)]
-    pairs = torch.cat([torch.stack([receivers, graph.columns[own].to(torch.int64)]), among], 1)
-    local = Graph.from_edges(torch.searchsorted(nodes, pairs), nodes.numel())
+    is_among = torch.isin(extra, nodes).all(0)
+    known_pairs = torch.stack([receivers, graph.columns[own].to(torch.int64)])
+    pairs = torch.cat([known_pairs, extra[:, is_among]], 1)
+    weights = None
+    if graph.weights is not None and extra_weights is not None:
+        weights = torch.cat([graph.weights[own], extra_weights[is_among]])
+    local = Graph.from_edges(torch.searchsorted(nodes, pairs), nodes.numel(), weights)
     field = ReceptiveField.around(
         local.to(known.device), torch.arange(nodes.numel() - count, nodes.numel()).to(known.device),
         hops,
     )  # fmt: skip
-    degrees = torch.zeros(nodes.numel(), dtype=torch.int64)
+    degrees = graph.weighted_degrees.new_zeros(nodes.numel())
     is_known = nodes < graph.nodes
-    degrees[is_known] = graph.degrees[nodes[is_known]]
-    inside = extra[0][torch.isin(extra[0], nodes)]
-    degrees += torch.bincount(torch.searchsorted(nodes, inside), minlength=nodes.numel())
+    degrees[is_known] = graph.weighted_degrees[nodes[is_known]]
+    is_inside = torch.isin(extra[0], nodes)
+    degrees += torch.bincount(
+        torch.searchsorted(nodes, extra[0][is_inside]),
+        None if extra_weights is None else extra_weights[is_inside].double(),
+        minlength=nodes.numel(),
+    )
     features = _features(known, nodes[is_known].numpy(), new).to(known.device)
     return View(features.select(field.nodes), field, degrees.to(known.device)[field.nodes])
 
 
-def _new_edges(graph: Graph, entries: NDArray[np.int64]) -> Tensor:
-    """The edges that the graph does not have yet, each once per direction; [2, e]."""
-    low, high = torch.from_numpy(np.sort(entries, axis=0))
-    pairs = torch.unique(torch.stack([low, high])[:, low != high], dim=1)
+def _new_edges(graph: Graph, new: NewNodes) -> tuple[Tensor, Tensor | None]:
+    """The edges that the graph does not have yet, each once per direction [2, e]; weights [e].
+
+    There are weights where the graph has some.
+    """
+    pairs = torch.from_numpy(new.edges)
     among_known = (pairs < graph.nodes).all(0)
     places = edge_places(graph, *pairs[:, among_known])
     is_new = torch.ones(pairs.shape[1], dtype=torch.bool)
     is_new[among_known] = places < 0
     pairs = pairs[:, is_new]
-    return torch.cat([pairs, pairs.flip(0)], dim=1)
+    both = torch.cat([pairs, pairs.flip(0)], dim=1)
+    if graph.weights is None or new.edge_weights is None:
+        return both, None
+    return both, torch.from_numpy(new.edge_weights)[is_new].repeat(2)
 
 
 def _rings(graph: Graph, extra: Tensor, targets: Tensor, hops: int) -> list[Tensor]:

@@ -200,9 +200,12 @@ class Run:
     def warnings(self) -> list[str]:
         """What a reader of the accuracy must know.
 
-        Replicas that diverged, baselines that the run does not clearly beat, and rare classes.
+        Replicas that diverged, baselines that the run does not clearly beat, edge weights that
+        the method has no use for, and rare classes.
         """
         found = [each.warning for each in self.baselines if each.warning is not None]
+        if self.data.edge_weights is not None and not self.method.uses_edge_weights:
+            found.append(f"{self.method.title} does not use edge weights: every edge counts alike.")
         if self.metric in (None, "accuracy") and (rare := rare_class_warning(self.data)):
             found.append(rare)
         epochs = [each for each in self.diverged_epochs or [] if each]

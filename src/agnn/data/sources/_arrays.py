@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.data._edges import edge_notes, simple_edges
+from agnn.data._edges import edge_notes, mean_weights, simple_edges, unusable_weight, weight_note
 from agnn.data._input_files import check_file, check_fits
 from agnn.data._labels import Labels, check_classes, checked_ids, encoded_labels
 from agnn.data._node_data import NodeData
@@ -39,9 +39,10 @@ def from_scipy(
 ) -> NodeData:
     """The graph in a SciPy sparse adjacency [n, n], features [n, d_x] and labels [n].
 
-    Without features, degree and the like take their place. Labels are numbers or text; -1, NaN,
-    None, "" and the other ways to write a missing value are no label. Whole numbers with
-    `class_names` are indices into them.
+    Values of the adjacency that differ are edge weights; (i, j) and (j, i) may have two, whose
+    mean counts. An adjacency whose values are all the same has no weights. Without features, degree
+    and the like take their place. Labels are numbers or text; -1, NaN, None, "" and the other ways
+    to write a missing value are no label. Whole numbers with `class_names` are indices into them.
 
     >>> from scipy import sparse
     >>> ring = sparse.csr_array(([1, 1, 1], ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
@@ -58,6 +59,11 @@ def from_scipy(
     if links.ndim != 2 or links.shape[0] != links.shape[1]:
         raise InputError(f"`adjacency` must be square; got {list(links.shape)}.")
     present = links.data != 0
+    weights = _differing(links.data[present])
+    if weights is not None and not ignore_weights:
+        links.sum_duplicates()  # that is what they mean in SciPy
+        present = links.data != 0
+        weights = links.data[present]
     return _node_data(
         np.stack([links.row[present], links.col[present]]),
         links.shape[0],
@@ -67,26 +73,41 @@ def from_scipy(
         labels=_labels(labels, class_names, links.shape[0]),
         node_ids=node_ids,
         splits=splits,
-        notes=_checked_weights({"`adjacency`": links.data[present]}, ignore_weights=ignore_weights),
+        weights=weights,
+        ignore_weights=ignore_weights,
     )
 
 
-def from_pyg(data: Any, *, name: str = "pyg", ignore_weights: bool = False) -> NodeData:
+def from_pyg(
+    data: Any, *, name: str = "pyg", edge_weight: str | None = None, ignore_weights: bool = False
+) -> NodeData:
     """The graph in an object with `edge_index` and, where it has them, `x`, `y` and masks.
 
     `train_mask`, `val_mask` and `test_mask` become the split "fixed"; masks with k columns become
     the splits "own-1" to "own-k", which the split "own" uses in turn. PyG itself is not needed.
+    The edge weights are in `edge_weight`, or in the attribute of that name that `edge_weight`
+    gives, such as "edge_attr".
     """
+    named = edge_weight or "edge_weight"
     given = {
         part: _array(getattr(data, part))
-        for part in ("edge_index", "x", "y", "edge_weight", "edge_attr")
+        for part in ("edge_index", "x", "y", "edge_attr", named)
         if getattr(data, part, None) is not None
     }
     if "edge_index" not in given:
         raise InputError(f"`data` must have `edge_index`; got {type(data).__name__}.")
-    weights = {
-        f"`data.{part}`": given[part] for part in ("edge_weight", "edge_attr") if part in given
-    }
+    if edge_weight is not None and edge_weight not in given:
+        raise InputError(f"`data` has no `{edge_weight}` to take edge weights from.")
+    weights = given.get(named)
+    if weights is None and _differing(given.get("edge_attr", np.empty(0))) is not None:
+        if not ignore_weights:
+            raise DataError(
+                "`data.edge_attr` may hold weights. Use it with `edge_weight='edge_attr'`, or "
+                "leave it out with `ignore_weights`."
+            )
+        weights = given["edge_attr"]
+    if weights is not None and weights.ndim == 2 and weights.shape[1] == 1:
+        weights = weights[:, 0]
     raw = given.get("y")
     if raw is not None and raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
@@ -103,7 +124,8 @@ def from_pyg(data: Any, *, name: str = "pyg", ignore_weights: bool = False) -> N
         features=given.get("x"),
         labels=labels,
         splits=_mask_splits(rows, labels, "`data`"),
-        notes=_checked_weights(weights, ignore_weights=ignore_weights),
+        weights=weights,
+        ignore_weights=ignore_weights,
     )
 
 
@@ -159,13 +181,24 @@ def _node_data(
     labels: Labels,
     node_ids: Sequence[Hashable] | None = None,
     splits: Mapping[str, Split] | None = None,
-    notes: Sequence[str] = (),
+    weights: NDArray[Any] | None = None,
+    ignore_weights: bool = False,
 ) -> NodeData:
-    """The checked data; degree and the like take the place of features that are None."""
+    """The checked data; degree and the like take the place of features that are None.
+
+    `weights` [k] are those of the entries [2, k].
+    """
     simple, facts = simple_edges(entries, nodes)
     ids = checked_ids(node_ids, nodes)
     pairs = np.asarray(entries, dtype=np.int64)
-    found = [*notes, *edge_notes(pairs, np.arange(pairs.shape[1]), simple, facts, ids, place)]
+    found, means = [], None
+    if weights is not None and ignore_weights:
+        found.append(f"{place}: the weights are ignored, as requested.")
+    elif weights is not None:
+        _check_weights(weights, pairs, ids, place)
+        means = mean_weights(simple, pairs, weights, nodes)
+        found += weight_note(pairs, weights, simple, means, ids, place)
+    found += edge_notes(pairs, np.arange(pairs.shape[1]), simple, facts, ids, place)
     preprocessing, is_given = None, features is not None
     if not is_given:
         preprocessing = Preprocessing((Structure.fitted(simple, nodes),))
@@ -184,6 +217,7 @@ def _node_data(
         row_normalised=not is_signed,
         preprocessing=preprocessing,
         reading=Reading(place, notes=tuple(found), unlabelled_as=labels.unlabelled_as or None),
+        edge_weights=means,
     )
 
 
@@ -248,18 +282,27 @@ def _checked_mask(mask: NDArray[Any], nodes: int, where: str) -> NDArray[np.bool
     return rows.astype(bool)
 
 
-def _checked_weights(weights: Mapping[str, NDArray[Any]], *, ignore_weights: bool) -> list[str]:
-    """Raise for edge values that differ, or note that they are ignored."""
-    notes = []
-    for place, values in weights.items():
-        if values.size and (values != values.flat[0]).any():
-            if not ignore_weights:
-                raise DataError(
-                    f"{place}: edge weights are not supported. Make them all 1, or ignore them "
-                    f"with `ignore_weights` (--ignore-weights)."
-                )
-            notes.append(f"{place}: the weights are ignored, as requested.")
-    return notes
+def _differing(values: NDArray[Any]) -> NDArray[Any] | None:
+    """The values at the edges if they differ; None if all are the same and so say nothing."""
+    return values if values.size and (values != values.flat[0]).any() else None
+
+
+def _check_weights(
+    weights: NDArray[Any], entries: NDArray[np.int64], ids: Sequence[Hashable], place: str
+) -> None:
+    """Raise unless `weights` are one usable number per entry [2, k]."""
+    if weights.shape != entries.shape[1:] or weights.dtype.kind not in "fiub":
+        raise DataError(
+            f"{place}: edge weights must be one number per edge, shape [{entries.shape[1]}]; got "
+            f"{weights.dtype} {list(weights.shape)}."
+        )
+    found = unusable_weight(weights.astype(np.float64))
+    if found is not None:
+        i, j = entries[:, found.place].tolist()
+        raise DataError(
+            f"{place}, edge {ids[i]!r} to {ids[j]!r}: {found.reason} To leave weights out, give "
+            f"`ignore_weights` (--ignore-weights)."
+        )
 
 
 def _matrix(arrays: Mapping[str, Any], prefix: str) -> Any:

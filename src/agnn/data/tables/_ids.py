@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from agnn.data._edges import unusable_weight
 from agnn.data._labels import id_text
 from agnn.data._options import ReadOptions, check_columns
 from agnn.data._report import ColumnUse, shown_rows
@@ -167,16 +168,23 @@ class EdgeEntries:
     uses: list[ColumnUse] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     dropped: int = 0
+    weights: NDArray[np.float64] | None = None  # [k] where a column of weights was named
 
 
 def edge_entries(edges: TableSource, index: Ids, options: ReadOptions) -> EdgeEntries:
     """The edges of a table whose ends are ids of `index`."""
     source, target = ends_of(edges, options)
     parts = _Parts(edges.place, (source, target), index)
-    weights = Weights([name for name in edges.columns if name not in (source, target)])
-    for frame in edges.batches([source, target, *weights.columns]):
+    column = options.edge_weight
+    given = None if column is None else _GivenWeights(edges, column, (source, target))
+    taken = (source, target, column)
+    weights = Weights([name for name in edges.columns if name not in taken])
+    wanted = [source, target, *weights.columns, *(() if column is None else (column,))]
+    for frame in edges.batches(wanted):
         parts.add(frame)
         weights.look_at(frame)
+        if given is not None:
+            given.add(frame)
     if not parts.rows and not edges.may_be_empty:
         raise DataError(f"{edges.place} has no rows.")
     found = EdgeEntries(parts.entries(), parts.kept_rows())
@@ -186,7 +194,12 @@ def edge_entries(edges: TableSource, index: Ids, options: ReadOptions) -> EdgeEn
             raise DataError(parts.complaint())
         found.dropped = parts.unknown
         found.notes.append(parts.remark())
-    uses, notes = weights.settled(edges.place, ignore=options.ignore_weights)
+    if given is not None:
+        found.weights = given.numbers()[found.rows]
+        found.uses.append(ColumnUse("edges", given.column, "weight"))
+    uses, notes = weights.settled(
+        edges.place, ignore=options.ignore_weights, is_named=given is not None
+    )
     found.uses += uses
     found.notes += notes
     return found
@@ -265,6 +278,37 @@ class _Parts:
         )
 
 
+class _GivenWeights:
+    """The numbers of the column that the user named as weights, batch by batch."""
+
+    def __init__(self, edges: TableSource, column: str, ends: tuple[str, str]) -> None:
+        check_columns(edges.place, edges.columns, [column])
+        if column in ends:
+            raise DataError(f"{edges.place}: column '{column}' holds ids, so it has no weights.")
+        self.column, self.where = column, f"{edges.place}, column '{column}'"
+        self._parts: list[NDArray[np.float64]] = []
+        self._rows = 0
+
+    def add(self, frame: pd.DataFrame) -> None:
+        """Take one batch; a weight that no edge can have is refused with its row."""
+        values = plain_text(frame[self.column])
+        numbers = numbers_in(values)
+        found = unusable_weight(numbers)
+        if found is not None:
+            reason = found.reason
+            if np.isnan(numbers[found.place]):
+                blank = bool(is_blank(values)[found.place])
+                text = str(values.iloc[found.place])[:40]
+                reason = "the weight is missing." if blank else f"'{text}' is not a number."
+            raise DataError(f"{self.where}, row {self._rows + found.place + 1}: {reason}")
+        self._parts.append(numbers)
+        self._rows += len(frame)
+
+    def numbers(self) -> NDArray[np.float64]:
+        """[k] The weights of all rows."""
+        return np.concatenate([np.empty(0), *self._parts])
+
+
 class Weights:
     """Which further columns of an edge table hold numbers that differ, batch by batch."""
 
@@ -288,14 +332,19 @@ class Weights:
             elif known.size and (known != self._first.setdefault(name, float(known[0]))).any():
                 self._differing.add(name)
 
-    def settled(self, place: str, *, ignore: bool) -> tuple[list[ColumnUse], list[str]]:
-        """The use of each column, and notes; weights that are not ignored are an error."""
-        heavy = sorted(self._differing - self._words)
+    def settled(
+        self, place: str, *, ignore: bool, is_named: bool = False
+    ) -> tuple[list[ColumnUse], list[str]]:
+        """The use of each column, and notes; what looks like weights must be named or ignored.
+
+        Where another column is named as the weights, these are edge features.
+        """
+        heavy = [] if is_named else sorted(self._differing - self._words)
         if heavy and not ignore:
             raise DataError(
-                f"{place}, column '{heavy[0]}': numbers at the edges look like weights, which are "
-                f"not supported. Remove the column, or ignore it with `ignore_weights` "
-                f"(--ignore-weights)."
+                f"{place}, column '{heavy[0]}': numbers at the edges look like weights. Use them "
+                f"with `edge_weight` (--edge-weight {heavy[0]}), or leave them out with "
+                f"`ignore_weights` (--ignore-weights)."
             )
         why = dict.fromkeys(heavy, "a weight, ignored as requested")
         uses = [

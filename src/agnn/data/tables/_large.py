@@ -24,7 +24,7 @@ from agnn.data.tables._fit import Fit, fitted_features
 from agnn.data.tables._ids import Weights, ends_of
 from agnn.data.tables._read import id_column, labels_of_table, splits_of_table
 from agnn.data.tables._source import TableSource, open_table
-from agnn.errors import AgnnError, DataError, UnavailableError
+from agnn.errors import AgnnError, DataError, InputError, UnavailableError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +40,11 @@ class LargeTables:
     """A table of nodes and one of edges that are never in memory as a whole."""
 
     def __init__(self, nodes: Path, edges: Path, options: ReadOptions, memory: int) -> None:
+        if options.edge_weight is not None:
+            raise InputError(
+                "tables that are read in parts keep no edge weights; leave out `edge_weight` "
+                "(--edge-weight)."
+            )
         self.options, self.memory = options, memory
         self.node_table = open_table(nodes, is_streamed=True)
         self.edge_table = open_table(edges, is_streamed=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from agnn.data._edges import edge_notes, merged_edges, simple_edges
+from agnn.data._edges import edge_notes, mean_weights, merged_edges, simple_edges, weight_note
 from agnn.data._labels import Labels
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions, check_columns
@@ -80,7 +80,9 @@ class NewNodes(NamedTuple):
 
     ids: tuple[Hashable, ...]  # [k]
     features: SparseRows  # [k, d_x] made as those of the known nodes were
-    edges: NDArray[np.int64]  # [2, e] positions, those of the new nodes after the known ones
+    # [2, e] each edge once, as positions, those of the new nodes after the known ones
+    edges: NDArray[np.int64]
+    edge_weights: NDArray[np.float32] | None = None  # [e] where the data has weights
 
 
 def read_new_nodes(
@@ -95,12 +97,38 @@ def read_new_nodes(
     """
     chosen = ReadOptions(**options)
     new, links, column, _ = _new_tables(data, nodes, edges, chosen)
+    chosen = _with_weight_column(data, links, chosen)
     table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
     index = _GrownIndex(data, NodeIndex(table.frame[column], new.place, column))
     found = edge_entries(links, index, chosen)
     assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
     source = Source(table, np.zeros((2, 0), dtype=np.int64), len(table.frame))
-    return NewNodes(index.own.ids, data.preprocessing.features(source), found.entries)
+    total = data.nodes + len(table.frame)
+    simple, _ = simple_edges(found.entries, total)
+    weights = None
+    if found.weights is not None:
+        weights = mean_weights(simple, found.entries, found.weights, total)
+    return NewNodes(index.own.ids, data.preprocessing.features(source), simple, weights)
+
+
+def _with_weight_column(data: NodeData, links: TableSource, options: ReadOptions) -> ReadOptions:
+    """The options for new edges of `data`: where it has weights, these have some, too."""
+    if data.edge_weights is None:
+        if options.edge_weight is not None:
+            raise InputError(f"'{data.name}' has no edge weights; leave out `edge_weight`.")
+        return options
+    if options.ignore_weights:
+        raise InputError(f"'{data.name}' has edge weights; leave out `ignore_weights`.")
+    uses = data.reading.columns if data.reading is not None else ()
+    known = [use.name for use in uses if (use.table, use.use) == ("edges", "weight")]
+    column = options.edge_weight or (known[0] if known else None)
+    if column is None or column not in links.columns:
+        missing = "" if column is None else f" It has no column '{column}'."
+        raise DataError(
+            f"{links.place}: '{data.name}' has edge weights, so new edges need theirs.{missing} "
+            f"Name the column with `edge_weight` (--edge-weight)."
+        )
+    return replace(options, edge_weight=column)
 
 
 def _new_tables(
@@ -126,10 +154,11 @@ def with_new_nodes(
 
     `nodes` and `edges` are files or pandas frames. An edge may name old and new ids. The features
     of the new nodes are made as the old ones were, so they need the same columns. The options
-    `node_id`, `source`, `target`, `drop_unknown` and `ignore_weights` apply.
+    `node_id`, `source`, `target`, `drop_unknown`, `edge_weight` and `ignore_weights` apply.
     """
     chosen = ReadOptions(**options)
     new, links, column, note = _new_tables(data, nodes, edges, chosen)
+    chosen = _with_weight_column(data, links, chosen)
     assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
     table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
     index = _GrownIndex(data, NodeIndex(table.frame[column], new.place, column))
@@ -148,7 +177,9 @@ def with_new_nodes(
         features = data.preprocessing.features(Source(None, whole, total))
     else:
         features = data.preprocessing.features(Source(table, simple, len(table.frame)))
-    return data.with_new_nodes(features, found.entries, index.own.ids, reading=reading)
+    return data.with_new_nodes(
+        features, found.entries, index.own.ids, reading=reading, edge_weights=found.weights
+    )
 
 
 class _GrownIndex:
@@ -190,6 +221,12 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     table, index, note = _nodes(nodes, options)
     found = edge_entries(edges, index, options)
     simple, facts = simple_edges(found.entries, len(index.ids))
+    weights, weight_notes = None, []
+    if found.weights is not None:
+        weights = mean_weights(simple, found.entries, found.weights, len(index.ids))
+        weight_notes = weight_note(
+            found.entries, found.weights, simple, weights, index.ids, edges.place
+        )
     labels = labels_of_table(table, options)
     splits, uses, split_notes = splits_of_table(table, labels, options)
     taken = (index.column, options.label, options.split_by)
@@ -203,6 +240,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
             *(each for each in (nodes.note, edges.note, note) if each),
             *found.notes,
             *edge_notes(found.entries, found.rows, simple, facts, index.ids, edges.place),
+            *weight_notes,
             *split_notes,
             *fit.notes,
         ),
@@ -221,6 +259,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
         row_normalised=preprocessing.row_normalised,
         preprocessing=preprocessing,
         reading=reading,
+        edge_weights=weights,
     )
 
 
