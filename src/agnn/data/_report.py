@@ -53,6 +53,9 @@ class Reading:
     dropped_edges: int = 0
     """Edges left out because they name an id that no node has."""
 
+    leaks: tuple[str, ...] = ()
+    """Features that may give the answer away, one sentence each with how to leave them out."""
+
     unlabelled_as: Mapping[str, int] | None = None
     """How often each way of writing "no label" occurs."""
 
@@ -162,6 +165,8 @@ class DataReport:
             examples = ", ".join(str(each) for each in oddity.examples)
             more = ", ..." if oddity.count > len(oddity.examples) else ""
             yield "look at", f"{oddity.what}: {oddity.count:,} ({examples}{more})"
+        for leak in self.reading.leaks if self.reading else ():
+            yield "leak?", leak
         for note in self.reading.notes if self.reading else ():
             yield "note", note
         if self.obstacle is not None:

@@ -20,6 +20,7 @@ from agnn.data.splits import Split
 from agnn.data.tables._columns import NodeTable, plain_text
 from agnn.data.tables._fit import Fit, fitted_features
 from agnn.data.tables._ids import NodeIndex, edge_entries
+from agnn.data.tables._leaks import table_leaks
 from agnn.data.tables._source import TableSource, frame_table, open_table
 from agnn.errors import DataError, InputError
 
@@ -233,6 +234,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     rest = [column for column in table.frame.columns if column not in taken]
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
+    used = [each.name for each in fit.uses if each.use != "left out"]
     reading = Reading(
         source=f"{nodes.place} and {edges.place}",
         columns=(*_given(index.column, options), *uses, *fit.uses, *found.uses),
@@ -245,6 +247,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
             *fit.notes,
         ),
         dropped_edges=found.dropped,
+        leaks=tuple(table_leaks(table, used, table.frame[index.column], labels.codes)),
         unlabelled_as=labels.unlabelled_as,
     )
     return NodeData.build(
