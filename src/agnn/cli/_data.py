@@ -36,12 +36,17 @@ Dataset = Annotated[
     ),
 ]
 Nodes = Annotated[
-    Path | None,
-    typer.Option(help="Table with one row per node: CSV, TSV, Parquet.", rich_help_panel=_PANEL),
+    str | None,
+    typer.Option(
+        help="Table with one row per node: CSV, TSV, Parquet; or a query.", rich_help_panel=_PANEL
+    ),
 ]
 Edges = Annotated[
-    Path | None,
-    typer.Option(help="Table with one row per edge, or an .edgelist file.", rich_help_panel=_PANEL),
+    str | None,
+    typer.Option(
+        help="Table with one row per edge, or an .edgelist file; or a query.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 
 
@@ -99,7 +104,7 @@ def given_options(read: ReadOptions) -> dict[str, Any]:
 
 
 def find_data(
-    dataset: str | None, nodes: Path | None, edges: Path | None, name: str | None, read: ReadOptions
+    dataset: str | None, nodes: str | None, edges: str | None, name: str | None, read: ReadOptions
 ) -> NodeData:
     """The data that a user names; bundled datasets win over folders of that name."""
     from agnn.data import GRAPH_FILES, TABLE_FILES, read_graph
@@ -114,7 +119,7 @@ def find_data(
     if dataset is None:
         raise InputError("missing argument 'dataset'; or give --nodes and --edges.")
     end = Path(dataset).suffix.lower()
-    if end in GRAPH_FILES:
+    if end in GRAPH_FILES and read.database is None:
         return read_graph(dataset, name=name, **options)
     if end in TABLE_FILES:
         raise InputError(f"'{dataset}' is a table; give --nodes TABLE and --edges TABLE.")
@@ -129,7 +134,7 @@ def flag_of(field: str) -> str:
     return _FLAGS.get(field, (f"--{field.replace('_', '-')}",))[0]
 
 
-def both_tables(nodes: Path | None, edges: Path | None) -> tuple[Path, Path]:
+def both_tables(nodes: str | None, edges: str | None) -> tuple[str, str]:
     """Both tables; one alone is an error."""
     if nodes is None or edges is None:
         missing, given = ("edges", "nodes") if edges is None else ("nodes", "edges")
@@ -137,15 +142,17 @@ def both_tables(nodes: Path | None, edges: Path | None) -> tuple[Path, Path]:
     return nodes, edges
 
 
-def check_label(nodes: Path | None, edges: Path | None, read: ReadOptions) -> None:
+def check_label(nodes: str | None, edges: str | None, read: ReadOptions) -> None:
     """Raise where tables are given without the column that holds the classes."""
     if nodes is None or edges is None or read.label is not None:
         return
-    from agnn.data.tables import open_table
+    from agnn.data.tables import open_query, open_table
 
-    columns = ", ".join(open_table(nodes).columns[:20])
+    is_file = read.database is None
+    table = open_table(nodes) if is_file else open_query(nodes, read.database or "", "nodes")
+    columns = ", ".join(table.columns[:20])
     raise InputError(
-        f"name the column of '{nodes}' that holds the classes with --label; it has {columns}."
+        f"name the column of {table.place} that holds the classes with --label; it has {columns}."
     )
 
 

@@ -82,8 +82,8 @@ def partition(
 
 def _source(
     dataset: str | None,
-    nodes: Path | None,
-    edges: Path | None,
+    nodes: str | None,
+    edges: str | None,
     name: str | None,
     read: "ReadOptions",
     synthetic: str | None,
@@ -105,7 +105,9 @@ def _source(
             raise InputError(f"give '{dataset}' or --nodes and --edges, not both.")
         from agnn.data.tables import LargeTables
 
-        node_file, edge_file = both_tables(nodes, edges)
+        if read.database is not None:
+            raise InputError("`agnn partition` reads files; --database is not among its options.")
+        node_file, edge_file = (Path(each) for each in both_tables(nodes, edges))
         tables = LargeTables(node_file, edge_file, read, memory)
         positions = None if column is None else tables.order_by(column)
         return PartSource.of_tables(tables, name or node_file.stem), positions

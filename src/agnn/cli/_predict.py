@@ -69,7 +69,7 @@ def predict(
 
 
 def _check_tables(
-    nodes: Path | None, edges: Path | None, options: dict[str, Any], *, is_new_graph: bool
+    nodes: str | None, edges: str | None, options: dict[str, Any], *, is_new_graph: bool
 ) -> None:
     """Raise unless there are two tables, or none and no option that describes them."""
     if nodes is not None or edges is not None:
@@ -79,7 +79,7 @@ def _check_tables(
         raise InputError(f"{flag} goes with --nodes and --edges.")
 
 
-def _new_graph(known: "NodeData", nodes: Path, edges: Path, options: dict[str, Any]) -> "NodeData":
+def _new_graph(known: "NodeData", nodes: str, edges: str, options: dict[str, Any]) -> "NodeData":
     from agnn.data import read_tables
 
     if known.preprocessing is None:

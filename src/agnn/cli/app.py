@@ -40,7 +40,7 @@ READERS: Mapping[str, Sequence[str] | None] = {
     "compare": None,
     "inspect": None,
     "partition": None,
-    "predict": ("node_id", "source", "target", "drop_unknown", "ignore_weights"),
+    "predict": ("database", "node_id", "source", "target", "drop_unknown", "ignore_weights"),
 }
 
 

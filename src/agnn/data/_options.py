@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, TypedDict
 
 from agnn.data.preprocessing import Preprocessing
@@ -24,6 +25,7 @@ class ReadKeywords(TypedDict, total=False):
     split_column: str | None
     split_time: str | None
     split_group: str | None
+    database: str | Path | None
     drop_unknown: bool
     edge_weight: str | None
     ignore_weights: bool
@@ -63,6 +65,10 @@ class ReadOptions:
     ] = None
     split_group: Annotated[
         str | None, "Column of groups to split by: no group is both trained and tested on."
+    ] = None
+    database: Annotated[
+        str | Path | None,
+        "SQLite or DuckDB file; nodes and edges are then queries: SELECT ... FROM ...",
     ] = None
     drop_unknown: Annotated[bool, "Leave out edges that name an id which no node has."] = False
     edge_weight: Annotated[

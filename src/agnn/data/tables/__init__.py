@@ -25,6 +25,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from agnn.data.tables._columns import NodeTable
+from agnn.data.tables._database import open_query
 from agnn.data.tables._large import LargeTables
 from agnn.data.tables._read import (
     NewNodes,
@@ -43,6 +44,7 @@ __all__ = [
     "NodeTable",
     "data_of_records",
     "from_pandas",
+    "open_query",
     "open_table",
     "read_new_nodes",
     "read_tables",

@@ -18,6 +18,7 @@ from agnn.data._report import ColumnUse, Reading
 from agnn.data.preprocessing import Source
 from agnn.data.splits import Split
 from agnn.data.tables._columns import NodeTable, plain_text
+from agnn.data.tables._database import open_query
 from agnn.data.tables._fit import Fit, fitted_features
 from agnn.data.tables._ids import NodeIndex, edge_entries
 from agnn.data.tables._leaks import table_leaks
@@ -42,12 +43,16 @@ def read_tables(
 ) -> NodeData:
     """The graph in a file with one row per node and a file with one row per edge.
 
-    Both are CSV, TSV or Parquet; the edges may also be an edge list (two ids per line). The
+    Both are CSV, TSV or Parquet; the edges may also be an edge list (two ids per line). With
+    `database`, a SQLite or DuckDB file, they are two queries whose results are the tables. The
     keywords are those of `ReadOptions`: `label` names the column of classes, and so on. The use of
     each column, and what is unusual, is in the data's `report`.
     """
-    data_name = name or Path(nodes).stem
-    return assembled(open_table(nodes), open_table(edges), data_name, ReadOptions(**options))
+    chosen = ReadOptions(**options)
+    own_name = name or Path(nodes if chosen.database is None else chosen.database).stem
+    return assembled(
+        _opened(nodes, "nodes", chosen), _opened(edges, "edges", chosen), own_name, chosen
+    )
 
 
 def from_pandas(
@@ -138,9 +143,11 @@ def _new_tables(
     """The two tables of new nodes, the column of ids, and a note on how it was found."""
     if data.preprocessing is None:
         raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
-    new = _opened(nodes, "`nodes`")
+    new = _opened(nodes, "nodes", options)
     # A file of edges holds some, but a frame may have none: nodes without neighbours.
-    links = replace(_opened(edges, "`edges`"), may_be_empty=not isinstance(edges, str | Path))
+    links = replace(
+        _opened(edges, "edges", options), may_be_empty=not isinstance(edges, str | Path)
+    )
     check_columns(new.place, new.columns, [options.node_id])
     return new, links, *id_column(new, options)
 
@@ -339,8 +346,13 @@ def splits_of_table(
     return splits, uses, notes
 
 
-def _opened(table: Any, place: str) -> TableSource:
-    return open_table(table) if isinstance(table, str | Path) else frame_table(table, place)
+def _opened(table: Any, what: str, options: ReadOptions) -> TableSource:
+    """A file, a query where there is a database, or a frame."""
+    if not isinstance(table, str | Path):
+        return frame_table(table, f"`{what}`")
+    if options.database is not None:
+        return open_query(str(table), options.database, what)
+    return open_table(table)
 
 
 def _records(
