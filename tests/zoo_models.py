@@ -51,6 +51,7 @@ def zoo_data(name: str) -> NodeData:
 BUILDS: dict[str, Callable[..., NodeModel]] = {
     "agnn": partial(AGNN, betas=BETAS, hidden=5),
     "agnn_plus": partial(AGNNPlus, betas=BETAS, hidden=5),
+    "agnn_plus_relu_after": partial(AGNNPlus, betas=BETAS, hidden=5, relu_after_hops=True),
     "gcn": partial(GCN, hidden=5),
     "gln": partial(GLN, hidden=5),
     "gat": partial(GAT, hidden=3, heads=2, output_heads=2),

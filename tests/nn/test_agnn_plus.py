@@ -57,20 +57,23 @@ def definition(made: AGNNPlus, drop: Dropout, r: int, version: int, versions: in
         return kept(place, rows, torch.arange(width).repeat(NODES), rate).view(NODES, width)
 
     x = torch.from_numpy(X) * whole(INPUT, WIDTH, INPUT_RATE)
-    h = torch.relu(x @ made.first.weight[r] + made.first.bias[r])  # type: ignore[index]
+    h = x @ made.first.weight[r] + made.first.bias[r]  # type: ignore[index]
+    h = h if made.relu_after_hops else torch.relu(h)
     h = h * kept(INSIDE, nodes, torch.zeros_like(nodes), ROW_RATE)[:, None]
     states = [h]
     for layer in made._layers():
         states.append(
             dense_attention(ANIMAL.neighbourhoods(), states[-1], layer.beta[r]) @ states[-1]
         )
-    mean = torch.stack(states).mean(0) * whole(OUTPUT, 6)
-    return mean @ made.last.weight[r] + made.last.bias[r]  # type: ignore[index]
+    mean = torch.stack(states).mean(0)
+    mean = torch.relu(mean) if made.relu_after_hops else mean
+    return (mean * whole(OUTPUT, 6)) @ made.last.weight[r] + made.last.bias[r]  # type: ignore[index]
 
 
+@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
-def test_versions_equal_the_formulas(backend):
-    made, drop = model(backend=backend), stream()
+def test_versions_equal_the_formulas(backend, late):
+    made, drop = model(backend=backend, relu_after_hops=late), stream()
     found = made.version_logits(View.whole(FEATURES, GRAPH, 3), drop, 3)
     for r in range(2):
         for version in range(3):
@@ -78,10 +81,10 @@ def test_versions_equal_the_formulas(backend):
     assert not torch.equal(found[0, 0], found[0, 1])
 
 
-@pytest.mark.parametrize("sample", [None, 40])
+@pytest.mark.parametrize(("sample", "late"), [(None, False), (40, False), (None, True)])
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
-def test_the_objective_and_all_its_gradients_equal_plain_autograd(backend, sample):
-    made, drop = model(backend=backend), stream(step=5)
+def test_the_objective_and_all_its_gradients_equal_plain_autograd(backend, sample, late):
+    made, drop = model(backend=backend, relu_after_hops=late), stream(step=5)
     chosen = ConsistencySettings(2, 0.7, 0.4, 0.2, warm_up=10, sample=sample)
     targets = Targets.build(FEATURES, GRAPH, LABELS, [np.arange(12), np.arange(6, 30)], 3)
     objective = Consistency(made, FEATURES, GRAPH, chosen)

@@ -93,12 +93,16 @@ class AGNN(ChainModel):
     def attentions(self, view: View) -> list[Attention]:
         """Return P(1) to P(l) without dropout, each for the rows that its layer computes."""
         graph = view.field.graph
-        h = torch.relu(self.first(view.features, None, self.backend))
+        h = self.input_states(view)
         found = []
         for layer, rows in zip(self._layers(), rows_by_layer(view), strict=True):
             found.append(layer.attention(graph, h, rows))
             h = layer(graph, h, rows, self.backend)
         return found
+
+    def input_states(self, view: View) -> Tensor:
+        """H(0), what the first attention layer reads, without dropout; [R, n', d]."""
+        return torch.relu(self.first(view.features, None, self.backend))
 
     def _layers(self) -> list[CosineAttention]:
         return [layer for layer in self.layers if isinstance(layer, CosineAttention)]

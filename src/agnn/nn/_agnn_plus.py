@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, View
@@ -24,6 +26,7 @@ from agnn.kernels import (
 )
 from agnn.nn._agnn import AGNN
 from agnn.nn._layers import Beta, FeatureLinear, Linear
+from agnn.nn._linear_form import LinearForm
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, rows_by_layer
 
 
@@ -35,7 +38,8 @@ class AGNNPlus(AGNN):
         logits  = dropout((H(0) + ... + H(l)) / (l + 1)) W1 + b1
 
     The weight of node j in the state that node i is classified by is the mean over t of
-    (P(t) ... P(1))_ij: a node itself has at least 1 / (l + 1).
+    (P(t) ... P(1))_ij: a node itself has at least 1 / (l + 1). With `relu_after_hops`, ReLU acts
+    on the mean of the states, before its dropout, and not on H(0).
     """
 
     def __init__(
@@ -48,10 +52,12 @@ class AGNNPlus(AGNN):
         hidden: int = 64,
         row_dropout: float = 0.5,
         input_dropout: float | None = None,
+        relu_after_hops: bool = False,
         backend: str = "auto",
     ) -> None:
         super().__init__(features, classes, seeds, betas=betas, hidden=hidden, backend=backend)
         self.row_dropout, self.input_dropout = row_dropout, input_dropout
+        self.relu_after_hops = relu_after_hops
 
     @property
     def combination(self) -> tuple[float, ...]:
@@ -62,6 +68,22 @@ class AGNNPlus(AGNN):
         """First layer, attention layers, their mean, last layer."""
         return self._links(view, dropout, 1)
 
+    def input_states(self, view: View) -> Tensor:
+        """H(0) without dropout; [R, n', d]."""
+        if self.relu_after_hops:
+            states: Tensor = self.first(view.features, None, self.backend)
+            return states
+        return super().input_states(view)
+
+    @torch.no_grad()
+    def linear_form(self, view: View) -> LinearForm:
+        """As AGNN's, with the mean over the hops and the units gated where ReLU acts."""
+        form = super().linear_form(view)
+        if not self.relu_after_hops:
+            return form
+        mean = run_chain(self._links(view, None, 1)[:-2], view.features.values)
+        return replace(form, gate=None, last_gate=mean > 0)
+
     def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
         """Return logits of several versions, each with its own dropout; [R, S, targets, c]."""
         out = run_chain(self._links(view, dropout, versions), view.features.values)
@@ -70,7 +92,9 @@ class AGNNPlus(AGNN):
     def _links(self, view: View, dropout: Dropout | None, versions: int) -> list[Link]:
         field, rows = view.field, rows_by_layer(view)
         states = [HopState() for _ in rows]
-        chain: list[Link] = [self._first(view, dropout, versions), ReLU()]
+        chain: list[Link] = [self._first(view, dropout, versions)]
+        if not self.relu_after_hops:
+            chain.append(ReLU())
         dropped = _at(dropout, INSIDE, versions, self.row_dropout)
         if dropped is not None:
             chain.append(RowDropoutLink(field.nodes, dropped, self.backend))
@@ -80,7 +104,8 @@ class AGNNPlus(AGNN):
         weight, bias = _parameters(self.last, versions)
         drop = _at(dropout, OUTPUT, versions)
         last = DenseLinearLink(weight, bias, field.targets, drop, self.backend)
-        return [*chain, HopMean(states, field.sizes[0]), last]
+        chain.append(HopMean(states, field.sizes[0]))
+        return [*chain, ReLU(), last] if self.relu_after_hops else [*chain, last]
 
     def _first(self, view: View, dropout: Dropout | None, versions: int) -> Link:
         weight, bias = _parameters(self.first, versions)

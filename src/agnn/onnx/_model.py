@@ -16,7 +16,7 @@ from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.kernels import ReLU
 from agnn.methods import NetworkMethod
-from agnn.nn import AGNN, GCN, NodeModel
+from agnn.nn import AGNN, GCN, AGNNPlus, NodeModel
 from agnn.onnx._draft import Draft, onnx_package
 from agnn.onnx._formulas import (
     Neighbourhoods,
@@ -132,7 +132,9 @@ def _logits(draft: Draft, x: str, model: Any) -> str:
 def _agnn(near: Neighbourhoods, x: str, model: Any) -> str:
     """Eq. (4) to (6), with the mean over the hops for AGNN+; logits [n, R, c]."""
     draft = near.draft
-    states = [draft.op("Relu", first_layer(draft, x, model.first.weight, model.first.bias))]
+    is_late = isinstance(model, AGNNPlus) and model.relu_after_hops
+    first = first_layer(draft, x, model.first.weight, model.first.bias)
+    states = [first if is_late else draft.op("Relu", first)]
     for layer in model.layers:
         states.append(attention_layer(near, states[-1], layer.beta))
     read = [
@@ -141,6 +143,8 @@ def _agnn(near: Neighbourhoods, x: str, model: Any) -> str:
         if share
     ]
     h = read[0] if len(read) == 1 else draft.op("Sum", *read)
+    if is_late:
+        h = draft.op("Relu", h)
     return last_layer(draft, h, model.last.weight, model.last.bias)
 
 
