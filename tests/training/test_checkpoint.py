@@ -155,7 +155,7 @@ def test_only_long_trainings_have_checkpoints_of_their_own_accord(
         checkpoints.begin(state, device=torch.device("cpu"))
         for epoch in range(1, 31):  # ten seconds each
             clock[0] = 10.0 * epoch
-            checkpoints.after_epoch(state, epoch, epochs)
+            checkpoints.after_epoch(lambda: state, epoch, epochs)
         assert checkpoints.is_active == is_long
         assert checkpoints.file.exists() == is_long
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from agnn.nn import AGNN
-from agnn.training._loop import KeptWeights
+from agnn.training._record import KeptWeights
 
 
 def test_kept_weights_do_not_follow_the_live_ones():

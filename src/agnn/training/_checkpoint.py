@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,7 +91,9 @@ class Checkpoints:
         self.seconds_before = float(facts["seconds"])
         return int(facts["epoch"])
 
-    def after_epoch(self, state: Mapping[str, Tensor], epoch: int, epochs: int) -> None:
+    def after_epoch(
+        self, state: Callable[[], Mapping[str, Tensor]], epoch: int, epochs: int
+    ) -> None:
         """Write a checkpoint if it is time; raise `StoppedError` if the training is to stop."""
         now = time.monotonic()
         self._expected = (now - self._start) / max(epoch, 1) * epochs
@@ -99,7 +101,7 @@ class Checkpoints:
             _USUAL if self.every is None else self.every
         )
         if is_due or (self.is_asked_to_stop and self.is_active):
-            self.write(state, epoch)
+            self.write(state(), epoch)
         if self.is_asked_to_stop:
             kept = f"its state after epoch {epoch} is in '{self.file}'"
             raise StoppedError(

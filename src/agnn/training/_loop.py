@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from agnn.data import Split
 from agnn.errors import InputError
@@ -21,6 +21,7 @@ from agnn.training._checkpoint import Checkpoints
 from agnn.training._consistency import Objective
 from agnn.training._optimiser import ReplicaAdam
 from agnn.training._recipe import Recipe
+from agnn.training._record import KeptWeights, Record
 from agnn.training._targets import ORDER_PLACE, Targets, batch_weights, check_batches
 
 Progress = Callable[[int, int], None]  # (epochs done, epochs in all)
@@ -30,6 +31,9 @@ ExtraLoss = Callable[[Dropout], Tensor]
 
 _ASK_EVERY = 10  # epochs between checks whether all replicas have stopped
 _ASK_DIVERGED_EVERY = 100  # the same for divergence, where a rule itself never waits for a device
+# The share of the replicas in a batch that must have stopped before they leave it: a smaller batch
+# has to be recorded anew on a GPU.
+_LEAVE_AT = {"cpu": 0.1, "cuda": 0.5}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +59,23 @@ class Problem:
         sets = [split.parts[part] for split in self.splits]
         return Targets.build(self.features, self.graph, self.labels, sets, hops, class_weights)
 
+    def of_replicas(self, replicas: Sequence[int]) -> Problem:
+        """Return the problem of these replicas alone."""
+        weights = self.class_weights
+        return replace(
+            self,
+            splits=[self.splits[r] for r in replicas],
+            seeds=[self.seeds[r] for r in replicas],
+            class_weights=None if weights is None else weights[list(replicas)],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What was measured in every epoch; each [epochs run, R] unless it says otherwise."""
+    """What was measured in every epoch; each [epochs run, R] unless it says otherwise.
+
+    A replica that has stopped may leave the batch before the others: NaN from there on.
+    """
 
     training_loss: Tensor
     watched_accuracy: Tensor  # or the rule's other metric; empty where it watches nothing
@@ -105,15 +122,17 @@ def train(
     `callbacks` are told about the epochs, and may end the training.
 
     A replica whose loss or weights become infinite or NaN has diverged: it keeps the epoch
-    selected before, and the others go on.
+    selected before, and the others go on. Replicas that have stopped leave the batch, which
+    changes nothing for the others.
     """
     run = TrainingRun(model, problem, recipe, extra_loss, objective)
-    next_epoch = repeated(run.epoch, problem.graph.device)
     done = 0
     if checkpoints is not None:
         if extra_loss is not None:
             raise InputError("a training with a further loss term cannot be continued later.")
         done = checkpoints.begin(run.state(), device=problem.graph.device)
+        run = run.as_before(done)
+    next_epoch = repeated(run.epoch, problem.graph.device)
     for epoch in range(done + 1, recipe.epochs + 1):
         next_epoch()
         done = epoch
@@ -125,8 +144,11 @@ def train(
             break
         if epoch % _ASK_DIVERGED_EVERY == 1 and bool(run.diverged.all()):
             break
+        smaller = run.without_stopped(epoch) if epoch % _ASK_EVERY == 1 else None
+        if smaller is not None:
+            run, next_epoch = smaller, repeated(smaller.epoch, problem.graph.device)
         if checkpoints is not None:
-            checkpoints.after_epoch(run.state(), epoch, recipe.epochs)
+            checkpoints.after_epoch(run.state, epoch, recipe.epochs)
     return run.finish(done)
 
 
@@ -142,15 +164,17 @@ class TrainingRun:
         objective: Objective | None = None,
     ) -> None:
         _check(model, problem, recipe)
+        self.model, self.problem, self.recipe = model, problem, recipe
         self.extra_loss, self.objective = extra_loss, objective
-        self.model, replicas, device = model, model.replicas, problem.graph.device
+        replicas, device = model.replicas, problem.graph.device
+        self.record: Record | None = None  # of all replicas, once some have left the batch
         self.training = problem.targets("train", model.hops, problem.class_weights)
         self.watched: Targets | None = None
         if recipe.selection.watches:
             self.watched = problem.targets(recipe.selection.on, model.hops)
         self.dropout = Dropout(problem.seeds, recipe.for_replicas("dropout", replicas), device)
+        self.members = torch.arange(replicas, device=device)  # the replicas in the batch
         self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
-        self.batch = recipe.batch
         self.is_penalised = recipe.selection.adds_penalty
         self.metric = recipe.selection.metric
         self.tracker = recipe.selection.tracker(replicas, device)
@@ -182,7 +206,17 @@ class TrainingRun:
         )
 
     def state(self) -> dict[str, Tensor]:
-        """Return by name every tensor that the epochs to come depend on, and the history."""
+        """Return by name every tensor that the epochs to come depend on, and the history.
+
+        Of all replicas, those included that have left the batch.
+        """
+        if self.record is None:
+            return self.batch_state()
+        self.record.take(self, int(self.number))
+        return self.record.state
+
+    def batch_state(self) -> dict[str, Tensor]:
+        """Return the state of the replicas in the batch."""
         found = {
             "number": self.number,
             "dropout.epoch": self.dropout.epoch,
@@ -204,7 +238,7 @@ class TrainingRun:
     def epoch(self) -> None:
         """One epoch; its number is a tensor, too, so that a recorded epoch sees it change."""
         self.number += 1
-        training_loss = self.step() if self.batch is None else self.steps(self.batch)
+        training_loss = self.step() if self.recipe.batch is None else self.steps(self.recipe.batch)
         accuracy, loss = self.look()
         epoch = self.number
         self.training_loss.index_copy_(0, epoch, training_loss[None])
@@ -264,8 +298,52 @@ class TrainingRun:
             losses += self.optimiser.penalties()
         return scores, losses
 
+    def without_stopped(self, epoch: int) -> TrainingRun | None:
+        """Return the run without the replicas that have stopped; None if they are too few."""
+        stopped = self.tracker.stopped()
+        if stopped is None or self.extra_loss is not None:  # such a loss may know the batch
+            return None
+        stopped = stopped | self.diverged
+        enough = max(1.0, _LEAVE_AT[stopped.device.type] * stopped.numel())
+        if int(stopped.sum()) < enough or bool(stopped.all()):
+            return None
+        return self._without(stopped, epoch)
+
+    def as_before(self, epoch: int) -> TrainingRun:
+        """Return the run with the batch that it had after `epoch`, when its state was written."""
+        has_left = self.watched_accuracy[epoch].isnan()
+        return self._without(has_left, epoch) if bool(has_left.any()) else self
+
+    def _without(self, stopped: Tensor, epoch: int) -> TrainingRun:
+        """Return the run without these replicas, bool [R]."""
+        record = self.record or Record(self)
+        record.take(self, epoch)
+        remaining = (~stopped).nonzero().squeeze(1)
+        chosen = remaining.tolist()
+        self.weights.narrow(remaining)
+        self.model.replicas = len(chosen)
+        smaller = TrainingRun(
+            self.model, self.problem.of_replicas(chosen), self.recipe.of_replicas(chosen),
+            self.extra_loss, self.objective,
+        )  # fmt: skip
+        smaller.continue_from(self, remaining, record)
+        return smaller
+
+    def continue_from(self, larger: TrainingRun, remaining: Tensor, record: Record) -> None:
+        """Take over the state of these replicas of a larger batch."""
+        self.record, self.members = record, larger.members[remaining]
+        self.weights, self.tracker, self.number = larger.weights, larger.tracker, larger.number
+        self.tracker.keep_only(remaining)
+        self.dropout.epoch.copy_(larger.dropout.epoch)
+        self.optimiser.continue_from(larger.optimiser, remaining)
+        self.selected = larger.selected[remaining]
+        self.diverged_at = larger.diverged_at[remaining]
+
     def finish(self, epochs: int) -> History:
         """Put the kept weights into the model and return the history of the epochs run."""
+        if self.record is not None:
+            self.record.take(self, epochs)
+            self.record.give_back(self)
         # Weights that no watched node reads may be infinite behind a finite loss.
         is_bad = self.weights.restore()
         torch.where(is_bad & ~self.diverged, self.selected, self.diverged_at, out=self.diverged_at)
@@ -279,47 +357,6 @@ class TrainingRun:
             None if self.betas is None else self.betas[1 : epochs + 1],
             self.diverged_at,
         )
-
-
-class KeptWeights:
-    """Copies of the parameters of each replica's selected epoch; of the initial ones until then.
-
-    Buffers are kept with them: the running statistics of a normalisation belong to the weights.
-    """
-
-    def __init__(self, model: nn.Module) -> None:
-        self.live = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-        # Copies: the live tensors change in place at every step, and views would follow them.
-        self.kept = {name: p.detach().clone() for name, p in self.live.items()}
-
-    @torch.no_grad()
-    def keep(self, chosen: Tensor) -> None:
-        """Copy the current weights of the replicas in `chosen`, bool [R]."""
-        if chosen.device.type == "cpu":
-            # Reading the flags costs nothing here and saves copying what did not change.
-            replicas = chosen.nonzero().squeeze(1)
-            if replicas.numel():
-                for name, parameter in self.live.items():
-                    self.kept[name][replicas] = parameter[replicas]
-            return
-        for name, parameter in self.live.items():
-            flags = chosen.view(-1, *[1] * (parameter.ndim - 1))
-            torch.where(flags, parameter, self.kept[name], out=self.kept[name])
-
-    @torch.no_grad()
-    def sums(self) -> Tensor:
-        """Return the sum of all current weights per replica: infinite or NaN if one of them is."""
-        return torch.stack([p.view(len(p), -1).sum(1) for p in self.live.values()]).sum(0)
-
-    @torch.no_grad()
-    def restore(self) -> Tensor:
-        """Put the kept weights into the model; zeros, and True in the returned [R], if infinite."""
-        for name, parameter in self.live.items():
-            parameter.copy_(self.kept[name])
-        is_bad = ~self.sums().isfinite()
-        for parameter in self.live.values():
-            parameter.masked_fill_(is_bad.view(-1, *[1] * (parameter.ndim - 1)), 0.0)
-        return is_bad
 
 
 def _check(model: NodeModel, problem: Problem, recipe: Recipe) -> None:

@@ -43,6 +43,11 @@ class ReplicaAdam:
         for parameter in self.parameters:
             parameter.grad = None
 
+    def continue_from(self, larger: ReplicaAdam, replicas: Tensor) -> None:
+        """Take over the moments of these replicas of a larger batch."""
+        self.first = [moment[replicas] for moment in larger.first]
+        self.second = [moment[replicas] for moment in larger.second]
+
     @torch.no_grad()
     def penalties(self) -> Tensor:
         """Return the L2 term of each replica's objective; [R]."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
+from typing import Any
 
 from agnn.errors import InputError
 from agnn.training._selection import HighestAccuracy, Selection
 
 PerReplica = float | tuple[float, ...]
+_PER_REPLICA = ("learning_rate", "weight_decay", "other_decay", "dropout")
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,22 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise InputError(f"`epochs` must be at least 1; got {self.epochs}.")
-        for name in ("learning_rate", "weight_decay", "other_decay", "dropout"):
+        for name in _PER_REPLICA:
             values = getattr(self, name)
             for value in values if isinstance(values, tuple) else (values,):
                 if not 0.0 <= value < math.inf:
                     raise InputError(f"`{name}` must be a number from 0 up; got {value}.")
                 if name == "dropout" and value >= 1.0:
                     raise InputError(f"`dropout` must be at least 0 and below 1; got {value}.")
+
+    def of_replicas(self, replicas: Sequence[int]) -> Recipe:
+        """Return the recipe of these replicas alone."""
+        own: dict[str, Any] = {
+            name: tuple(getattr(self, name)[r] for r in replicas)
+            for name in _PER_REPLICA
+            if isinstance(getattr(self, name), tuple)
+        }
+        return replace(self, **own)
 
     def is_decayed(self, parameter: str) -> bool:
         """Whether the parameter of this name has `weight_decay`."""

@@ -31,9 +31,20 @@ class Tracker(ABC):
     def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
         """Return which replicas keep the weights of `epoch` ([1], counted from 1); bool [R]."""
 
+    def stopped(self) -> Tensor | None:
+        """Which replicas keep no later epoch, bool [R]; None for rules that never stop."""
+        return None
+
     def is_finished(self) -> bool:
-        """Whether no later epoch can be kept; may wait for the device, so it is called rarely."""
-        return False
+        """Whether no later epoch can be kept; waits for the device, so it is called rarely."""
+        stopped = self.stopped()
+        return stopped is not None and bool(stopped.all())
+
+    def keep_only(self, replicas: Tensor) -> None:
+        """Go on with these replicas, given by their indices, and forget the others."""
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                setattr(self, name, value[..., replicas].clone())
 
     def tensors(self) -> dict[str, Tensor]:
         """Return by name what it has to remember from one epoch to the next."""
@@ -121,8 +132,8 @@ class _WindowStop(Tracker):
         self.recent.index_copy_(0, epoch % window, loss[None])
         return kept
 
-    def is_finished(self) -> bool:
-        return not bool(self.is_running.any())
+    def stopped(self) -> Tensor:
+        return ~self.is_running
 
 
 @dataclass(frozen=True)
@@ -172,8 +183,8 @@ class _Patient(Tracker):
     def remember(self, accuracy: Tensor, loss: Tensor, kept: Tensor) -> None:
         """Record what a rule needs from a kept epoch; most need nothing."""
 
-    def is_finished(self) -> bool:
-        return bool((self.idle >= self.patience).all())
+    def stopped(self) -> Tensor:
+        return self.idle >= self.patience
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,10 @@ def watched_metric(run: Run) -> str:
 
 
 def _curve(values: Tensor) -> Curve:
-    """The curve of values [epochs, R]."""
-    own = np.asarray(values.double().cpu().numpy())
-    return Curve(own.mean(1), own.min(1), own.max(1))
+    """The curve of values [epochs, R], over the replicas that were still training."""
+    own = np.ma.masked_invalid(values.double().cpu().numpy())
+    mean, low, high = (each.filled(np.nan) for each in (own.mean(1), own.min(1), own.max(1)))
+    return Curve(mean, low, high)
 
 
 def _why_none(method: Method) -> str:
