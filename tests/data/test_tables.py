@@ -193,6 +193,32 @@ def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     assert uses(asked)["nodes x"] == "left out"
 
 
+NAMES = ("maria", "chen", "omar", "lena", "ivo")
+
+
+@pytest.mark.parametrize(
+    ("values", "is_text"),
+    [
+        ([f"{NAMES[i % 5]} {NAMES[i % 4]} studies topic{i}" for i in range(120)], True),
+        ([f"{NAMES[i % 5]} {NAMES[i % 4]} studies topic{i}" for i in range(99)], False),  # few
+        ([f"https://example.org/{i}" for i in range(120)], False),  # one word each
+        ([f"first{i} last{i}" for i in range(120)], False),  # no word occurs twice
+        ([f"{i} {i % 7}" for i in range(120)], False),  # no letters
+    ],
+)
+def test_a_column_of_text_is_used_by_its_words_without_being_asked_for(
+    values: list[str], is_text: bool
+) -> None:
+    data = from_pandas(*nodes_and_ring(about=values))
+    assert uses(data)["nodes about"] == ("text" if is_text else "left out")
+    assert ("'about' holds text, which is used by its words" in notes(data)) == is_text
+    if is_text:
+        asked = from_pandas(*nodes_and_ring(about=values), text="about")
+        assert (data.features != asked.features).nnz == 0
+        ignored = from_pandas(*nodes_and_ring(about=values), ignore="about")
+        assert uses(ignored)["nodes about"] == "left out"
+
+
 @pytest.mark.parametrize(
     ("column", "values", "is_left_out"),
     [

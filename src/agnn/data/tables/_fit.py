@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,7 @@ _MOST_WORDS: Final = 20_000
 
 # Measurements that are whole numbers repeat themselves before there are this many.
 _MANY: Final = 100
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _FEW: Final = 20  # rows whose numbers may be 0, 1, 2, ... by chance
 _ID_NAME: Final = re.compile(
     r"(^|[_\-. ])(?i:u?id|uuid|guid|key|index|idx|nr|no|number|code)$|[a-z](Id|ID)$"
@@ -189,6 +191,13 @@ def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) ->
     names = table.names(column)
     values = sorted(value for value in names.unique() if value)
     if not is_asked and len(values) > min(_MOST_VALUES, max(20, len(names) / 4)):
+        if _is_prose(values):
+            fit.notes.append(
+                f"Column '{column}' holds text, which is used by its words; leave it out with "
+                f"`ignore` (--ignore {column})."
+            )
+            _fit_words(fit, table, column)
+            return
         fit.leave_out(
             column,
             f"{len(values):,} distinct values in {len(names):,} rows do not look like categories; "
@@ -203,6 +212,22 @@ def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) ->
     missing = int((names == "").sum())
     more = f"; {missing:,} missing, all zero" if missing else ""
     fit.use(column, "category", f"{len(values):,} values{more}")
+
+
+def _is_prose(values: Sequence[str]) -> bool:
+    """Whether distinct values of a column are texts whose words say something about other rows.
+
+    At least half of them have two words or more, and at least half of the words that they have
+    in all occur in another value, too. Only words with a letter count.
+    """
+    words = [{word for word in value.lower().split() if _LETTER.search(word)} for value in values]
+    spread = Counter(word for each in words for word in each)
+    shared = sum(count for count in spread.values() if count > 1)
+    return (
+        len(values) >= _MANY
+        and 2 * sum(len(each) > 1 for each in words) >= len(values)
+        and 2 * shared >= spread.total()
+    )
 
 
 def _fit_words(fit: Fit, table: NodeTable, column: str) -> None:
