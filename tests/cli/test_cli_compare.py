@@ -36,7 +36,7 @@ def test_json_is_one_object(agnn: Any) -> None:
     [
         ("--methods gcnn", "unknown method 'gcnn'; did you mean 'gcn'?"),
         ("--metric acuracy", "unknown metric 'acuracy'; did you mean 'accuracy'?"),
-        ("--time soon", "a time is a number with s, m or h, such as 10m; got 'soon'."),
+        ("--time soon", "--time takes a duration such as 30s, 5m or 2h; got 'soon'."),
         ("--methods gat --time 0.001s", "the time limit is too short for a single method"),
         ("--split unifrom", "unknown split 'unifrom'; did you mean 'uniform'?"),
     ],

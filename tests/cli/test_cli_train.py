@@ -237,3 +237,36 @@ def test_an_unknown_metric_is_one_line_with_the_nearest_name(agnn: Any) -> None:
     answer = agnn("train cora --metric acuracy")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == "error: unknown metric 'acuracy'; did you mean 'accuracy'?\n"
+
+
+@pytest.mark.usefixtures("raw")
+def test_auto_says_what_was_tried_what_won_and_by_how_much(
+    agnn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = (("label_propagation", {}), ("ridge", {}))
+    monkeypatch.setattr("agnn.runs._auto.CANDIDATES", few)
+    monkeypatch.setattr("agnn.runs._auto._ROUNDS", (2, 4))
+    answer = agnn("train raw --method auto --time 2m --replicas 2 --split uniform --nested")
+    assert answer.code == 0
+    assert "tried Ridge regression:" in answer.err
+    words = " ".join(answer.out.split())
+    assert "was chosen from 2 settings of 2 methods" in words
+    assert "behind." in words
+    assert "of the whole choice on 3 splits" in words
+    found = record(agnn("train raw --method auto --replicas 2 --json --quiet"))
+    assert found["choice"]["winner"]["method"] == found["method"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--method auto --hidden 4", "--method auto chooses the settings; leave out --hidden."),
+        ("--method auto --set hidden=4", "--method auto chooses the settings; leave out --set."),
+        ("--method auto --time soon", "--time takes a duration such as 30s, 5m or 2h; got 'soon'."),
+        ("--time 5m", "--time goes with --method auto."),
+        ("--nested", "--nested goes with --method auto."),
+    ],
+)
+def test_a_mistake_with_auto_is_one_line(agnn: Any, options: str, words: str) -> None:
+    answer = agnn(f"train cora {options}")
+    assert (answer.code, answer.out, answer.err) == (2, "", f"error: {words}\n")

@@ -20,7 +20,7 @@ import agnn
 from agnn.data import NodeData, make_splits
 from agnn.errors import InputError
 from agnn.experiments import Progress, Store
-from agnn.leaderboard import PORTFOLIO, Leaderboard, seconds_of
+from agnn.leaderboard import PORTFOLIO, Leaderboard
 from agnn.metrics import MEASURES, METRICS, accuracy_difference
 
 QUICK = ["majority", "ridge", "label_propagation"]
@@ -209,8 +209,8 @@ def test_the_portfolio_is_a_dozen_registered_methods_and_cheap_ones_come_first()
         ({"methods": ["gcn", "GCN"]}, "'gcn' is named twice"),
         ({"methods": []}, "at least one method"),
         ({"metric": "acc"}, "unknown metric 'acc'"),
-        ({"time_limit": "soon"}, "a time is a number with s, m or h, such as 10m; got 'soon'"),
-        ({"time_limit": -3}, "a time limit must be above 0; got -3"),
+        ({"time_limit": "soon"}, "takes a duration such as 30s, 5m or 2h; got 'soon'"),
+        ({"time_limit": -3}, "takes a duration such as 30s, 5m or 2h; got '-3'"),
         ({"search": -1}, "`search` must not be negative"),
         ({"replicas": 0}, "`replicas` must be at least 1"),
         ({"split": "unifrom"}, "unknown split 'unifrom'; did you mean 'uniform'"),
@@ -219,12 +219,6 @@ def test_the_portfolio_is_a_dozen_registered_methods_and_cheap_ones_come_first()
 def test_bad_arguments_are_one_clear_line(arguments, words, toy):
     with pytest.raises(InputError, match=words):
         agnn.compare(toy, **arguments)
-
-
-def test_lengths_of_time():
-    assert [seconds_of(text) for text in ("90", "90s", "2m", "1.5h", "3 min")] == [
-        90.0, 90.0, 120.0, 5400.0, 180.0
-    ]  # fmt: skip
 
 
 def test_the_split_of_every_seed_is_the_same_for_all_methods(toy, monkeypatch):

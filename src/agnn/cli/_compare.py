@@ -96,7 +96,9 @@ def compare(
     """
     from agnn import leaderboard
     from agnn.report import write_leaderboard
+    from agnn.runs import seconds_of
 
+    limit = None if time is None else seconds_of(time, "--time")
     use_threads(None if executor else threads)
     check_label(nodes, edges, read)
     data = find_data(dataset, nodes, edges, name, read)
@@ -108,7 +110,7 @@ def compare(
             experiment_progress(is_quiet=quiet) as progress,
         ):
             board = leaderboard.compare(
-                data, wanted, split=split, replicas=replicas, seed=seed, time_limit=time,
+                data, wanted, split=split, replicas=replicas, seed=seed, time_limit=limit,
                 metric=metric, search=search, store=store, device=device, backend=backend,
                 executor=executor, threads=threads, progress=progress,
             )  # fmt: skip

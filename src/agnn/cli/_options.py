@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -54,21 +53,6 @@ AllowUnchecked = Annotated[
         help="Load a run folder without checksums, whose origin you know.",
     ),
 ]
-
-
-_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def seconds_of(text: str, option: str) -> float:
-    """The seconds in a duration such as "30s", "5m" or "2h"."""
-    number, unit = text[:-1], text[-1:]
-    try:
-        found = float(number) * _UNITS[unit]
-    except (KeyError, ValueError):
-        found = -1.0
-    if not 0 <= found < math.inf:
-        raise InputError(f"{option} takes a duration such as 30s, 5m or 2h; got '{text}'.")
-    return found
 
 
 def use_threads(count: int | None) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from agnn import experiments, training
+    from agnn.runs import Tried
 
 _TIMED: Final = 5  # epochs, or fewer that take _ENOUGH
 _ENOUGH: Final = 2.0  # seconds
@@ -136,3 +137,15 @@ def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
         screen(is_error=True).print(words, soft_wrap=True)
 
     return tell
+
+
+def tell_tried(tried: Tried, left: float) -> None:
+    """Report a candidate of the automatic choice: its score so far, and the time left."""
+    from agnn.experiments import duration
+
+    if tried.scores:
+        found = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
+    else:
+        found = tried.remark
+    words = f"tried {tried.words}: {found}; {duration(left)} left to choose"
+    screen(is_error=True).print(words, soft_wrap=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rich.table import Table
 
+    from agnn.metrics import Summary
     from agnn.runs import Run
 
 
@@ -42,6 +44,8 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "hyper_parameters": run.method.settings,
         "configuration": run.method.configuration,
     }
+    if run.choice is not None:
+        record["choice"] = dict(run.choice)
     if run.chosen is not None:
         record["chosen"] = [dict(each) for each in run.chosen]
     if out is not None:
@@ -53,8 +57,44 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
     return record
 
 
-def run_table(run: Run, out: Path | None = None) -> Table:
-    """The result in a few lines."""
+def nested_record(runs: Sequence[Run]) -> dict[str, Any]:
+    """What `--json` adds of a nested estimate: the measures over its splits, and the choices."""
+    if not runs:
+        return {}
+    from agnn.metrics import MEASURES
+
+    return {
+        "nested": {
+            "measures": {name: _over(runs, name).to_dict() for name in MEASURES},
+            "choices": [dict(run.choice or {}) for run in runs],
+        }
+    }
+
+
+def nested_words(runs: Sequence[Run]) -> str | None:
+    """The nested estimate in words: the metric over its splits, and what was chosen on each."""
+    if not runs:
+        return None
+    from agnn.metrics import MEASURES
+
+    name = runs[0].metric or "accuracy"
+    measure, found = MEASURES[name], _over(runs, name)
+    error = "" if found.standard_error is None else f" ± {measure.shown(found.standard_error)}"
+    chosen = ", ".join(run.method.title for run in runs)
+    return (
+        f"{measure.title} {measure.shown(found.mean)}{error}{measure.unit} of the whole choice on "
+        f"{found.n} splits (chosen: {chosen})"
+    )
+
+
+def _over(runs: Sequence[Run], name: str) -> Summary:
+    from agnn.metrics import Summary
+
+    return Summary([run.measure(name).mean for run in runs])
+
+
+def run_table(run: Run, out: Path | None = None, nested: str | None = None) -> Table:
+    """The result in a few lines; `nested` says what a nested estimate found."""
     from rich.table import Table
     from rich.text import Text
 
@@ -67,6 +107,8 @@ def run_table(run: Run, out: Path | None = None) -> Table:
         ("test accuracy", Text(accuracy_words(run), style="bold")),
         ("ensemble", ensemble_words(run)),
         *_measure_rows(run),
+        ("choice", None if run.choice is None else str(run.choice["words"])),
+        ("nested estimate", nested),
         *((f"beta, layer {layer}", words) for layer, words in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,17 +23,16 @@ from agnn.cli._options import (
     Seed,
     SplitName,
     Threads,
-    seconds_of,
     use_threads,
 )
-from agnn.cli._progress import training_progress, trial_lines
-from agnn.cli._record import run_record, run_table
+from agnn.cli._progress import tell_tried, training_progress, trial_lines
+from agnn.cli._record import nested_record, nested_words, run_record, run_table
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from agnn.data import NodeData, ReadOptions
     from agnn.methods import Method
-    from agnn.runs import Plan, Search
+    from agnn.runs import Plan, Run, Search
     from agnn.training import Callback, Checkpoints
 
 _PRESET = "the paper's"
@@ -45,7 +44,8 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            help="A method; `agnn methods` lists them.",
+            help="A method (`agnn methods` lists them), or auto: the one that is best on "
+            "validation nodes.",
             show_default="agnn on the paper's datasets, agnn_plus on any other graph",
         ),
     ] = None,
@@ -93,6 +93,21 @@ def train(
     settings: Settings = None,
     class_weight: ClassWeights = None,
     metric: Metric = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="For --method auto: time for the choice and the training, as in 90s or 10m.",
+            show_default="10m",
+        ),
+    ] = None,
+    nested: Annotated[
+        bool,
+        typer.Option(
+            "--nested",
+            help="For --method auto: also repeat the whole choice on three splits, for an unbiased "
+            "estimate of it; takes as much time again.",
+        ),
+    ] = False,
     tuned: Annotated[
         bool,
         typer.Option("--tuned", help="Choose from the method's grid on validation nodes."),
@@ -162,16 +177,20 @@ def train(
     from agnn.distributed import parse_executor
     from agnn.files import check_new_folder, check_space
     from agnn.runs import (
+        AUTO,
         Search,
         affordable,
+        auto_plan,
         default_name,
         folder_size,
         keep_elsewhere,
+        nested_estimate,
         plan,
         prepare,
         replica_seeds,
         save_run,
         searched,
+        seconds_of,
     )
 
     del config, config_schema  # read before the other options
@@ -191,20 +210,43 @@ def train(
     data = find_data(dataset, nodes, edges, name, read)
     check_learnable(data)
     spec = split or default_split(data)
+    is_auto = method is not None and method.lower() == AUTO
+    limit = None if time is None else seconds_of(time, "--time")
     named = {
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
         "stop_after": stop_after, "stop_on": stop_on,
     }  # fmt: skip
-    chosen_method = method or default_name(data)
-    changes = hyper_parameters(chosen_method, named, settings, is_tuned=tuned)
-    trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
-    if method is None and changes.get("strength") is None:
-        trained = affordable(trained, data, len(seeds), device)
-    planned = plan(
-        trained, data, spec, seeds, device=device, backend=backend, class_weight=weight,
-        metric=metric,
-    )  # fmt: skip
+    how: dict[str, Any] = {
+        "device": device,
+        "backend": backend,
+        "class_weight": weight,
+        "metric": metric,
+    }
+    estimate: tuple[Run, ...] = ()
+    if is_auto:
+        given = [f"--{n.replace('_', '-')}" for n, value in named.items() if value is not None]
+        given += ["--set"] * bool(settings) + ["--tuned"] * tuned + ["--search"] * bool(search)
+        if given:
+            raise InputError(f"--method auto chooses the settings; leave out {given[0]}.")
+        changes: dict[str, Any] = {}
+        with interruptible(lambda: _kept_words(None)):
+            tell = None if quiet else tell_tried
+            if nested:
+                estimate = nested_estimate(
+                    data, split, seed, time_limit=limit, on_tried=tell, **how
+                )
+            planned = auto_plan(data, split, seeds, time_limit=limit, on_tried=tell, **how)
+        spec, trained = planned.split_spec, planned.method
+    else:
+        for option in ["--time"] * (time is not None) + ["--nested"] * nested:
+            raise InputError(f"{option} goes with --method auto.")
+        chosen_method = method or default_name(data)
+        changes = hyper_parameters(chosen_method, named, settings, is_tuned=tuned)
+        trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
+        if method is None and changes.get("strength") is None:
+            trained = affordable(trained, data, len(seeds), device)
+        planned = plan(trained, data, spec, seeds, **how)
     checkpoints = _checkpoints(trained, out, checkpoint, is_resumed=resume)
     if save_config is not None:
         write_config(context, save_config)
@@ -240,12 +282,12 @@ def train(
             checkpoints.remove()
     if json:
         own = {} if data.reading is None else {"data": data.report.to_dict()}
-        write_json(run_record(run, out) | own)
+        write_json(run_record(run, out) | own | nested_record(estimate))
     else:
         console = screen()
-        how = f", {trained.configuration}" if tuned else ""
-        console.print(f"{trained.title} on {data.name}, split {spec}{how}", style="bold")
-        console.print(run_table(run, out))
+        words = f", {trained.configuration}" if tuned else ""
+        console.print(f"{trained.title} on {data.name}, split {spec}{words}", style="bold")
+        console.print(run_table(run, out, nested_words(estimate)))
     if failure is not None:
         raise failure
 
@@ -254,6 +296,7 @@ def _checkpoints(
     method: "Method", out: Path | None, every: str | None, *, is_resumed: bool
 ) -> "Checkpoints | None":
     """The checkpoints of a training, beside the folder of its result."""
+    from agnn.runs import seconds_of
     from agnn.training import Checkpoints
 
     if out is None or not method.has_checkpoints:

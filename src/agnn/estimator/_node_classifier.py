@@ -58,7 +58,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         method: the name of a registered method; see `agnn.method_names()`. None: AGNN on the
-            datasets of the paper, AGNN+ on any other graph.
+            datasets of the paper, AGNN+ on any other graph. "auto": chosen with its settings by
+            validation nodes; `run_.choice` says what was tried and by how much it won.
         replicas: number of models in the ensemble; with a k-fold `split`, k times as many.
         split: a split's name as in `agnn train`, or a Split; None: the data's own, else
             "stratified", with folds if labels are few.
@@ -66,6 +67,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weight: None, "balanced", or a weight for each class.
         metric: by which epochs and settings are chosen on validation nodes: "accuracy",
             "balanced_accuracy", "f1", "auc" or "log_loss"; None: the method's own rule.
+        time_limit: for method="auto": seconds, or a text such as "5m"; None: ten minutes.
         device: "auto", "cpu" or "cuda".
         backend: "auto", "reference", "numba" or "triton".
         graph: the graph that indices `X` point into.
@@ -100,6 +102,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed: int = 0,
         class_weight: str | Mapping[Any, float] | None = None,
         metric: str | None = None,
+        time_limit: str | float | None = None,
         device: str = "auto",
         backend: str = "auto",
         graph: NodeData | None = None,
@@ -111,6 +114,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.class_weight = class_weight
         self.metric = metric
+        self.time_limit = time_limit
         self.device = device
         self.backend = backend
         self.graph = graph
@@ -150,6 +154,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.run_: Run = evaluate(
             self.method, data, self.split, replicas=self.replicas, seed=self.seed, changes=changes,
             device=self.device, backend=self.backend, class_weight=weight, metric=self.metric,
+            time_limit=self.time_limit,
         )  # fmt: skip
         return self
 

@@ -16,7 +16,7 @@ best with its interval, so that ties are shown as ties. Finished runs are kept i
 False
 """
 
-from agnn.leaderboard._compare import PORTFOLIO, compare, seconds_of
+from agnn.leaderboard._compare import PORTFOLIO, compare
 from agnn.leaderboard._leaderboard import Entry, Leaderboard
 
-__all__ = ["PORTFOLIO", "Entry", "Leaderboard", "compare", "seconds_of"]
+__all__ = ["PORTFOLIO", "Entry", "Leaderboard", "compare"]

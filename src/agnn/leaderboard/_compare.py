@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,16 @@ from agnn.experiments import ALL_MEASURES, Progress, Store, StoredRun, Work, exe
 from agnn.leaderboard._leaderboard import Leaderboard, ordered_entries
 from agnn.methods import Method, get_method
 from agnn.metrics import check_metric
-from agnn.runs import Search, affordable, can_search, plan, prepare, replica_seeds, searched
+from agnn.runs import (
+    Search,
+    affordable,
+    can_search,
+    plan,
+    prepare,
+    replica_seeds,
+    searched,
+    seconds_of,
+)
 
 PORTFOLIO: Final = (
     "majority", "label_propagation", "ridge", "sgc", "gcn", "multilayer_perceptron", "graphsage",
@@ -32,23 +40,6 @@ _MOST_REPLICAS: Final = 100  # in a given time, if their number is not
 _AFFORDABLE: Final = 10  # replicas that AGNN+ is judged by: the same for every round
 _KEPT_BACK: Final = 0.02  # of the time, for figures and files
 _SEARCHING: Final = 0.5  # of the time, at most, if settings are searched
-_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-
-def seconds_of(text: str | float) -> float:
-    """A length of time such as "90s", "10m", "1.5h" or a number of seconds.
-
-    >>> seconds_of("10m"), seconds_of(45)
-    (600.0, 45.0)
-    """
-    if isinstance(text, str):
-        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text.lower())
-        if match is None or match[2] not in _UNITS:
-            raise InputError(f"a time is a number with s, m or h, such as 10m; got '{text}'.")
-        text = float(match[1]) * _UNITS[match[2]]
-    if not 0.0 < text < math.inf:
-        raise InputError(f"a time limit must be above 0; got {text}.")
-    return float(text)
 
 
 def compare(
@@ -92,7 +83,7 @@ def compare(
     ordered by test nodes. To choose one without reading test nodes see `Leaderboard.chosen`.
     """
     start = time.monotonic()
-    limit = None if time_limit is None else seconds_of(time_limit)
+    limit = None if time_limit is None else seconds_of(time_limit, "`time_limit`")
     check_metric(metric)
     check_learnable(data)
     if isinstance(split, Split):

@@ -16,14 +16,17 @@ explains its predictions, and is saved to a folder from which `load_run` gives t
 ((0, 1), True)
 """
 
+from agnn.runs._auto import AUTO, Choice, Tried, seconds_of
 from agnn.runs._baselines import BaselineComparison
 from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, machine, machine_words, versions
 from agnn.runs._evaluate import (
     Plan,
     affordable,
+    auto_plan,
     default_name,
     evaluate,
+    nested_estimate,
     plan,
     prepare,
     preset_method,
@@ -34,16 +37,21 @@ from agnn.runs._evaluate import (
 from agnn.runs._folder import folder_size, keep_elsewhere, load_run, save_run
 from agnn.runs._predictions import Predictions, check_table_file
 from agnn.runs._run import Run
-from agnn.runs._search import Search, can_search, searched
+from agnn.runs._search import Search, searched
+from agnn.runs._search_space import can_search
 
 __all__ = [
+    "AUTO",
     "BaselineComparison",
+    "Choice",
     "ClassWeight",
     "Plan",
     "Predictions",
     "Run",
     "Search",
+    "Tried",
     "affordable",
+    "auto_plan",
     "can_search",
     "check_table_file",
     "class_weights",
@@ -55,12 +63,14 @@ __all__ = [
     "load_run",
     "machine",
     "machine_words",
+    "nested_estimate",
     "plan",
     "prepare",
     "preset_method",
     "replica_seeds",
     "save_run",
     "searched",
+    "seconds_of",
     "seeds_of_replicas",
     "suited_method",
     "versions",

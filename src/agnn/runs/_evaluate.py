@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.data import (
@@ -22,6 +22,7 @@ from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_method
 from agnn.metrics import Summary, check_metric, replica_values
+from agnn.runs._auto import AUTO, SECONDS, Choice, OnTried, choose_method, seconds_of
 from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, machine, versions
 from agnn.runs._divergence import trial_means, unusable_replicas
@@ -125,6 +126,7 @@ class Plan:
     class_weight: ClassWeight
     weights: NDArray[np.float64] | None  # [R, c]
     metric: str | None = None  # None: every method chooses by its own rule
+    choice: Choice | None = None  # of the method, if it was chosen automatically
 
     def task(
         self,
@@ -178,6 +180,7 @@ class Plan:
             machine=machine(self.device),
             class_weight=self.class_weight,
             metric=self.metric,
+            choice=None if self.choice is None else self.choice.to_dict(),
             known_scores=outcome.scores.cpu(),
         )
         for callback in callbacks:
@@ -274,6 +277,85 @@ def plan(
     )
 
 
+def auto_plan(
+    data: NodeData,
+    split: str | Split | None = None,
+    seeds: Sequence[int] = (0,),
+    *,
+    time_limit: str | float | None = None,
+    metric: str | None = None,
+    device: str = "auto",
+    backend: str = "auto",
+    class_weight: ClassWeight = None,
+    on_tried: OnTried | None = None,
+) -> Plan:
+    """Choose a method and its settings by validation nodes, and plan its training.
+
+    All replicas have the first seed's split: with a split of their own, the test nodes of one
+    would be among the validation nodes that another one chooses by. `time_limit`, by default ten
+    minutes, covers the choice and the training.
+    """
+    seconds = SECONDS if time_limit is None else seconds_of(time_limit, "`time_limit`")
+    if isinstance(split, Split):
+        data, split = data.with_split(split), split.name
+    spec = split or default_split(data)
+    if SplitSpec.parse(spec).folds > 1:
+        if split is not None:
+            raise InputError(
+                f"'auto' chooses on one split, and '{spec}' has folds; use stratified, or nested "
+                f"(--nested) for an estimate over several splits."
+            )
+        spec = "stratified"
+    first = plan("majority", data, spec, seeds[:1], device=device, backend=backend, metric=metric)
+    choice = choose_method(
+        lambda name, changes: prepare(name, data, spec, changes), data, first.splits[0],
+        replicas=len(seeds), seconds=seconds, seed=seeds[0], metric=metric, device=first.device,
+        backend=backend, class_weight=class_weight, on_tried=on_tried,
+    )  # fmt: skip
+    method, splits = choice.winner.method, first.splits * len(seeds)
+    return replace(
+        first, method=method, splits=splits, seeds=tuple(seeds), class_weight=class_weight,
+        weights=class_weights(class_weight, method, data, splits), choice=choice,
+    )  # fmt: skip
+
+
+def nested_estimate(
+    data: NodeData,
+    split: str | None = None,
+    seed: int = 0,
+    *,
+    repeats: int = 3,
+    time_limit: str | float | None = None,
+    metric: str | None = None,
+    device: str = "auto",
+    backend: str = "auto",
+    class_weight: ClassWeight = None,
+    on_tried: OnTried | None = None,
+) -> tuple[Run, ...]:
+    """The whole automatic choice on several splits, one replica each: an unbiased estimate.
+
+    Every split has its own choice, by its own training and validation nodes. `time_limit` is for
+    all of them together.
+    """
+    seconds = SECONDS if time_limit is None else seconds_of(time_limit, "`time_limit`")
+    spec = split or default_split(data)
+    spec = "stratified" if split is None and SplitSpec.parse(spec).folds > 1 else spec
+    seeds = replica_seeds(seed, repeats)
+    if len(set(make_splits(data, spec, seeds))) == 1:
+        raise InputError(
+            f"a nested estimate needs several splits, and '{spec}' is the same for every seed: its "
+            f"test nodes are not read by the choice, so the test accuracy is unbiased without it. "
+            f"Draw splits, such as stratified."
+        )
+    return tuple(
+        auto_plan(
+            data, spec, (each,), time_limit=seconds / repeats, metric=metric, device=device,
+            backend=backend, class_weight=class_weight, on_tried=on_tried,
+        ).run()
+        for each in seeds
+    )  # fmt: skip
+
+
 def _check_two_classes(data: NodeData, splits: Sequence[Split]) -> None:
     """Raise where a part of a split that AUC is computed on has nodes of one class only."""
     for split in splits:
@@ -303,12 +385,14 @@ def evaluate(
     class_weight: ClassWeight = None,
     metric: str | None = None,
     checkpoints: Checkpoints | None = None,
+    time_limit: str | float | None = None,
 ) -> Run:
     """Train a method once per seed, all replicas at once, and score it on the test nodes.
 
     Args:
         method: a method, or the name of one, which then has its hyper-parameters for the data.
-            None: AGNN on the datasets of the paper, AGNN+ on any other graph.
+            None: AGNN on the datasets of the paper, AGNN+ on any other graph. "auto": a method and
+            settings that are chosen by validation nodes; all replicas then have one split.
         data: the graph, its features and labels.
         split: the name of a way to split the nodes, as in `agnn train`, or a Split. None: the
             data's fixed split, else "stratified", with folds if labels are few.
@@ -325,6 +409,8 @@ def evaluate(
             "balanced_accuracy", "f1", "auc" or "log_loss". None: the method's own rule.
         checkpoints: where the state is written now and then, and whether a stopped training is
             continued; for methods that train a network.
+        time_limit: for "auto", seconds or a text such as "5m" for the choice and the training;
+            None: ten minutes.
 
     With a k-fold split every seed is a trial of k replicas, one per fold, and its accuracy is the
     mean over them: folds share training nodes, so only trials count as repetitions.
@@ -335,6 +421,17 @@ def evaluate(
     >>> run.accuracy.n, run.scores.shape
     (2, torch.Size([2, 2708, 7]))
     """
+    if isinstance(method, str) and method.lower() == AUTO:
+        given = [name for name, value in (changes or {}).items() if value is not None]
+        if given:
+            raise InputError(f"'auto' chooses the hyper-parameters; leave out `{given[0]}`.")
+        wanted = seeds or replica_seeds(seed, 1 if replicas is None else replicas)
+        return auto_plan(
+            data, split, wanted, time_limit=time_limit, metric=metric, device=device,
+            backend=backend, class_weight=class_weight,
+        ).run(progress, checkpoints, callbacks)  # fmt: skip
+    if time_limit is not None:
+        raise InputError("`time_limit` is for the method 'auto'.")
     prepared = plan(
         method, data, split, seeds, replicas=replicas, seed=seed, changes=changes, device=device,
         backend=backend, class_weight=class_weight, metric=metric,

@@ -144,6 +144,7 @@ def run_config(run: Run) -> dict[str, Any]:
         "class_weight": weight if weight is None or isinstance(weight, str) else dict(weight),
         "accuracy": run.accuracy.to_dict(),
         "metric": run.metric,
+        "choice": run.choice,
         "confidence": {**run.calibration.to_dict(), "temperature": run.temperature},
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
@@ -259,6 +260,7 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
         machine=dict(config.get("machine", {})),  # older folders have none
         class_weight=config.get("class_weight"),
         metric=config.get("metric"),
+        choice=config.get("choice"),
         notes=config.get("notes"),
         known_scores=scores,
         known_temperature=None if stated is None else _number(stated["temperature"]),

@@ -98,6 +98,9 @@ class Run:
     metric: str | None = None
     """By which epochs and settings were chosen; None: by the method's own rule."""
 
+    choice: Mapping[str, Any] | None = None
+    """What was tried, what won and by how much, where the method was chosen automatically."""
+
     notes: Mapping[str, Any] | None = None
     """The caller's own words, saved with the run."""
 

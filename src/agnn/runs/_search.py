@@ -7,10 +7,10 @@ import json
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
@@ -22,20 +22,11 @@ from agnn.errors import AgnnError, DataError, DivergedError, InputError, Unavail
 from agnn.methods import Method, Task, validation_scores
 from agnn.runs._class_weights import ClassWeight
 from agnn.runs._evaluate import plan
+from agnn.runs._search_space import free_settings, is_in_space, suggested
 
 _SEEDS: Final = 3  # replicas that a candidate is judged by
 _GROUP: Final = 10  # candidates that workers judge before the next are drawn
 _WORST: Final = -1e6  # of a setting that diverges, where a score may be negative
-# The search space: a range, on a logarithmic scale if the third entry is true, or some values.
-_RANGES: Final[Mapping[str, tuple[float, float, bool]]] = {
-    "learning_rate": (1e-3, 5e-2, True),
-    "weight_decay": (1e-5, 1e-2, True),
-    "dropout": (0.0, 0.8, False),
-}
-_VALUES: Final[Mapping[str, tuple[int, ...]]] = {
-    "layers": (1, 2, 3, 4),
-    "hidden": (8, 16, 32, 64),
-}
 
 # (trials done, trials in all, best score: percent, or with its sign turned a log loss)
 OnTrial = Callable[[int, int, float], None]
@@ -102,7 +93,7 @@ def searched(
     With an `executor` (see `agnn.distributed.open_executor`) ten candidates at a time are trained
     by its workers, so the result depends neither on their number nor on which is the fastest.
     """
-    free = sorted(_free(method) - search.fixed)
+    free = sorted(free_settings(method) - search.fixed)
     if not free:
         raise InputError(f"{method.name} has nothing left to search over.")
     first = seeds[:_SEEDS]
@@ -122,7 +113,7 @@ def searched(
     with _file_errors(search.file):
         study = _study(search, f"{method.name}-{key}")
         start = {name: method.settings[name] for name in free}
-        if all(_is_searched(name, value) for name, value in start.items()):
+        if all(is_in_space(name, value) for name, value in start.items()):
             study.enqueue_trial(start, skip_if_exists=True)
         with open_executor(executor if _finished(study) < search.trials else None, threads) as pool:
             while (done := _finished(study)) < search.trials:
@@ -131,7 +122,7 @@ def searched(
                 count = 1 if pool is None else min(_GROUP, search.trials - done)
                 trials = [_asked(study, search) for _ in range(count)]
                 candidates = [
-                    Candidate(k, method.with_fields(**_suggested(trial, free)), shared, metric)
+                    Candidate(k, method.with_fields(**suggested(trial, free)), shared, metric)
                     for k, trial in enumerate(trials)
                 ]
                 for k, value in _scores(pool, candidates, study, trials):
@@ -195,34 +186,6 @@ def _asked(study: Any, search: Search) -> Any:
 
 def _finished(study: Any) -> int:
     return sum(trial.state.name == "COMPLETE" for trial in study.trials)
-
-
-def can_search(method: Method) -> bool:
-    """Whether the method has settings that `searched` chooses."""
-    return bool(_free(method))
-
-
-def _free(method: Method) -> set[str]:
-    known = {field.name for field in fields(method)}
-    return known & {*_RANGES, *_VALUES}
-
-
-def _is_searched(name: str, value: Any) -> bool:
-    if name in _VALUES:
-        return value in _VALUES[name]
-    low, high, _ = _RANGES[name]
-    return isinstance(value, int | float) and low <= value <= high
-
-
-def _suggested(trial: Any, names: Sequence[str]) -> dict[str, Any]:
-    chosen: dict[str, Any] = {}
-    for name in names:
-        if name in _VALUES:
-            chosen[name] = trial.suggest_categorical(name, _VALUES[name])
-        else:
-            low, high, is_logarithmic = _RANGES[name]
-            chosen[name] = trial.suggest_float(name, low, high, log=is_logarithmic)
-    return chosen
 
 
 @contextmanager

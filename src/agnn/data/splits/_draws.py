@@ -31,6 +31,7 @@ class Stream(IntEnum):
     STRATIFIED = 6
     PER_CLASS = 7
     GROUPS = 8
+    INNER = 9
 
 
 _SET_ASIDE: Final = 10  # one in this many training nodes of a fold becomes a validation node

@@ -1,0 +1,371 @@
+"""The automatic choice of a method and its settings, by validation nodes within a time limit.
+
+Successive halving: every method starts with its defaults on a few inner splits, the better half
+goes on with more, joined by variations of the best. An inner split divides the training and
+validation nodes of the one real split anew, into nodes to train on, nodes that choose the epoch
+and nodes that score. All other labels are removed before anything is tried, so test nodes cannot
+be read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agnn.data import NodeData, Split
+from agnn.data.splits import Stream, shuffled
+from agnn.errors import AgnnError, InputError
+from agnn.methods import Method, Task, method_names
+from agnn.metrics import MEASURES, Summary, replica_values
+from agnn.runs._class_weights import ClassWeight, class_weights
+from agnn.runs._search_space import varied
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+AUTO: Final = "auto"
+SECONDS: Final = 600.0  # to choose and to train, if nothing else is said
+
+# The candidates of the first round, cheap ones first: a method and what differs from its defaults.
+CANDIDATES: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
+    ("label_propagation", {}),
+    ("ridge", {}),
+    ("sgc", {}),
+    ("gcn", {}),
+    ("multilayer_perceptron", {}),
+    ("graphsage", {}),
+    ("appnp", {}),
+    ("boosting", {}),
+    ("agnn", {}),
+    ("gat", {}),
+    ("agnn_plus", {"strength": 0.0}),
+    ("separated", {"layers": 5, "dropout": 0.5, "weight_decay": 5e-3, "scaling": "length"}),
+    ("separated", {"layers": 5}),
+    ("agnn_plus", {}),
+    ("separated", {"layers": 10}),
+)
+_ROUNDS: Final = (3, 6, 12, 24)  # inner splits that a candidate has been tried on after each round
+_VARIED, _VARIATIONS = 3, 3  # best methods that are varied after the first round, and how often
+_SHARE: Final = 0.65  # of the time for choosing; the rest is for the training
+_MOST_OF_LEFT: Final = 0.3  # of the time left that one candidate may take
+_PROBE: Final = 5  # epochs after which a training's length is judged
+_FEWEST_EPOCHS: Final = 30  # a training that is cut shorter says nothing
+
+OnTried = Callable[["Tried", float], None]  # (what was tried, seconds left)
+
+
+@dataclass
+class Tried:
+    """A candidate: a method with settings, and how it did on the inner splits."""
+
+    method: Method
+    changes: Mapping[str, Any]  # what differs from the method's defaults
+    scores: list[float] = field(default_factory=list)  # one per inner split, higher is better
+    seconds: float = 0.0
+    remark: str = ""  # why it was not tried further
+
+    @property
+    def mean(self) -> float:
+        """The mean score; minus infinity before there is one."""
+        return Summary(self.scores).mean if self.scores else -math.inf
+
+    @property
+    def words(self) -> str:
+        """The method and its changes."""
+        changes = ", ".join(f"{name} {_short(value)}" for name, value in self.changes.items())
+        return f"{self.method.title} ({changes})" if changes else self.method.title
+
+    def to_dict(self) -> dict[str, Any]:
+        """The candidate as JSON values."""
+        return {
+            "method": self.method.name,
+            "changes": dict(self.changes),
+            "score": Summary(self.scores).to_dict() if self.scores else None,
+            "seconds": self.seconds,
+            "remark": self.remark,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was tried, what won, and by how much."""
+
+    metric: str
+    tried: tuple[Tried, ...]  # best first
+    seconds: float
+    nodes: int  # labelled nodes that were used: those for training and validation
+
+    @property
+    def winner(self) -> Tried:
+        """The candidate with the best mean over the inner splits."""
+        return self.tried[0]
+
+    @property
+    def lead(self) -> Summary | None:
+        """How far the winner is ahead of the second, inner split by inner split."""
+        if len(self.tried) < 2 or self.tried[1].remark:
+            return None
+        pairs = zip(self.winner.scores, self.tried[1].scores, strict=False)
+        return Summary([own - other for own, other in pairs])
+
+    @property
+    def words(self) -> str:
+        """The choice in two sentences."""
+        measure = MEASURES[self.metric]
+        value = measure.shown(-self.winner.mean if measure.is_loss else self.winner.mean)
+        methods = len({each.method.name for each in self.tried})
+        found = (
+            f"{self.winner.words} was chosen from {len(self.tried)} settings of {methods} methods "
+            f"in {self.seconds:.0f} s: {measure.title} {value}{measure.unit} on validation nodes "
+            f"of {len(self.winner.scores)} inner splits."
+        )
+        if self.lead is None:
+            return found
+        error = self.lead.standard_error
+        spread = "" if error is None else f" ± {measure.shown(error)}"
+        gap = f"{measure.shown(self.lead.mean)}{spread}"
+        return f"{found} The second, {self.tried[1].words}, is {gap} behind."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The choice as JSON values; scores are such that higher is better."""
+        return {
+            "metric": self.metric,
+            "winner": self.winner.to_dict(),
+            "lead_over_second": None if self.lead is None else self.lead.to_dict(),
+            "tried": [each.to_dict() for each in self.tried],
+            "seconds": self.seconds,
+            "labelled_nodes_used": self.nodes,
+            "words": self.words,
+        }
+
+
+def choose_method(
+    prepared: Callable[[str, Mapping[str, Any]], Method],
+    data: NodeData,
+    split: Split,
+    *,
+    replicas: int,
+    seconds: float,
+    seed: int = 0,
+    metric: str | None = None,
+    device: str = "cpu",
+    backend: str = "auto",
+    class_weight: ClassWeight = None,
+    on_tried: OnTried | None = None,
+) -> Choice:
+    """Choose a method and its settings by the training and validation nodes of `split`.
+
+    `prepared` gives the method of a name with changes. In `seconds` the chosen one should also be
+    trained with `replicas` replicas: candidates that would take longer are left out.
+    """
+    search = _Halving(
+        hidden(data, split), split, replicas, time.monotonic(), seconds, seed, metric, device,
+        backend, class_weight, on_tried or (lambda *_: None),
+    )  # fmt: skip
+    candidates = []
+    for name, changes in CANDIDATES:
+        if name not in method_names():
+            continue
+        method = prepared(name, changes)
+        if class_weight is None or method.takes_class_weights:
+            candidates.append(Tried(method, changes))
+    return search.run(candidates)
+
+
+def hidden(data: NodeData, split: Split) -> NodeData:
+    """The data with the labels of `split`'s training and validation nodes, and no others."""
+    known = np.concatenate([split.train, split.validation])
+    labels = np.full(data.nodes, -1)
+    labels[known] = data.labels[known]
+    labels.setflags(write=False)
+    return replace(data, labels=labels, splits={})
+
+
+def inner_split(data: NodeData, split: Split, seed: int) -> Split:
+    """The training and validation nodes of `split`, divided anew.
+
+    Every class has as many training nodes as in `split`; of the others every second one chooses
+    the epoch, and the rest score.
+    """
+    if split.validation.size < 2:
+        raise InputError(
+            f"'auto' chooses on validation nodes, and the split '{split.name}' has "
+            f"{split.validation.size}; use one that has some, such as stratified."
+        )
+    pool = np.concatenate([split.train, split.validation])
+    order = pool[shuffled(pool.size, seed, Stream.INNER)]
+    train: list[NDArray[np.int64]] = []
+    rest: list[NDArray[np.int64]] = []
+    for label in np.unique(data.labels[pool]):
+        members = order[data.labels[order] == label]
+        # At least one node of a class is for training, as in every split that is drawn.
+        count = max(1, int(np.count_nonzero(data.labels[split.train] == label)))
+        train.append(members[:count])
+        rest.append(members[count:])
+    others = np.concatenate(rest)
+    return Split(f"inner-{seed}", np.concatenate(train), others[::2], others[1::2], seed)
+
+
+@dataclass
+class _Halving:
+    """One search, round by round."""
+
+    data: NodeData
+    split: Split
+    replicas: int
+    start: float
+    seconds: float
+    seed: int
+    metric: str | None
+    device: str
+    backend: str
+    class_weight: ClassWeight
+    tell: OnTried
+
+    @property
+    def left(self) -> float:
+        """Seconds left for choosing."""
+        return self.start + _SHARE * self.seconds - time.monotonic()
+
+    def run(self, candidates: list[Tried]) -> Choice:
+        """Try the candidates, then fewer of them on more inner splits."""
+        everything, alive = list(candidates), list(candidates)
+        for number, count in enumerate(_ROUNDS):
+            for candidate in alive:
+                if self.left <= 0.0 and any(each.scores or each.remark for each in everything):
+                    break
+                self._try(candidate, count)
+            alive = self._survivors(everything, count)
+            if number == 0:
+                extra = list(self._variations(alive))
+                everything += extra
+                for candidate in extra:
+                    if self.left > 0.0:
+                        self._try(candidate, count)
+                alive = self._survivors(everything, count)
+            if len(alive) < 2:
+                break
+        tried = [each for each in everything if each.scores or each.remark]
+        tried.sort(key=lambda each: (bool(each.remark), -len(each.scores), -each.mean))
+        if tried[0].remark:
+            raise InputError(
+                f"the time limit of {self.seconds:g} s is too short for a single method; allow "
+                f"more time. {tried[0].words}: {tried[0].remark.rstrip('.')}."
+            )
+        known = self.split.train.size + self.split.validation.size
+        return Choice(self.metric or "accuracy", tuple(tried), time.monotonic() - self.start, known)
+
+    def _survivors(self, everything: Sequence[Tried], count: int) -> list[Tried]:
+        """The better half of those that have come so far, best first."""
+        full = [each for each in everything if len(each.scores) >= count and not each.remark]
+        full.sort(key=lambda each: -each.mean)
+        return full[: max(2, math.ceil(len(full) / 2))]
+
+    def _variations(self, best: Sequence[Tried]) -> Iterator[Tried]:
+        """Other settings of the best methods, drawn from the space of `searched`."""
+        names: list[str] = []
+        for each in best:
+            if each.method.name not in names and len(names) < _VARIED:
+                names.append(each.method.name)
+                for k in range(_VARIATIONS):
+                    changes = varied(each.method, self.seed + k)
+                    if changes:
+                        method = each.method.with_fields(**changes)
+                        yield Tried(method, {**each.changes, **changes})
+
+    def _try(self, candidate: Tried, count: int) -> None:
+        """Train on the inner splits up to `count` that are missing, and score."""
+        if candidate.remark:
+            return
+        done, begun = len(candidate.scores), time.monotonic()
+        if done and candidate.seconds / done * (count - done) > self.left:
+            return
+        splits = tuple(
+            inner_split(self.data, self.split, self.seed + k) for k in range(done, count)
+        )
+        seeds = tuple(self.seed + k for k in range(done, count))
+        try:
+            weights = class_weights(self.class_weight, candidate.method, self.data, splits)
+            task = Task(
+                self.data, splits, seeds, self.device, self.backend, None, weights, self.metric
+            )
+            scores = self._trained(candidate.method, task)
+            found = replica_values(self.metric or "accuracy", scores, self.data, splits)
+        except _TooSlowError:
+            candidate.remark = "too slow for the time limit"
+        except AgnnError as error:
+            candidate.remark = str(error)
+        else:
+            sign = -1.0 if MEASURES[self.metric or "accuracy"].is_loss else 1.0
+            # A class that the few nodes of an inner split lack leaves AUC undefined.
+            candidate.scores += [sign * value if math.isfinite(value) else 50.0 for value in found]
+        candidate.seconds += time.monotonic() - begun
+        done = len(candidate.scores)
+        each = candidate.seconds / max(done, 1)
+        if done and each * self.replicas > self.start + self.seconds - time.monotonic():
+            candidate.remark = f"too slow to train {self.replicas} replicas in the time left"
+        self.tell(candidate, max(0.0, self.left))
+
+    def _trained(self, method: Method, task: Task) -> Tensor:
+        """The scores of a run, with fewer epochs if all would take too long."""
+        watch = _Watch(_MOST_OF_LEFT * max(self.left, 0.0))
+        try:
+            return method.run(replace(task, progress=watch)).scores
+        except _TooSlowError:
+            if watch.affordable < _FEWEST_EPOCHS or not hasattr(method, "epochs"):
+                raise
+        return method.with_fields(epochs=watch.affordable).run(task).scores
+
+
+class _TooSlowError(Exception):
+    """A training that would take more than its share of the time."""
+
+
+@dataclass
+class _Watch:
+    """Called after every epoch: stops a training that may take too long, after a few epochs."""
+
+    limit: float  # seconds
+    start: float = 0.0
+    affordable: int = 0  # epochs within the limit
+
+    def __call__(self, done: int, total: int) -> None:
+        if done <= 1:  # the first epoch also compiles
+            self.start = time.monotonic()
+        elif done == _PROBE:
+            each = (time.monotonic() - self.start) / (done - 1)
+            self.affordable = int(self.limit / max(each, 1e-9))
+            if self.affordable < total:
+                raise _TooSlowError
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds_of(value: str | float, name: str) -> float:
+    """The seconds in a duration such as "30s", "5m" or "2h", or a number of seconds.
+
+    >>> seconds_of("10m", "time"), seconds_of(45, "time")
+    (600.0, 45.0)
+    """
+    found: float = -1.0
+    if isinstance(value, str):
+        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", value.strip().lower())
+        if match is not None and match[2] in _UNITS:
+            found = float(match[1]) * _UNITS[match[2]]
+    else:
+        found = float(value)
+    if not 0.0 <= found < math.inf:
+        raise InputError(f"{name} takes a duration such as 30s, 5m or 2h; got '{value}'.")
+    return found

@@ -1,0 +1,193 @@
+"""The automatic choice of a method: by validation nodes, within a time, never by test nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agnn
+from agnn.data import NodeData, Split
+from agnn.errors import InputError
+from agnn.methods import GCN, Outcome, Task
+from agnn.runs import Choice, _auto, auto_plan, nested_estimate
+
+FEW = (("majority", {}), ("label_propagation", {}), ("ridge", {}), ("gcn", {"epochs": 20}))
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Cheap candidates, few inner splits."""
+    monkeypatch.setattr(_auto, "CANDIDATES", FEW)
+    monkeypatch.setattr(_auto, "_ROUNDS", (2, 4))
+    return
+
+
+def permuted(data: NodeData, seed: int = 5) -> NodeData:
+    """The same data with the labels of the fixed split's test nodes in another order."""
+    test = data.split("fixed").test
+    labels = data.labels.copy()
+    labels[test] = np.random.default_rng(seed).permutation(labels[test])
+    return replace(data, labels=labels)
+
+
+def seen(choice: Choice) -> list[tuple[str, tuple[float, ...]]]:
+    return [(each.words, tuple(each.scores)) for each in choice.tried]
+
+
+def check_blindness(data: NodeData) -> None:
+    """Raise unless choice and scores are the same whatever the labels of the test nodes are."""
+    first, second = (auto_plan(each, "fixed", (0, 1)).choice for each in (data, permuted(data)))
+    assert sorted(seen(first)) == sorted(seen(second))
+    assert first.winner.words == second.winner.words
+
+
+def test_test_nodes_have_no_influence_on_the_choice(toy):
+    check_blindness(toy)
+
+
+def test_a_planted_leak_is_caught(toy, monkeypatch):
+    def leaky(_: NodeData, split: Split, seed: int) -> Split:
+        return Split(f"leak-{seed}", split.train, split.validation, split.test, seed)
+
+    monkeypatch.setattr(_auto, "hidden", lambda data, _: data)
+    monkeypatch.setattr(_auto, "inner_split", leaky)
+    with pytest.raises(AssertionError):
+        check_blindness(toy)
+
+
+def test_no_candidate_is_given_the_label_of_a_test_node(toy, monkeypatch):
+    given_labels = []
+    real = agnn.methods.SplitMethod.run
+
+    def spied(method: object, task: Task) -> Outcome:
+        given_labels.append(task.data.labels)
+        return real(method, task)
+
+    monkeypatch.setattr(agnn.methods.SplitMethod, "run", spied)
+    auto_plan(toy, "fixed", (0,))
+    split = toy.split("fixed")
+    known = np.concatenate([split.train, split.validation])
+    assert given_labels
+    for labels in given_labels:
+        assert (labels[split.test] == -1).all()
+        assert (labels[known] == toy.labels[known]).all()
+
+
+def test_a_task_that_names_a_test_node_is_refused_while_choosing(toy):
+    split = toy.split("fixed")
+    with pytest.raises(InputError, match=r"`test` names node .* which has no label"):
+        Task(_auto.hidden(toy, split), (split,), (0,))
+
+
+@given(st.integers(0, 1000))
+def test_an_inner_split_divides_the_known_nodes_with_as_many_to_train_on(toy, seed):
+    split = toy.split("fixed")
+    inner = _auto.inner_split(_auto.hidden(toy, split), split, seed)
+    known = np.concatenate([split.train, split.validation])
+    parts = np.concatenate(list(inner.parts.values()))
+    assert sorted(parts) == sorted(known)
+    counts = [np.bincount(toy.labels[each.train], minlength=3).tolist() for each in (split, inner)]
+    assert counts[0] == counts[1]
+    assert abs(inner.validation.size - inner.test.size) <= 1
+
+
+def test_the_best_on_the_inner_splits_wins_and_the_lead_is_paired(toy):
+    choice = auto_plan(toy, "fixed", (0, 1)).choice
+    most = max(len(each.scores) for each in choice.tried)
+    finalists = [each for each in choice.tried if len(each.scores) == most]
+    assert choice.winner.mean == max(each.mean for each in finalists)
+    lead = np.subtract(choice.winner.scores, choice.tried[1].scores[:most])
+    assert choice.lead.mean == pytest.approx(lead.mean())
+    assert choice.winner.words in choice.words
+    assert f"{len(choice.tried)} settings" in choice.words
+
+
+def test_variations_of_the_best_methods_are_tried(toy):
+    tried = auto_plan(toy, "fixed", (0,)).choice.tried
+    assert any(set(each.changes) - {"epochs"} for each in tried if each.method.name == "gcn")
+
+
+def test_all_replicas_have_the_split_of_the_first(toy, tmp_path: Path):
+    run = agnn.evaluate("auto", toy, "stratified", replicas=3, time_limit=60)
+    assert len({id(split) for split in run.splits}) == 1
+    assert run.accuracy.n == 3
+    assert run.choice["winner"]["method"] == run.method.name
+    run.save(tmp_path / "run")
+    assert agnn.load_run(tmp_path / "run").choice == run.choice
+
+
+def test_the_metric_decides(toy):
+    choice = auto_plan(toy, "fixed", (0,), metric="log_loss").choice
+    assert choice.metric == "log_loss"
+    assert choice.winner.mean < 0
+    assert "log loss" in choice.words
+
+
+def test_class_weights_leave_only_methods_that_take_them(toy):
+    choice = auto_plan(toy, "fixed", (0,), class_weight="balanced").choice
+    assert {each.method.name for each in choice.tried} == {"gcn"}
+
+
+def test_the_classifier_chooses_too(toy):
+    model = agnn.NodeClassifier("auto", replicas=2, time_limit="30s").fit(toy)
+    assert model.run_.choice["winner"]["method"] == model.run_.method.name
+    assert model.predict().shape == (toy.nodes,)
+
+
+def test_a_nested_estimate_makes_the_whole_choice_on_every_split(toy):
+    runs = nested_estimate(toy, "stratified", repeats=2)
+    assert len({run.split.name for run in runs}) == 2
+    for run in runs:
+        assert run.accuracy.n == 1
+        assert run.choice["labelled_nodes_used"] == run.split.train.size + run.split.validation.size
+
+
+def test_a_training_that_would_take_too_long_is_cut_or_left_out(toy, monkeypatch):
+    asked = []
+    real = GCN.run
+
+    def slow(method: GCN, task: Task) -> Outcome:
+        asked.append(method.epochs)
+        for epoch in range(1, 6):
+            if task.progress is not None:
+                task.progress(epoch, method.epochs)
+        return real(method.with_fields(epochs=1), task)
+
+    clock = iter(np.arange(0.0, 1e6, 1.0))
+    monkeypatch.setattr(GCN, "run", slow)
+    monkeypatch.setattr(_auto, "CANDIDATES", (("gcn", {"epochs": 5000}),))
+    monkeypatch.setattr(_auto.time, "monotonic", lambda: float(next(clock)))
+    auto_plan(toy, "fixed", (0,), time_limit=2000.0)
+    assert asked[0] == 5000
+    assert 30 <= asked[1] < 5000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"time_limit": "0.0001s"}, "time limit of 0.0001 s is too short for a single method"),
+        ({"time_limit": "long"}, "takes a duration such as 30s, 5m or 2h; got 'long'"),
+        ({"changes": {"hidden": 4}}, "'auto' chooses the hyper-parameters; leave out `hidden`"),
+        ({"split": "10-fold"}, "'auto' chooses on one split, and '10-fold' has folds"),
+        ({"metric": "acc"}, "unknown metric 'acc'"),
+    ],
+)
+def test_bad_arguments_are_one_clear_line(arguments, words, toy):
+    with pytest.raises(InputError, match=words):
+        agnn.evaluate("auto", toy, **arguments)
+
+
+def test_what_has_no_choice_to_make_is_refused(toy):
+    with pytest.raises(InputError, match="`time_limit` is for the method 'auto'"):
+        agnn.evaluate("gcn", toy, time_limit=3)
+    with pytest.raises(InputError, match="needs several splits, and 'fixed' is the same for every"):
+        nested_estimate(toy, "fixed")
+    nobody = Split("no validation", toy.split("fixed").train, [], toy.split("fixed").test)
+    with pytest.raises(InputError, match="chooses on validation nodes, and the split"):
+        agnn.evaluate("auto", toy, nobody)
