@@ -12,6 +12,12 @@ from agnn.methods._network import HiddenNetwork
 from agnn.methods._protocol import register
 from agnn.training import Footprint, LowestLoss, Selection
 
+_BY_DATASET: Mapping[str, Mapping[str, Any]] = {
+    "cora": {"layers": 4, "weight_decay": 0.001, "epsilon": 0.1, "dropout": 0.6},
+    "citeseer": {"layers": 4, "weight_decay": 0.001, "epsilon": 0.2, "dropout": 0.6},
+    "pubmed": {"layers": 4, "weight_decay": 0.0005, "epsilon": 0.2, "dropout": 0.6},
+}
+
 
 @register
 @dataclass(frozen=True)
@@ -26,7 +32,14 @@ class FAGCN(HiddenNetwork):
     title: ClassVar[str] = "FAGCN"
     cites: ClassVar[str] = "Bo, Wang, Shi and Shen 2021"
     model: ClassVar[type[nn.NodeModel]] = nn.FAGCN
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {**HiddenNetwork.presets}
+    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+        **{
+            (setting, dataset): fields
+            for setting in ("fixed", "random")
+            for dataset, fields in _BY_DATASET.items()
+        },
+        **HiddenNetwork.presets,
+    }
 
     layers: int = 2
     hidden: int = 32
