@@ -181,16 +181,19 @@ def _nodes(title: str, rows: "tuple[ReachingNode, ...]") -> "Table":
 
     from agnn.report import shown_text
 
+    has_weights = any(each.edge_weight is not None for each in rows)
+    own = ("edge weight",) if has_weights else ()
     table = Table(title=title, title_justify="left", title_style="bold", box=None)
     for name in ("id", "class", "known from"):
         table.add_column(name)
-    for name in ("hops", "weight", "attention", "contribution", "over second"):
+    for name in ("hops", *own, "weight", "attention", "contribution", "over second"):
         table.add_column(name, justify="right")
     for each in rows:
         attention = each.attention
+        own = ("-" if each.edge_weight is None else f"{each.edge_weight:g}",) if has_weights else ()
         table.add_row(
             shown_text(each.id, 40), shown_text(each.class_name or "-", 32), each.class_from,
-            str(each.hops), f"{each.weight:.1%}",
+            str(each.hops), *own, f"{each.weight:.1%}",
             "-" if attention is None else " ".join(f"{value:.3f}" for value in attention),
             f"{each.toward_answer:+.3f}", f"{each.over_second:+.3f}",
         )  # fmt: skip

@@ -204,6 +204,7 @@ class _Reach:
         nodes, data = self.nodes[wanted], self.run.data
         said = self.run.ensemble_at(nodes) if self.run.is_cheap(nodes) else None
         beside = {int(place): k for k, place in enumerate([0, *self._beside.tolist()])}
+        edge_weights = self.run.graph.weights_between(int(self.nodes[0]), nodes)
         found = {}
         for k, place in enumerate(wanted):
             label, column = int(data.labels[nodes[k]]), beside.get(place)
@@ -220,6 +221,7 @@ class _Reach:
                 confidence=None if said is None else float(said.probabilities[k].max()),
                 toward_answer=float(self.added[0, place]),
                 over_second=float(self.added[1, place]),
+                edge_weight=edge_weights[k],
             )
         return found
 

@@ -34,6 +34,7 @@ class ReachingNode:
     confidence: float | None  # of the prediction, at the run's temperature
     toward_answer: float  # what it adds to the answer's logit, less the mean over all classes
     over_second: float  # what it adds to the answer's logit, less the second class's
+    edge_weight: float | None = None  # of its edge to the explained node, where edges have weights
 
     @property
     def class_name(self) -> str | None:
@@ -64,6 +65,7 @@ class ReachingNode:
             "confidence": self.confidence,
             "toward_answer": self.toward_answer,
             "over_second": self.over_second,
+            "edge_weight": self.edge_weight,
         }
 
 

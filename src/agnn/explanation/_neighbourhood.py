@@ -71,6 +71,7 @@ class Neighbourhood:
     layers: tuple[LayerInside, ...]  # [l] from first to last
     lead: Margin | None = None  # of the target's prediction over the second class
     effects: NDArray[np.float64] | None = None  # [k] of removals by `removal_effects`; NaN: untried
+    edge_weights: NDArray[np.float64] | None = None  # [e] where the edges have weights
 
     @cached_property
     def contributions(self) -> NDArray[np.float64]:
@@ -142,6 +143,7 @@ def neighbourhood(
     shown, way_home = _choice(graph, near, distance, weight, limit or near.numel())
     nodes = near[torch.from_numpy(shown)]
     edges, edge_ids = _edges_among(graph, nodes)
+    weights = graph.weights_as(torch.float64)
     return Neighbourhood(
         nodes=nodes.numpy(),
         ids=tuple(data.node_ids[i] for i in nodes.tolist()),
@@ -157,6 +159,7 @@ def neighbourhood(
         edges=edges,
         layers=_layers_inside(field, paths, rows, nodes, edge_ids),
         lead=lead,
+        edge_weights=None if weights is None else weights[edge_ids].numpy(),
     )
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from agnn.data import NodeData, unusable_weight
 from agnn.errors import InputError
 from agnn.graph._long_rows import LongRows
+from agnn.graph._lookup import edge_places
 
 # Stored edges beyond which a pruned copy costs more memory than it saves time.
 TOO_LARGE_TO_PRUNE = 1 << 28
@@ -123,6 +124,17 @@ class Graph:
     @cached_property
     def _converted_weights(self) -> dict[torch.dtype, Tensor]:
         return {}
+
+    def weights_between(self, node: int, others: NDArray[np.int64]) -> list[float | None]:
+        """The weights of the edges from `node` to `others` [k] of a whole graph.
+
+        None where there is no edge, and everywhere in a graph without weights.
+        """
+        if self.weights is None:
+            return [None] * others.size
+        senders = torch.from_numpy(others).to(self.device)
+        places = edge_places(self, torch.full_like(senders, node), senders).tolist()
+        return [None if place < 0 else float(self.weights[place]) for place in places]
 
     def without_weights(self) -> Graph:
         """The same graph in which every edge counts alike; itself if it has no weights."""

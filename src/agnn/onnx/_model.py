@@ -40,6 +40,11 @@ def export_run(run: Run, path: Path | str) -> int:
     check_new_file(path)
     if run.model is None:
         raise InputError(f"{run.method.title} has no trained network to export.")
+    if run.graph.weights is not None:
+        raise InputError(
+            f"'{run.data.name}' has edge weights, which an ONNX file of ours does not take. Train "
+            f"without them to export."
+        )
     scaling = _scaling(run)
     model = onnx_model(
         run.model, run.data.class_names, temperature=run.temperature, scaling=scaling,

@@ -40,6 +40,7 @@ class EdgeFact:
     sender_class: str
     attention: float  # P[i, j], averaged over the replicas
     relevance: float  # R(j -> i), likewise
+    weight: float | None = None  # of the edge itself, where edges have weights
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -147,4 +148,5 @@ def _edge(run: Run, place: int, share: float, relevance: float) -> EdgeFact:
         receiver=data.node_ids[i], sender=data.node_ids[j],
         receiver_class=names[data.labels[i]], sender_class=names[data.labels[j]],
         attention=share, relevance=relevance,
+        weight=None if graph.weights is None else float(graph.weights[place]),
     )  # fmt: skip

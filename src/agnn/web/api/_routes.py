@@ -112,7 +112,9 @@ def _described(*statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
 def _add_questions(
     router: APIRouter, model: ServedModel, work: Workload, token: tuple[int, ...]
 ) -> None:
-    new_nodes = new_nodes_schema(model.preprocessing)
+    new_nodes = new_nodes_schema(
+        model.preprocessing, has_edge_weights=model.run.data.edge_weights is not None
+    )
     first = str(model.run.data.node_ids[0])
 
     @router.post(

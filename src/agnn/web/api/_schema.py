@@ -39,6 +39,7 @@ _Text = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_ID)]
 Whole = Annotated[StrictInt, Field(ge=-_LARGEST, le=_LARGEST), BeforeValidator(_whole)]
 Id = _Text | Whole
 Edge = tuple[Id, Id]
+WeightedEdge = tuple[Id, Id, Annotated[float, Field(strict=True, ge=1e-15, le=1e15)]]
 _Name = Annotated[StrictStr, Field(max_length=LONGEST_ID)] | Whole | None
 _Sentences = Annotated[StrictStr, Field(max_length=LONGEST_TEXT)] | None
 
@@ -107,9 +108,12 @@ Explained = dict[str, Any]
 """An explanation as `agnn explain --json` prints it."""
 
 
-def new_nodes_schema(preprocessing: Preprocessing | None) -> type[BaseModel]:
+def new_nodes_schema(
+    preprocessing: Preprocessing | None, *, has_edge_weights: bool = False
+) -> type[BaseModel]:
     """The body of a request about new nodes, for a model with this preprocessing.
 
+    Where the graph has edge weights, an edge is its two ends and its weight.
     None stands for a model that takes no new nodes: any columns pass, since none is read.
     """
     columns: Any = dict[str, Any]
@@ -123,12 +127,13 @@ def new_nodes_schema(preprocessing: Preprocessing | None) -> type[BaseModel]:
         id=(Id, ...),
         columns=(columns, Field(default_factory=columns) if is_empty else ...),
     )
+    edge: Any = WeightedEdge if has_edge_weights else Edge
     return create_model(
         "NewNodes",
         __base__=Strict,
         __doc__="New nodes, and edges among them and to nodes of the graph.",
         nodes=(list[node], Field(min_length=1, max_length=MOST_NEW_NODES)),  # type: ignore[valid-type]
-        edges=(list[Edge], Field(default_factory=list, max_length=MOST_EDGES)),
+        edges=(list[edge], Field(default_factory=list, max_length=MOST_EDGES)),
     )
 
 

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 _FEW: Final = 32  # predictions that take some tenths of a millisecond
 _NO_NODE: Final = "\0 no node"  # an id that no node has
+_WEIGHT: Final = "weight"
 
 NewNode = tuple[Hashable, Mapping[str, Any]]  # an id and its columns
-Link = tuple[Hashable, Hashable]
+Link = tuple[Hashable, Hashable] | tuple[Hashable, Hashable, float]  # with edge weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,8 @@ class ServedModel:
                 f"{self.run.method.title} has no model that could predict new nodes."
             )
         table, links, key = _tables(self.run, nodes, edges)
-        return _answers(self.run.predict_new(table, links, node_id=key))
+        weight = None if self.run.data.edge_weights is None else _WEIGHT
+        return _answers(self.run.predict_new(table, links, node_id=key, edge_weight=weight))
 
     def explanation(self, node: Hashable, limit: int) -> Explained:
         """The explanation of the prediction for a node of the graph."""
@@ -146,8 +148,10 @@ def _tables(run: Run, nodes: Sequence[NewNode], edges: Sequence[Link]) -> tuple[
 
     from agnn.data.tables import DataFrame
 
-    links = [(end(first), end(second)) for first, second in edges]
+    links = [(end(each[0]), end(each[1])) for each in edges]
     frame = DataFrame(links, columns=["source", "target"], dtype=object)
+    if run.data.edge_weights is not None:
+        frame[_WEIGHT] = [float(each[2]) for each in edges if len(each) == 3]
     table, key = _table(nodes)
     return table, frame, key
 

@@ -114,6 +114,7 @@ def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, A
     `attention` and `relevance` are P and R of every layer, first to a from b, then to b from a;
     None where the layer's row does not matter for the target. `crossing` is how much of what
     reaches the target crosses the edge in either direction: in all layers together, then in each.
+    `weight` is the edge's own, None where edges have no weights.
     """
     i, j = shown.edges
     there = np.flatnonzero(i < j)
@@ -124,12 +125,14 @@ def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, A
     relevance = np.stack([chosen(layer.relevance, replica) for layer in shown.layers])
     flow = np.stack([chosen(layer.flow, replica) for layer in shown.layers])
     crossing = flow[:, ways].sum(-1)  # [l, e / 2]
+    weights = shown.edge_weights
     return records(
         {
             "ends": np.stack([i[there], j[there]], 1).tolist(),
             "attention": _by_link(attention, ways),
             "relevance": _by_link(relevance, ways),
             "crossing": plain_numbers(np.vstack([crossing.sum(0), crossing]).T),
+            "weight": [None] * there.size if weights is None else weights[there].tolist(),
         }
     )
 

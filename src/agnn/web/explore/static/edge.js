@@ -2,7 +2,7 @@
 
 import { at } from "./dom.js";
 import { pairKey } from "./drawing.js";
-import { layers } from "./tip.js";
+import { layers, ownWeight } from "./tip.js";
 
 /**
  * Show the edge between two indices, or no card where the picture does not have it.
@@ -17,7 +17,7 @@ export function showEdge(page, side, edge) {
   if (!link) return;
   const ids = link.ends.map((end) => side.nodes[end].id);
   at("edge-title").textContent = `Edge ${ids.join(" – ")}`;
-  at("edge-layers").replaceChildren(...[0, 1].map((way) =>
+  at("edge-layers").replaceChildren(...ownWeight(link), ...[0, 1].map((way) =>
     layers(`${ids[1 - way]} → ${ids[way]}`, link.attention[way], link.relevance[way], page.state.layer)));
   const isGone = page.state.without.some((pair) => pairKey(...pair) === pairKey(...edge));
   at("edge-cut").textContent = isGone ? "Put the edge back" : "Remove the edge";

@@ -12,7 +12,7 @@
  * An edge between two positions a < b. `attention` and `relevance` are by direction (to a, to b)
  * and layer, `crossing` by view.
  * @typedef {{ends: [number, number], attention: (number|null)[][], relevance: (number|null)[][],
- *   crossing: number[]}} Link
+ *   crossing: number[], weight: number|null}} Link
  */
 /**
  * @typedef {{probabilities: number[], nodes: Dot[], links: Link[], left_out: number,

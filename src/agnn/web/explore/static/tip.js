@@ -39,8 +39,16 @@ export function aboutDot(page, side, k, view, look) {
 export function aboutLink(side, k, view) {
   const link = side.links[k];
   const names = link.ends.map((end) => side.nodes[end].id);
-  return [0, 1].map((way) =>
-    layers(`${names[1 - way]} → ${names[way]}`, link.attention[way], link.relevance[way], view));
+  return [...ownWeight(link), ...[0, 1].map((way) =>
+    layers(`${names[1 - way]} → ${names[way]}`, link.attention[way], link.relevance[way], view))];
+}
+
+/**
+ * The weight that the edge has in the data; nothing where edges have none.
+ * @param {import("./questions.js").Link} link
+ */
+export function ownWeight(link) {
+  return link.weight === null ? [] : [html("div", {}, `edge weight ${plain(link.weight)}`)];
 }
 
 /** P and R of every layer in a small table; a layer that has none is left out. */
