@@ -14,11 +14,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "pyg.md").read_text(encoding="utf-8
 
 def test_the_pages_programs_run_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
     programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(programs) == 2
+    assert len(programs) == 3
     names: dict[str, object] = {}
     for program in programs:
         exec(program, names)  # noqa: S102 (our own page)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4 + 3 + 1  # edges, self-loops, the explainer's mask
+    assert len(lines) == 4 + 3 + 1 + 2  # edges, self-loops, the explainer's mask, a trained model
     assert lines[0].endswith("from 0 to 1")
-    assert lines[-1].startswith("tensor([")
+    assert lines[7].startswith("tensor([")
+    assert lines[8] == "True"

@@ -1,4 +1,4 @@
-"""The attention layer for models written with torch_geometric: change one import.
+"""The attention layer for models written with torch_geometric, and trained models as PyG modules.
 
 >>> import torch
 >>> from agnn.pyg import AGNNConv
@@ -16,6 +16,7 @@ try:
         # PyG 2.8 calls torch.jit.script while it is imported, which torch deprecates.
         warnings.simplefilter("ignore", DeprecationWarning)
         from agnn.pyg._conv import AGNNConv
+        from agnn.pyg._trained import pyg_data, trained_module
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("torch_geometric"):
         raise
@@ -24,4 +25,4 @@ except ModuleNotFoundError as error:
         "pip install torch_geometric."
     ) from error
 
-__all__ = ["AGNNConv"]
+__all__ = ["AGNNConv", "pyg_data", "trained_module"]

@@ -347,6 +347,13 @@ class Run:
         # Explanations are made of runs, not the other way round: looked up when asked for.
         return import_module("agnn.report").shown_explanation(self, self.node(node), limit=limit)
 
+    def to_pyg(self, replica: int = 0) -> Any:
+        """One replica of AGNN, AGNN+, GCN or GLN as a module for torch_geometric, to explain it.
+
+        See `agnn.pyg.trained_module`; `agnn.pyg.pyg_data(run)` is its input.
+        """
+        return import_module("agnn.pyg").trained_module(self, replica)
+
     # What it is made of
 
     def node(self, name: Hashable) -> int:
