@@ -11,7 +11,7 @@ TARGET = 100
 
 
 def test_everything_goes_by_keyboard(explorer: Opener) -> None:
-    page = explorer(compare=True, node=at(TARGET), hops=1)
+    page = explorer(compare=True, node=at(TARGET), hops=1, cohort="differ")
     press = page.page.keyboard.press
     press("/")
     assert page.page.evaluate("document.activeElement.id") == "search"
@@ -51,7 +51,7 @@ def test_everything_goes_by_keyboard(explorer: Opener) -> None:
 def test_tab_leads_through_every_control_in_order(explorer: Opener) -> None:
     page = explorer(node=at(TARGET), hops=1)
     seen = []
-    for _ in range(14):
+    for _ in range(16):
         page.page.keyboard.press("Tab")
         seen.append(
             page.page.evaluate(
@@ -60,8 +60,8 @@ def test_tab_leads_through_every_control_in_order(explorer: Opener) -> None:
             )
         )
     expected = [
-        "skip", "search", "lens-contribution", "hops-1", "replica", "0", "nearer", "farther", "fit",
-        "save-svg", "save-png", "copy",
+        "skip", "search", "view-node", "who", "lens-contribution", "hops-1", "replica", "0",
+        "nearer", "farther", "fit", "save-svg", "save-png", "copy",
     ]  # fmt: skip
     assert seen[: len(expected)] == expected
 

@@ -46,13 +46,14 @@ def test_clicking_an_edge_shows_it_and_offers_to_remove_it(explorer: Opener) -> 
 def test_a_second_run_stands_beside_and_differences_can_be_walked(
     explorer: Opener, runs: list[Any]
 ) -> None:
-    page = explorer(compare=True)
+    page = explorer(compare=True, cohort="differ")
     one, two = (run.probabilities.argmax(1) for run in runs)
     differ = np.flatnonzero(one != two)
-    page.until(page.page.locator("#compare").is_visible)
+    page.until(lambda: page.text("#which") != "")
+    assert f"Different predictions ({len(differ)})" in page.text("#who")
+    page.after_load(page.page.locator("#next").click)
     assert page.page.locator("#pictures figure").count() == 2
-    assert f"Different answers for {len(differ)} nodes" in page.text("#differ")
-    assert page.text("#which") == f"1 of {len(differ)}"  # it opens at the clearest
+    assert page.text("#which") == f"1 of {len(differ)}"
     seen = [runs[0].node(page.title())]
     page.after_load(page.page.locator("#next").click)
     assert page.text("#which") == f"2 of {len(differ)}"
@@ -64,7 +65,8 @@ def test_a_second_run_stands_beside_and_differences_can_be_walked(
     assert f"GCN predicts {CLASSES[two[seen[1]]]}" in words
     page.after_load(page.page.locator("#previous").click)
     assert runs[0].node(page.title()) == seen[0]
-    page.page.select_option("#who", "0")
+    page.page.select_option("#who", "only-0")
+    page.until(lambda: "cohort=only-0" in page.page.url)
     page.after_load(page.page.locator("#next").click)
     node = runs[0].node(page.title())
     assert one[node] == runs[0].data.labels[node] != two[node]

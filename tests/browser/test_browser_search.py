@@ -11,8 +11,9 @@ from explore_runs import CLASSES, HUB, SCRIPT, SCRIPT_ID
 TARGET = 100
 
 
-def test_the_first_page_shows_a_test_node_and_its_answer(explorer: Opener, runs: list[Any]) -> None:
+def test_the_neighbourhood_opens_at_a_test_node(explorer: Opener, runs: list[Any]) -> None:
     page = explorer()
+    page.after_load(lambda: page.page.check("#view-node", force=True))
     node = runs[0].node(page.title())
     assert node in runs[0].split.test
     answer = int(runs[0].probabilities[node].argmax())

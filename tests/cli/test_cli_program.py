@@ -15,6 +15,7 @@ import typer
 import agnn as package
 from agnn.cli._failures import one_line
 from agnn.cli._train import train
+from agnn.cli.app import COMMANDS, program
 from agnn.data import ReadOptions
 
 
@@ -119,3 +120,24 @@ def test_weights_that_cannot_be_read_or_written_are_one_line() -> None:
 
     words = one_line(SafetensorError("Error while deserializing: header too large"))
     assert words == "cannot read or write the weights: Error while deserializing: header too large."
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.__name__)
+def test_every_command_has_an_example_that_parses(command: Any) -> None:
+    name = command.__name__
+    whole = typer.main.get_command(program([name]))
+    found = whole.commands[name]  # type: ignore[attr-defined]
+    words = found.epilog.removeprefix("Example: ").split()
+    assert words[:2] == ["agnn", name]
+    found.make_context(name, words[2:])  # a usage error would be raised
+
+
+def test_a_shell_completes_commands_and_options(
+    agnn: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_AGNN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "agnn explore --no")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    with pytest.raises(SystemExit, match="0"):  # click ends the program itself
+        agnn("")
+    assert capsys.readouterr().out.split() == ["--no-browser"]

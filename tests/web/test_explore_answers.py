@@ -215,20 +215,20 @@ def test_without_edges_is_asked_of_both_runs(get: Any, runs: list[Run]) -> None:
 
 
 def test_the_differences_are_all_nodes_with_two_answers(get: Any, runs: list[Run]) -> None:
-    found = get("differences")
+    found = get("cohort", key="differ")
     one, two = (run.probabilities for run in runs)
     differ = [k for k in range(NODES) if one[k].argmax() != two[k].argmax()]
     assert len(differ) > 3, "the test needs runs that differ"
-    nodes = [runs[0].node(name) for name in found["ids"]]
-    assert sorted(nodes) == differ
+    assert sorted(found["nodes"]) == differ
     assert found["count"] == len(differ)
-    gaps = [np.abs(one[k] - two[k]).sum() for k in nodes]
-    assert gaps == sorted(gaps, reverse=True)
+    variation = [0.5 * np.abs(one[k] - two[k]).sum() for k in found["nodes"]]
+    assert variation == sorted(variation, reverse=True)
     labels = runs[0].data.labels
-    for node, right in zip(nodes, found["right"], strict=True):
-        answers = [int(one[node].argmax()), int(two[node].argmax())]
-        expected = answers.index(labels[node]) if labels[node] in answers else -1
-        assert right == expected
+    for key, own, other in (("only-0", one, two), ("only-1", two, one)):
+        nodes = get("cohort", key=key)["nodes"]
+        assert nodes == [
+            k for k in found["nodes"] if own[k].argmax() == labels[k] != other[k].argmax()
+        ]
 
 
 def test_the_cells_are_equation_8(get: Any, runs: list[Run]) -> None:
@@ -297,10 +297,57 @@ def test_a_search_finds_ids_and_classes(get: Any) -> None:
     assert not green["is_all"]
 
 
-def test_one_run_has_no_differences(runs: list[Run], ask: Any) -> None:
-    response = ask(explore_app(Explorer(runs[:1])), path="/api/differences")
-    assert response.status_code == 422
-    assert "start with --compare" in response.json()["error"]
+def test_cohorts_are_what_their_sentences_say(get: Any, runs: list[Run]) -> None:
+    run = runs[0]
+    about = {each["key"]: each["count"] for each in get("about")["cohorts"]}
+    sure, labels = run.probabilities.max(1), run.data.labels
+    is_open = np.ones(NODES, dtype=bool)
+    is_open[run.split.train] = False
+    is_wrong = is_open & (labels >= 0) & (run.probabilities.argmax(1) != labels)
+    shares = (run.scores.argmax(-1).numpy() != run.probabilities.argmax(1)).mean(0)
+    wanted = {
+        "wrong": is_wrong,
+        "sure-wrong": is_wrong & (sure >= 0.8),
+        "unsure": is_open & (sure < 0.5),
+        "disagree": is_open & (shares >= 0.3),
+    }
+    for key, is_in in wanted.items():
+        found = get("cohort", key=key)
+        assert sorted(found["nodes"]) == np.flatnonzero(is_in).tolist()
+        assert found["count"] == about[key] == is_in.sum()
+    near = np.zeros(NODES, dtype=bool)
+    near[run.split.train] = True
+    adjacency = np.zeros((NODES, NODES), dtype=bool)
+    adjacency[run.graph.receivers, run.graph.senders] = True
+    for _ in range(3):  # as many hops as layers
+        near |= adjacency @ near
+    assert sorted(get("cohort", key="far")["nodes"]) == np.flatnonzero(~near).tolist()
+    confusion = np.array(get("about")["confusion"])
+    assert confusion.sum() == (is_open & (labels >= 0)).sum()
+    assert confusion.sum() - np.trace(confusion) == is_wrong.sum()
+    cell = get("cohort", key="cell-0-1")
+    assert cell["count"] == confusion[0, 1]
+
+
+def test_the_map_is_kept_with_the_run_and_made_again_if_it_does_not_fit(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    from agnn.web.explore._node_map import FILE, chosen_nodes, node_map
+
+    folder = tmp_path / "run"
+    runs[0].save(folder)
+    run = load_run(folder)
+    first = node_map(run)
+    assert chosen_nodes(run).tolist() == list(range(NODES))
+    assert first.places.shape == (NODES, 2)
+    assert 0 <= first.places.min() <= first.places.max() <= 1
+    kept = (folder / FILE).read_bytes()
+    again = node_map(load_run(folder))  # the folder is still a run's
+    assert np.array_equal(again.places, first.places)
+    (folder / FILE).write_bytes(kept[: len(kept) // 2])
+    assert np.array_equal(node_map(run).places, first.places)
+    other = node_map(runs[1])
+    assert not np.array_equal(other.places, first.places)
 
 
 def test_runs_on_other_data_are_not_compared(runs: list[Run], toy: NodeData) -> None:

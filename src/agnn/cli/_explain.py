@@ -47,8 +47,6 @@ def explain(
 
     Numbers are means over the replicas. docs/explanations.md lists the methods that can be
     explained.
-
-    Example: agnn explain runs/cora 1129442 --counterfactual --html why.html
     """
     from agnn import explanation
     from agnn.files import write_file

@@ -35,6 +35,11 @@ def explore(
     from agnn.web.server import bound_socket, run_server
 
     use_threads(threads)
+
+    def working(words: str) -> None:
+        if not json:
+            screen(is_error=True).print(words, style="dim")
+
     bound_socket("127.0.0.1", port).close()  # a port that is taken is said before the work
     explorer = Explorer(
         [
@@ -43,6 +48,7 @@ def explore(
             if each is not None
         ]
     )
+    working("computing predictions and attention of all nodes ...")
     explorer.prepare()
 
     def told(address: str) -> None:

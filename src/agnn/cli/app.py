@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +35,24 @@ COMMANDS = (
     demo, train, compare, predict, explain, report, explore, serve, export, inspect, partition,
     reproduce, datasets, methods, doctor,
 )  # fmt: skip
+# The panels of the help, and an example of each command.
+_ABOUT: Mapping[str, tuple[str, str]] = {
+    "demo": ("Start", "agnn demo --out demo"),
+    "train": ("Train", "agnn train cora --replicas 10 --out runs/cora"),
+    "compare": ("Train", "agnn compare cora --replicas 5 --out compared"),
+    "predict": ("Ask", "agnn predict runs/cora --out predictions.csv"),
+    "explain": ("Ask", "agnn explain runs/cora 1129442 --counterfactual --html why.html"),
+    "report": ("Look", "agnn report runs/cora --out report.html"),
+    "explore": ("Look", "agnn explore runs/cora --compare runs/gcn"),
+    "serve": ("Ask", "agnn serve runs/cora --port 8000"),
+    "export": ("Ask", "agnn export runs/cora --out model.onnx"),
+    "inspect": ("Data", "agnn inspect --nodes nodes.csv --edges edges.csv --label topic"),
+    "partition": ("Data", "agnn partition cora --parts 4 --out parts"),
+    "reproduce": ("Research", "agnn reproduce table2 --seeds 10 --out results"),
+    "datasets": ("Data", "agnn datasets"),
+    "methods": ("Start", "agnn methods agnn"),
+    "doctor": ("Start", "agnn doctor"),
+}
 # Commands that read tables, with the fields of ReadOptions that are options of theirs.
 READERS: Mapping[str, Sequence[str] | None] = {
     "train": None,
@@ -50,18 +69,20 @@ def program(words: Sequence[str]) -> typer.Typer:
     The others are only listed: the options of readers come from `agnn.data`, and help on something
     else should not have to load it.
     """
-    app = typer.Typer(
-        add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
-    )
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
     app.callback(invoke_without_command=True)(_program)
     for command in COMMANDS:
         name = command.__name__
+        panel, example = _ABOUT.get(name, ("Commands", ""))
+        about: dict[str, str] = {"rich_help_panel": panel}
+        if example:
+            about["epilog"] = f"Example: {example}"
         if name not in words:
-            app.command(name, help=command.__doc__)(lambda: None)
+            app.command(name, help=command.__doc__, **about)(lambda: None)  # type: ignore[arg-type]
         elif name in READERS:
-            app.command(name)(with_reader_options(command, READERS[name]))
+            app.command(name, **about)(with_reader_options(command, READERS[name]))  # type: ignore[arg-type]
         else:
-            app.command(name)(command)
+            app.command(name, **about)(command)  # type: ignore[arg-type]
     return app
 
 
@@ -90,7 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # a process of its own; a caller's process is left as it is
         keep_freed_memory()
     try:
-        command = typer.main.get_command(program(words))
+        # A shell that completes a line asks with it in the environment: any command may be meant.
+        is_completion = "_AGNN_COMPLETE" in os.environ
+        wanted = [each.__name__ for each in COMMANDS] if is_completion else words
+        command = typer.main.get_command(program(wanted))
         code = command.main(args=words, prog_name="agnn", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED

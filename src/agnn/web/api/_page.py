@@ -66,10 +66,15 @@ def _type(about: dict[str, Any]) -> str:
         most = f", at most {about['maxItems']:,}" if "maxItems" in about else ""
         return f"array of ({_type(inside)}){most}"
     limits = [
-        f"{word} {about[key]:,}"
+        f"{word} {_number(about[key])}"
         for key, word in (
             ("minimum", "from"), ("maximum", "to"), ("maxLength", "up to length"),
         )
         if key in about
     ]  # fmt: skip
     return " ".join([str(about.get("type", "anything")), *limits])
+
+
+def _number(value: float) -> str:
+    """A limit without a fraction that says nothing."""
+    return f"{int(value):,}" if value == int(value) else f"{value:,}"

@@ -91,12 +91,15 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
             index = explorer.runs[0].node(node)
             return JSONResponse(explorer.removals(index, _pairs(edges), replica))
 
-    @app.get("/api/differences")
-    def differing() -> JSONResponse:
+    @app.get("/api/cohort")
+    def cohort(key: Node) -> JSONResponse:
         with explorer.node_lock:
-            found = explorer.differing
-            ids = [str(explorer.data.node_ids[node]) for node in found.nodes]
-        return JSONResponse({"ids": ids, "right": found.right.tolist(), "count": found.total})
+            return JSONResponse(explorer.cohort(key))
+
+    @app.get("/api/map")
+    def points() -> JSONResponse:
+        with explorer.node_lock:
+            return JSONResponse(explorer.map)
 
 
 def _add_classes(app: FastAPI, explorer: Explorer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from agnn.explanation import (
     without_edges,
 )
 from agnn.web.explore._class_map import ClassMap
+from agnn.web.explore._cohorts import Cohorts
 from agnn.web.explore._marks import class_marks
+from agnn.web.explore._node_map import node_map
 from agnn.web.explore._node_search import NodeSearch
 from agnn.web.explore._picture import Picture, joint_layout
 from agnn.web.explore._records import plain_numbers
@@ -28,38 +30,13 @@ from agnn.web.explore._records import plain_numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from agnn.explanation import Margin
     from agnn.runs import Run
 
 _MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
 _MOST_WEIGHTS: Final = 60_000_000  # computed to remove edges one by one: about a second
 _FEWEST_TRIALS: Final = 5
-_MOST_LISTED: Final = 500  # nodes on which two runs differ
-
-
-class Differences(NamedTuple):
-    """Nodes with different predictions, the clearest difference first."""
-
-    nodes: NDArray[np.int64]  # [k] at most _MOST_LISTED
-    right: NDArray[np.int64]  # [k] which of the two is right: 0, 1, or -1 for neither or unknown
-    total: int  # all of them
-
-
-def differences(first: Run, second: Run) -> Differences:
-    """The nodes whose predicted classes differ, the largest total variation first.
-
-    The labels of test nodes are read too: the runs are finished.
-    """
-    one, two = first.probabilities, second.probabilities
-    answers = np.stack([one.argmax(1), two.argmax(1)])
-    nodes = np.flatnonzero(answers[0] != answers[1])
-    variation = 0.5 * np.abs(one[nodes] - two[nodes]).sum(1)
-    order = nodes[np.argsort(-variation, kind="stable")][:_MOST_LISTED]
-    is_right = answers[:, order] == first.data.labels[order]
-    right = np.where(is_right[0], 0, np.where(is_right[1], 1, -1))
-    return Differences(order, right, nodes.size)
+_MOST_LISTED: Final = 500  # nodes of a cohort
 
 
 class Explorer:
@@ -94,6 +71,7 @@ class Explorer:
                 self._whole[id(run)] = WholeGraph.of(run)
         self.runs[0].node(str(self.data.node_ids[self.start]))
         self.around(self.start, hops=1, limit=2, replica=None)
+        _ = self.map  # laid out once, then kept with the run
 
     @cached_property
     def start(self) -> int:
@@ -103,8 +81,8 @@ class Explorer:
         nodes with 4 to 12 neighbours.
         """
         run = self.runs[0]
-        if len(self.runs) > 1 and self.differing.nodes.size:
-            return int(self.differing.nodes[0])
+        if len(self.runs) > 1 and (differing := self.cohorts.find("differ").nodes).size:
+            return int(differing[0])
         test = np.asarray(run.split.test if run.split.test.size else np.arange(self.data.nodes))
         degrees = run.graph.degrees.numpy()[test]
         fitting = test[(degrees >= 4) & (degrees <= 12)][:1000]
@@ -122,6 +100,8 @@ class Explorer:
             "start": str(self.data.node_ids[self.start]),
             "classes": class_marks(self.data.class_names),
             "runs": [_about_run(run) for run in self.runs],
+            "cohorts": [each.to_dict() for each in self.cohorts.all.values()],
+            "confusion": self.cohorts.confusion(),
         }
 
     def around(self, node: int, *, hops: int, limit: int, replica: int | None) -> dict[str, Any]:
@@ -206,11 +186,21 @@ class Explorer:
         }
 
     @cached_property
-    def differing(self) -> Differences:
-        """The nodes on which the two runs differ."""
-        if len(self.runs) < 2:
-            raise InputError("there is only one run; start with --compare RUN2 to see two.")
-        return differences(*self.runs)
+    def cohorts(self) -> Cohorts:
+        """Nodes that are worth a look."""
+        return Cohorts(self.runs)
+
+    def cohort(self, key: str) -> dict[str, Any]:
+        """A cohort with the ids and indices of its first nodes."""
+        found = self.cohorts.find(key)
+        nodes = found.nodes[:_MOST_LISTED].tolist()
+        ids = [str(self.data.node_ids[node]) for node in nodes]
+        return {**found.to_dict(), "nodes": nodes, "ids": ids}
+
+    @cached_property
+    def map(self) -> dict[str, Any]:
+        """All nodes as points."""
+        return node_map(self.runs[0]).to_dict(self.runs[0])
 
     def class_map(self, run: int) -> ClassMap:
         """The class map of a run."""

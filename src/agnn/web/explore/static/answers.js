@@ -1,6 +1,6 @@
 /** What the runs say about the target, and what they would say without some edges. */
 
-import { at, button, html } from "./dom.js";
+import { at, button, columns, html } from "./dom.js";
 import { counted, precise } from "./words.js";
 
 /**
@@ -44,10 +44,10 @@ function bars({ title, before, after }, marks, label, isTitled) {
     return html("tr", {}, html("th", { scope: "row", title: marks[k].name }, name),
       html("td", { class: "bar", "aria-hidden": "true" }, ...lengths(before[k], after ? now : null, marks[k].colour)),
       html("td", { class: "number" }, precise(now)),
-      html("td", { class: "number change" }, after ? points(now - before[k]) : ""));
+      ...(after ? [html("td", { class: "number change" }, points(now - before[k]))] : []));
   });
   const caption = html("caption", { class: isTitled ? null : "hidden" }, title);
-  return html("table", { class: "bars" }, caption, html("tbody", {}, ...rows));
+  return html("table", { class: "bars" }, caption, columns("name", "bar", "value", ...(after ? ["value"] : [])), html("tbody", {}, ...rows));
 }
 
 function lengths(before, after, colour) {

@@ -1,6 +1,6 @@
 /** The controls above the picture. */
 
-import { at, html } from "./dom.js";
+import { at, button, html } from "./dom.js";
 import { LENSES, lensName } from "./lens.js";
 import { savePng, saveSvg } from "./save.js";
 import { counted } from "./words.js";
@@ -11,6 +11,11 @@ import { counted } from "./words.js";
  */
 export function makeControls(page) {
   at("facts").textContent = facts(page.about);
+  at("view").append(choice("view", "map", "Map", () => page.view("map")),
+    choice("view", "node", "Neighbourhood", () => page.view("node")));
+  at("cohort-list").append(...page.about.cohorts.map(({ key, title, about, count }) =>
+    html("li", {}, button(title, () => page.cohort(key), { class: "walk", title: about }), " ",
+      html("b", {}, count.toLocaleString("en")), html("small", {}, about))));
   at("lens").append(...LENSES.map((lens) => choice("lens", lens, lensName(lens), () => page.lens(lens))));
   const hops = Array.from({ length: page.mostHops }, (_, k) => k + 1);
   at("hops").append(...hops.map((each) => choice("hops", each, String(each), () => page.hops(each))));

@@ -51,3 +51,6 @@ export function button(label, action, attributes = {}) {
   made.addEventListener("click", action);
   return made;
 }
+
+/** The columns of a table whose widths the style sheet has, by their names. */
+export const columns = (...names) => html("colgroup", {}, ...names.map((name) => html("col", { class: `col-${name}` })));

@@ -2,15 +2,16 @@
 
 import { showAnswers, showRemoved } from "./answers.js";
 import { showLegend, showRest } from "./below.js";
-import { comparison } from "./compare.js";
+import { CohortBar } from "./cohorts.js";
 import { makeControls, showControls } from "./controls.js";
-import { at, button } from "./dom.js";
+import { at, button, html } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { showEdge } from "./edge.js";
 import { heatMap } from "./heat.js";
 import { keys } from "./keys.js";
 import { byNode, seen, trials } from "./lens.js";
 import { MORE, MOST, START, readLink, writeLink } from "./link.js";
+import { GraphMap } from "./map.js";
 import { showNear } from "./near.js";
 import { ask } from "./questions.js";
 import { searchable } from "./search.js";
@@ -28,11 +29,14 @@ class Page {
     this.mostHops = Math.max(2, Math.min(8, this.layers));
     this.state = this.#linked();
     this.around = null; // the server's last answer
+    this.path = []; // the nodes walked through, as indices and ids
     this.effects = null; // of removals, by side and node
     this.change = null; // probabilities without some edges
     this.edge = null; // that was clicked, as two indices
     this.asked = new AbortController();
     this.stage = new Stage(this);
+    this.map = new GraphMap(this);
+    this.cohorts = new CohortBar(this);
     this.showHeat = heatMap(this, () => this.state.cell);
     searchable(this);
     makeControls(this);
@@ -42,10 +46,35 @@ class Page {
 
   // What changes the state. A walk is a step that the browser's back button undoes.
 
-  walk = (id) => this.#go({ node: id, limit: START.limit, without: [] }, true);
+  walk = (id) => this.#go({ node: id, view: "node", limit: START.limit, without: [] }, true);
   hops = (hops) => this.#go({ hops, limit: START.limit }, true);
   more = () => this.#go({ limit: Math.min(MOST, this.state.limit + MORE) }, true);
   replica = (replica) => this.#go({ replica }, false);
+
+  /** Show the map or the neighbourhood; without a node there is only the map. */
+  view = (view) => (view === "map" ? this.#go({ view }, true) : this.walk(this.state.node || this.about.start));
+
+  colour(colour) {
+    this.state.colour = colour;
+    this.#keepLink(false);
+    this.map.show();
+  }
+
+  cohort = async (key) => {
+    this.state.cohort = key;
+    await this.cohorts.follow();
+    this.#keepLink(true);
+  };
+
+  /** The id of the node whose neighbourhood is shown. */
+  shownNode() {
+    return this.state.view === "node" ? this.state.node : "";
+  }
+
+  /** What the zoom keys act on. */
+  picture() {
+    return this.state.view === "map" ? this.map : this.stage;
+  }
 
   lens = async (lens) => {
     this.state.lens = lens;
@@ -91,7 +120,7 @@ class Page {
     const state = readLink(location.hash);
     const isKnown = state.replica !== null && state.replica < this.replicas;
     const hops = Math.min(state.hops, this.mostHops);
-    return { ...state, hops, node: state.node || this.about.start, replica: isKnown ? state.replica : null };
+    return { ...state, hops, replica: isKnown ? state.replica : null };
   }
 
   #keepLink(isStep) {
@@ -112,7 +141,15 @@ class Page {
     const began = performance.now();
     this.asked.abort();
     this.asked = new AbortController();
-    const { node, hops, limit, replica } = this.state;
+    const { node, hops, limit, replica, view } = this.state;
+    if (view === "map") {
+      at("message").hidden = true;
+      this.#arrange();
+      await this.map.show();
+      await this.cohorts.follow();
+      requestAnimationFrame(() => setTimeout(() => performance.measure("agnn-load", { start: began })));
+      return true;
+    }
     try {
       const around = await ask("around", { node, hops, limit, replica }, this.asked.signal);
       if (around.node.id !== this.around?.node.id) this.#forget();
@@ -124,9 +161,31 @@ class Page {
     }
     at("message").hidden = true;
     await Promise.all([this.#askWithout(), this.#askEffects()]);
+    this.#arrange();
+    this.#remember(this.around.node);
     this.show();
+    await this.cohorts.follow();
     requestAnimationFrame(() => setTimeout(() => performance.measure("agnn-load", { start: began })));
     return true;
+  }
+
+  /** Show the part of the page that the view is about. */
+  #arrange() {
+    const isMap = this.state.view === "map";
+    for (const id of ["map-view", "overview"]) at(id).hidden = !isMap;
+    for (const id of ["node-view", "answer-card", "near-card"]) at(id).hidden = isMap;
+    if (isMap) for (const id of ["why", "edge-card"]) at(id).hidden = true;
+    if (isMap) document.title = `${this.about.data} · agnn explore`;
+    at(`view-${this.state.view}`).checked = true;
+  }
+
+  #remember(node) {
+    const known = this.path.findIndex(({ index }) => index === node.index);
+    if (known >= 0) this.path.splice(known, 1);
+    this.path = [...this.path, { index: node.index, id: node.id, title: node.title }].slice(-12);
+    const steps = this.path.slice(-6).map((each) => (each.index === node.index ? html("b", {}, each.title ?? each.id) : this.walkButton(each.index, each.id, each.title)));
+    at("path").replaceChildren(...steps.flatMap((each, k) => (k ? [html("span", { "aria-hidden": "true" }, "→"), each] : [each])));
+    at("path").hidden = this.path.length < 2;
   }
 
   #forget() {
@@ -188,7 +247,6 @@ class Page {
     showLegend(this.marks, sides, this.state.lens);
     showControls(this.state, view);
     showEdge(this, sides[0], this.edge);
-    this.walkers?.show();
   }
 
   heading() {
@@ -221,7 +279,6 @@ async function start() {
   try {
     const page = new Page(await ask("about"));
     await page.load();
-    page.walkers = await comparison(page);
     await page.showHeat();
   } catch (error) {
     at("message").textContent = error.message;

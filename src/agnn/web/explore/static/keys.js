@@ -11,11 +11,12 @@ export function keys(page) {
     r: () => page.lens("removal"),
     "[": () => page.layer(page.state.layer - 1),
     "]": () => page.layer(page.state.layer + 1),
-    n: () => page.walkers?.step(1),
-    p: () => page.walkers?.step(-1),
-    "+": () => page.stage.magnify(1.4),
-    "-": () => page.stage.magnify(1 / 1.4),
-    0: () => page.stage.fit(),
+    n: () => page.cohorts.step(1),
+    p: () => page.cohorts.step(-1),
+    m: () => page.view(page.state.view === "map" ? "node" : "map"),
+    "+": () => page.picture().magnify(1.4),
+    "-": () => page.picture().magnify(1 / 1.4),
+    0: () => page.picture().fit(),
   };
   for (let hops = 1; hops <= page.mostHops; hops++) actions[hops] = () => page.hops(hops);
   addEventListener("keydown", (event) => {

@@ -3,7 +3,7 @@
 import { LENSES } from "./lens.js";
 
 /**
- * @typedef {{node: string, lens: string, hops: number, limit: number, layer: number, replica: number|null,
+ * @typedef {{node: string, view: string, colour: string, cohort: string, lens: string, hops: number, limit: number, layer: number, replica: number|null,
  *   without: [number, number][], cell: [number, number, number, number]|null}} State
  * `layer` 0 is all layers together; `without` are index pairs; `cell` is run, layer, receiving
  * class, sending class of the heat map.
@@ -11,9 +11,10 @@ import { LENSES } from "./lens.js";
 
 /** @type {State} */
 export const START = {
-  node: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null,
+  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null,
 };
 
+const COLOURS = ["prediction", "truth", "error", "confidence", "disagreement", "split"];
 export const MORE = 60; // nodes that one asks for at a time
 export const MOST = 600; // that the server shows
 
@@ -31,6 +32,9 @@ export function readLink(hash) {
   };
   return {
     node: said.get("node") ?? START.node,
+    view: said.get("view") === "map" || !said.get("node") ? "map" : "node",
+    colour: COLOURS.includes(said.get("colour")) ? said.get("colour") : START.colour,
+    cohort: said.get("cohort") ?? START.cohort,
     lens: LENSES.includes(said.get("lens")) ? said.get("lens") : START.lens,
     hops: number("hops", 1, 8, START.hops),
     limit: number("limit", 1, MOST, START.limit),
@@ -47,8 +51,9 @@ export function readLink(hash) {
  * @returns {string}
  */
 export function writeLink(state) {
-  const said = new URLSearchParams({ node: state.node });
-  for (const key of ["lens", "hops", "limit", "layer", "replica"]) {
+  const said = new URLSearchParams(state.node ? { node: state.node } : {});
+  if (state.node && state.view === "map") said.set("view", "map");
+  for (const key of ["colour", "cohort", "lens", "hops", "limit", "layer", "replica"]) {
     if (state[key] !== START[key]) said.set(key, String(state[key]));
   }
   if (state.without.length) said.set("without", state.without.map((pair) => pair.join("-")).join(","));

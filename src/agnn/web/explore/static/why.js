@@ -1,7 +1,7 @@
 /** Why this class: one sentence, and the lead over the second class as a waterfall. */
 
 import { dotOf } from "./answers.js";
-import { at, button, html } from "./dom.js";
+import { at, button, columns, html } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { counted, signed } from "./words.js";
 
@@ -29,7 +29,7 @@ function waterfall(page, side, run, gone) {
     html("td", { class: "fall", "aria-hidden": "true" }, bar([0, sum], scale, "sum")),
     html("td", { class: "number" }, signed(sum))));
   const caption = `${title}What carries ${name(why.answer)} over ${name(why.second)}`;
-  const table = html("table", { class: "waterfall" }, html("caption", {}, caption),
+  const table = html("table", { class: "waterfall" }, html("caption", {}, caption), columns("name", "bar", "value"),
       html("thead", { class: "hidden" }, html("tr", {}, ...["What", "Bar", "Adds"].map((word) => html("th", { scope: "col" }, word)))),
       html("tbody", {}, ...rows));
   table.style.setProperty("--zero", `${scale(0)}%`);

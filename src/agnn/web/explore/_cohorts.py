@@ -1,0 +1,137 @@
+"""Cohorts: nodes that are worth a look, each with a rule that can be stated in a sentence."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from agnn.errors import InputError
+from agnn.web.explore._node_map import training_distance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from agnn.runs import Run
+
+_SURE: Final = 0.8
+_UNSURE: Final = 0.5
+_DISAGREE: Final = 0.3
+_CELL: Final = re.compile(r"cell-(\d{1,6})-(\d{1,6})")
+
+
+class Cohort(NamedTuple):
+    """Some nodes, the most telling first."""
+
+    key: str
+    title: str
+    about: str  # the rule
+    nodes: NDArray[np.int64]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the nodes."""
+        return {"key": self.key, "title": self.title, "about": self.about, "count": self.nodes.size}
+
+
+class Cohorts:
+    """The cohorts of one run, or of two on the same data.
+
+    Nodes that the first replica was trained on are in none: it knows their labels.
+    """
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._run = run = runs[0]
+        self._labels = run.data.labels
+        self._is_open = np.ones(run.data.nodes, dtype=bool)
+        self._is_open[run.split.train] = False
+        self._is_checked = self._is_open & (self._labels >= 0)
+        self._answers = [each.probabilities.argmax(1) for each in runs]
+        made = [] if len(runs) < 2 else self._differences(runs)
+        self.all = {each.key: each for each in (*made, *self._own())}
+
+    def find(self, key: str) -> Cohort:
+        """The cohort with this key; cell-T-P is a cell of the confusion matrix."""
+        if key in self.all:
+            return self.all[key]
+        if match := _CELL.fullmatch(key):
+            true, predicted = int(match[1]), int(match[2])
+            names = self._run.data.class_names
+            if max(true, predicted) < len(names):
+                is_in = self._is_checked & (self._labels == true)
+                is_in &= self._answers[0] == predicted
+                title = f"{names[true]} predicted as {names[predicted]}"
+                return self._cohort(
+                    key, title, "A cell of the confusion matrix.", is_in, -self._sure
+                )
+        raise InputError(f"there is no cohort '{key[:40]}'; there are {', '.join(self.all)}.")
+
+    def confusion(self) -> list[list[int]]:
+        """Labelled nodes outside of training by true class (row) and predicted class; [c, c]."""
+        classes = self._run.data.classes
+        pairs = self._labels[self._is_checked] * classes + self._answers[0][self._is_checked]
+        found: list[list[int]] = (
+            np.bincount(pairs, minlength=classes**2).reshape(-1, classes).tolist()
+        )
+        return found
+
+    @property
+    def _sure(self) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._run.probabilities.max(1)
+        return found
+
+    def _own(self) -> list[Cohort]:
+        run, sure = self._run, self._sure
+        is_wrong = self._is_checked & (self._answers[0] != self._labels)
+        disagreement = run.ensemble.disagreement
+        layers = run.network.hops
+        distance = training_distance(run, layers)
+        found = [
+            self._cohort("wrong", "Wrong", "The prediction is not the label; the surest first.",
+                         is_wrong, -sure),
+            self._cohort("sure-wrong", "Sure and wrong",
+                         f"Wrong with a confidence of {100 * _SURE:.0f} % or more.",
+                         is_wrong & (sure >= _SURE), -sure),
+            self._cohort("unsure", "Unsure",
+                         f"A confidence below {100 * _UNSURE:.0f} %; the least sure first.",
+                         self._is_open & (sure < _UNSURE), sure),
+        ]  # fmt: skip
+        if run.replicas > 1:
+            words = f"At least {100 * _DISAGREE:.0f} % of the replicas predict another class."
+            is_in = self._is_open & (disagreement >= _DISAGREE)
+            found.append(self._cohort("disagree", "Replicas disagree", words, is_in, -disagreement))
+        words = f"No training node within {layers} hops, as many as the model has layers."
+        is_in = self._is_open & (distance > layers)
+        return [*found, self._cohort("far", "Far from training nodes", words, is_in, sure)]
+
+    def _differences(self, runs: Sequence[Run]) -> list[Cohort]:
+        one, two = runs[0].probabilities, runs[1].probabilities
+        variation = -0.5 * np.abs(one - two).sum(1)
+        is_other = self._answers[0] != self._answers[1]
+        right = [answers == self._labels for answers in self._answers]
+        titles = [run.method.title for run in runs]
+        if titles[0] == titles[1]:
+            titles = ["the first run", "the second run"]
+        return [
+            self._cohort("differ", "Different predictions",
+                         "The two runs predict different classes; the clearest first.",
+                         is_other, variation),
+            *(
+                self._cohort(f"only-{k}", f"Only {titles[k]} is right",
+                             f"{titles[k]} predicts the label, {titles[1 - k]} does not.",
+                             is_other & right[k], variation)
+                for k in (0, 1)
+            ),
+            self._cohort("neither", "Different and both wrong",
+                         "The runs predict different classes, and neither is the label.",
+                         is_other & ~right[0] & ~right[1] & (self._labels >= 0), variation),
+        ]  # fmt: skip
+
+    @staticmethod
+    def _cohort(
+        key: str, title: str, about: str, is_in: NDArray[np.bool_], order: NDArray[np.float64]
+    ) -> Cohort:
+        nodes = np.flatnonzero(is_in)
+        return Cohort(key, title, about, nodes[np.argsort(order[nodes], kind="stable")])

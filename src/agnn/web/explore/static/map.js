@@ -1,0 +1,321 @@
+/** All nodes as points on a canvas: coloured, zoomed, moved, pointed at, circled with a lasso. */
+
+import { dotOf } from "./answers.js";
+import { at, html } from "./dom.js";
+import { inks } from "./drawing.js";
+import { ask } from "./questions.js";
+import { hideTip, showTip } from "./tip.js";
+import { counted, precise } from "./words.js";
+
+const NEAR = 9; // pixels within which a point is meant
+const SPLITS = ["in no part", "training", "validation", "test"];
+const PARTS = ["#8a949e", "#d55e00", "#009e73", "#0072b2"];
+const GOOD = "#8a949e", BAD = "#d55e00", UNKNOWN = "#b9c0c7";
+
+/** What the points can be coloured by. */
+const COLOURS = {
+  prediction: "prediction", truth: "true class", error: "right or wrong",
+  confidence: "confidence", disagreement: "disagreement of the replicas", split: "part of the split",
+};
+
+export class GraphMap {
+  /** @param {any} page */
+  constructor(page) {
+    this.page = page;
+    this.canvas = at("map-canvas");
+    this.zoom = 1;
+    this.shift = [0, 0];
+    this.points = null;
+    this.members = null; // indices that stand out; null: all
+    this.#listen();
+  }
+
+  /** Ask for the points once, then draw. */
+  async show() {
+    if (!this.points) {
+      try {
+        this.points = unpacked(await ask("map"));
+      } catch (error) {
+        this.page.fail(error);
+        return;
+      }
+      at("map-colour").replaceChildren(...Object.entries(COLOURS).map(([value, name]) => html("option", { value }, name)));
+      const { how, count, of } = this.points;
+      at("map-about").textContent = count < of
+        ? `The training nodes and a random sample: ${counted(count, "node")} of ${of.toLocaleString("en")}; ${how} of the predictions.`
+        : `${counted(count, "node")}; ${how} of the predictions: nodes that the replicas predict alike lie together.`;
+    }
+    at("map-colour").value = this.page.state.colour;
+    this.#legend();
+    this.draw();
+    performance.mark("agnn-map");
+  }
+
+  /** The nodes that stand out: those of a cohort, by index; null for all. */
+  highlight(nodes) {
+    this.members = nodes && new Set(nodes);
+    if (this.page.state.view === "map") this.draw();
+  }
+
+  draw() {
+    const { canvas, points } = this;
+    const box = canvas.getBoundingClientRect();
+    if (!points || !box.width) return;
+    const ratio = devicePixelRatio || 1;
+    if (canvas.width !== Math.round(box.width * ratio) || canvas.height !== Math.round(box.height * ratio)) {
+      canvas.width = Math.round(box.width * ratio);
+      canvas.height = Math.round(box.height * ratio);
+    }
+    const paper = canvas.getContext("2d");
+    paper.setTransform(ratio, 0, 0, ratio, 0, 0);
+    paper.clearRect(0, 0, box.width, box.height);
+    this.#place(box.width, box.height);
+    this.#dots(paper, box);
+    this.#path(paper);
+  }
+
+  /** Where every point is on the screen. */
+  #place(width, height) {
+    const { points } = this, side = (Math.min(width, height) - 24) * this.zoom;
+    const left = width / 2 + this.shift[0] - side / 2, top = height / 2 + this.shift[1] - side / 2;
+    for (let k = 0; k < points.count; k++) {
+      points.x[k] = left + side * points.places[2 * k] / 65535;
+      points.y[k] = top + side * points.places[2 * k + 1] / 65535;
+    }
+  }
+
+  #dots(paper, { width, height }) {
+    const { points, members } = this, groups = this.#groups();
+    const size = Math.min(7, Math.max(2, (points.count > 5000 ? 2.2 : 4) * Math.sqrt(this.zoom)));
+    const isOut = (k) => members && !members.has(points.nodes[k]);
+    // What does not stand out lies below, and is faint.
+    for (const level of members ? [0, 1] : [1]) {
+      paper.globalAlpha = level ? 0.85 : 0.16;
+      for (const [colour, list] of groups) {
+        paper.fillStyle = colour;
+        for (const k of list) {
+          const x = points.x[k], y = points.y[k];
+          if (x < 0 || y < 0 || x > width || y > height || (members && isOut(k) === Boolean(level))) continue;
+          paper.fillRect(x - size / 2, y - size / 2, size, size);
+        }
+      }
+    }
+    paper.globalAlpha = 1;
+  }
+
+  /** The points by their colour; made again when the question changes. */
+  #groups() {
+    const { points } = this, { colour } = this.page.state;
+    if (points.grouped?.colour === colour) return points.grouped.groups;
+    const groups = new Map();
+    for (let k = 0; k < points.count; k++) {
+      const own = hue(colour, points, k, this.page.marks);
+      if (!groups.has(own)) groups.set(own, []);
+      groups.get(own).push(k);
+    }
+    points.grouped = { colour, groups };
+    return groups;
+  }
+
+  /** The nodes walked through, and the one that is shown now. */
+  #path(paper) {
+    const { points } = this, colours = inks();
+    points.where ??= new Map(Array.from(points.nodes, (node, k) => [node, k]));
+    const steps = this.page.path.map(({ index }) => points.where.get(index)).filter((k) => k !== undefined);
+    paper.strokeStyle = colours.ink;
+    paper.lineWidth = 1.5;
+    paper.beginPath();
+    steps.forEach((k, n) => paper[n ? "lineTo" : "moveTo"](points.x[k], points.y[k]));
+    paper.stroke();
+    steps.forEach((k, n) => {
+      paper.beginPath();
+      paper.arc(points.x[k], points.y[k], n === steps.length - 1 ? 8 : 4, 0, 7);
+      paper.stroke();
+    });
+    if (this.lasso?.length > 1) {
+      paper.setLineDash([5, 4]);
+      paper.beginPath();
+      this.lasso.forEach(([x, y], n) => paper[n ? "lineTo" : "moveTo"](x, y));
+      paper.stroke();
+      paper.setLineDash([]);
+    }
+  }
+
+  #legend() {
+    const { colour } = this.page.state, marks = this.page.marks.slice(0, -1);
+    const key = (hex, name) => {
+      const box = html("span", { class: "hue" });
+      box.style.background = hex;
+      return html("li", {}, box, name);
+    };
+    const ramp = [0.3, 0.6, 0.9];
+    const items = {
+      prediction: () => marks.map((mark) => key(mark.colour, mark.name)),
+      truth: () => [...marks.map((mark) => key(mark.colour, mark.name)), key(UNKNOWN, "no label")],
+      error: () => [key(GOOD, "right"), key(BAD, "wrong"), key(UNKNOWN, "no label")],
+      confidence: () => ramp.map((value) => key(shade(value), `${100 * value} %`)),
+      disagreement: () => [0, 0.3, 0.6].map((value) => key(shade(value), `${100 * value} %`)),
+      split: () => SPLITS.map((name, k) => key(PARTS[k], name)),
+    };
+    at("map-legend").replaceChildren(...items[colour]());
+  }
+
+  #listen() {
+    const { canvas } = this;
+    let last = null, moved = false, waiting = false;
+    const redraw = () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        this.draw();
+      });
+    };
+    const spot = (event) => [event.offsetX, event.offsetY];
+    at("map-colour").addEventListener("change", () => this.page.colour(at("map-colour").value));
+    new ResizeObserver(redraw).observe(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.#magnify(Math.exp(-event.deltaY / 300), spot(event));
+      redraw();
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      canvas.setPointerCapture(event.pointerId);
+      last = [event.clientX, event.clientY];
+      moved = false;
+      this.lasso = event.shiftKey ? [spot(event)] : null;
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!last) return this.#point(event);
+      const step = [event.clientX - last[0], event.clientY - last[1]];
+      if (!moved && Math.hypot(...step) < 4) return undefined;
+      moved = true;
+      hideTip();
+      if (this.lasso) this.lasso.push(spot(event));
+      else this.shift = this.shift.map((each, k) => each + step[k]);
+      last = [event.clientX, event.clientY];
+      return redraw();
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      last = null;
+      const ring = this.lasso;
+      this.lasso = null;
+      if (ring && moved) this.page.cohorts.choose(this.#inside(ring));
+      else if (!moved) this.#click(event);
+      redraw();
+    });
+    canvas.addEventListener("pointerleave", hideTip);
+    canvas.addEventListener("keydown", (event) => {
+      const moves = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] };
+      if (!moves[event.key]) return;
+      event.preventDefault();
+      this.shift = this.shift.map((each, k) => each + moves[event.key][k]);
+      redraw();
+    });
+  }
+
+  #magnify(factor, [x, y]) {
+    const zoom = Math.min(60, Math.max(0.5, this.zoom * factor)), real = zoom / this.zoom;
+    const middle = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
+    this.shift = this.shift.map((each, k) => [x, y][k] - middle[k] - ([x, y][k] - middle[k] - each) * real);
+    this.zoom = zoom;
+  }
+
+  magnify(factor) {
+    this.#magnify(factor, [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2]);
+    this.draw();
+  }
+
+  fit() {
+    this.zoom = 1;
+    this.shift = [0, 0];
+    this.draw();
+  }
+
+  /** The point at a place of the canvas, or -1. */
+  #nearest(x, y) {
+    const { points, members } = this;
+    let best = -1, least = NEAR ** 2;
+    for (let k = 0; points && k < points.count; k++) {
+      const far = (points.x[k] - x) ** 2 + (points.y[k] - y) ** 2;
+      if (far < least && (!members || members.has(points.nodes[k]))) [best, least] = [k, far];
+    }
+    return best;
+  }
+
+  #point(event) {
+    const k = this.#nearest(event.offsetX, event.offsetY);
+    this.canvas.style.cursor = k < 0 ? "grab" : "pointer";
+    if (k < 0) return hideTip();
+    return showTip(this.#about(k), event.clientX, event.clientY);
+  }
+
+  #about(k) {
+    const { points } = this, { marks } = this.page;
+    return [
+      html("b", {}, points.ids[k]),
+      html("div", {}, dotOf(marks[points.answer[k]]), `prediction ${marks[points.answer[k]].name}, ${precise(points.confidence[k] / 255)}`),
+      html("div", {}, dotOf(marks.at(points.label[k])), `label ${marks.at(points.label[k]).name}`),
+      html("div", { class: "note" }, SPLITS[points.split[k]]),
+    ];
+  }
+
+  #click(event) {
+    const k = this.#nearest(event.offsetX, event.offsetY);
+    if (k < 0) return;
+    const isFirst = event.pointerType === "touch" && this.touched !== k;
+    this.touched = k;
+    if (isFirst) showTip([...this.#about(k), html("p", { class: "note" }, "Tap again to walk there.")], event.clientX, event.clientY);
+    else {
+      hideTip();
+      this.page.walk(this.points.ids[k]);
+    }
+  }
+
+  /** The nodes inside a closed line, by index and id. */
+  #inside(ring) {
+    const { points } = this, nodes = [], ids = [];
+    for (let k = 0; k < points.count; k++) {
+      let isIn = false;
+      for (let a = 0, b = ring.length - 1; a < ring.length; b = a++) {
+        const [xa, ya] = ring[a], [xb, yb] = ring[b];
+        const crosses = ya > points.y[k] !== yb > points.y[k]
+          && points.x[k] < ((xb - xa) * (points.y[k] - ya)) / (yb - ya) + xa;
+        if (crosses) isIn = !isIn;
+      }
+      if (isIn) {
+        nodes.push(points.nodes[k]);
+        ids.push(points.ids[k]);
+      }
+    }
+    return { nodes, ids };
+  }
+}
+
+function hue(colour, points, k, marks) {
+  const label = points.label[k];
+  if (colour === "prediction") return marks[points.answer[k]].colour;
+  if (colour === "truth") return label < 0 ? UNKNOWN : marks[label].colour;
+  if (colour === "error") return label < 0 ? UNKNOWN : label === points.answer[k] ? GOOD : BAD;
+  if (colour === "split") return PARTS[points.split[k]];
+  return shade(points[colour][k] / 255);
+}
+
+/** From a pale blue for 0 to a dark one for 1, in a few steps. */
+function shade(value) {
+  const step = Math.round(8 * value) / 8;
+  return `hsl(${210 - 20 * step} ${30 + 60 * step}% ${82 - 56 * step}%)`;
+}
+
+function unpacked(map) {
+  const read = (text, Kind) => new Kind(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+  const count = map.ids.length;
+  return {
+    count, how: map.how, of: map.of, ids: map.ids, nodes: read(map.nodes, Int32Array),
+    places: read(map.places, Uint16Array), label: read(map.label, Int16Array), answer: read(map.answer, Int16Array),
+    confidence: read(map.confidence, Uint8Array), disagreement: read(map.disagreement, Uint8Array),
+    split: read(map.split, Uint8Array), x: new Float32Array(count), y: new Float32Array(count),
+  };
+}

@@ -1,0 +1,122 @@
+"""The map, the cohorts and the confusion matrix, in a real browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from explorer_page import ExplorerPage, Opener, at
+
+from explore_runs import NODES
+
+
+def on_screen(page: ExplorerPage, node: int) -> tuple[float, float]:
+    """Where a node is drawn, in pixels of the canvas: as the page computes it."""
+    found = page.page.evaluate("fetch('/api/map').then((r) => r.json())")
+    import base64
+
+    places = np.frombuffer(base64.b64decode(found["places"]), "<u2").reshape(-1, 2)
+    box = page.page.locator("#map-canvas").bounding_box()
+    side = min(box["width"], box["height"]) - 24
+    x, y = (
+        box[edge] / 2 - side / 2 + side * float(place) / 65535
+        for edge, place in zip(("width", "height"), places[node], strict=True)
+    )
+    return x, y
+
+
+def test_the_first_screen_is_a_map_of_all_nodes(explorer: Opener) -> None:
+    page = explorer()
+    assert page.page.locator("#map-canvas").is_visible()
+    assert not page.page.locator("#node-view").is_visible()
+    assert f"{NODES} nodes; principal components" in page.text("#map-about")
+    inked = page.page.evaluate(
+        """() => { const canvas = document.getElementById('map-canvas');
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        return data.filter((_, k) => k % 4 === 3).filter((alpha) => alpha > 0).length; }"""
+    )
+    assert inked > 4 * NODES
+
+
+def test_a_click_on_a_point_walks_there_and_the_way_stays_visible(explorer: Opener) -> None:
+    page = explorer()
+    x, y = on_screen(page, 100)
+    page.page.locator("#map-canvas").hover(position={"x": x, "y": y})
+    page.until(page.page.locator("#tip").is_visible)
+    name = page.page.locator("#tip b").inner_text()
+    page.after_load(lambda: page.page.locator("#map-canvas").click(position={"x": x, "y": y}))
+    assert page.title() == name
+    options = page.search("paper 17")
+    page.after_load(options.first.click)
+    page.page.locator("#search").blur()
+    assert page.text("#path").split("→")[0].strip() == name
+    page.after_load(lambda: page.page.keyboard.press("m"))
+    assert page.page.locator("#map-canvas").is_visible()
+    page.after_load(page.page.go_back)
+    assert page.title() == "paper 17"
+
+
+def test_colours_are_in_the_link_and_the_legend(explorer: Opener) -> None:
+    page = explorer()
+    page.page.select_option("#map-colour", "split")
+    page.until(lambda: "colour=split" in page.page.url)
+    assert "validation" in page.text("#map-legend")
+    again = explorer(colour="split")
+    assert again.text("#map-legend") == page.text("#map-legend")
+
+
+def test_a_cohort_is_counted_walked_and_linked(explorer: Opener, runs: list[Any]) -> None:
+    run = runs[0]
+    answers, labels = run.probabilities.argmax(1), run.data.labels
+    is_open = np.ones(NODES, dtype=bool)
+    is_open[run.split.train] = False
+    wrong = np.flatnonzero(is_open & (labels >= 0) & (answers != labels))
+    page = explorer()
+    assert f"Wrong ({wrong.size})" in page.text("#who")
+    page.page.select_option("#who", "wrong")
+    page.until(lambda: "cohort=wrong" in page.page.url)
+    order = wrong[np.argsort(-run.probabilities[wrong].max(1), kind="stable")]
+    for node in order[:2]:
+        page.after_load(lambda: page.page.keyboard.press("n"))
+        assert page.title() == at(int(node))
+        assert "This is wrong" in page.text("#verdict")
+    assert page.text("#which") == f"2 of {wrong.size}"
+    again = explorer(node=at(int(order[1])), cohort="wrong")
+    again.until(lambda: again.text("#which") == f"2 of {wrong.size}")
+
+
+def test_a_cell_of_the_confusion_matrix_is_a_filter(explorer: Opener, runs: list[Any]) -> None:
+    run = runs[0]
+    answers, labels = run.probabilities.argmax(1), run.data.labels
+    is_in = (labels == 0) & (answers == 1)
+    is_in[run.split.train] = False
+    page = explorer()
+    cell = page.page.locator("[data-key='cell-0-1']")
+    assert cell.inner_text() == str(is_in.sum())
+    cell.click()
+    page.until(lambda: "cohort=cell-0-1" in page.page.url)
+    assert "red predicted as green" in page.text("#differ")
+    if is_in.any():
+        page.after_load(page.page.locator("#next").click)
+        assert is_in[run.node(page.title())]
+
+
+def test_a_lasso_makes_a_cohort(explorer: Opener) -> None:
+    page = explorer()
+    box = page.page.locator("#map-canvas").bounding_box()
+    mouse, corners = page.page.mouse, [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98)]
+    page.page.keyboard.down("Shift")
+    mouse.move(box["x"] + 0.02 * box["width"], box["y"] + 0.02 * box["height"])
+    mouse.down()
+    for x, y in corners[1:]:
+        mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=4)
+    mouse.up()
+    page.page.keyboard.up("Shift")
+    page.until(lambda: page.text("#which") == f"– of {NODES}")  # noqa: RUF001
+    assert f"Circled: {NODES} nodes." in page.text("#differ")
+
+
+def test_a_cohort_that_is_not_there_gives_a_sentence(explorer: Opener) -> None:
+    page = explorer(cohort="nonsense")
+    page.until(page.page.locator("#message").is_visible)
+    assert "there is no cohort 'nonsense'" in page.text("#message")
