@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 
+import agnn.runs  # noqa: F401 (in every fork)
 from agnn.cli.app import main
 
 WORDS = [
@@ -60,7 +61,7 @@ def run(base: Path, kills: int) -> int:
             more = ["--resume"] if file.exists() else []
             process = started([*WORDS, "--out", str(out), *more])
             if made < kills:
-                time.sleep(source.uniform(0.0, 0.8 * seconds))
+                time.sleep(seconds * source.uniform(0.1, 1.1))
                 os.kill(process, signal.SIGKILL)
             code = code_of(process)
             if code == -signal.SIGKILL:

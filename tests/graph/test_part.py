@@ -83,7 +83,7 @@ def test_blocks_depend_on_the_nodes_alone_and_stay_of_moderate_size() -> None:
 def test_more_ranks_than_rows_or_blocks_are_refused() -> None:
     with pytest.raises(InputError, match="from 1 to 64"):
         rank_bounds(1000, 65)
-    with pytest.raises(InputError, match="too few"):
+    with pytest.raises(InputError, match="too small to be divided"):
         rank_bounds(3, 4)
 
 

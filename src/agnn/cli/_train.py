@@ -26,14 +26,24 @@ from agnn.cli._options import (
     use_threads,
 )
 from agnn.cli._progress import tell_tried, training_progress, trial_lines
+from agnn.cli._ranks import (
+    Divide,
+    Every,
+    RankCount,
+    Resume,
+    Wire,
+    checkpoints_of,
+    divisible,
+    division_of,
+    is_first_rank,
+)
 from agnn.cli._record import nested_record, nested_words, run_record, run_table
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from agnn.data import NodeData, ReadOptions
-    from agnn.methods import Method
     from agnn.runs import Plan, Run, Search
-    from agnn.training import Callback, Checkpoints
+    from agnn.training import Callback
 
 _PRESET = "the paper's"
 
@@ -140,17 +150,11 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="A new folder for the weights and results.")
     ] = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            help="Time between checkpoints, such as 30s or 5m. They are in OUT.checkpoint until "
-            "the training is done.",
-            show_default="5m for trainings of over ten minutes",
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the training of OUT.checkpoint.")
-    ] = False,
+    checkpoint: Every = None,
+    resume: Resume = False,
+    ranks: RankCount = None,
+    divide: Divide = None,
+    wire: Wire = "float32",
     track: Annotated[
         list[str] | None,
         typer.Option(
@@ -247,7 +251,12 @@ def train(
         if method is None and changes.get("strength") is None:
             trained = affordable(trained, data, len(seeds), device)
         planned = plan(trained, data, spec, seeds, **how)
-    checkpoints = _checkpoints(trained, out, checkpoint, is_resumed=resume)
+    division = division_of(ranks, divide, wire, len(planned.seeds))
+    if method is None and changes.get("strength") is None:
+        trained = divisible(trained, division)
+        planned = replace(planned, method=trained)
+    checkpoints = checkpoints_of(trained, out, checkpoint, division, is_resumed=resume)
+    quiet, json = quiet or not is_first_rank(), json and is_first_rank()
     if save_config is not None:
         write_config(context, save_config)
     if out is not None:
@@ -255,7 +264,7 @@ def train(
     looked_for = None
     if search is not None:
         looked_for = Search(search, search_file, frozenset(changes))
-    if data.reading is not None and not json:
+    if data.reading is not None and not json and is_first_rank():
         _tell(data, spec)
         _tell_memory(planned)
     with interruptible(lambda: _kept_words(looked_for)):
@@ -271,7 +280,9 @@ def train(
             stopping(checkpoints, "The same command with --resume continues it."),
             training_progress(doing, is_quiet=quiet) as progress,
         ):
-            run = planned.run(progress, checkpoints, trackers)
+            run = planned.run_on_rank(progress, checkpoints, trackers, division)
+        if run is None:  # another rank has it
+            return
         failure = None
         if out is not None:
             try:
@@ -290,26 +301,6 @@ def train(
         console.print(run_table(run, out, nested_words(estimate)))
     if failure is not None:
         raise failure
-
-
-def _checkpoints(
-    method: "Method", out: Path | None, every: str | None, *, is_resumed: bool
-) -> "Checkpoints | None":
-    """The checkpoints of a training, beside the folder of its result."""
-    from agnn.runs import seconds_of
-    from agnn.training import Checkpoints
-
-    if out is None or not method.has_checkpoints:
-        for option in ["--checkpoint"] * (every is not None) + ["--resume"] * is_resumed:
-            if out is None:
-                raise InputError(f"{option} needs --out: checkpoints are kept beside that folder.")
-            raise InputError(f"{option} is for methods that train a network, not {method.name}.")
-        return None
-    seconds = None if every is None else seconds_of(every, "--checkpoint")
-    file = out.absolute().with_name(f"{out.name}.checkpoint")
-    found = Checkpoints(file, seconds, resume=is_resumed)
-    found.check()
-    return found
 
 
 def _trackers(words: list[str] | None) -> "list[Callback]":

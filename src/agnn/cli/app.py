@@ -23,6 +23,7 @@ from agnn.cli._inspect import inspect
 from agnn.cli._methods import methods
 from agnn.cli._partition import partition
 from agnn.cli._predict import predict
+from agnn.cli._ranks import with_rank
 from agnn.cli._report import report
 from agnn.cli._reproduce import reproduce
 from agnn.cli._serve import serve
@@ -130,6 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = one_line(error)
         if message is None:
             raise
-        sys.stderr.write(f"error: {message}\n")
+        line = with_rank(message, error)
+        if line is not None:
+            sys.stderr.write(f"error: {line}\n")
         return 2
     return code if isinstance(code, int) else 0

@@ -12,9 +12,11 @@ stores are written by the process that asked. Any `concurrent.futures.Executor` 
 [(-3, 3), (2, 2)]
 
 **One large graph.** `partition` divides the rows of a graph into parts on disk, also from tables
-larger than memory; `open_part` gives one of them, memory-mapped and checked.
+larger than memory; `open_part` gives one of them, memory-mapped and checked. A `Division` trains
+on several ranks: `train_rows` is what each of them does with its part.
 """
 
+from agnn.distributed._division import Axis, Division, parts_of, rank_from_environment
 from agnn.distributed._executors import finished, open_executor, parse_executor
 from agnn.distributed._order import ORDERS
 from agnn.distributed._part_sources import PartSource
@@ -29,13 +31,22 @@ from agnn.distributed._parts import (
     read_ids,
     read_manifest,
 )
+from agnn.distributed._ranks import LostRankError, Ranks
+from agnn.distributed._rows import WIRES, RowsOutcome, RowsTask, train_rows
 from agnn.distributed._shared import Shared
 
 __all__ = [
     "ORDERS",
+    "WIRES",
+    "Axis",
+    "Division",
+    "LostRankError",
     "Manifest",
     "PartFacts",
     "PartSource",
+    "Ranks",
+    "RowsOutcome",
+    "RowsTask",
     "Shared",
     "finished",
     "is_parts_folder",
@@ -45,6 +56,9 @@ __all__ = [
     "open_positions",
     "parse_executor",
     "partition",
+    "parts_of",
+    "rank_from_environment",
     "read_ids",
     "read_manifest",
+    "train_rows",
 ]

@@ -49,6 +49,8 @@ def rank_bounds(
     [0, 328, 671, 1000]
     """
     blocks = block_bounds(nodes)
+    if nodes < _FEWEST_BLOCKS:
+        raise InputError(f"a graph of {nodes} nodes is too small to be divided among ranks.")
     if not 1 <= ranks < blocks.size:
         raise InputError(
             f"`ranks` must be from 1 to {blocks.size - 1} for {nodes:,} nodes; got {ranks}."
@@ -64,8 +66,6 @@ def rank_bounds(
     bounds: NDArray[np.int64] = blocks[
         np.concatenate([[0], np.minimum(found, most), [blocks.size - 1]])
     ]
-    if (np.diff(bounds) < 1).any():
-        raise InputError(f"{nodes} nodes are too few for {ranks} ranks.")
     return bounds
 
 

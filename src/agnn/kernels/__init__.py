@@ -30,13 +30,15 @@ from agnn.kernels._cosine_attention.op import (
     attention_weights,
     cosine_attention,
 )
-from agnn.kernels._cross_entropy.op import cross_entropy
+from agnn.kernels._cross_entropy.op import CrossEntropyLink, cross_entropy
 from agnn.kernels._dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels._dropout.op import DropoutLink, dropout
 from agnn.kernels._dropout.reference import random_words
 from agnn.kernels._dropout.stream import Dropout, DropoutAt
+from agnn.kernels._first_layer import FirstLayerLink
 from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
 from agnn.kernels._pagerank.op import personal_pagerank
+from agnn.kernels._part_rows.op import FACTS, PartRows, Runs, check_betas, part_rows
 from agnn.kernels._propagate.op import PropagateLink, propagate
 from agnn.kernels._random_walk.op import random_walks
 from agnn.kernels._self_check import Check, self_check
@@ -54,24 +56,29 @@ from agnn.kernels._weighted_sum.op import WeightedSumLink, weighted_sum
 __all__ = [
     "BACKENDS",
     "ELU",
+    "FACTS",
     "AdditiveAttentionLink",
     "Anchor",
     "Attention",
     "Blend",
     "Check",
     "CosineAttentionLink",
+    "CrossEntropyLink",
     "DenseLinearLink",
     "Descent",
     "Dropout",
     "DropoutAt",
     "DropoutLink",
+    "FirstLayerLink",
     "HeadMean",
     "HopMean",
     "HopState",
     "Link",
+    "PartRows",
     "PropagateLink",
     "ReLU",
     "RowDropoutLink",
+    "Runs",
     "SharedLinearLink",
     "SparseLinearLink",
     "TanhLinearLink",
@@ -80,6 +87,7 @@ __all__ = [
     "additive_attention",
     "additive_attention_weights",
     "attention_weights",
+    "check_betas",
     "choose",
     "consistency",
     "cosine_attention",
@@ -93,6 +101,7 @@ __all__ = [
     "obstacle",
     "openmp_obstacle",
     "pair_skip_gram",
+    "part_rows",
     "personal_pagerank",
     "propagate",
     "random_walks",

@@ -49,7 +49,7 @@ from agnn.methods._line import LINE
 from agnn.methods._manifold_regularisation import ManifoldRegularisation
 from agnn.methods._monet import MoNet
 from agnn.methods._multilayer_perceptron import MultilayerPerceptron
-from agnn.methods._network import HiddenNetwork, NetworkMethod
+from agnn.methods._network import HiddenNetwork, NetworkMethod, check_usable
 from agnn.methods._node2vec import Node2Vec
 from agnn.methods._pair_attention import GATv2, GraphTransformer
 from agnn.methods._planetoid import Planetoid, PlanetoidI, PlanetoidT
@@ -61,6 +61,7 @@ from agnn.methods._protocol import (
     method_names,
     register,
     renamed,
+    require_features,
     stored_name,
     validation_scores,
 )
@@ -123,10 +124,12 @@ __all__ = [
     "Task",
     "TransductiveSVM",
     "Tuned",
+    "check_usable",
     "get_method",
     "method_names",
     "register",
     "renamed",
+    "require_features",
     "stored_name",
     "validation_scores",
 ]

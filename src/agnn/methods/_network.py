@@ -93,6 +93,14 @@ class NetworkMethod(Method):
             return recipe
         return replace(recipe, selection=EarlyStop(recipe.selection, self.stop_after, self.stop_on))
 
+    def recipe_by(self, metric: str | None) -> Recipe:
+        """Return the recipe with its early stopping, and with the epoch chosen by a metric."""
+        recipe = self.recipe()
+        if metric is not None:
+            chosen = recipe.selection.by(cast("Metric", metric), recipe.epochs)
+            recipe = replace(recipe, selection=chosen)
+        return self.stopping(recipe)
+
     def suited(self, data: NodeData) -> Method:
         """Return the method as on any other graph, with the features scaled as suits them.
 
@@ -182,13 +190,8 @@ class NetworkMethod(Method):
         features = features_of(self.features(data)).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
         problem = Problem(features, graph, data.labels, task.splits, task.seeds, task.class_weights)
-        recipe = self.recipe()
-        if task.metric is not None:
-            metric = cast("Metric", task.metric)
-            recipe = replace(recipe, selection=recipe.selection.by(metric, recipe.epochs))
-        recipe = self.stopping(recipe)
         history = train(
-            model, problem, recipe, task.progress,
+            model, problem, self.recipe_by(task.metric), task.progress,
             extra_loss=self.extra_loss(model, features, graph, task.seeds),
             objective=self.objective(model, features, graph),
             checkpoints=task.checkpoints, callbacks=task.callbacks,

@@ -17,6 +17,7 @@ from agnn.data import (
     make_splits,
     preset_name,
 )
+from agnn.distributed import Division
 from agnn.errors import InputError
 from agnn.files import plain
 from agnn.kernels import choose
@@ -146,18 +147,35 @@ class Plan:
         progress: Progress | None = None,
         checkpoints: Checkpoints | None = None,
         callbacks: Sequence[Callback] = (),
+        division: Division | None = None,
     ) -> Run:
         """Train and score; `checkpoints` only for a method whose training has some."""
+        run = self.run_on_rank(progress, checkpoints, callbacks, division)
+        if run is None:
+            raise InputError("only rank 0 has the run; `run_on_rank` gives the others None.")
+        return run
+
+    def run_on_rank(
+        self,
+        progress: Progress | None = None,
+        checkpoints: Checkpoints | None = None,
+        callbacks: Sequence[Callback] = (),
+        division: Division | None = None,
+    ) -> Run | None:
+        """As `run`, in a process that may be one of several: the run on rank 0, else None."""
         start = time.perf_counter()
         task = self.task(progress, checkpoints, callbacks)
         method = self.method.settled(task)
         if checkpoints is not None:
             if not method.has_checkpoints:
                 raise InputError(f"{method.name} has no training that checkpoints could continue.")
-            checkpoints.describe(self.identity(method))
+            extra = {} if division is None else division.identity
+            checkpoints.describe(self.identity(method) | extra)
         for callback in callbacks:
             callback.start(self.about(method))
-        outcome = method.run(task)
+        outcome = method.run(task) if division is None else division.run(method, task)
+        if outcome is None:
+            return None
         seconds = time.perf_counter() - start
         if checkpoints is not None:
             seconds += checkpoints.seconds_before
@@ -386,6 +404,7 @@ def evaluate(
     metric: str | None = None,
     checkpoints: Checkpoints | None = None,
     time_limit: str | float | None = None,
+    division: Division | None = None,
 ) -> Run:
     """Train a method once per seed, all replicas at once, and score it on the test nodes.
 
@@ -411,6 +430,8 @@ def evaluate(
             continued; for methods that train a network.
         time_limit: for "auto", seconds or a text such as "5m" for the choice and the training;
             None: ten minutes.
+        division: among how many processes the training is divided, by rows of the graph or by
+            replicas; for methods that train a network. None: this process alone.
 
     With a k-fold split every seed is a trial of k replicas, one per fold, and its accuracy is the
     mean over them: folds share training nodes, so only trials count as repetitions.
@@ -429,14 +450,14 @@ def evaluate(
         return auto_plan(
             data, split, wanted, time_limit=time_limit, metric=metric, device=device,
             backend=backend, class_weight=class_weight,
-        ).run(progress, checkpoints, callbacks)  # fmt: skip
+        ).run(progress, checkpoints, callbacks, division)  # fmt: skip
     if time_limit is not None:
         raise InputError("`time_limit` is for the method 'auto'.")
     prepared = plan(
         method, data, split, seeds, replicas=replicas, seed=seed, changes=changes, device=device,
         backend=backend, class_weight=class_weight, metric=metric,
     )  # fmt: skip
-    return prepared.run(progress, checkpoints, callbacks)
+    return prepared.run(progress, checkpoints, callbacks, division)
 
 
 def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:

@@ -53,7 +53,7 @@ class Checkpoints:
         self.seconds_before = 0.0  # of the training that is continued
         self.is_asked_to_stop = False
         self._start = self._last = time.monotonic()
-        self._expected = 0.0
+        self._expected, self._done_before = 0.0, 0
 
     @property
     def is_active(self) -> bool:
@@ -72,6 +72,11 @@ class Checkpoints:
                 f"--resume (`resume=True`), or delete it to start again."
             )
 
+    @property
+    def is_writer(self) -> bool:
+        """Whether this process writes: of several that train together one does."""
+        return True
+
     def describe(self, about: Mapping[str, Any]) -> None:
         """Say what the training depends on, before it starts."""
         self.about = json.loads(json.dumps(plain(about)))
@@ -89,18 +94,25 @@ class Checkpoints:
         stored, facts = self._read(device)
         _put(stored, state, self.file)
         self.seconds_before = float(facts["seconds"])
-        return int(facts["epoch"])
+        self._done_before = int(facts["epoch"])
+        return self._done_before
+
+    def note_pace(self, epoch: int, epochs: int) -> None:
+        """Estimate how long the training takes in all, after `epoch` of `epochs`."""
+        done = epoch - self._done_before
+        if done > 0:
+            self._expected = (time.monotonic() - self._start) / done * epochs
 
     def after_epoch(
         self, state: Callable[[], Mapping[str, Tensor]], epoch: int, epochs: int
     ) -> None:
         """Write a checkpoint if it is time; raise `StoppedError` if the training is to stop."""
         now = time.monotonic()
-        self._expected = (now - self._start) / max(epoch, 1) * epochs
+        self.note_pace(epoch, epochs)
         is_due = self.is_active and now - self._last >= (
             _USUAL if self.every is None else self.every
         )
-        if is_due or (self.is_asked_to_stop and self.is_active):
+        if (is_due or (self.is_asked_to_stop and self.is_active)) and self.is_writer:
             self.write(state(), epoch)
         if self.is_asked_to_stop:
             kept = f"its state after epoch {epoch} is in '{self.file}'"

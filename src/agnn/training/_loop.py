@@ -276,8 +276,7 @@ class TrainingRun:
         if self.objective is not None:
             losses = self.objective(self.training, self.dropout)
         else:
-            outputs = self.model(self.training.view, self.dropout)
-            picked = self.training.pick(outputs)
+            picked = self.training.outputs(self.model, self.dropout)
             losses = self.training.losses(picked, self.model.backend, weights)
         if self.extra_loss is not None:
             losses = losses + self.extra_loss(self.dropout)
@@ -291,7 +290,7 @@ class TrainingRun:
         if self.watched is None:
             nothing = self.training_loss.new_zeros(self.model.replicas)
             return nothing, nothing
-        picked = self.watched.pick(self.model(self.watched.view))
+        picked = self.watched.outputs(self.model)
         losses = self.watched.losses(picked, self.model.backend)
         scores = -losses if self.metric == "log_loss" else self.watched.scores(picked, self.metric)
         if self.is_penalised:

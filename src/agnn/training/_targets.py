@@ -13,7 +13,8 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
-from agnn.kernels import DropoutAt, cross_entropy, random_words
+from agnn.kernels import Dropout, DropoutAt, cross_entropy, random_words
+from agnn.nn import NodeModel
 from agnn.training._selection import Metric
 
 # Where the random numbers of the batch order come from: beyond any place that a model drops at.
@@ -72,6 +73,10 @@ class Targets:
         """The nodes themselves; [R, k] int64."""
         found = self.view.field.targets
         return found.repeat(len(self.labels), 1) if self.rows is None else found[self.rows]
+
+    def outputs(self, model: NodeModel, dropout: Dropout | None = None) -> Tensor:
+        """Return the model's outputs at each replica's own nodes; [R, k, c]."""
+        return self.pick(model(self.view, dropout))
 
     def pick(self, outputs: Tensor) -> Tensor:
         """Return each replica's own rows of outputs [R, targets, c]; [R, k, c]."""

@@ -17,7 +17,7 @@ _ONE, _LANES = U(1), U(LANES)
 
 
 @compiled
-def _rows(
+def product_rows(
     offsets: Any, columns: Any, weights: Any, loops: Any, h: Any, readable: Any, d: Any,
     out: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
@@ -44,7 +44,7 @@ def _units(
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
-        _rows(offsets, columns, weights, loops, h[r], U(readable), U(d), out[r], begin, end)
+        product_rows(offsets, columns, weights, loops, h[r], U(readable), U(d), out[r], begin, end)
 
 
 def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:

@@ -1,0 +1,117 @@
+"""Options of trainings that are divided among processes, or continued later."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from agnn.errors import InputError
+
+if TYPE_CHECKING:
+    from agnn.distributed import Axis, Division
+    from agnn.methods import Method
+    from agnn.training import Checkpoints
+
+Every = Annotated[
+    str | None,
+    typer.Option(
+        help="Time between checkpoints, such as 30s or 5m. They are in OUT.checkpoint until the "
+        "training is done.",
+        show_default="5m for trainings of over ten minutes",
+    ),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the training of OUT.checkpoint.")]
+RankCount = Annotated[
+    int | None,
+    typer.Option(
+        help="Processes to divide the training among. torchrun starts them on several machines.",
+        show_default="this one alone",
+    ),
+]
+Divide = Annotated[
+    str | None,
+    typer.Option(
+        help="What the ranks divide: rows of the graph, or replicas.",
+        show_default="replicas, if there are as many as ranks",
+    ),
+]
+Wire = Annotated[
+    str, typer.Option(help="Type of states on their way between ranks: float32 or bfloat16.")
+]
+
+
+def division_of(ranks: int | None, divide: str | None, wire: str, replicas: int) -> Division | None:
+    """How the training is divided; None where it is not."""
+    started = os.environ.get("TORCHELASTIC_RUN_ID") is not None
+    if ranks is None and not started:
+        if divide is not None or wire != "float32":
+            raise InputError("--divide and --wire are for trainings with --ranks or torchrun.")
+        return None
+    from agnn.distributed import WIRES, Division
+
+    if divide not in (None, "rows", "replicas"):
+        raise InputError(f"--divide takes rows or replicas; got '{divide}'.")
+    if wire not in WIRES:
+        raise InputError(f"--wire takes {' or '.join(WIRES)}; got '{wire}'.")
+    if started:
+        if divide == "replicas" or ranks is not None:
+            raise InputError("torchrun divides the rows; leave --ranks and --divide out.")
+        return Division(int(os.environ["WORLD_SIZE"]), "rows", wire, is_joined=True)
+    count = ranks or 0
+    axis = divide or ("replicas" if replicas >= count > 0 else "rows")
+    return Division(count, cast("Axis", axis), wire)
+
+
+def divisible(method: Method, division: Division | None) -> Method:
+    """The default method for a division: by rows without consistency, which reads all nodes."""
+    if division is None or division.axis != "rows" or method.name != "agnn_plus":
+        return method
+    return method.with_fields(strength=0.0)
+
+
+def is_first_rank() -> bool:
+    """Whether this process reports and writes: the only one, or rank 0 of those of torchrun."""
+    return "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK") == "0"
+
+
+def with_rank(message: str, error: Any) -> str | None:
+    """An error's line with the rank of torchrun's processes; None where another one has the cause.
+
+    When a rank dies, all others lose it; one of them says so.
+    """
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return message
+    if type(error).__name__ == "LostRankError":
+        return message if os.environ.get("RANK") == "0" else None
+    return f"rank {os.environ.get('RANK')}: {message}"
+
+
+def checkpoints_of(
+    method: Method,
+    out: Path | None,
+    every: str | None,
+    division: Division | None,
+    *,
+    is_resumed: bool,
+) -> Checkpoints | None:
+    """The checkpoints of a training, beside the folder of its result."""
+    from agnn.runs import seconds_of
+    from agnn.training import Checkpoints
+
+    if out is None or not method.has_checkpoints:
+        for option in ["--checkpoint"] * (every is not None) + ["--resume"] * is_resumed:
+            if out is None:
+                raise InputError(f"{option} needs --out: checkpoints are kept beside that folder.")
+            raise InputError(f"{option} is for methods that train a network, not {method.name}.")
+        return None
+    seconds = None if every is None else seconds_of(every, "--checkpoint")
+    file = out.absolute().with_name(f"{out.name}.checkpoint")
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
+        is_resumed = file.exists()  # torchrun starts the same command again after a failure
+    found = Checkpoints(file, seconds, resume=is_resumed)
+    if is_first_rank() and (division is None or division.axis == "rows"):
+        found.check()
+    return found

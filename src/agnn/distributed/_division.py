@@ -1,0 +1,305 @@
+"""One training divided among processes: by the rows of the graph, or by replicas."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agnn.distributed._processes import run_together, stop_at_sigterm
+from agnn.distributed._ranks import Ranks
+from agnn.distributed._rows import RankCheckpoints, RowsOutcome, RowsTask, train_rows
+from agnn.errors import InputError
+from agnn.files import write_tensors
+from agnn.graph import DenseFeatures, Graph, Part, features_of, rank_bounds
+from agnn.methods import Method, NetworkMethod, Outcome, Task, check_usable, require_features
+from agnn.training import Checkpoints, History, Progress
+
+Axis = Literal["rows", "replicas"]
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a training is divided among processes of this machine, or of many.
+
+    By rows all processes train all replicas on one graph: each has some rows, and they exchange
+    the states of nodes whose neighbours are elsewhere. The result does not depend on their number.
+    By replicas each process trains some replicas on the whole graph, with the same result as one.
+
+    >>> import agnn
+    >>> cora = agnn.load_dataset("cora")
+    >>> division = Division(1)  # one process, with the sums of a graph in parts
+    >>> run = agnn.evaluate("gcn", cora, changes={"epochs": 2}, division=division)
+    >>> run.scores.shape
+    torch.Size([1, 2708, 7])
+    """
+
+    ranks: int
+    axis: Axis = "rows"
+    wire: str = "float32"  # type of the states on their way; "bfloat16" halves the volume
+    # The processes exist already, started by torchrun, and this is one of them.
+    is_joined: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ranks < 1:
+            raise InputError(f"`ranks` must be at least 1; got {self.ranks}.")
+        if self.axis not in ("rows", "replicas"):
+            raise InputError(f"a training is divided by rows or replicas; got '{self.axis}'.")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the bits of a training depend on; not the number of ranks."""
+        return {} if self.axis == "replicas" else {"divided by": "rows", "wire": self.wire}
+
+    def run(self, method: Method, task: Task) -> Outcome | None:
+        """Train and score; None on ranks other than 0 of several that exist already."""
+        if not isinstance(method, NetworkMethod):
+            raise InputError(f"{method.name} does not train a network, so it has no ranks.")
+        if task.callbacks:
+            raise InputError("callbacks and --track are for trainings in one process.")
+        require_features(task.data, method.name)
+        if self.axis == "replicas":
+            return _by_replicas(method, task, self.ranks)
+        rows = RowsTask(
+            method, task.data.classes, task.splits, task.seeds, task.backend, task.class_weights,
+            task.metric, self.wire,
+        )  # fmt: skip
+        if self.is_joined or self.ranks == 1:
+            return _on_this_rank(rows, task, is_joined=self.is_joined)
+        return _by_rows(rows, task, self.ranks)
+
+
+def parts_of(method: NetworkMethod, task: Task, ranks: int) -> list[Part]:
+    """The parts of a graph in memory, with the features as the method scales them."""
+    data = task.data
+    graph = Graph.of(data)
+    if graph.weights is not None:
+        raise InputError(
+            "a graph with edge weights is not divided among ranks by rows; --ignore-weights "
+            "leaves them out."
+        )
+    bounds = rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
+    matrix: Any = method.features(data)
+    chosen = features_of(matrix)  # dense or sparse by the whole, so that no rank decides otherwise
+    x = chosen.values.numpy() if isinstance(chosen, DenseFeatures) else matrix.tocsr()
+    return [Part.cut(graph, bounds, rank, x, data.labels) for rank in range(ranks)]
+
+
+def _on_this_rank(rows: RowsTask, task: Task, *, is_joined: bool) -> Outcome | None:
+    """Train one rank's share of the rows; the whole outcome is on rank 0."""
+    ranks = Ranks.join(task.device) if is_joined else Ranks(device=task.device)
+    part = parts_of(rows.method, task, ranks.size)[ranks.rank]
+    checkpoints = _shared_checkpoints(task.checkpoints, ranks)
+    progress = task.progress if ranks.rank == 0 else None
+    found = train_rows(rows, part, ranks, progress, checkpoints)
+    if task.checkpoints is not None and checkpoints is not None:
+        task.checkpoints.seconds_before = checkpoints.seconds_before
+    check_usable(found.history)
+    sizes = np.diff(part.bounds).tolist()
+    scores = ranks.to_first(found.scores.transpose(0, 1), sizes)
+    ranks.leave()
+    if scores is None:
+        return None
+    return Outcome(scores.transpose(0, 1).contiguous(), found.model, found.history)
+
+
+def _shared_checkpoints(own: Checkpoints | None, ranks: Ranks) -> RankCheckpoints | None:
+    if own is None:
+        return None
+    found = RankCheckpoints(ranks, own.file, own.every, resume=own.resume)
+    found.about, found.request = own.about, own
+    return found
+
+
+def _by_rows(rows: RowsTask, task: Task, count: int) -> Outcome:
+    """Train in new processes, each with its part; this one only waits."""
+    with tempfile.TemporaryDirectory(prefix="agnn-ranks-") as name:
+        folder, own = Path(name), task.checkpoints
+        if own is not None:
+            own.check()
+        payloads = [
+            (rows, part, folder, task.device, _described(own))
+            for part in parts_of(rows.method, task, count)
+        ]
+        run_together(
+            _train_part, payloads, folder, threads=_threads(count), progress=task.progress,
+            checkpoints=own,
+        )  # fmt: skip
+        model, history = _read_outcome(rows.method, task, folder / "outcome.safetensors")
+        check_usable(history)
+        scores = [torch.from_numpy(np.load(folder / f"scores-{k}.npy")) for k in range(count)]
+        return Outcome(torch.cat(scores, 1), model, history)
+
+
+def _train_part(rank: int, payload: Any, progress: Progress) -> None:
+    rows, part, folder, device, described = payload
+    ranks = Ranks.join(device)
+    checkpoints = None
+    if described is not None:
+        file, every, is_resumed, about = described
+        checkpoints = RankCheckpoints(ranks, file, every, resume=is_resumed)
+        checkpoints.about = about
+        stop_at_sigterm(checkpoints)
+    found = train_rows(rows, part, ranks, progress, checkpoints)
+    np.save(folder / f"scores-{rank}.npy", found.scores.cpu().numpy())
+    if rank == 0:
+        _write_outcome(found, folder / "outcome.safetensors", checkpoints)
+    ranks.leave()
+
+
+def _described(own: Checkpoints | None) -> tuple[Path, float | None, bool, dict[str, Any]] | None:
+    return None if own is None else (own.file, own.every, own.resume, own.about)
+
+
+def _by_replicas(method: NetworkMethod, task: Task, count: int) -> Outcome:
+    """Train some replicas in each of several new processes."""
+    groups = [each for each in np.array_split(np.arange(len(task.seeds)), count) if each.size]
+    own = task.checkpoints
+    _check_pieces(own, len(groups))
+    with tempfile.TemporaryDirectory(prefix="agnn-ranks-") as name:
+        folder = Path(name)
+        payloads = [
+            (method, _some(task, group.tolist(), k), folder, _piece(own, k, len(groups)))
+            for k, group in enumerate(groups)
+        ]
+        run_together(
+            _train_replicas, payloads, folder, threads=_threads(len(groups)),
+            progress=task.progress, checkpoints=own,
+        )  # fmt: skip
+        pieces = range(len(groups))
+        histories, states = [], []
+        for k in pieces:
+            state, history, before = _tensors(folder / f"outcome-{k}.safetensors")
+            if own is not None:
+                own.seconds_before = max(own.seconds_before, before)
+            states.append(state)
+            histories.append(history)
+        scores = [torch.from_numpy(np.load(folder / f"scores-{k}.npy")) for k in pieces]
+    model = method.build(
+        method.input_width(task.data.feature_count), task.data.classes, task.seeds, task.backend
+    )
+    model.load_state_dict({key: torch.cat([each[key] for each in states]) for key in states[0]})
+    if own is not None:
+        for k in pieces:
+            _piece_file(own.file, k, len(groups)).unlink(missing_ok=True)
+    return Outcome(torch.cat(scores), model.to(task.device), joined(histories))
+
+
+def _train_replicas(rank: int, payload: Any, progress: Progress) -> None:
+    method, task, folder, described = payload
+    checkpoints = None
+    if described is not None:
+        file, every, is_resumed, about = described
+        checkpoints = Checkpoints(file, every, resume=is_resumed and file.exists())
+        checkpoints.about = about
+        stop_at_sigterm(checkpoints)
+    outcome = method.run(replace(task, progress=progress, checkpoints=checkpoints))
+    np.save(folder / f"scores-{rank}.npy", outcome.scores.cpu().numpy())
+    found = RowsOutcome(outcome.model, outcome.history, outcome.scores)
+    _write_outcome(found, folder / f"outcome-{rank}.safetensors", checkpoints)
+
+
+def _some(task: Task, replicas: Sequence[int], piece: int) -> Task:
+    """The task of some replicas, without what a process gets of its own."""
+    weights = task.class_weights
+    device = task.device
+    if device.startswith("cuda"):
+        device = f"cuda:{piece % max(torch.cuda.device_count(), 1)}"
+    return replace(
+        task, splits=tuple(task.splits[r] for r in replicas),
+        seeds=tuple(task.seeds[r] for r in replicas), progress=None, checkpoints=None,
+        class_weights=None if weights is None else weights[list(replicas)], device=device,
+    )  # fmt: skip
+
+
+def _piece_file(file: Path, piece: int, pieces: int) -> Path:
+    return file.with_name(f"{file.name}-{piece + 1}of{pieces}")
+
+
+def _check_pieces(own: Checkpoints | None, pieces: int) -> None:
+    """Raise unless there are checkpoints to continue, or none that would be lost."""
+    if own is None:
+        return
+    files = [_piece_file(own.file, k, pieces) for k in range(pieces)]
+    there = next((each for each in files if each.exists()), None)
+    Checkpoints(there or files[0], resume=own.resume).check()
+
+
+def _piece(
+    own: Checkpoints | None, piece: int, pieces: int
+) -> tuple[Path, float | None, bool, dict[str, Any]] | None:
+    if own is None:
+        return None
+    about = {**own.about, "replicas": f"piece {piece + 1} of {pieces}"}
+    return _piece_file(own.file, piece, pieces), own.every, own.resume, about
+
+
+def joined(histories: Sequence[History]) -> History:
+    """The histories of groups of replicas as one; NaN after a group's last epoch."""
+    longest = max(len(each.training_loss) for each in histories)
+
+    def of(name: str) -> Tensor | None:
+        found = [getattr(each, name) for each in histories]
+        if any(each is None for each in found):
+            return None
+        if found[0].dim() == 1:
+            return torch.cat(found)
+        if not any(each.shape[0] for each in found):
+            return torch.cat(found, 1)
+        rows = [
+            torch.cat([each, each.new_full((longest - len(each), *each.shape[1:]), torch.nan)])
+            for each in found
+        ]
+        return torch.cat(rows, 1)
+
+    known: dict[str, Any] = {each.name: of(each.name) for each in fields(History)}
+    return History(**known)
+
+
+def _write_outcome(found: RowsOutcome, path: Path, checkpoints: Checkpoints | None) -> None:
+    before = 0.0 if checkpoints is None else checkpoints.seconds_before
+    tensors = {"seconds_before": torch.tensor(before, dtype=torch.float64)}
+    tensors |= {f"model.{name}": each for name, each in found.model.state_dict().items()}
+    for each in fields(found.history):
+        value = getattr(found.history, each.name)
+        if value is not None:
+            tensors[f"history.{each.name}"] = value
+    write_tensors(tensors, path)
+
+
+def _tensors(path: Path) -> tuple[dict[str, Tensor], History, float]:
+    from safetensors.torch import load_file
+
+    found = load_file(path)
+    state = {name[6:]: each for name, each in found.items() if name.startswith("model.")}
+    history = {name[8:]: each for name, each in found.items() if name.startswith("history.")}
+    return state, History(**history), float(found["seconds_before"])
+
+
+def _read_outcome(method: NetworkMethod, task: Task, path: Path) -> tuple[Any, History]:
+    state, history, before = _tensors(path)
+    if task.checkpoints is not None:
+        task.checkpoints.seconds_before = before
+    width = method.input_width(task.data.feature_count)
+    model = method.build(width, task.data.classes, task.seeds, task.backend)
+    model.load_state_dict(state)
+    return model.to(task.device), history
+
+
+def _threads(processes: int) -> int:
+    """The threads that each of several processes computes with."""
+    return max(1, torch.get_num_threads() // processes)
+
+
+def rank_from_environment() -> tuple[int, int] | None:
+    """The rank and the number of ranks that torchrun gave this process; None without it."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return None
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

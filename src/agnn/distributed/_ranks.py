@@ -1,0 +1,170 @@
+"""The processes that train one graph together, and what they tell each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from agnn.errors import InputError, UnavailableError
+
+_SETUP: Final = timedelta(minutes=30)  # reading the data and compiling may take long
+_SILENCE: Final = timedelta(seconds=60)  # after which a rank counts as dead
+_PREPARED_AFTER: Final = 64  # messages: by then everything is compiled
+
+
+class LostRankError(UnavailableError):
+    """Another rank did not answer: it died, or its machine cannot be reached."""
+
+
+class Ranks:
+    """One process among those that train together; a single one needs no others.
+
+    >>> alone = Ranks()
+    >>> alone.rank, alone.size
+    (0, 1)
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1, device: str = "cpu") -> None:
+        self.rank, self.size, self.device = rank, size, torch.device(device)
+        self._messages = 0
+        self._quick: Any = None
+
+    @classmethod
+    def join(cls, device: str = "cpu") -> Ranks:
+        """Meet the other processes that torchrun or `agnn train --ranks` started."""
+        try:
+            rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        except (KeyError, ValueError) as error:
+            raise InputError(
+                "this process was not started as one of several ranks; use torchrun, or --ranks."
+            ) from error
+        place = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if device == "cuda" else device
+        found = cls(rank, size, place)
+        if size > 1:
+            found._guard(lambda: found._meet(os.environ.get("AGNN_BACKEND")))
+        return found
+
+    def _meet(self, backend: str | None) -> None:
+        name = backend or ("nccl" if self.device.type == "cuda" else "gloo")
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+        dist.init_process_group(
+            name, store=self._store(), rank=self.rank, world_size=self.size, timeout=_SETUP
+        )
+        # Every rank takes part in every message, so a rank that is silent for long is gone.
+        self._quick = dist.new_group(timeout=_SILENCE)
+
+    def _store(self) -> Any:
+        """Where the ranks find each other's addresses."""
+        is_torchruns = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        store = dist.TCPStore(  # type: ignore[attr-defined]
+            os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), self.size,
+            is_master=self.rank == 0 and not is_torchruns, timeout=_SETUP,
+        )  # fmt: skip
+        # torchrun keeps its store over restarts: addresses of dead processes must not be found.
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        return dist.PrefixStore(f"agnn-{attempt}", store)  # type: ignore[attr-defined]
+
+    def leave(self) -> None:
+        """End the connection."""
+        if self.size > 1 and dist.is_initialized():
+            dist.destroy_process_group()
+
+    @property
+    def _group(self) -> Any:
+        self._messages += 1
+        return self._quick if self._messages > _PREPARED_AFTER else None
+
+    @property
+    def _wire(self) -> torch.device:
+        """Where messages lie: gloo reads the memory of the host."""
+        is_host = self.size > 1 and dist.get_backend() == "gloo"
+        return torch.device("cpu") if is_host else self.device
+
+    def exchange(
+        self, packed: Tensor, send_counts: Sequence[int], receive_counts: Sequence[int]
+    ) -> Exchange:
+        """Begin to send each rank its rows of `packed` and to receive those that it sends here."""
+        if self.size == 1:
+            return Exchange(packed.new_empty(0, *packed.shape[1:]), None, self)
+        source = packed.to(self._wire).contiguous()
+        received = source.new_empty(sum(receive_counts), *packed.shape[1:])
+        sizes = list(receive_counts), list(send_counts)
+
+        def begin() -> Any:
+            return dist.all_to_all_single(
+                received, source, *sizes, group=self._group, async_op=True
+            )
+
+        work = self._guard(begin)
+        # The source must live until it has been sent.
+        return Exchange(received, work, self, source)
+
+    def gathered(self, own: Tensor) -> list[Tensor]:
+        """The tensors of all ranks, in their order; all have one shape."""
+        if self.size == 1:
+            return [own]
+        source = own.to(self._wire).contiguous()
+        found = [torch.empty_like(source) for _ in range(self.size)]
+        self._guard(lambda: dist.all_gather(found, source, group=self._group))
+        return [each.to(own.device) for each in found]
+
+    def counts(self, own: Tensor) -> Tensor:
+        """The sum of whole numbers over all ranks, in which the order does not matter."""
+        return torch.stack(self.gathered(own)).sum(0)
+
+    def from_first(self, value: Tensor) -> Tensor:
+        """The tensor of rank 0, on every rank; all have one shape and type."""
+        if self.size == 1:
+            return value
+        sent = value.to(self._wire).contiguous()
+        self._guard(lambda: dist.broadcast(sent, 0, group=self._group))
+        return sent.to(value.device)
+
+    def to_first(self, own: Tensor, rows: Sequence[int]) -> Tensor | None:
+        """The rows of all ranks one after another, on rank 0; `rows[q]` come from rank q."""
+        if self.size == 1:
+            return own
+        if self.rank > 0:
+            source = own.to(self._wire).contiguous()
+            self._guard(lambda: dist.send(source, 0))
+            return None
+        parts = [own.to(self._wire)]
+        for rank in range(1, self.size):
+            found = parts[0].new_empty(rows[rank], *own.shape[1:])
+            self._guard(lambda found=found, rank=rank: dist.recv(found, rank))
+            parts.append(found)
+        return torch.cat(parts).to(own.device)
+
+    def _guard(self, message: Any) -> Any:
+        try:
+            return message()
+        except (RuntimeError, dist.DistError) as error:
+            reason = " ".join(str(error).split())
+            if "closed by peer" in reason or "reset by peer" in reason:
+                reason = "another rank ended and closed the connection"
+            elif "imed out" in reason:
+                reason = f"another rank did not answer for {_SILENCE.seconds} seconds"
+            raise LostRankError(f"rank {self.rank} lost the others: {reason[:200]}.") from error
+
+
+class Exchange:
+    """Rows on their way."""
+
+    def __init__(
+        self, received: Tensor, work: Any, ranks: Ranks, source: Tensor | None = None
+    ) -> None:
+        self.received, self.work, self.ranks, self.source = received, work, ranks, source
+
+    def wait(self) -> Tensor:
+        """The rows that came, by sending rank."""
+        if self.work is not None:
+            self.ranks._guard(self.work.wait)
+        self.source = None
+        return self.received.to(self.ranks.device)

@@ -1,0 +1,262 @@
+"""Training one graph whose rows are divided among ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.data import Split
+from agnn.distributed._links import LocalGraph, local_links
+from agnn.distributed._ranks import Ranks
+from agnn.errors import InputError
+from agnn.graph import Part
+from agnn.kernels import CrossEntropyLink, Dropout, Link, run_chain
+from agnn.methods import NetworkMethod
+from agnn.nn import ChainModel, NodeModel
+from agnn.training import Checkpoints, History, Metric, Problem, Progress, Targets, train
+
+WIRES: Mapping[str, torch.dtype | None] = {"float32": None, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True, eq=False)
+class RankTargets(Targets):
+    """The labelled nodes of a part that count for some replica, with weights of each replica.
+
+    `rows` [k] are their local rows, `labels` and `weights` [R, k]. `counts` are those of all ranks.
+    """
+
+    local: LocalGraph | None = None
+    sizes: tuple[int, ...] = ()  # k on every rank
+    known: list[Targets] = field(default_factory=list)
+
+    @property
+    def _local(self) -> LocalGraph:
+        assert self.local is not None  # noqa: S101 (for the type)
+        return self.local
+
+    @classmethod
+    def on(
+        cls,
+        local: LocalGraph,
+        hops: int,
+        sets: Sequence[NDArray[np.int64]],
+        class_weights: NDArray[np.float64] | None,
+    ) -> RankTargets:
+        """The nodes of one set per replica, given by their global numbers."""
+        part, device = local.part, local.graph.device
+        first, end = part.first, part.first + part.own
+        counted = np.zeros((len(sets), part.own), dtype=bool)
+        for own, nodes in zip(counted, sets, strict=True):
+            own[nodes[(nodes >= first) & (nodes < end)] - first] = True
+        rows = np.flatnonzero(counted.any(0))
+        counts = np.array([nodes.size for nodes in sets])
+        labels = np.where(part.labels[rows] < 0, 0, part.labels[rows])
+        weights = counted[:, rows] / counts[:, None]
+        if class_weights is not None:
+            weights *= class_weights[:, labels]
+            tallies = np.stack(
+                [np.bincount(labels[c], minlength=class_weights.shape[1]) for c in counted[:, rows]]
+            )
+            every = local.ranks.counts(torch.from_numpy(tallies)).numpy()
+            weights *= (counts / (every * class_weights).sum(1))[:, None]
+        return cls(
+            view=local.view(hops),
+            rows=torch.from_numpy(rows).to(device),
+            labels=torch.from_numpy(labels).to(device).repeat(len(sets), 1),
+            weights=torch.from_numpy(weights).to(device, torch.float32),
+            counts=torch.from_numpy(counts).to(device),
+            local=local,
+            sizes=tuple(int(each) for each in local.ranks.gathered(torch.tensor([rows.size]))),
+        )
+
+    def outputs(self, model: NodeModel, dropout: Dropout | None = None) -> Tensor:
+        """Return the model's outputs at the nodes of this part; [R, k, c]."""
+        assert self.rows is not None  # noqa: S101 (for the type)
+        return rank_logits(model, self._local, dropout).index_select(1, self.rows)
+
+    def losses(self, picked: Tensor, backend: str, weights: Tensor | None = None) -> Tensor:
+        """Return the mean cross-entropy per replica over all ranks; [R]."""
+        if weights is not None:
+            raise InputError("batches of training nodes are not divided among ranks.")
+        return run_chain([_LossLink(self, backend)], picked)
+
+    def scores(self, picked: Tensor, metric: Metric) -> Tensor:
+        """Return the metric of each replica over all ranks; [R]."""
+        if metric == "accuracy" or (metric == "best" and picked.shape[2] != 2):
+            right = (picked.argmax(-1) == self.labels) & (self.weights > 0)
+            return self._local.ranks.counts(right.sum(1)) / self.counts
+        return self._everywhere.scores(self._gathered(picked), metric)
+
+    @property
+    def _everywhere(self) -> Targets:
+        """The nodes of all ranks."""
+        # No cached property: its lock would be held while the ranks wait for each other.
+        if not self.known:
+            labels, weights = self._gathered(self.labels), self._gathered(self.weights)
+            self.known.append(Targets(self.view, None, labels, weights, self.counts))
+        return self.known[0]
+
+    def _gathered(self, own: Tensor) -> Tensor:
+        """The rows of all ranks, in the order of the nodes; [R, k, ...]."""
+        rows = own.transpose(0, 1)
+        padded = rows.new_zeros(max(self.sizes), *rows.shape[1:])
+        padded[: len(rows)] = rows
+        found = self._local.ranks.gathered(padded)
+        kept = [each[:size] for each, size in zip(found, self.sizes, strict=True)]
+        return torch.cat(kept).transpose(0, 1).contiguous()
+
+
+class _LossLink(Link):
+    """The loss over all ranks, block by block."""
+
+    def __init__(self, targets: RankTargets, backend: str) -> None:
+        self.targets, self.backend = targets, backend
+
+    def forward(self, x: Tensor) -> Tensor:
+        targets = self.targets
+        local, rows = targets._local, targets.rows
+        assert rows is not None  # noqa: S101 (for the type)
+        bounds = torch.searchsorted(rows.cpu(), torch.from_numpy(local.part.blocks)).tolist()
+        losses, slopes = [], torch.empty_like(x)
+        for first, last in pairwise(bounds):
+            own = slice(first, last)
+            if first == last:
+                losses.append(x.new_zeros(len(x)))
+                continue
+            link = CrossEntropyLink(
+                targets.labels[:, own].contiguous(), targets.weights[:, own].contiguous(),
+                self.backend,
+            )  # fmt: skip
+            losses.append(link.forward(x[:, own].clone()))
+            slopes[:, own] = link.saved[0]
+        self.saved = (slopes,)
+        return local.sums.total(losses).to(x.dtype)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return self.saved[0] * gradient[:, None, None], ()
+
+
+def rank_logits(model: NodeModel, local: LocalGraph, dropout: Dropout | None = None) -> Tensor:
+    """The model's outputs at the own rows; [R, own, c]."""
+    if not isinstance(model, ChainModel):
+        raise InputError(
+            f"{type(model).__name__} is not a chain of operations, so its graph cannot be divided "
+            f"among ranks."
+        )
+    view = local.view(model.hops)
+    return run_chain(local_links(model, view, dropout, local), view.features.values)
+
+
+@dataclass(frozen=True, eq=False)
+class RankProblem(Problem):
+    """What one rank trains on."""
+
+    local: LocalGraph | None = None
+
+    def targets(
+        self, part: str, hops: int, class_weights: NDArray[np.float64] | None = None
+    ) -> Targets:
+        """Return the nodes of one part ("train", "validation" or "test") of every split."""
+        assert self.local is not None  # noqa: S101 (for the type)
+        sets = [split.parts[part] for split in self.splits]
+        return RankTargets.on(self.local, hops, sets, class_weights)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsTask:
+    """What all ranks train together."""
+
+    method: NetworkMethod
+    classes: int
+    splits: tuple[Split, ...]
+    seeds: tuple[int, ...]
+    backend: str = "auto"
+    class_weights: NDArray[np.float64] | None = None
+    metric: str | None = None
+    wire: str = "float32"
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOutcome:
+    """What one rank has afterwards; weights and history are the same on all."""
+
+    model: NodeModel
+    history: History
+    scores: Tensor  # [R, own, c]
+
+
+def train_rows(
+    task: RowsTask,
+    part: Part,
+    ranks: Ranks,
+    progress: Progress | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> RowsOutcome:
+    """Train all replicas on a graph of which every rank calls this with its own part.
+
+    The result has the same bits for every number of ranks.
+    """
+    if task.wire not in WIRES:
+        raise InputError(f"`wire` must be one of {', '.join(WIRES)}; got '{task.wire}'.")
+    local = LocalGraph.of(part, ranks, WIRES[task.wire])
+    features = local.features[0]
+    method, width, device = task.method, features.width, str(ranks.device)
+    model = method.build(width, task.classes, task.seeds, task.backend).to(device)
+    recipe = method.recipe_by(task.metric)
+    needs_more = (
+        method.objective(model, features, local.graph) is not None
+        or method.extra_loss(model, features, local.graph, task.seeds) is not None
+        or recipe.batch is not None
+    )
+    if needs_more:
+        raise InputError(
+            f"{method.name} with these settings trains on more than the cross-entropy of all "
+            f"training nodes, which is not divided among ranks"
+            + ("; --set strength=0 leaves consistency out." if method.name == "agnn_plus" else ".")
+        )
+    problem = RankProblem(
+        features, local.graph, part.labels, task.splits, task.seeds, task.class_weights, local
+    )
+    history = train(model, problem, recipe, progress, checkpoints=checkpoints)
+    with torch.no_grad():
+        scores = rank_logits(model, local).softmax(-1)
+    return RowsOutcome(model, history, scores)
+
+
+class RankCheckpoints(Checkpoints):
+    """Checkpoints of ranks that train together: rank 0 reads and writes, all stop together."""
+
+    def __init__(self, ranks: Ranks, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.ranks = ranks
+        self.request: Checkpoints | None = None  # another object that may be asked to stop
+
+    def begin(self, state: Mapping[str, Tensor], *, device: torch.device) -> int:
+        """Put the stored state into `state` on every rank."""
+        done = super().begin(state, device=device) if self.ranks.rank == 0 else 0
+        for each in state.values():
+            each.detach().copy_(self.ranks.from_first(each.detach()))
+        return int(self.ranks.from_first(torch.tensor([done])))
+
+    def after_epoch(
+        self, state: Callable[[], Mapping[str, Tensor]], epoch: int, epochs: int
+    ) -> None:
+        """Write a checkpoint on rank 0 if it is time; stop if any rank is asked to."""
+        if self.request is not None:
+            self.request.note_pace(epoch, epochs)
+            self.is_asked_to_stop |= self.request.is_asked_to_stop
+        asked = self.ranks.counts(torch.tensor([int(self.is_asked_to_stop)]))
+        self.is_asked_to_stop = bool(asked > 0)
+        super().after_epoch(state, epoch, epochs)
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether this process writes."""
+        return self.ranks.rank == 0

@@ -1,0 +1,1 @@
+"""Rows of one rank's part of a graph, computed in runs."""

@@ -1,0 +1,120 @@
+"""`agnn train` on several real processes: same bits, failures that name the rank, torchrun."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agnn.cli import main
+
+WORDS = ["train", "cora", "--epochs", "12", "--quiet", "--json"]
+
+
+def start(folder: Path, *words: str, program: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(  # noqa: S603 (ours)
+        [sys.executable, *program, "-m", "agnn", *words], cwd=folder, env=places, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def bits(folder: Path) -> str:
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+def ranks_of(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:
+    """The processes of the ranks, in their order, once they train."""
+    found = psutil.Process(process.pid).children(recursive=True)
+    working = [each for each in found if "resource_tracker" not in " ".join(each.cmdline())]
+    assert len(working) == count
+    return sorted(working, key=lambda each: each.create_time())
+
+
+def await_file(file: Path, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 240
+    while not file.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    assert file.exists(), process.communicate(timeout=60)[1]
+
+
+def test_rows_on_two_processes_have_the_bits_of_one_and_make_an_ordinary_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["--divide", "rows", "--replicas", "2"]
+    assert main([*WORDS, *rows, "--ranks", "1", "--out", str(tmp_path / "one")]) == 0
+    process = start(tmp_path, *WORDS, *rows, "--ranks", "2", "--out", "two")
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert bits(tmp_path / "two") == bits(tmp_path / "one")
+    capsys.readouterr()
+    assert main(["explain", str(tmp_path / "two"), "1131150", "--json"]) == 0
+    assert "1131150" in capsys.readouterr().out
+
+
+def test_replicas_on_two_processes_have_the_bits_of_one(tmp_path: Path) -> None:
+    assert main([*WORDS, "--replicas", "3", "--out", str(tmp_path / "one")]) == 0
+    process = start(tmp_path, *WORDS, "--replicas", "3", "--ranks", "2", "--out", "two")
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert bits(tmp_path / "two") == bits(tmp_path / "one")
+
+
+def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:
+    words = ["train", "cora", "--epochs", "100000", "--replicas", "1", "--divide", "rows"]
+    process = start(tmp_path, *words, "--ranks", "2", "--out", "run", "--checkpoint", "0s")
+    await_file(tmp_path / "run.checkpoint", process)
+    ranks = ranks_of(process, 2)
+    ranks[1].send_signal(signal.SIGKILL)
+    begin = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 60
+    assert process.returncode == 2
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("error: rank 1 of 2 was killed by signal 9 (SIGKILL)"), said
+    assert "--resume continues it" in last
+    assert not any(each.is_running() and each.status() != "zombie" for each in ranks)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["run.checkpoint"]
+
+
+def test_torchrun_goes_on_from_the_checkpoint_after_a_rank_was_killed(tmp_path: Path) -> None:
+    words = ["train", "cora", "--epochs", "40", "--replicas", "1"]
+    assert main([*words, "--ranks", "1", "--divide", "rows", "--quiet", "--out",
+                 str(tmp_path / "one")]) == 0  # fmt: skip
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "1")
+    process = start(tmp_path, *words, "--out", "two", "--checkpoint", "0s", program=torchrun)
+    await_file(tmp_path / "two.checkpoint", process)
+    ranks_of(process, 2)[1].send_signal(signal.SIGKILL)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert bits(tmp_path / "two") == bits(tmp_path / "one")
+    assert not (tmp_path / "two.checkpoint").exists()
+    assert said.count("Training AGNN on cora") == 2, said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--ranks", "0"], "`ranks` must be at least 1; got 0."),
+        (["--divide", "rows"], "--divide and --wire are for trainings with --ranks"),
+        (["--ranks", "2", "--divide", "columns"], "--divide takes rows or replicas"),
+        (["--ranks", "2", "--wire", "int8"], "--wire takes float32 or bfloat16; got 'int8'"),
+        (["--ranks", "99", "--divide", "rows"], "`ranks` must be from 1 to 64 for 2,708 nodes"),
+        (["--ranks", "2", "--method", "label_propagation"], "does not train a network"),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "cora", "--epochs", "2", *words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
