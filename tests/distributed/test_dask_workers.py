@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import agnn.experiments._executor as executor
+from agnn.distributed import finished, open_executor
 from agnn.errors import UnavailableError
 from agnn.experiments import Store, reproduce
 
@@ -74,32 +76,35 @@ class Cluster:
         words = program or ("-m", "distributed.cli.dask_worker")
         self.processes.append(
             start(*words, self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard",
-                  "--local-directory", str(self.folder))
+                  "--name", str(len(self.processes)), "--local-directory", str(self.folder))
         )  # fmt: skip
         return self.processes[-1]
 
-    def wait_for(self, count: int) -> None:
+    def settle(self) -> None:
+        """Wait until the scheduler knows the workers that are alive, and no others."""
         from distributed import Client
 
-        end = time.monotonic() + 120
-        while True:
+        living = {
+            str(k) for k, process in enumerate(self.processes) if k and process.poll() is None
+        }
+        end = time.monotonic() + 300
+        while time.monotonic() < end:
             try:
                 with Client(self.address, timeout=5, set_as_default=False) as client:
-                    client.wait_for_workers(count, timeout=100)
-                    return
+                    while time.monotonic() < end:
+                        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+                        if {str(each["name"]) for each in workers} == living:
+                            return
+                        time.sleep(0.1)
             except OSError:
-                assert time.monotonic() < end, "no scheduler"
+                continue
+        raise AssertionError("the cluster did not start")
 
     def kill_workers(self) -> None:
-        from distributed import Client
-
         for process in self.processes[1:]:
             process.kill()
             process.wait()
-        with Client(self.address, set_as_default=False) as client:
-            end = time.monotonic() + 60
-            while client.scheduler_info()["workers"] and time.monotonic() < end:
-                time.sleep(0.1)
+        self.settle()
 
     def close(self) -> None:
         for process in self.processes:
@@ -139,7 +144,7 @@ def test_every_executor_gives_the_same_rows_though_a_worker_is_killed(
     cluster: Cluster, table: Path
 ) -> None:
     first, _ = cluster.add_worker(), cluster.add_worker()
-    cluster.wait_for(2)
+    cluster.settle()
     killed = []
 
     def kill_one(progress: Any) -> None:
@@ -151,12 +156,12 @@ def test_every_executor_gives_the_same_rows_though_a_worker_is_killed(
     assert rows(table, f"dask:{cluster.address}", kill_one) == here
     assert killed
     assert killed[0] < 48, "in the middle"
-    assert rows(table, "local:2") == here
+    assert rows(table, "local:1") == here
 
 
 def test_a_worker_of_another_version_is_refused(cluster: Cluster, table: Path) -> None:
     other = cluster.add_worker("-c", OTHER)
-    cluster.wait_for(2)
+    cluster.settle()
     with pytest.raises(UnavailableError, match=r"has agnn 0.0.1, and this process has"):
         rows(table, f"dask:{cluster.address}")
     other.kill()
@@ -178,3 +183,19 @@ def test_a_scheduler_without_workers_is_an_error(
     cluster.kill_workers()
     with pytest.raises(UnavailableError, match="has no workers; start some with `dask worker"):
         rows(table, f"dask:{cluster.address}")
+
+
+def test_a_scheduler_that_dies_is_an_error(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agnn.distributed._dask._PATIENCE", 2.0)
+    monkeypatch.setattr("agnn.distributed._executors._LOOK", 0.5)
+    cluster.add_worker()
+    cluster.settle()
+    with open_executor(f"dask:{cluster.address}") as workers:
+        assert workers is not None
+        results = finished(workers, time.sleep, deque([0.1, 60]))
+        assert next(results) == (0.1, None)
+        cluster.processes[0].kill()
+        with pytest.raises(UnavailableError, match="the connection to the workers was lost"):
+            next(results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from agnn.distributed._executors import lost_connection
 from agnn.errors import InputError, UnavailableError
 
 R = TypeVar("R")
@@ -61,16 +63,23 @@ class DaskWorkers(Executor):
             raise UnavailableError(
                 f"no Dask scheduler answers at '{address}'; start one with `dask scheduler`."
             ) from error
-        with client:
+        with _quiet_log(), client:
             yield cls(client)
 
     @property
     def worker_count(self) -> int:
         """Workers that are there now."""
-        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+        return max(1, len(self._client.scheduler_info(n_workers=-1).get("workers", ())))
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the scheduler is gone for good; the client waits for it for a while."""
+        return self._client.status in ("closing", "closed")
 
     def submit(self, function: Callable[..., R], /, *given: Any, **named: Any) -> Future[R]:
         """Call `function` on one of the workers."""
+        if self.is_lost:
+            raise lost_connection()
         future: Future[R] = self._executor.submit(_guarded, self._versions, function, given, named)
         return future
 
@@ -96,6 +105,21 @@ class DaskWorkers(Executor):
                     f"version there."
                 )
             _compare(address, theirs, self._versions)
+
+
+@contextmanager
+def _quiet_log() -> Iterator[None]:
+    """No log of Dask's, with its tracebacks: a lost scheduler or worker is reported by us."""
+    names = ["tornado.application"]
+    names += [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    levels = {name: logging.getLogger(name).level for name in names}
+    try:
+        for name in names:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _distributed() -> Any:

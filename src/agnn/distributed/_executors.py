@@ -29,6 +29,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _ATTEMPTS: Final = 3  # deaths of a worker during one call, after which the call is given up
+_LOOK: Final = 5.0  # seconds between two looks at whether the workers can be reached
 _KINDS: Final = "local, local:N (processes), dask or dask:ADDRESS (a scheduler or its file)"
 
 
@@ -99,7 +100,10 @@ def finished(
                 argument = ready(waiting.popleft())
                 if argument is not None:
                     running[executor.submit(function, argument)] = argument
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            done = wait(running, _LOOK, FIRST_COMPLETED).done
+            if not done and getattr(executor, "is_lost", False):  # their futures never end
+                raise lost_connection()
+            for future in done:
                 result = _outcome(future)
                 yield running.pop(future), result
     finally:
@@ -119,10 +123,7 @@ def _outcome(future: Future[R]) -> R | AgnnError:
     except AgnnError as error:
         return error
     except CancelledError as error:
-        raise UnavailableError(
-            "the connection to the workers was lost. What is finished is kept: start them again "
-            "and give the same command."
-        ) from error
+        raise lost_connection() from error
     except Exception as error:
         if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
             return UnavailableError(
@@ -131,6 +132,14 @@ def _outcome(future: Future[R]) -> R | AgnnError:
         if isinstance(error, ImportError):
             return UnavailableError(f"a worker lacks what is needed: {error}.")
         raise
+
+
+def lost_connection() -> UnavailableError:
+    """The error of calls whose workers cannot be reached any more."""
+    return UnavailableError(
+        "the connection to the workers was lost. What is finished is kept: start them again and "
+        "give the same command."
+    )
 
 
 def _cores() -> int:
