@@ -85,8 +85,8 @@ _NAMES = {  # by package, in the order of the tasks below
 _HOMES = {name: package for package, names in _NAMES.items() for name in names}
 _PACKAGES = (
     "cli", "data", "distributed", "errors", "estimator", "experiments", "explanation", "files",
-    "graph", "kernels", "leaderboard", "methods", "metrics", "nn", "onnx", "pyg", "report", "runs",
-    "trackers", "training", "web",
+    "graph", "hub", "kernels", "leaderboard", "methods", "metrics", "nn", "onnx", "pyg", "report",
+    "runs", "trackers", "training", "web",
 )  # fmt: skip
 
 __all__ = [  # noqa: RUF022 (by task)

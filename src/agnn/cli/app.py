@@ -27,14 +27,15 @@ from agnn.cli._ranks import with_rank
 from agnn.cli._report import report
 from agnn.cli._reproduce import reproduce
 from agnn.cli._serve import serve
+from agnn.cli._sharing import pull, push
 from agnn.cli._train import train
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 COMMANDS = (
-    demo, train, compare, predict, explain, report, explore, serve, export, inspect, partition,
-    reproduce, datasets, methods, doctor,
+    demo, train, compare, predict, explain, report, explore, serve, export, push, pull, inspect,
+    partition, reproduce, datasets, methods, doctor,
 )  # fmt: skip
 # The panels of the help, and an example of each command.
 _ABOUT: Mapping[str, tuple[str, str]] = {

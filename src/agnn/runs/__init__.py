@@ -34,7 +34,7 @@ from agnn.runs._evaluate import (
     seeds_of_replicas,
     suited_method,
 )
-from agnn.runs._folder import folder_size, keep_elsewhere, load_run, save_run
+from agnn.runs._folder import folder_size, keep_elsewhere, load_run, run_files, save_run
 from agnn.runs._predictions import Predictions, check_table_file
 from agnn.runs._run import Run
 from agnn.runs._search import Search, searched
@@ -68,6 +68,7 @@ __all__ = [
     "prepare",
     "preset_method",
     "replica_seeds",
+    "run_files",
     "save_run",
     "searched",
     "seconds_of",

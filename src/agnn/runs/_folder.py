@@ -288,6 +288,26 @@ def _older_scaling(folder: Path) -> dict[str, str]:
     return {} if not path.exists() or is_row_normalised(path) else {"scaling": "none"}
 
 
+def run_files(folder: Path | str, *, is_checked: bool = True) -> list[str]:
+    """The names of the files of a run, its configuration first; other files are the user's.
+
+    Raises unless the folder holds a run and, if `is_checked`, its files are as they were written.
+    """
+    place = Path(folder)
+    try:
+        config = read_json(place / CONFIG)
+        files = config[_CHECKSUMS]["files"]
+        if is_checked:
+            _check_files(config, place, is_trusted=False)
+        for name in files:
+            if Path(name).name != name:
+                raise DataError(f"it names a file outside the folder, '{name}'")
+    except (OSError, *_DAMAGE) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise DataError(f"'{folder}' is not a run folder, or is damaged ({reason}).") from error
+    return [CONFIG, *sorted(files)]
+
+
 def _check_files(config: Mapping[str, Any], folder: Path, *, is_trusted: bool) -> None:
     """Raise unless config and files are as they were written, and no file was added."""
     if _CHECKSUMS not in config:

@@ -18,6 +18,7 @@ def model_card(run: Run) -> str:
     known = f"{data.labelled.size:,} of them labelled"
     names = ", ".join(_plain(name) for name in data.class_names)
     lines = [
+        *_metadata(run),
         f"# {run.method.title} on {_plain(data.name)}",
         "",
         f"- Method: {run.method.title} ({run.method.cites}), {len(run.seeds)} trained replicas.",
@@ -45,6 +46,26 @@ def model_card(run: Run) -> str:
         "`config.json` holds the SHA-256 of every other file; a changed or added file is refused.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _metadata(run: Run) -> list[str]:
+    """What Hugging Face reads of a card, as YAML; JSON values are YAML too."""
+    data, accuracy = run.data, {"type": "accuracy", "value": round(run.accuracy.mean, 4)}
+    result = {
+        "task": {"type": "node-classification", "name": "Node classification"},
+        "dataset": {"type": "graph", "name": data.name, "split": run.split_spec},
+        "metrics": [accuracy],
+    }
+    index = [{"name": f"{run.method.title} on {data.name}", "results": [result]}]
+    return [
+        "---",
+        "library_name: agnn",
+        "pipeline_tag: graph-ml",
+        f"tags: {json.dumps(['graph-neural-networks', 'node-classification', run.method.name])}",
+        f"model-index: {json.dumps(index)}",
+        "---",
+        "",
+    ]
 
 
 def _weights(run: Run) -> str | dict[str, float] | None:
