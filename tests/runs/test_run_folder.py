@@ -112,7 +112,7 @@ def test_the_folder_appears_only_when_it_is_whole(run, tmp_path, monkeypatch):
     """A process that is killed while it writes runs no cleaning up."""
     seen = []
 
-    def save_file(*_args: object) -> None:
+    def save_file(*_args: object, **_options: object) -> None:
         seen.append((tmp_path / "run").exists())
 
     monkeypatch.setattr("safetensors.torch.save_file", save_file)
