@@ -110,7 +110,7 @@ def test_a_fault_of_the_program_is_not_passed_off_as_the_user_s(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("agnn.runs.Plan.run", fail)
+    monkeypatch.setattr("agnn.runs.Plan.run_on_rank", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         agnn("train cora")
 
