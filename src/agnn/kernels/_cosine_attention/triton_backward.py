@@ -69,12 +69,8 @@ def _turns(
     valued = tl.zeros((hi.shape[0], U, D), hi.dtype)
     of_beta = tl.zeros((hi.shape[0], U), hi.dtype)
     j, there = entries_of(columns, begin, length, 0, U)
-    if weights is not None:
-        w = weights_of(weights, begin, 0, there, U)
     for k in range(0, tl.max(length, 0), U):
         next_j, next_there = entries_of(columns, begin, length, k + U, U)
-        if weights is not None:
-            next_w = weights_of(weights, begin, k + U, next_there, U)
         there = there & (computed | (j < rows))
         hj, gj, log_j, slope_j = _pairs_of(pair, facts, j, there, WIDTH, D)
         rj = inverse_norm(tl.sum(hj * hj, 2))
@@ -82,8 +78,8 @@ def _turns(
         score = tl.where(there, beta * cosine, float("-inf"))
         taken, given = tl.exp(score - log_i[:, None]), tl.exp(score - log_j)
         if weights is not None:
+            w = weights_of(weights, begin, k, there, U)
             taken, given = taken * w, given * w
-            w = next_w
         pulled = taken * (tl.sum(gi[:, None, :] * hj, 2) - slope_i[:, None])
         pushed = given * (tl.sum(gj * hi[:, None, :], 2) - slope_j)
         of_beta += pulled * cosine

@@ -66,18 +66,13 @@ def _weighted_sum(
     acc = tl.zeros((scaled.shape[0], U, D), scaled.dtype)
     total = tl.zeros((scaled.shape[0], U), scaled.dtype)
     j, there = entries_of(columns, begin, length, 0, U)
-    if weights is not None:
-        w = weights_of(weights, begin, 0, there, U)
     for k in range(0, tl.max(length, 0), U):
         next_j, next_there = entries_of(columns, begin, length, k + U, U)
-        if weights is not None:
-            next_w = weights_of(weights, begin, k + U, next_there, U)
         hj = rows_of(h, j, there, WIDTH, D)
         score = tl.sum(scaled[:, None, :] * hj, 2) * inverse_norm(tl.sum(hj * hj, 2))
         e = tl.where(there, tl.exp(score - shift[:, None]), 0.0)
         if weights is not None:
-            e *= w
-            w = next_w
+            e *= weights_of(weights, begin, k, there, U)
         total += e
         acc += e[:, :, None] * hj
         j, there = next_j, next_there
