@@ -110,3 +110,26 @@ def test_a_run_on_tables_is_saved_and_its_folder_loads(agnn: Any, here: Path) ->
     saved = load_run(here / "run")
     assert saved.data.class_names == ("art", "sport")
     assert saved.model is not None
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_column_of_weights_is_trained_with_saved_and_asked_for(agnn: Any, here: Path) -> None:
+    head, *rows = edge_lines()
+    weighted = [f"{head},w", *(f"{row},{1 + k % 5}" for k, row in enumerate(rows))]
+    (here / "edges.csv").write_text(text(weighted))
+    answer = agnn(f"train {TABLES} --edge-weight w --method gat {SHORT} --out run")
+    assert (answer.code, answer.err) == (0, "")
+    assert "GAT does not use edge weights: every edge counts alike." in " ".join(answer.out.split())
+    answer = agnn(f"train {TABLES} --edge-weight w --method agnn {SHORT} --out weighted --json")
+    found = json.loads(answer.out)
+    assert found["data"]["edge_weights"] == [1.0, 3.0, 5.0]
+    assert not [words for words in found["warnings"] if "edge weights" in words]
+    (here / "new.csv").write_text("id,age,colour,motto\nq1,40,red,paint\n")
+    (here / "links.csv").write_text("source,target,w\nq1,p0,2.5\n")
+    line = "predict weighted --nodes new.csv --edges"
+    assert agnn(f"{line} links.csv --json").code == 0
+    (here / "bare.csv").write_text("source,target\nq1,p0\n")
+    answer = agnn(f"{line} bare.csv")
+    assert answer.code == 2
+    assert "has edge weights, so new edges need theirs. It has no column 'w'" in answer.err
+    assert "Does not use edge weights." in agnn("methods gat").out

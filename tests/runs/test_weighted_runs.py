@@ -12,6 +12,7 @@ import torch
 from agnn import NodeData, load_run
 from agnn.data import load_dataset, preset_name
 from agnn.data.store import read_data, write_data
+from agnn.distributed._part_sources import PartSource
 from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier
 from agnn.explanation import without_edges
@@ -94,6 +95,11 @@ def test_a_classifier_takes_a_weight_per_edge() -> None:
         model.fit(features, labels, edges=data.edges, edge_weight=np.zeros(5278))
     with pytest.raises(InputError, match="`edge_weight` needs `edges`"):
         model.fit(features, labels, edge_weight=[1.0])
+
+
+def test_a_graph_in_parts_keeps_no_weights() -> None:
+    with pytest.raises(InputError, match="'weighted' has edge weights, which a graph in parts"):
+        PartSource.of_data(weighted())
 
 
 def test_new_edges_of_weighted_data_need_weights() -> None:

@@ -54,6 +54,11 @@ class PartSource:
     @classmethod
     def of_data(cls, data: NodeData) -> PartSource:
         """Data in memory; the masks are those of its split "fixed", or of its only one."""
+        if data.edge_weights is not None:
+            raise InputError(
+                f"'{data.name}' has edge weights, which a graph in parts does not keep; divide "
+                f"`data.unweighted` if every edge may count alike."
+            )
         split = data.splits.get("fixed") or next(iter(data.splits.values()), None)
         masks = {}
         for name, nodes in {} if split is None else split.parts.items():
