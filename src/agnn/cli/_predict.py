@@ -29,6 +29,12 @@ def predict(
             help="The tables are a separate graph, not new nodes with edges to the old ones.",
         ),
     ] = False,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Nodes to compute at a time.", show_default="all, or what memory suffices for"
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv or .parquet file for the predictions.")
     ] = None,
@@ -49,11 +55,13 @@ def predict(
     options = given_options(read)
     use_threads(threads)
     _check_tables(nodes, edges, options, is_new_graph=new_graph)
+    if batch is not None and nodes is not None:
+        raise InputError("--batch goes without --nodes: new nodes are computed at once.")
     if out is not None:
         check_table_file(out)
     trained = load_run(run, device=device, backend=backend, trust_unchecked=allow_unchecked)
     if nodes is None or edges is None:
-        found = trained.predict()
+        found = trained.predict(batch=batch)
     elif new_graph:
         found = trained.predict_graph(_new_graph(trained.data, nodes, edges, options))
     else:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
 from agnn.graph import Features, Graph, ReceptiveField, View, features_of
 from agnn.methods import Method, NetworkMethod
-from agnn.training import probabilities
+from agnn.training import free_memory, probabilities
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch import Tensor
 
     from agnn.data import NodeData
     from agnn.methods import Matrix
     from agnn.nn import NodeModel
+
+
+_SHARE: Final = 0.5  # of the free memory that states and scores may take
+_LEAST: Final = 1000  # nodes of a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +59,51 @@ class Inference:
         """Class probabilities at every node; [R, n, c] on the CPU."""
         return probabilities(self.model, *self.on_device).cpu()
 
+    def scores_in_batches(self, size: int) -> Iterator[Tensor]:
+        """Class probabilities at `size` nodes after `size` nodes; [R, k, c] each.
+
+        Replica by replica, from what the nodes of a batch depend on: memory holds the states of
+        one replica around one batch. The numbers are those of `scores`.
+        """
+        _, graph = self.on_device
+        models = self._replicas_alone()
+        for start in range(0, graph.nodes, size):
+            nodes = torch.arange(start, min(start + size, graph.nodes))
+            view = self.view_around(nodes)
+            yield torch.cat([self.scores_of(view, model) for model in models])
+
+    def batch_that_fits(self) -> int | None:
+        """The nodes of a batch for which memory suffices; None if it does for all at once."""
+        free = free_memory(str(self.device))
+        if free is None or not isinstance(self.method, NetworkMethod):
+            return None
+        width = self.method.state_width * (self.method.propagation_steps + 2)
+        per_node = 4 * self.model.replicas * (width + 3 * self.data.classes)
+        if per_node * self.data.nodes <= _SHARE * free:
+            return None
+        return max(_LEAST, int(_SHARE * free / per_node))
+
+    def _replicas_alone(self) -> list[NodeModel]:
+        """Every replica as a model of its own."""
+        if not isinstance(self.method, NetworkMethod) or self.model.replicas == 1:
+            return [self.model]
+        (features, _), state = self.on_device, self.model.state_dict()
+        found = []
+        for r in range(self.model.replicas):
+            alone = self.method.build(features.width, self.data.classes, (0,), self.model.backend)
+            alone.load_state_dict({name: each[r : r + 1] for name, each in state.items()})
+            found.append(alone.to(self.device))
+        return found
+
     def scores_around(self, nodes: Tensor) -> Tensor:
         """Class probabilities at some nodes [k], from what they depend on; [R, k, c] on the CPU."""
         wanted, place = torch.unique(nodes, return_inverse=True)
         return self.scores_of(self.view_around(wanted))[:, place]
 
-    def scores_of(self, view: View) -> Tensor:
+    def scores_of(self, view: View, model: NodeModel | None = None) -> Tensor:
         """Class probabilities at the targets of a view; [R, targets, c] on the CPU."""
         with torch.no_grad():
-            found: Tensor = self.model(view).softmax(-1)
+            found: Tensor = (model or self.model)(view).softmax(-1)
         return found.cpu()
 
     def whole_view(self) -> View:

@@ -281,13 +281,34 @@ class Run:
         """The ensemble's predictions at some nodes [k], given by index; see `scores_at`."""
         return self.ensemble_of(self.scores_at(nodes))
 
-    def predict(self, ids: Sequence[Hashable] | None = None) -> Predictions:
-        """The predictions for the nodes with these ids, or for all nodes."""
+    def predict(
+        self, ids: Sequence[Hashable] | None = None, *, batch: int | None = None
+    ) -> Predictions:
+        """The predictions for the nodes with these ids, or for all nodes.
+
+        `batch` nodes are computed at a time, replica by replica, so that the scores of all nodes
+        and replicas need not fit in memory. By default that is done where they would not.
+        """
         own, names = self.data.node_ids, self.data.class_names
         if ids is None:
-            return Predictions.of(own, names, self.ensemble)
+            return Predictions.of(own, names, self._whole_ensemble(batch))
         places = [self.node(each) for each in ids]
         return Predictions.of([own[place] for place in places], names, self.ensemble_at(places))
+
+    def _whole_ensemble(self, batch: int | None) -> Ensemble:
+        """The ensemble at every node, in batches if asked for or if memory is short."""
+        if batch is not None and batch < 1:
+            raise InputError(f"`batch` must be at least 1; got {batch}.")
+        if self.model is None or self.has_scores:
+            return self.ensemble
+        size = batch or self._inference.batch_that_fits()
+        if size is None:
+            return self.ensemble
+        parts = [self.ensemble_of(each) for each in self._inference.scores_in_batches(size)]
+        return Ensemble(
+            np.concatenate([each.probabilities for each in parts]),
+            np.concatenate([each.disagreement for each in parts]),
+        )
 
     def predict_new(self, nodes: Any, edges: Any, **options: Unpack[ReadKeywords]) -> Predictions:
         """The predictions for nodes that were not there in training.
