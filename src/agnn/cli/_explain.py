@@ -99,7 +99,7 @@ def _show_summary(found: "Explanation") -> None:
 
     console = screen()
     names = [shown_text(name, 30) for name in found.class_names]
-    title = Text(f"{shown_text(found.id, 40)}: {names[found.answer]}, ", style="bold")
+    title = Text(f"{shown_text(found.name, 40)}: {names[found.answer]}, ", style="bold")
     title.append(f"{found.confidence:.1%}")
     if found.label >= 0 and not found.trained_in:
         is_right = found.label == found.answer
@@ -190,7 +190,7 @@ def _nodes(title: str, rows: "tuple[ReachingNode, ...]") -> "Table":
         attention = each.attention
         own = ("-" if each.edge_weight is None else f"{each.edge_weight:g}",) if has_weights else ()
         table.add_row(
-            shown_text(each.id, 40), shown_text(each.class_name or "-", 32), each.class_from,
+            shown_text(each.name, 40), shown_text(each.class_name or "-", 32), each.class_from,
             str(each.hops), *own, f"{each.weight:.1%}",
             "-" if attention is None else " ".join(f"{value:.3f}" for value in attention),
             f"{each.toward_answer:+.3f}", f"{each.over_second:+.3f}",

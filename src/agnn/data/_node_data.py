@@ -22,6 +22,7 @@ from agnn.data._edges import (
 from agnn.data._features import checked_features, frozen_csr, rows_summing_to_one
 from agnn.data._labels import checked_ids, checked_labels, distinct_names, id_text
 from agnn.data._scaling import scaled_features
+from agnn.data._texts import checked_texts
 from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -79,6 +80,12 @@ class NodeData:
     edge_weights: NDArray[np.float32] | None = field(default=None, repr=False)
     """[m/2] above 0, in the order of `edges`; None where every edge counts alike."""
 
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """[n] each: "title", "url" and "description" of the nodes, for people; "" where there is none.
+
+    No model reads them, and they are no part of the fingerprint.
+    """
+
     @classmethod
     def build(
         cls,
@@ -95,6 +102,7 @@ class NodeData:
         preprocessing: Preprocessing | None = None,
         reading: Reading | None = None,
         edge_weights: ArrayLike | None = None,
+        texts: Mapping[str, Sequence[str]] | None = None,
     ) -> Self:
         """The checked data; everything given is copied.
 
@@ -124,10 +132,19 @@ class NodeData:
             preprocessing=preprocessing,
             reading=reading,
             edge_weights=weights,
+            texts=checked_texts(texts or {}, nodes),
         )
         for split in data.splits.values():
             split.check(data)
         return data
+
+    def name_of(self, node: int) -> str:
+        """The title of a node, given by its index, or else its id."""
+        return self.text_of(node, "title") or str(self.node_ids[node])
+
+    def text_of(self, node: int, kind: str) -> str:
+        """The "title", "url" or "description" of a node; empty where there is none."""
+        return self.texts[kind][node] if kind in self.texts else ""
 
     @property
     def nodes(self) -> int:
@@ -296,6 +313,7 @@ class NodeData:
             ),
             reading=reading or self.reading,
             edge_weights=weights,
+            texts={key: (*own, *[""] * len(node_ids)) for key, own in self.texts.items()},
         )
 
     def _with_more_edges(
@@ -317,7 +335,10 @@ class NodeData:
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come out of a pickle or a copy writable, and a mapping proxy does not go in.
         names = self.__dataclass_fields__
-        fields = {key: getattr(self, key) for key in names} | {"splits": dict(self.splits)}
+        fields = {key: getattr(self, key) for key in names} | {
+            "splits": dict(self.splits),
+            "texts": dict(self.texts),
+        }
         return partial(type(self).build, **fields), ()
 
 

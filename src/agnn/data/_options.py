@@ -22,6 +22,9 @@ class ReadKeywords(TypedDict, total=False):
     category: Sequence[str]
     number: Sequence[str]
     ignore: Sequence[str]
+    title: str | None
+    url: str | None
+    describe: str | None
     split_column: str | None
     split_time: str | None
     split_group: str | None
@@ -59,6 +62,13 @@ class ReadOptions:
         Sequence[str], "Column of numbers to keep as a feature even if it looks like an identifier."
     ] = ()
     ignore: Annotated[Sequence[str], "Column of the node table to leave out."] = ()
+    title: Annotated[
+        str | None, "Column of names to show people; never a feature unless --text names it too."
+    ] = None
+    url: Annotated[str | None, "Column of web addresses to link to; never a feature."] = None
+    describe: Annotated[
+        str | None, "Column of descriptions to show people; a feature only if --text names it too."
+    ] = None
     split_column: Annotated[str | None, "Column that holds train, validation or test."] = None
     split_time: Annotated[
         str | None, "Column of times to split by: train on the past, test on the latest."
@@ -101,6 +111,16 @@ class ReadOptions:
         for name in [*named, *(role for role in roles if role is not None)]:
             if [*named, *roles].count(name) > 1:
                 raise InputError(f"column '{name}' has two roles; give it one.")
+        shown = [name for name in (self.title, self.url, self.describe) if name is not None]
+        for name in shown:
+            if name in (self.label, *splits, *self.ignore):
+                raise InputError(f"column '{name}' has two roles; give it one.")
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The columns that are shown to people, by what they hold."""
+        named = {"title": self.title, "url": self.url, "description": self.describe}
+        return {key: column for key, column in named.items() if column is not None}
 
     @property
     def split_by(self) -> str | None:

@@ -74,6 +74,8 @@ def write_data(data: NodeData, path: Path, *, source: str = "") -> str:
         "reading": None if data.reading is None else data.reading.to_dict(),
         "source": source,
     }
+    if data.texts:
+        words["texts"] = dict(data.texts)
     arrays = {
         "feature_values": x.data,
         "feature_columns": _smallest(x.indices),
@@ -217,6 +219,7 @@ def _data(arrays: Arrays, preprocessing: Preprocessing | None) -> NodeData:
         preprocessing=preprocessing,
         reading=_reading(words["reading"]),
         edge_weights=arrays["edge_weights"] if words["format"] == _WEIGHTED_FORMAT else None,
+        texts=words.get("texts"),
     )  # fmt: skip
 
 

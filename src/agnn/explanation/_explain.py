@@ -94,6 +94,8 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
             if each.over_second < 0
         ),
         notes=(*left_out, *paths.notes),
+        url=run.data.text_of(node, "url"),
+        description=run.data.text_of(node, "description"),
     )
 
 
@@ -221,6 +223,7 @@ class _Reach:
                 confidence=None if said is None else float(said.probabilities[k].max()),
                 toward_answer=float(self.added[0, place]),
                 over_second=float(self.added[1, place]),
+                title=data.text_of(int(nodes[k]), "title") or None,
                 edge_weight=edge_weights[k],
             )
         return found

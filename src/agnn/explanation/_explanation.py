@@ -35,6 +35,12 @@ class ReachingNode:
     toward_answer: float  # what it adds to the answer's logit, less the mean over all classes
     over_second: float  # what it adds to the answer's logit, less the second class's
     edge_weight: float | None = None  # of its edge to the explained node, where edges have weights
+    title: str | None = None  # for people, where the data has one
+
+    @property
+    def name(self) -> str:
+        """The title, or else the id."""
+        return self.title or str(self.id)
 
     @property
     def class_name(self) -> str | None:
@@ -52,6 +58,7 @@ class ReachingNode:
         """The same as JSON values."""
         return {
             "id": plain_id(self.id),
+            "title": self.title,
             "node": self.node,
             "hops": self.hops,
             "weight": self.weight,
@@ -133,11 +140,18 @@ class Explanation:
     features: tuple[FeatureShare, ...]  # that contribute most to the prediction
     features_for_second: tuple[FeatureShare, ...]  # that contribute most to the second class
     notes: tuple[str, ...]  # sentences on how to read the numbers of this method
+    url: str = ""  # of the node, where the data has one
+    description: str = ""
 
     @property
     def prediction(self) -> str:
         """The name of the predicted class."""
         return self.class_names[self.answer]
+
+    @property
+    def name(self) -> str:
+        """The node's title, or else its id."""
+        return self.itself.name
 
     @property
     def margin(self) -> float:
@@ -191,6 +205,9 @@ class Explanation:
         c = self.class_names
         return {
             "id": plain_id(self.id),
+            "title": self.itself.title,
+            "url": self.url or None,
+            "description": self.description or None,
             "node": self.node,
             "data": self.data_name,
             "method": self.method,
@@ -232,7 +249,7 @@ def percent(share: float) -> str:
 
 
 def _prediction(found: Explanation) -> str:
-    predicted = f"{found.method} predicts {found.prediction} for node {found.id}"
+    predicted = f"{found.method} predicts {found.prediction} for node {found.name}"
     sure = f"with confidence {percent(found.confidence)}"
     if found.replicas == 1:
         return f"{predicted} {sure}."
@@ -257,7 +274,7 @@ def _neighbours(found: Explanation) -> str:
     if not found.neighbours:
         return "No other node reaches it: the prediction depends on its own features alone."
     named = found.neighbours[:_NAMED]
-    listed = [f"{each.id} ({percent(each.weight)}{_class(each)})" for each in named]
+    listed = [f"{each.name} ({percent(each.weight)}{_class(each)})" for each in named]
     more = len(found.neighbours) - len(named) + found.rest.nodes
     left = 1.0 - found.itself.weight - sum(each.weight for each in named)
     rest = f"; {more:,} more {_nodes(more)} {_have(more)} {percent(left)}" if more else ""
@@ -301,7 +318,7 @@ def _second(found: Explanation) -> str:
 def _named(each: ReachingNode) -> str:
     if each.hops == 0:
         return "its own features"
-    return str(each.id) if each.class_name is None else f"{each.id} ({each.class_name})"
+    return each.name if each.class_name is None else f"{each.name} ({each.class_name})"
 
 
 def _class(each: ReachingNode) -> str:

@@ -34,6 +34,7 @@ _STEPS: Final = 6  # nodes with a step of their own, besides the node itself
 _FEATURES: Final = 3  # named under a step
 _NAMED: Final = 2  # nodes on either side in the sentence
 _OWN: Final = "its own features"
+_LONGEST: Final = 48  # letters of a name in the sentence
 _SMALL: Final = 0.005  # less than this is shown as 0.00
 
 
@@ -45,15 +46,16 @@ class Step(NamedTuple):
     nodes: int = 1  # how many nodes it stands for
     node: int | None = None  # index in the data
     id: Hashable | None = None  # the data's own
+    title: str | None = None  # where the data has one
     hops: int | None = None
     label: str | None = None  # of that node, where it is known
     features: tuple[tuple[str, float], ...] = ()  # of that node, the largest addends first
 
     @property
     def name(self) -> str:
-        """The node's id, or what the step stands for."""
+        """The node's title or id, or what the step stands for."""
         if self.kind == "node":
-            return str(self.id)
+            return self.title or str(self.id)
         if self.kind == "rest":
             return f"{self.nodes:,} other node{'' if self.nodes == 1 else 's'}"
         return {"constant": "constant", "itself": "the node itself"}[self.kind]
@@ -224,6 +226,7 @@ def _margin(
             value=float(added[place]),
             node=int(nodes[place]),
             id=run.data.node_ids[nodes[place]],
+            title=run.data.text_of(int(nodes[place]), "title") or None,
             hops=int(np.searchsorted(field.sizes, place, side="right")),
             label=_label(run, int(nodes[place])),
             features=_largest(row, names),
@@ -278,8 +281,15 @@ def _largest(
 
 
 def _words(step: Step) -> str:
-    name = _OWN if step.kind == "itself" else step.name
+    name = _OWN if step.kind == "itself" else _cut(step.name)
     return f"{name} ({_signed(step.value)})"
+
+
+def _cut(name: str) -> str:
+    """A long title without its middle, so that titles which begin alike stay apart."""
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[: _LONGEST - 16]}\N{HORIZONTAL ELLIPSIS}{name[-15:]}"
 
 
 def _signed(value: float) -> str:

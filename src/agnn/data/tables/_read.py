@@ -237,7 +237,9 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
         )
     labels = labels_of_table(table, options)
     splits, uses, split_notes = splits_of_table(table, labels, options)
-    taken = (index.column, options.label, options.split_by)
+    used_too = {*options.text, *options.category, *options.number}
+    shown = [name for name in options.shown.values() if name not in used_too]
+    taken = (index.column, options.label, options.split_by, *shown)
     rest = [column for column in table.frame.columns if column not in taken]
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
@@ -270,13 +272,14 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
         preprocessing=preprocessing,
         reading=reading,
         edge_weights=weights,
+        texts={key: table.texts(column) for key, column in options.shown.items()},
     )
 
 
 def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str]:
     """The columns that are read, the ids, and a note on how their column was found."""
     named = [*options.text, *options.category, *options.number, *options.ignore]
-    roles = [options.node_id, options.label, options.split_by]
+    roles = [options.node_id, options.label, options.split_by, *options.shown.values()]
     check_columns(nodes.place, nodes.columns, [*roles, *named])
     column, note = id_column(nodes, options)
     frame = nodes.frame([name for name in nodes.columns if name not in options.ignore])
@@ -296,7 +299,8 @@ def _other_column(column: str, options: ReadOptions) -> str:
 def _given(id_column: str, options: ReadOptions) -> list[ColumnUse]:
     """The use of columns that does not depend on their values."""
     ignored = [ColumnUse("nodes", column, "left out", "as requested") for column in options.ignore]
-    return [ColumnUse("nodes", id_column, "id"), *ignored]
+    shown = [ColumnUse("nodes", column, key) for key, column in options.shown.items()]
+    return [ColumnUse("nodes", id_column, "id"), *ignored, *shown]
 
 
 def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:

@@ -122,6 +122,9 @@ class Explorer:
             for each, place, own in zip(pictures, places, radii, strict=True)
         ]
         for side, run, picture in zip(sides, self.runs, pictures, strict=True):
+            if "title" in self.data.texts:
+                for each in side["nodes"]:
+                    each["title"] = self.data.text_of(each["index"], "title") or None
             if (lead := picture.shown.lead) is not None:
                 said = lead.sentence(run.method.title, self.data.class_names)
                 side["why"] |= {"sentence": said, "by_class": self._by_class(lead)}
@@ -183,6 +186,7 @@ class Explorer:
             "label": int(self.data.labels[node]),
             "degree": int(self.runs[0].graph.degrees[node]),
             "answers": [int(run.probabilities[node].argmax()) for run in self.runs],
+            **{kind: values[node] for kind, values in self.data.texts.items() if values[node]},
         }
 
     @cached_property

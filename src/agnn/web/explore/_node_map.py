@@ -29,6 +29,7 @@ FILE: Final = "map.npz"
 _MOST_POINTS: Final = 30_000  # beyond, a sample is drawn
 _FEW: Final = 300  # nodes for which neighbourhoods of 15 mean little: principal components
 _WIDTH: Final = 20  # principal components that UMAP reads
+_LETTERS: Final = 120  # of a title at a point
 _LEAST: Final = 1e-4  # probabilities below count as this, or logarithms of rounding would rule
 
 
@@ -51,6 +52,7 @@ class NodeMap:
             "how": self.how,
             "of": data.nodes,
             "ids": [str(data.node_ids[node]) for node in nodes],
+            "titles": _titles(run, nodes),
             "nodes": _packed(nodes, "<i4"),
             "places": _packed(np.round(65535 * self.places), "<u2"),
             "label": _packed(data.labels[nodes], "<i2"),
@@ -164,6 +166,12 @@ def _fingerprint(run: Run) -> str:
     total = float(run.scores.double().square().sum())
     has_umap = find_spec("umap") is not None
     return f"{run.data.fingerprint} {tuple(run.scores.shape)} {total:.4f} {has_umap}"
+
+
+def _titles(run: Run, nodes: NDArray[np.int64]) -> list[str] | None:
+    """What is shown at a point; a long title without its end."""
+    titles = run.data.texts.get("title")
+    return None if titles is None else [titles[node][:_LETTERS] for node in nodes.tolist()]
 
 
 def _packed(values: NDArray[Any], kind: str) -> str:

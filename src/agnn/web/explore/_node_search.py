@@ -1,4 +1,4 @@
-"""Search for nodes by id, by part of an id, or by class."""
+"""Search for nodes by id, by title, by part of these, or by class."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NodeSearch:
         if not wanted:
             yield from self._by_degree.tolist()
             return
-        for needle in (f"\n{wanted}\n", f"\n{wanted}", wanted):
+        for needle in (f"\n{wanted}\n", f"\n{wanted}\t", f"\n{wanted}", f"\t{wanted}", wanted):
             yield from self._lines_with(needle)
         for label, name in enumerate(self._data.class_names):
             if wanted in _plain(name):
@@ -79,7 +79,13 @@ class NodeSearch:
     @cached_property
     def _lines(self) -> tuple[str, NDArray[np.int64]]:
         """Every id as a line of one text, and where each begins; [n]."""
-        lines = [_plain(str(each)) for each in self._data.node_ids]
+        ids = [_plain(str(each)) for each in self._data.node_ids]
+        # An id stands at the beginning of its line, so that the best match is still the id.
+        titles = self._data.texts.get("title", ("",) * len(ids))
+        lines = [
+            f"{own}\t{_plain(title)}" if title else own
+            for own, title in zip(ids, titles, strict=True)
+        ]
         lengths = np.fromiter(map(len, lines), dtype=np.int64, count=len(lines))
         starts = 1 + np.cumsum(lengths + 1) - (lengths + 1)
         return "\n" + "\n".join(lines) + "\n", starts

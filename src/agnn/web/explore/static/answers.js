@@ -21,6 +21,7 @@ export function showAnswers(page, around, change, removed) {
   const isRight = label < 0 ? null : best(sides[0].before) === label;
   const verdict = label < 0 ? "Its label is not known." : sides.length > 1 ? `The true class is ${page.marks[label].name}.`
     : isRight ? "This is right." : `This is wrong: the true class is ${page.marks[label].name}.`;
+  showAbout(around.node);
   at("spoken").textContent = sides.map((side) => sentence(side, page.marks, removed)).join(" ");
   at("verdict").textContent = verdict;
   at("verdict").className = isRight === null || sides.length > 1 ? "" : isRight ? "right" : "wrong";
@@ -73,6 +74,15 @@ function best(values) {
 export function titled(node) {
   if (!node.title) return [node.id];
   return [node.title, " ", html("small", {}, node.id)];
+}
+
+/** Where the node is on the web and what it is, as far as the data says. */
+function showAbout({ url, description }) {
+  const isLink = /^https?:\/\//i.test(url ?? "");
+  at("about-node").replaceChildren(
+    ...(isLink ? [html("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, url)] : []),
+    ...(description ? [html("p", {}, description)] : []));
+  at("about-node").hidden = !isLink && !description;
 }
 
 /** A small mark of a class, to stand before its name; without its colour where that means else. */

@@ -240,7 +240,7 @@ class Page {
       verdict: at("verdict").textContent,
     });
     showWhy(this, sides, gone);
-    document.title = `${node.id} · agnn explore`;
+    document.title = `${node.title ?? node.id} · agnn explore`;
     showRemoved(this.#removed(), this.toggle);
     showNear(this, sides, views, looks, gone);
     showRest(this, sides);
@@ -262,7 +262,7 @@ class Page {
 
   #removed() {
     const dots = this.around.sides.flatMap((side) => side.nodes);
-    const names = new Map(dots.map((dot) => [dot.index, dot.id]));
+    const names = new Map(dots.map((dot) => [dot.index, dot.title ?? dot.id]));
     const named = (end) => names.get(end) ?? `#${end}`;
     return this.state.without.map((pair) => ({ pair, words: pair.map(named).join(" – ") }));
   }

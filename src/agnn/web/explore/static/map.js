@@ -255,7 +255,7 @@ export class GraphMap {
   #about(k) {
     const { points } = this, { marks } = this.page;
     return [
-      html("b", {}, points.ids[k]),
+      html("b", {}, points.titles?.[k] || points.ids[k]),
       html("div", {}, dotOf(marks[points.answer[k]]), `prediction ${marks[points.answer[k]].name}, ${precise(points.confidence[k] / 255)}`),
       html("div", {}, dotOf(marks.at(points.label[k])), `label ${marks.at(points.label[k]).name}`),
       html("div", { class: "note" }, SPLITS[points.split[k]]),
@@ -313,7 +313,7 @@ function unpacked(map) {
   const read = (text, Kind) => new Kind(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
   const count = map.ids.length;
   return {
-    count, how: map.how, of: map.of, ids: map.ids, nodes: read(map.nodes, Int32Array),
+    count, titles: map.titles, how: map.how, of: map.of, ids: map.ids, nodes: read(map.nodes, Int32Array),
     places: read(map.places, Uint16Array), label: read(map.label, Int16Array), answer: read(map.answer, Int16Array),
     confidence: read(map.confidence, Uint8Array), disagreement: read(map.disagreement, Uint8Array),
     split: read(map.split, Uint8Array), x: new Float32Array(count), y: new Float32Array(count),

@@ -75,8 +75,8 @@ export function searchable(page) {
 function options(answer, marks, choose) {
   const made = answer.nodes.map((node, k) => {
     const option = html("li", { id: `found-${k}`, role: "option", "data-id": node.id, "aria-selected": "false" },
-      html("b", {}, node.id), html("span", {}, marks.at(node.label).name),
-      html("small", {}, `${node.degree} neighbours`));
+      html("b", {}, node.title ?? node.id), html("span", {}, marks.at(node.label).name),
+      html("small", {}, `${node.title ? `${node.id} · ` : ""}${node.degree} neighbours`));
     option.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       choose(node.id);

@@ -47,7 +47,7 @@ function stepRow(page, side, step, ends, scale, gone) {
   const track = parent === null ? made
     : button(made, () => page.toggle([step.node, parent.index]), { class: "remove", "aria-label": words, title: words });
   const features = step.features.map(({ name, value }) => `${name} ${signed(value)}`).join(", ");
-  const label = step.kind === "node" ? page.walkButton(step.node, step.id, step.title) : html("span", {}, step.name);
+  const label = step.kind === "node" ? page.walkButton(step.node, step.id, step.title ?? undefined) : html("span", {}, step.name);
   return html("tr", { class: isGone ? "gone" : null, "data-step": step.node ?? step.kind },
     html("th", { scope: "row" }, label,
       features ? html("small", { title: features }, features) : ""),
