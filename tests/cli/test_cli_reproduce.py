@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +191,41 @@ def test_a_method_that_fails_is_said_and_the_rest_is_reported(agnn: Any, tiny: P
     assert answer.code == 2
     assert "error: tiny: GCN on cora, 99999-fold: `folds` must be at least 2" in answer.err
     assert "(3)" in answer.out
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from agnn.experiments import _claims
+from agnn.experiments._store import Key, Store
+
+store = Store.open(Path(sys.argv[1]))
+spec, data = store.connection.execute(
+    "SELECT spec, data FROM runs WHERE method = 'gcn' AND dataset = 'cora'"
+).fetchone()
+_claims.BEAT = 0.2
+with _claims.holding(store):
+    print(_claims.claim(store, Key(spec, data), [3]), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_runs_that_another_process_still_makes_are_named_and_the_exit_code_is_1(
+    agnn: Any, tiny: Path
+) -> None:
+    assert agnn("reproduce tiny.toml --methods gcn --datasets cora --quiet").code == 0
+    store = tiny / "reproduction" / "runs.sqlite"
+    with subprocess.Popen(  # noqa: S603 (this very interpreter)
+        [sys.executable, "-c", HOLDER, str(store)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as other:  # fmt: skip
+        assert other.stdout is not None
+        assert other.stdout.readline() == "(3,)\n"
+        command = "reproduce tiny.toml --methods gcn --datasets cora --seeds 4 --quiet"
+        answer = agnn(command)
+        assert answer.code == 1
+        assert "unfinished: another process is working on 1 of the runs" in answer.err
+        other.communicate("")
+    answer = agnn(command)
+    assert (answer.code, answer.err) == (0, "")
+    assert [row[2] for row in stored(tiny)] == [0, 1, 2, 3]
