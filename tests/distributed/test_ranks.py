@@ -113,7 +113,7 @@ def test_torchrun_goes_on_from_the_checkpoint_after_a_rank_was_killed(tmp_path: 
 def test_mistakes_are_one_line(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["train", "cora", "--epochs", "2", *words]) == 2
+    assert main(["train", "cora", *words]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert message in said

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.distributed._ranks import Exchange, Ranks
@@ -42,7 +44,26 @@ from agnn.kernels import (
 from agnn.nn import ChainModel
 
 _CANNOT = "this method cannot be trained on a graph whose rows are divided among ranks"
+_OVER_EDGES = (CosineAttentionLink, PropagateLink)
 _BY_ROW = (ReLU, ELU, Anchor, Blend, DropoutLink, HopMean, HopState, RowDropoutLink)
+
+
+class TwoRuns(NamedTuple):
+    """Rows in two groups: those whose neighbours are all their rank's own, and the others."""
+
+    inner: Runs
+    border: Runs
+
+    @classmethod
+    def of(
+        cls,
+        is_border: NDArray[np.bool_],
+        offsets: NDArray[np.int64],
+        chosen: NDArray[np.bool_] | None = None,
+    ) -> TwoRuns:
+        """All rows of a part, or the chosen ones."""
+        wanted = np.ones_like(is_border) if chosen is None else chosen
+        return cls(Runs.of(wanted & ~is_border, offsets), Runs.of(wanted & is_border, offsets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +72,8 @@ class LocalGraph:
 
     part: Part
     graph: Graph
-    inner: Runs  # rows whose neighbours are all their rank's own
-    border: Runs
+    is_border: NDArray[np.bool_]  # [own] whether a row has a neighbour on another rank
+    rows: TwoRuns  # all of them
     features: tuple[Features, ...]  # of each block
     sums: BlockSums
     ranks: Ranks
@@ -75,8 +96,8 @@ class LocalGraph:
         return cls(
             part=part,
             graph=graph,
-            inner=Runs.of(~is_border, part.offsets),
-            border=Runs.of(is_border, part.offsets),
+            is_border=is_border,
+            rows=TwoRuns.of(is_border, part.offsets),
             features=tuple(_block_features(part, str(ranks.device))),
             sums=BlockSums(ranks, part.bounds),
             ranks=ranks,
@@ -97,6 +118,12 @@ class LocalGraph:
         field = ReceptiveField(self.graph, nodes, None, (part.own,) * (hops + 1))
         degrees = torch.from_numpy(np.array(part.degrees)).to(device)
         return View(self.features[0], field, degrees)
+
+    def runs_of(self, rows: NDArray[np.int64]) -> TwoRuns:
+        """Some own rows, for a last layer that computes no others."""
+        chosen = np.zeros(self.part.own, dtype=bool)
+        chosen[rows] = True
+        return TwoRuns.of(self.is_border, self.part.offsets, chosen)
 
     def send(self, *states: Tensor) -> Exchange:
         """Begin to send rows of states [R, own, k] to where they are needed."""
@@ -137,20 +164,29 @@ def _block_features(part: Part, device: str) -> list[Features]:
 
 
 def local_links(
-    model: ChainModel, view: View, dropout: Dropout | None, local: LocalGraph
+    model: ChainModel,
+    view: View,
+    dropout: Dropout | None,
+    local: LocalGraph,
+    last: TwoRuns | None = None,
 ) -> list[Link]:
-    """The chain of a model on a part; a link that a part cannot compute is refused."""
+    """The chain of a model on a part; a link that a part cannot compute is refused.
+
+    `last` are the rows that the last link over edges computes; None: all. The others are zero.
+    """
     backend, found = model.backend, list[Link]()
-    rows = part_rows(backend, local.graph.device.type)
-    for link in model.links(view, dropout):
+    rows, links = part_rows(backend, local.graph.device.type), model.links(view, dropout)
+    over_edges = [k for k, each in enumerate(links) if isinstance(each, _OVER_EDGES)]
+    for k, link in enumerate(links):
+        runs = last if last is not None and over_edges[-1:] == [k] else local.rows
         if isinstance(link, FirstLayerLink):
             found.append(_BlockedLink(link, local, _first_layers(link, local, backend)))
         elif isinstance(link, DenseLinearLink):
             found.append(_BlockedLink(link, local, _dense_layers(link, local, backend)))
         elif isinstance(link, CosineAttentionLink):
-            found.append(_AttentionLink(link, local, rows))
+            found.append(_AttentionLink(link, local, rows, runs))
         elif isinstance(link, PropagateLink) and link.propagation is view.symmetric_propagation:
-            found.append(_PropagateLink(link, local, rows))
+            found.append(_PropagateLink(link, local, rows, runs))
         elif isinstance(link, _BY_ROW):
             found.append(link)
         else:
@@ -218,11 +254,19 @@ def _room(x: Tensor, rows: int, width: int) -> Tensor:
     return full
 
 
+def _outputs(x: Tensor, width: int, *, is_all: bool) -> Tensor:
+    """States for the own rows [R, own, width]; zeros unless all rows are computed."""
+    make = x.new_empty if is_all else x.new_zeros
+    return make(x.shape[0], x.shape[1], width)
+
+
 class _AttentionLink(Link):
     """Cosine attention at the own rows."""
 
-    def __init__(self, link: CosineAttentionLink, local: LocalGraph, rows: PartRows) -> None:
-        self.local, self.rows, self.beta = local, rows, link.beta
+    def __init__(
+        self, link: CosineAttentionLink, local: LocalGraph, rows: PartRows, runs: TwoRuns
+    ) -> None:
+        self.local, self.rows, self.runs, self.beta = local, rows, runs, link.beta
         self.parameters = link.parameters
 
     def forward(self, x: Tensor) -> Tensor:
@@ -231,13 +275,14 @@ class _AttentionLink(Link):
         n = local.graph.nodes
         coming = local.send(x)
         full = _room(x, n, rows.width(d))
-        facts = x.new_empty(replicas, n, FACTS)
-        out = x.new_empty(replicas, own, full.shape[2])
+        # Zeros: a row that is not computed attends to nothing.
+        facts = x.new_zeros(replicas, n, FACTS)
+        out = _outputs(x, full.shape[2], is_all=self.runs is local.rows)
         rows.norms(full, facts, 0, own)
-        rows.attend(local.graph, full, self.beta, facts, local.inner, out)
+        rows.attend(local.graph, full, self.beta, facts, self.runs.inner, out)
         full[:, own:, :d] = local.receive(coming, d, x.dtype)[0]
         rows.norms(full, facts, own, n)
-        rows.attend(local.graph, full, self.beta, facts, local.border, out)
+        rows.attend(local.graph, full, self.beta, facts, self.runs.border, out)
         self.saved = (full, facts, out)
         return out[..., :d].contiguous()
 
@@ -249,9 +294,9 @@ class _AttentionLink(Link):
         coming = local.send(gradient, facts[:, :own, 1:3])
         dh, parts = torch.empty_like(out), gradient.new_empty(replicas, own)
         there = (local.graph, full, g, self.beta, facts)
-        rows.attend_back(*there, local.inner, dh, parts)
+        rows.attend_back(*there, local.rows.inner, dh, parts)
         g[:, own:, :d], facts[:, own:, 1:3] = local.receive(coming, d, gradient.dtype)
-        rows.attend_back(*there, local.border, dh, parts)
+        rows.attend_back(*there, local.rows.border, dh, parts)
         tree = Subtrees()
         for place, each in enumerate(rows.block_sums(parts, local.part.blocks), local.sums.first):
             tree.add(place, each.to(gradient.device))
@@ -263,18 +308,23 @@ class _AttentionLink(Link):
 class _PropagateLink(Link):
     """Fixed propagation at the own rows, by a symmetric matrix: there and back are the same."""
 
-    def __init__(self, link: PropagateLink, local: LocalGraph, rows: PartRows) -> None:
-        self.local, self.rows, self.propagation = local, rows, link.propagation
+    def __init__(
+        self, link: PropagateLink, local: LocalGraph, rows: PartRows, runs: TwoRuns
+    ) -> None:
+        self.local, self.rows, self.runs, self.propagation = local, rows, runs, link.propagation
 
     def forward(self, x: Tensor) -> Tensor:
-        local, rows, (replicas, own, d) = self.local, self.rows, x.shape
-        coming = local.send(x)
-        full = _room(x, local.graph.nodes, rows.width(d))
-        out = x.new_empty(replicas, own, full.shape[2])
-        rows.propagate(self.propagation, full, local.inner, out)
-        full[:, own:, :d] = local.receive(coming, d, x.dtype)[0]
-        rows.propagate(self.propagation, full, local.border, out)
-        return out[..., :d].contiguous()
+        return self._product(x, self.runs)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return self.forward(gradient), ()
+        return self._product(gradient, self.local.rows), ()
+
+    def _product(self, x: Tensor, runs: TwoRuns) -> Tensor:
+        local, rows, (_, own, d) = self.local, self.rows, x.shape
+        coming = local.send(x)
+        full = _room(x, local.graph.nodes, rows.width(d))
+        out = _outputs(x, full.shape[2], is_all=runs is local.rows)
+        rows.propagate(self.propagation, full, runs.inner, out)
+        full[:, own:, :d] = local.receive(coming, d, x.dtype)[0]
+        rows.propagate(self.propagation, full, runs.border, out)
+        return out[..., :d].contiguous()

@@ -1,0 +1,345 @@
+"""What a graph in rows costs on P ranks: measured where it can be, predicted where it cannot.
+
+    python -m benchmarks.scaling --nodes 1000000 --edges 10000000 --out scaling.json
+
+1. The halo of every rank is counted exactly for P = 2 to 1024.
+2. The ranks' own work is measured one rank after the other, on one core, without messages.
+3. An epoch is predicted for stated bandwidths: the slowest rank, and its messages after it.
+4. The same training runs in 1 to 4 real gloo processes of one thread each, and as one ordinary
+   process; the prediction for this machine stands beside what was measured.
+
+The graph has communities: of the other ends of a node's edges a share lies within 200 positions,
+the rest anywhere. Times are the smallest of some epochs; on a busy machine the processor time says
+more than the clock, so both are given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+import torch.multiprocessing
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.data import Split
+from agnn.distributed import Ranks, RowsTask, train_rows
+from agnn.distributed._ranks import Exchange
+from agnn.graph import DenseFeatures, Graph, Part, block_bounds, rank_bounds
+from agnn.methods import AGNN
+from agnn.training import Problem, train
+
+Floats = NDArray[np.float32]
+Classes = NDArray[np.int64]
+WIDTH, CLASSES, LAYERS, HIDDEN = 32, 16, 4, 16
+# Bytes per second and seconds per message of one rank, as stated by vendors.
+NETWORKS: Final = {
+    "10 Gb/s Ethernet": (1.1e9, 50e-6),
+    "100 Gb/s Ethernet": (11e9, 20e-6),
+    "200 Gb/s InfiniBand": (22e9, 5e-6),
+}
+LOOPBACK: Final = (2e9, 1e-4)  # of gloo on one machine, as measured with messages of 1 MB
+EXCHANGES: Final = 3 * LAYERS  # there and back in a step, there in the evaluation
+GATHERS: Final = 4  # loss, gradients, watched loss, watched accuracy
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph with features and labels, and how it is trained."""
+
+    nodes: int
+    edges: int
+    near: float
+    epochs: int
+
+    @property
+    def method(self) -> AGNN:
+        """AGNN as the paper has it for larger graphs."""
+        return AGNN(layers=LAYERS, hidden=HIDDEN, epochs=self.epochs, scaling="none")
+
+    def split(self) -> Split:
+        """A tenth of the nodes each for training, validation and test."""
+        every = np.arange(self.nodes)
+        return Split("tenths", every[::10], every[1::10], every[2::10])
+
+    def graph(self) -> Graph:
+        """Most neighbours within 200 positions, the rest anywhere."""
+        source = np.random.default_rng(0)
+        a = source.integers(0, self.nodes, self.edges)
+        near = (a + source.integers(1, 200, self.edges)) % self.nodes
+        far = source.integers(0, self.nodes, self.edges)
+        b = np.where(source.random(self.edges) < self.near, near, far)
+        return Graph.from_edges(np.stack([a, b]), self.nodes)
+
+    def features(self) -> tuple[Floats, Classes]:
+        """Features around a centre per class, and the classes."""
+        source = np.random.default_rng(1)
+        labels = source.integers(0, CLASSES, self.nodes)
+        centre = source.standard_normal((CLASSES, WIDTH)).astype(np.float32)
+        noise = source.standard_normal((self.nodes, WIDTH), dtype=np.float32)
+        return centre[labels] + noise, labels
+
+
+class Alone(Ranks):
+    """One of many ranks without the others: every message is answered at once, with zeros."""
+
+    def exchange(
+        self, packed: Tensor, send_counts: Sequence[int], receive_counts: Sequence[int]
+    ) -> Exchange:
+        """Zeros for the halo."""
+        empty = packed.new_zeros(sum(receive_counts), *packed.shape[1:])
+        return Exchange(empty, None, self)
+
+    def gathered(self, own: Tensor) -> list[Tensor]:
+        """The own tensor in place of all."""
+        return [own] * self.size
+
+    def from_first(self, value: Tensor) -> Tensor:
+        """The own tensor."""
+        return value
+
+
+def halo_sizes(graph: Graph, ranks: int) -> Classes:
+    """The halo of every rank, exactly; beyond one rank per block with equal numbers of rows."""
+    n, offsets = graph.nodes, graph.offsets.numpy()
+    if ranks < block_bounds(n).size:
+        bounds = rank_bounds(n, ranks, offsets)
+    else:
+        bounds = np.arange(ranks + 1) * n // ranks
+    found = []
+    for first, last in pairwise(bounds.tolist()):
+        columns = graph.columns[offsets[first] : offsets[last]].numpy()
+        found.append(np.unique(columns[(columns < first) | (columns >= last)]).size)
+    return np.array(found)
+
+
+def message_bytes(halo: float) -> float:
+    """Bytes that a rank receives per epoch: d numbers a row there, d + 2 back."""
+    return 4.0 * LAYERS * halo * (2 * HIDDEN + HIDDEN + 2)
+
+
+def predicted(compute: float, halo: float, ranks: int, bandwidth: float, latency: float) -> float:
+    """Seconds per epoch: the work, then the messages, one to each other rank per exchange."""
+    if ranks == 1:
+        return compute
+    waits = latency * (EXCHANGES * (ranks - 1) + GATHERS * np.log2(ranks))
+    return float(compute + message_bytes(halo) / bandwidth + waits)
+
+
+class Epochs:
+    """The clock and the processor time at the end of every epoch."""
+
+    def __init__(self) -> None:
+        self.marks: list[tuple[float, float]] = []
+
+    def __call__(self, done: int, total: int) -> None:
+        """Note the end of an epoch."""
+        self.marks.append((time.perf_counter(), time.process_time()))
+
+    def fastest(self) -> tuple[float, float]:
+        """The smallest seconds of an epoch by the clock and by the processor, after the first."""
+        steps = np.diff(np.array(self.marks), axis=0)[1:]
+        return float(steps[:, 0].min()), float(np.median(steps[:, 1]))
+
+
+def own_work(parts: Sequence[Part], case: Case) -> list[float]:
+    """Processor seconds of an epoch for each of some parts, one after the other."""
+    task = _task(case)
+    found = []
+    for part in parts:
+        epochs = Epochs()
+        train_rows(task, part, Alone(part.rank, part.ranks), epochs)
+        found.append(epochs.fastest()[1])
+    return found
+
+
+def _task(case: Case) -> RowsTask:
+    return RowsTask(case.method, CLASSES, (case.split(),), (0,))
+
+
+def _save(folder: Path, name: str, part: Part) -> None:
+    arrays = {key: getattr(part, key) for key in part.__dataclass_fields__ if key != "masks"}
+    np.savez(folder / name, **arrays)
+
+
+def _load(path: Path) -> Part:
+    with np.load(path) as stored:
+        return Part(**{**stored, "rank": int(stored["rank"])})
+
+
+def _rank(rank: int, size: int, port: int, folder: str, case: Case) -> None:
+    os.environ.update(
+        RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
+    )
+    torch.set_num_threads(1)
+    ranks = Ranks.join() if size > 1 else Ranks()
+    epochs = Epochs()
+    part = _load(Path(folder) / f"part-{size}-{rank}.npz")
+    outcome = train_rows(_task(case), part, ranks, epochs)
+    _report(folder, f"rank-{size}-{rank}", epochs, outcome.history.training_loss)
+    ranks.leave()
+
+
+def _one_process(_: int, folder: str, case: Case) -> None:
+    torch.set_num_threads(1)
+    with np.load(Path(folder) / "whole.npz") as stored:
+        graph = Graph(torch.from_numpy(stored["offsets"]), torch.from_numpy(stored["columns"]))
+        values, labels = torch.from_numpy(stored["features"]), stored["labels"]
+    features = DenseFeatures(values, torch.arange(graph.nodes))
+    epochs, model = Epochs(), case.method.build(WIDTH, CLASSES, (0,), "auto")
+    problem = Problem(features, graph, labels, (case.split(),), (0,))
+    history = train(model, problem, case.method.recipe(), epochs)
+    _report(folder, "whole", epochs, history.training_loss)
+
+
+def _report(folder: str, name: str, epochs: Epochs, losses: Tensor) -> None:
+    clock, processor = epochs.fastest()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    values = {"clock": clock, "processor": processor, "memory": memory}
+    values["losses"] = losses.flatten().tolist()
+    (Path(folder) / f"{name}.json").write_text(json.dumps(values), encoding="utf-8")
+
+
+def real_runs(
+    case: Case, graph: Graph, features: Floats, labels: Classes, counts: Sequence[int]
+) -> dict[str, Any]:
+    """The ordinary process and gloo processes of one thread each: seconds and bytes per rank."""
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(
+            Path(folder) / "whole.npz", offsets=graph.offsets.numpy(),
+            columns=graph.columns.numpy(), features=features, labels=labels,
+        )  # fmt: skip
+        torch.multiprocessing.spawn(_one_process, (folder, case), 1)
+        found["one process"] = json.loads((Path(folder) / "whole.json").read_text())
+        offsets = graph.offsets.numpy()
+        for size in counts:
+            bounds = rank_bounds(graph.nodes, size, offsets)
+            for rank in range(size):
+                part = Part.cut(graph, bounds, rank, features, labels)
+                _save(Path(folder), f"part-{size}-{rank}.npz", part)
+            torch.multiprocessing.spawn(_rank, (size, 29500 + size, folder, case), size)
+            reports = [
+                json.loads((Path(folder) / f"rank-{size}-{rank}.json").read_text())
+                for rank in range(size)
+            ]
+            found[f"{size} ranks"] = {
+                "clock": max(each["clock"] for each in reports),
+                "processor": max(each["processor"] for each in reports),
+                "memory": max(each["memory"] for each in reports),
+                "losses": reports[0]["losses"],
+            }
+    return found
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _largest_halo(graph: Graph, ranks: int) -> int:
+    return int(halo_sizes(graph, ranks).max()) if ranks > 1 else 0
+
+
+def tell_halos(graph: Graph, counts: Sequence[int]) -> dict[int, int]:
+    """The largest halo for every number of ranks."""
+    _tell("\nlargest halo, exactly: rows, share of the own rows, MB received per epoch")
+    found = {ranks: _largest_halo(graph, ranks) for ranks in counts}
+    for ranks, halo in found.items():
+        share, size = halo * ranks / graph.nodes, message_bytes(halo) / 1e6
+        _tell(f"  P = {ranks:5d}: {halo:9,} rows, {share:6.2f}, {size:8.1f} MB")
+    return found
+
+
+def tell_work(
+    case: Case, graph: Graph, features: Floats, labels: Classes, counts: Sequence[int]
+) -> dict[int, float]:
+    """The work of the slowest of up to four ranks, for every number of ranks."""
+    _tell("\nprocessor time of the slowest rank per epoch, rank by rank, without messages")
+    found: dict[int, float] = {}
+    for ranks in counts:
+        bounds = rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
+        chosen = sorted({int(k) for k in np.linspace(0, ranks - 1, min(ranks, 4))})
+        parts = [Part.cut(graph, bounds, k, features, labels) for k in chosen]
+        found[ranks] = max(own_work(parts, case))
+        share = found[counts[0]] / found[ranks] / ranks * counts[0]
+        _tell(f"  P = {ranks:5d}: {found[ranks] * 1e3:8.1f} ms, {share:5.2f} of perfect")
+    return found
+
+
+def tell_predictions(graph: Graph, work: dict[int, float]) -> dict[str, dict[int, float]]:
+    """The seconds of an epoch for each network and number of ranks."""
+    _tell("\npredicted seconds per epoch, one core per rank, messages after the work")
+    halos = {ranks: _largest_halo(graph, ranks) for ranks in work}
+    found = {}
+    for name, network in NETWORKS.items():
+        rows = {k: predicted(seconds, halos[k], k, *network) for k, seconds in work.items()}
+        found[name] = rows
+        _tell(f"  {name:20s} " + "  ".join(f"P={k}: {v:.3f}" for k, v in rows.items()))
+    return found
+
+
+def tell_real(real: dict[str, Any], graph: Graph, work: dict[int, float]) -> None:
+    """What real processes took, beside the prediction for this machine."""
+    cores, base = len(os.sched_getaffinity(0)), real["one process"]
+    _tell(f"\nreal processes of one thread each on {cores} cores: clock, processor, memory of one")
+    for name, row in real.items():
+        words = f"{row['clock']:.2f} s, {row['processor']:.2f} s, {row['memory'] / 2**20:,.0f} MiB"
+        if name != "one process":
+            size = int(name.split()[0])
+            gap = np.abs(np.array(row["losses"]) / np.array(base["losses"]) - 1).max()
+            times = base["clock"] / row["clock"]
+            words += f"; {times:.2f} times one process, losses within {gap:.1e}"
+            if size in work:
+                # Ranks beyond the cores share them.
+                own = work[size] * max(1.0, size / cores)
+                value = predicted(own, _largest_halo(graph, size), size, *LOOPBACK)
+                words += f"; predicted {value:.2f} s"
+        _tell(f"  {name:12s} {words}")
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    """Measure, predict and print; the figures as JSON values."""
+    parser = argparse.ArgumentParser(description="Ranks: halos, work, predictions, real runs.")
+    parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--edges", type=int, default=10_000_000)
+    parser.add_argument("--near", type=float, default=0.95)
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--ranks", type=int, nargs="*", default=[2, 4, 8, 16, 64, 256, 1024])
+    parser.add_argument("--measured", type=int, nargs="*", default=[1, 2, 3, 4, 8, 64])
+    parser.add_argument("--processes", type=int, nargs="*", default=[1, 2, 3, 4])
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    case = Case(given.nodes, given.edges, given.near, given.epochs)
+    graph = case.graph()
+    features, labels = case.features()
+    _tell(
+        f"{graph.nodes:,} nodes, {graph.edges // 2:,} edges, {case.near:.0%} near; AGNN with "
+        f"{LAYERS} layers of width {HIDDEN}, one replica"
+    )
+    found: dict[str, Any] = {"case": asdict(case), "halo": tell_halos(graph, given.ranks)}
+    found["work"] = work = tell_work(case, graph, features, labels, given.measured)
+    found["predicted"] = tell_predictions(graph, work)
+    if given.processes:
+        found["real"] = real_runs(case, graph, features, labels, given.processes)
+        tell_real(found["real"], graph, work)
+    if given.out is not None:
+        given.out.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return found
+
+
+if __name__ == "__main__":
+    main()
