@@ -1,34 +1,36 @@
-"""The examples in docstrings give what they show."""
+"""The examples in docstrings give what they show, and every public package has one."""
 
 from __future__ import annotations
 
 import doctest
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-EXAMPLES = (
-    "agnn",
-    "agnn.distributed",
-    "agnn.distributed._executors",
-    "agnn.distributed._partition",
-    "agnn.distributed._shared",
-    "agnn.estimator",
-    "agnn.estimator._node_classifier",
-    "agnn.files",
-    "agnn.graph",
-    "agnn.kernels",
-    "agnn.kernels._self_check",
-    "agnn.metrics",
-    "agnn.onnx",
-    "agnn.pyg",
-    "agnn.runs",
-    "agnn.runs._evaluate",
+import agnn
+
+SOURCE = Path(agnn.__file__).parent
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+EXAMPLES = sorted(
+    module_name(path)
+    for path in SOURCE.rglob("*.py")
+    if ">>> " in path.read_text(encoding="utf-8")
 )
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_examples_of_a_package_run(name):
+def test_the_examples_of_a_module_run(name: str) -> None:
     found = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS)
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_every_public_package_has_an_example() -> None:
+    assert {f"agnn.{name}" for name in agnn._PACKAGES} - set(EXAMPLES) == set()

@@ -1,4 +1,12 @@
-"""The errors a user can meet, each with one line that says what came and what to do."""
+"""The errors a user can meet, each with one line that says what came and what to do.
+
+>>> import agnn
+>>> agnn.get_method("agn")
+Traceback (most recent call last):
+agnn.errors.InputError: unknown method 'agn'; did you mean 'agnn'?
+
+All of them are kinds of `AgnnError`, so one `except` catches what the package raises on purpose.
+"""
 
 from __future__ import annotations
 

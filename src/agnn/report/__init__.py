@@ -3,6 +3,13 @@
 Facts, figures and pages are pure functions of a run: `run_facts` computes everything a report
 says, `run_figures` draws it, `run_page` writes the HTML. The same holds for `explanation_page` and
 `comparison_page`. Only `demo_folder` and the `write_*` functions touch the disk.
+
+>>> import agnn
+>>> from agnn.report import run_facts
+>>> cora = agnn.load_dataset("cora")
+>>> run = agnn.evaluate("agnn", cora, split="fixed", replicas=1, changes={"epochs": 5})
+>>> type(run_facts(run)).__name__
+'RunFacts'
 """
 
 from agnn.report._charts import relevance_heat_map, reliability_diagram, replica_figure

@@ -3,6 +3,10 @@
 `agnn.web.api` and `agnn.web.explore` hold the two applications. Both stand behind the same
 `guards` and are run by the same `server`. The web packages are an extra; `check_packages` reports
 one that is missing before anything is loaded.
+
+>>> from agnn.web.guards import is_loopback
+>>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")  # the second is open to other machines
+(True, False)
 """
 
 from __future__ import annotations
