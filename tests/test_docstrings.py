@@ -19,9 +19,7 @@ def module_name(path: Path) -> str:
 
 
 EXAMPLES = sorted(
-    module_name(path)
-    for path in SOURCE.rglob("*.py")
-    if ">>> " in path.read_text(encoding="utf-8")
+    module_name(path) for path in SOURCE.rglob("*.py") if ">>> " in path.read_text(encoding="utf-8")
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "docs"))
 
 from checks import LARGEST, findings  # noqa: E402
 from docstrings import with_code_blocks  # noqa: E402
+from messages import GAP, messages  # noqa: E402
 from pages import SiteError, check_menu, coloured, in_menu, menu, settings, with_links  # noqa: E402
 
 
@@ -20,7 +22,7 @@ def test_every_page_of_the_docs_is_in_the_menu_and_every_entry_exists() -> None:
     docs = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert docs - shown == set()
     root = {path.name.lower() for path in ROOT.glob("*.md")}
-    assert {page for page in shown - docs if not page.endswith("/")} <= root
+    assert {page for page in shown - docs if not page.startswith("reference/")} <= root
 
 
 def test_every_link_of_the_docs_leads_to_a_file(tmp_path: Path) -> None:
@@ -97,3 +99,35 @@ def test_verdicts_are_marked_for_the_style_sheet() -> None:
 def test_doctests_become_code() -> None:
     text = "Words:\n\n    >>> 1 + 1\n    2\n\nMore."
     assert with_code_blocks(text) == "Words:\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+
+
+def test_every_input_error_can_be_found_by_its_words() -> None:
+    found = messages(ROOT / "src" / "agnn")
+    errors = [each for each in found if each.kind == "InputError"]
+    assert len(errors) > 250
+    assert [each for each in errors if not each.is_readable] == []
+    known = "unknown method '…'"
+    assert known in {form for each in errors for form in each.forms}
+
+
+def test_messages_that_depend_on_the_case_are_found_in_all_their_forms(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(
+        "class InputError(AgnnError): ...\n"
+        "def f(a, b):\n"
+        "    word = 'many' if b else 'few'\n"
+        "    raise InputError(f'too {word} rows: {len(a)}.' + ' Take others.')\n",
+        encoding="utf-8",
+    )
+    (found,) = messages(tmp_path)
+    assert (found.kind, found.module, found.line) == ("InputError", "m", 4)
+    assert found.forms == tuple(f"too {word} rows: {GAP}. Take others." for word in ("many", "few"))
+
+
+def test_the_messages_that_the_questions_explain_are_raised() -> None:
+    page = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    forms = [form for each in messages(ROOT / "src" / "agnn") for form in each.forms]
+    asked = re.findall(r"^### `(.*)`$", page, re.MULTILINE)
+    assert len(asked) > 10
+    for words in asked:
+        assert any(form.startswith(words) for form in forms) or f'"{words}"' in source, words

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 from docstrings import with_code_blocks
+from messages import GAP, Message, messages
 from pages import ROOT
 
 import agnn
@@ -23,7 +24,7 @@ SOURCE = ROOT / "src" / "agnn"
 
 def generated_pages() -> dict[str, str]:
     """All generated pages by name, in the order of the menu."""
-    return {**python_pages(), **command_pages(), **method_pages()}
+    return {**python_pages(), **command_pages(), **method_pages(), **error_pages()}
 
 
 # Python
@@ -293,3 +294,51 @@ def _row(table: Any, row: Any) -> Iterator[str]:
         printed = [cell.paper.printed if cell.paper is not None else "" for _, cell in cells]
         yield "| in the paper | " + " | ".join(printed) + " |"
     yield ""
+
+
+# Errors
+
+_PLACES = {  # the first words of a module's place -> the heading; the first that fits
+    "data/tables": "Tables",
+    "data/splits": "Splits",
+    "data": "Data",
+    "graph": "Graphs",
+    "methods": "Methods",
+    "training": "Training",
+    "nn": "Models",
+    "kernels": "Kernels",
+    "metrics": "Measures",
+    "runs": "Runs and run folders",
+    "estimator": "NodeClassifier",
+    "explanation": "Explanations",
+    "experiments": "Reproduction",
+    "report": "Reports",
+    "distributed": "Several machines",
+    "web": "Servers",
+    "onnx": "ONNX",
+    "pyg": "PyG",
+    "cli": "Command line",
+}
+
+
+def error_pages() -> dict[str, str]:
+    """The page with the words of every error."""
+    groups: dict[str, list[Message]] = {}
+    for each in messages(SOURCE):
+        titles = [title for start, title in _PLACES.items() if each.module.startswith(start)]
+        groups.setdefault(titles[0] if titles else "Others", []).append(each)
+    lines = [
+        "# All error messages",
+        "",
+        "What the package raises on purpose, collected from its source; "
+        f"{GAP} stands for a value. On the command line the message follows `error:`, and the exit "
+        "code is 2. [Questions and error messages](../faq.md) explains the most frequent ones.",
+        "",
+    ]
+    for title in [*dict.fromkeys(_PLACES.values()), "Others"]:
+        if title in groups:
+            lines += [f"## {title}", ""]
+            forms = {form: each.kind for each in groups[title] for form in each.forms}
+            shown = sorted((form, kind) for form, kind in forms.items() if form.strip(f"{GAP}', :"))
+            lines += [f"- {_prose(form)} `{kind}`" for form, kind in shown] + [""]
+    return {"reference/errors.md": "\n".join(lines)}
