@@ -123,10 +123,13 @@ def _cell(text: str) -> str:
 def _prose(text: str) -> str:
     """Text as Markdown takes it literally; code between backticks stays."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(
-        part if part.startswith("`") else part.replace("*", "\\*").replace("<", "&lt;")
-        for part in parts
-    )
+    return "".join(part if part.startswith("`") else _literal(part) for part in parts)
+
+
+def _literal(text: str) -> str:
+    for mark, words in {"*": "\\*", "<": "&lt;", "[": "\\["}.items():
+        text = text.replace(mark, words)
+    return text
 
 
 # Methods
