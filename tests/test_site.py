@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "docs"))
 from checks import LARGEST, findings  # noqa: E402
 from docstrings import with_code_blocks  # noqa: E402
 from messages import GAP, messages  # noqa: E402
+from notebooks import TUTORIALS, cells_of, notebook_path  # noqa: E402
 from pages import SiteError, check_menu, coloured, in_menu, menu, settings, with_links  # noqa: E402
 
 
@@ -131,3 +133,15 @@ def test_the_messages_that_the_questions_explain_are_raised() -> None:
     assert len(asked) > 10
     for words in asked:
         assert any(form.startswith(words) for form in forms) or f'"{words}"' in source, words
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_notebook_has_the_cells_of_its_tutorial_and_small_outputs(name: str) -> None:
+    path = notebook_path(name)
+    book = json.loads(path.read_text(encoding="utf-8"))
+    found = [(cell["cell_type"], "".join(cell["source"])) for cell in book["cells"]]
+    assert found == cells_of(name), "python scripts/docs notebooks"
+    assert path.stat().st_size < 50_000
+    code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    assert all(each["output_type"] == "stream" for cell in code for each in cell["outputs"])

@@ -1,4 +1,7 @@
-"""Build the site: `python scripts/docs build`, or `serve` to read it at http://localhost:8000."""
+"""Build the site: `python scripts/docs build`, or `serve` to read it at http://localhost:8000.
+
+`python scripts/docs notebooks` runs the tutorials that are also notebooks and writes them again.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import yaml
 from checks import findings
+from notebooks import write_notebooks
 from pages import ROOT, SiteError, check_menu, menu, settings, stage
 from reference import generated_pages
 
@@ -53,9 +57,12 @@ def build() -> None:
 
 def main(words: list[str]) -> int:
     """The exit code; what is wrong is printed."""
-    if words not in (["build"], ["serve"]):
+    if words not in (["build"], ["serve"], ["notebooks"]):
         print(__doc__)
         return 2
+    if words == ["notebooks"]:
+        write_notebooks()
+        return 0
     try:
         build()
     except SiteError as error:
