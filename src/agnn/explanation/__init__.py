@@ -19,7 +19,7 @@ from agnn.explanation._contrasts import DRAWABLE, MOST_DRAWN, find_contrasts
 from agnn.explanation._contributions import Contributions, contributions
 from agnn.explanation._counterfactuals import Counterfactual, counterfactual
 from agnn.explanation._explain import explain
-from agnn.explanation._explained_run import explained_run
+from agnn.explanation._explained_run import explained_run, run_with_betas
 from agnn.explanation._explanation import Explanation, ReachingNode
 from agnn.explanation._flow import (
     edge_flows,
@@ -83,6 +83,7 @@ __all__ = [
     "rankings_of",
     "reach_of",
     "removal_effects",
+    "run_with_betas",
     "weighed_neighbourhood",
     "without_edges",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -13,9 +14,12 @@ from agnn.errors import InputError
 from agnn.methods import NetworkMethod
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agnn.nn import NodeModel
     from agnn.runs import Run
 
+_LARGEST_BETA: Final = 1000
 _made: WeakKeyDictionary[Run, Run] = WeakKeyDictionary()
 
 
@@ -31,6 +35,26 @@ def explained_run(run: Run) -> Run:
             return run
         _made[run] = found
     return _made[run]
+
+
+def run_with_betas(run: Run, betas: Sequence[float]) -> Run:
+    """The run as it would be with these betas, one per layer and the same in every replica.
+
+    Nothing is trained again: the weights and the temperature are those of the run.
+    """
+    own = explained_run(run)
+    for beta in betas:
+        if not math.isfinite(beta) or abs(beta) > _LARGEST_BETA:
+            raise InputError(
+                f"`betas` must be from -{_LARGEST_BETA} to {_LARGEST_BETA}; got {beta}."
+            )
+    return replace(
+        own,
+        model=own.network.with_betas(betas),
+        known_scores=None,
+        known_temperature=own.temperature,
+        history=None,
+    )
 
 
 def left_out_note(run: Run) -> tuple[str, ...]:

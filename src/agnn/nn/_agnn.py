@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from copy import deepcopy
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
+from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Attention, Dropout, Link, ReLU
 from agnn.nn._initialisation import generators
@@ -50,6 +52,16 @@ class AGNN(ChainModel):
         if not self.layers:
             return self.first.weight.new_empty(self.replicas, 0)
         return torch.stack([layer.beta.detach() for layer in self._layers()], dim=1)
+
+    def with_betas(self, betas: Sequence[float]) -> Self:
+        """A copy whose layers have these betas, the same in every replica."""
+        if len(betas) != self.hops:
+            raise InputError(f"`betas` must have {self.hops} numbers; got {len(betas)}.")
+        copy = deepcopy(self)
+        with torch.no_grad():
+            for layer, beta in zip(copy._layers(), betas, strict=True):
+                layer.beta.fill_(float(beta))
+        return copy
 
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """First layer, ReLU, attention layers, last layer."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
 from torch import Tensor, nn
 
@@ -37,6 +38,10 @@ class NodeModel(nn.Module, ABC):
     def betas(self) -> Tensor | None:
         """The scalar of every attention layer, [R, l]; None for a model without."""
         return None
+
+    def with_betas(self, betas: Sequence[float]) -> Self:
+        """A copy with other betas, one per layer; raises for a model without."""
+        raise InputError(f"{type(self).__name__} has no betas, so it cannot have others ({betas}).")
 
     def propagation(self, view: View) -> Paths | None:
         """The matrices by which it propagates, without dropout; None where `unexplained`."""

@@ -71,10 +71,20 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
         hops: Annotated[int, Query(ge=1, le=_MOST_HOPS)] = 2,
         limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 60,
         replica: Annotated[int | None, Query(ge=0)] = None,
+        betas: Annotated[str, Query(max_length=400)] = "",
     ) -> JSONResponse:
         with explorer.node_lock:
             index = explorer.runs[0].node(node)
-            return JSONResponse(explorer.around(index, hops=hops, limit=limit, replica=replica))
+            found = explorer.around(
+                index, hops=hops, limit=limit, replica=replica, betas=_numbers(betas)
+            )
+            return JSONResponse(found)
+
+    @app.get("/api/change")
+    def change(node: Node) -> JSONResponse:
+        """The fewest edges whose removal changes the prediction."""
+        with explorer.node_lock:
+            return JSONResponse(explorer.change(explorer.runs[0].node(node)))
 
     @app.get("/api/without")
     def without(node: Node, edges: Edges = "") -> JSONResponse:
@@ -113,6 +123,16 @@ def _add_classes(app: FastAPI, explorer: Explorer) -> None:
         """The most relevant edges of a cell; layers count from 1."""
         with explorer.class_lock:
             return JSONResponse(explorer.cell_edges(run, layer, receiver, sender, _MOST_EDGES))
+
+
+def _numbers(text: str) -> tuple[float, ...] | None:
+    """Numbers from text such as 0,6.3; None from an empty one."""
+    if not text:
+        return None
+    try:
+        return tuple(float(each) for each in text.split(","))
+    except ValueError:
+        raise InputError(f"`betas` must look like 0,6.3; got '{text[:80]}'.") from None
 
 
 def _pairs(text: str) -> list[tuple[int, int]]:

@@ -12,11 +12,13 @@ from agnn.errors import InputError
 from agnn.explanation import (
     Removal,
     WholeGraph,
+    counterfactual,
     explained_run,
     margin,
     neighbourhood,
     reach_of,
     removal_effects,
+    run_with_betas,
     without_edges,
 )
 from agnn.web.explore._class_map import ClassMap
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 _MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
 _MOST_WEIGHTS: Final = 60_000_000  # computed to remove edges one by one: about a second
 _FEWEST_TRIALS: Final = 5
+_MOST_TRIED: Final = 200  # neighbours in a search for what changes a prediction
 _MOST_LISTED: Final = 500  # nodes of a cohort
 
 
@@ -60,6 +63,7 @@ class Explorer:
         self.search = NodeSearch(first, self.runs[0].graph)
         self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
         self._whole: dict[int, WholeGraph] = {}  # by the identity of the run
+        self._changed: tuple[tuple[float, ...], Run] | None = None
         self._maps = [ClassMap(run) for run in self.runs]
 
     def prepare(self) -> None:
@@ -104,15 +108,25 @@ class Explorer:
             "confusion": self.cohorts.confusion(),
         }
 
-    def around(self, node: int, *, hops: int, limit: int, replica: int | None) -> dict[str, Any]:
+    def around(
+        self,
+        node: int,
+        *,
+        hops: int,
+        limit: int,
+        replica: int | None,
+        betas: tuple[float, ...] | None = None,
+    ) -> dict[str, Any]:
         """The neighbourhood of a node as every run sees it.
 
-        `replica` is one that all runs have, or None for the mean of all.
+        `replica` is one that all runs have, or None for the mean of all. With `betas`, the first
+        run is seen as it would be with these.
         """
         if replica is not None:
             _check("replica", replica, 0, min(run.replicas for run in self.runs) - 1)
         pictures = [
-            self._picture(run, node, hops=hops, limit=limit, replica=replica) for run in self.runs
+            self._picture(run, node, hops=hops, limit=limit, replica=replica)
+            for run in self._seen(betas)
         ]
         largest = max(float(each.sizes.max()) for each in pictures)
         radii = [each.radii(largest) for each in pictures]
@@ -157,6 +171,23 @@ class Explorer:
             effects = removal_effects(run, node, pairs[:trials], replica=replica)
             found.append([*plain_numbers(effects), *[None] * (len(pairs) - effects.size)])
         return {"effects": found}
+
+    def _seen(self, betas: tuple[float, ...] | None) -> tuple[Run, ...]:
+        """The runs, the first with other betas if some are given."""
+        if betas is None:
+            return self.runs
+        if self._changed is None or self._changed[0] != betas:  # one is kept: a slider moves on
+            self._changed = betas, run_with_betas(self.runs[0], betas)
+        return self._changed[1], *self.runs[1:]
+
+    def change(self, node: int) -> dict[str, Any]:
+        """The fewest edges of the node whose removal changes the first run's prediction."""
+        degree = int(self.runs[0].graph.degrees[node])
+        if degree > _MOST_TRIED:
+            raise InputError(f"it has {degree} neighbours; at most {_MOST_TRIED} are tried.")
+        found = counterfactual(self.runs[0], node)
+        pairs = [] if found is None else [[node, each] for each in found.nodes]
+        return {"edges": pairs, "is_smallest": found is not None and found.is_smallest}
 
     def _picture(
         self, run: Run, node: int, *, hops: int, limit: int, replica: int | None
@@ -237,5 +268,6 @@ def _about_run(run: Run) -> dict[str, Any]:
         "folder": "" if run.folder is None else run.folder.name,
         "replicas": run.replicas,
         "layers": run.network.hops,
+        "betas": None if run.betas is None else plain_numbers(np.mean(run.betas, axis=0)),
         "accuracy": {key: getattr(accuracy, key) for key in ("mean", "standard_error", "n")},
     }

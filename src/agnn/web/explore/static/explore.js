@@ -16,6 +16,7 @@ import { showNear } from "./near.js";
 import { ask } from "./questions.js";
 import { searchable } from "./search.js";
 import { Stage } from "./stage.js";
+import { whatIf } from "./whatif.js";
 import { showWhy } from "./why.js";
 import { counted } from "./words.js";
 
@@ -40,6 +41,7 @@ class Page {
     this.showHeat = heatMap(this, () => this.state.cell);
     searchable(this);
     makeControls(this);
+    whatIf(this);
     keys(this);
     addEventListener("popstate", () => this.follow());
   }
@@ -47,6 +49,7 @@ class Page {
   // What changes the state. A walk is a step that the browser's back button undoes.
 
   walk = (id) => this.#go({ node: id, view: "node", limit: START.limit, without: [] }, true);
+  betas = (betas) => this.#go({ betas }, false);
   hops = (hops) => this.#go({ hops, limit: START.limit }, true);
   more = () => this.#go({ limit: Math.min(MOST, this.state.limit + MORE) }, true);
   replica = (replica) => this.#go({ replica }, false);
@@ -109,6 +112,13 @@ class Page {
     this.show();
   };
 
+  without = async (pairs) => {
+    this.state.without = pairs;
+    this.#keepLink(true);
+    await this.#askWithout();
+    this.show();
+  };
+
   pick(side, link) {
     this.edge = link.ends.map((end) => side.nodes[end].index);
     showEdge(this, side, this.edge);
@@ -120,7 +130,8 @@ class Page {
     const state = readLink(location.hash);
     const isKnown = state.replica !== null && state.replica < this.replicas;
     const hops = Math.min(state.hops, this.mostHops);
-    return { ...state, hops, replica: isKnown ? state.replica : null };
+    const count = this.about.runs[0].betas?.length;
+    return { ...state, hops, betas: state.betas?.length === count ? state.betas : null, replica: isKnown ? state.replica : null };
   }
 
   #keepLink(isStep) {
@@ -141,7 +152,7 @@ class Page {
     const began = performance.now();
     this.asked.abort();
     this.asked = new AbortController();
-    const { node, hops, limit, replica, view } = this.state;
+    const { node, hops, limit, replica, view, betas } = this.state;
     if (view === "map") {
       at("message").hidden = true;
       this.#arrange();
@@ -151,8 +162,9 @@ class Page {
       return true;
     }
     try {
-      const around = await ask("around", { node, hops, limit, replica }, this.asked.signal);
+      const around = await ask("around", { node, hops, limit, replica, betas: betas?.join(",") ?? null }, this.asked.signal);
       if (around.node.id !== this.around?.node.id) this.#forget();
+      at("changed").textContent = "";
       this.around = around;
       this.effects = null;
     } catch (error) {
@@ -247,13 +259,15 @@ class Page {
     showLegend(this.marks, sides, this.state.lens);
     showControls(this.state, view);
     showEdge(this, sides[0], this.edge);
+    this.showBetas?.();
   }
 
   heading() {
     const { node, hops, layer, lens, replica } = this.state;
     const what = lens !== "attention" ? lens : layer ? `attention of layer ${layer}` : "attention of all layers";
     const who = replica === null ? "mean of the replicas" : `replica ${replica + 1}`;
-    return `${node} · ${this.about.data}, ${counted(hops, "hop")}, ${what}, ${who}`;
+    const beta = this.state.betas ? `, beta ${this.state.betas.join(" and ")}` : "";
+    return `${node} · ${this.about.data}, ${counted(hops, "hop")}, ${what}, ${who}${beta}`;
   }
 
   titles() {

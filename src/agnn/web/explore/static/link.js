@@ -4,14 +4,15 @@ import { LENSES } from "./lens.js";
 
 /**
  * @typedef {{node: string, view: string, colour: string, cohort: string, lens: string, hops: number, limit: number, layer: number, replica: number|null,
- *   without: [number, number][], cell: [number, number, number, number]|null}} State
+ *   without: [number, number][], betas: number[]|null,
+ *   cell: [number, number, number, number]|null}} State
  * `layer` 0 is all layers together; `without` are index pairs; `cell` is run, layer, receiving
  * class, sending class of the heat map.
  */
 
 /** @type {State} */
 export const START = {
-  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], cell: null,
+  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], betas: null, cell: null,
 };
 
 const COLOURS = ["prediction", "truth", "error", "confidence", "disagreement", "split"];
@@ -41,6 +42,7 @@ export function readLink(hash) {
     layer: number("layer", 0, 99, START.layer),
     replica: number("replica", 0, 9999, null),
     without: numbers(said.get("without"), 2),
+    betas: /^-?\d+(\.\d+)?(,-?\d+(\.\d+)?)*$/.test(said.get("betas") ?? "") ? said.get("betas").split(",").map(Number) : null,
     cell: numbers(said.get("cell"), 4)[0] ?? null,
   };
 }
@@ -57,6 +59,7 @@ export function writeLink(state) {
     if (state[key] !== START[key]) said.set(key, String(state[key]));
   }
   if (state.without.length) said.set("without", state.without.map((pair) => pair.join("-")).join(","));
+  if (state.betas) said.set("betas", state.betas.join(","));
   if (state.cell) said.set("cell", state.cell.join("-"));
   return `#${said}`;
 }
