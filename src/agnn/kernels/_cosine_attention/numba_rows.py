@@ -104,12 +104,15 @@ def forward_rows(
                 own = one
                 for q in range(offsets[i], offsets[i + _ONE]):
                     weights[q - start] = weight_at(edge_weights, q, one)
-            sum_of_weights = own
+            # The sum runs with the first vector: a short loop costs a wrong guess of its end.
+            sum_of_weights, state = own, scale(own, load(h, i * d))
             for q in range(offsets[i], offsets[i + _ONE]):
                 sum_of_weights += weights[q - start]
+                state = fma(weights[q - start], load(h, U(columns[q]) * d), state)
             inverse = one / sum_of_weights
             facts[i, _INVERSE_TOTAL] = inverse
-            for k in range(U(0), d, _LANES):
+            store(out, i * d, scale(inverse, state))
+            for k in range(_LANES, d, _LANES):
                 state = scale(own, load(h, i * d + k))
                 for q in range(offsets[i], offsets[i + _ONE]):
                     state = fma(weights[q - start], load(h, U(columns[q]) * d + k), state)
