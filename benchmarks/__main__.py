@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     keep_freed_memory()  # as the program `agnn` does; the peer has the same allocator
     results = measured(groups, rounds, console)
     results["tests"] = "skipped" if options.skip_tests else "passed"
+    results = report.with_previous(results, committed())
     show(results, console)
     folder = _folder(options, groups)
     if folder is None:
@@ -63,13 +64,21 @@ def measured(groups: Sequence[str], rounds: int, console: Console) -> dict[str, 
     return about | {"duels": duels, "ceilings": ceilings}
 
 
+def committed() -> dict[str, Any] | None:
+    """The results in the repository; None where there are none."""
+    file = RESULTS / "cpu.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
 def show(results: dict[str, Any], warnings: Console) -> None:
     """The tables on standard output."""
     screen = Console()
     if not screen.is_terminal:
-        screen.width = 120  # rich takes a file to be 80 wide and cuts the cells
+        screen.width = 150  # rich takes a file to be 80 wide and cuts the cells
     for table in report.terminal(results):
         screen.print(table)
+    if words := report.comparison(results):
+        warnings.print(words, soft_wrap=True)
     if warning := report.disturbance(results):
         warnings.print(f"[yellow]{warning}[/]", soft_wrap=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from benchmarks import pairs, processes, serving
+from benchmarks import families, pairs, processes, serving
 from benchmarks.graphs import RANDOM
 
 
@@ -119,6 +119,16 @@ CEILINGS: tuple[Ceiling, ...] = (
             "filled": "the same in the next process, from the cache",
         },
         {"empty": 30.0},
+    ),
+    Ceiling(
+        "families",
+        "ms",
+        families.milliseconds,
+        {
+            name: f"{family}: {name} on Cora, one replica, "
+            f"{'per epoch' if 'epochs' in changes else 'whole'}, one thread"
+            for family, (name, changes) in families.FAMILIES.items()
+        },
     ),
     Ceiling(
         "serve",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.table import Column, Table
@@ -17,24 +18,59 @@ DUEL_HEADER = [
     "graph",
     "threads",
     "agnn",
+    "before",
+    "before / now",
     "PyG",
     "ratio (10 to 90 %)",
     "must",
     "aim",
     "reached",
 ]
-CEILING_HEADER = ["what", "figure", "must be below", "reached"]
+CEILING_HEADER = ["what", "figure", "before", "before / now", "must be below", "reached"]
+
+
+def with_previous(results: dict[str, Any], previous: dict[str, Any] | None) -> dict[str, Any]:
+    """The results with the committed figures of the same cases in their rows, as "before"."""
+    if previous is None:
+        return results
+    old = {row["id"]: row.get("ours_ms") for row in previous["duels"]}
+    old |= {row["id"]: row["value"] for row in previous["ceilings"]}
+    marked = {
+        kind: [row | {"before": old.get(row["id"])} for row in results[kind]]
+        for kind in ("duels", "ceilings")
+    }
+    about = {"cpu": previous["machine"]["cpu"], "date": previous["date"]}
+    return results | marked | {"previous": about}
+
+
+def comparison(results: dict[str, Any]) -> str | None:
+    """Which figures stand beside the new ones, and whether they are of the same processor."""
+    previous = results.get("previous")
+    if previous is None:
+        return None
+    cpu = results["machine"]["cpu"]
+    words = f"Before: {previous['date'][:10]}, {previous['cpu']}; now: {cpu}."
+    if previous["cpu"] != cpu:
+        words += " Another processor: the ratios to PyG can be compared, times hardly."
+    return words
+
+
+def _before(row: dict[str, Any], now: float, words: Callable[[float], str]) -> Cells:
+    """The committed figure, and how many times it is the new one."""
+    old = row.get("before")
+    return [_NONE, _NONE] if old is None else [words(old), f"{old / now:.2f}x"]
 
 
 def duel_cells(row: dict[str, Any]) -> Cells:
     """A row of the comparisons."""
     start = [row["group"], row["graph"], str(row["threads"])]
     if "error" in row:
-        return [*start, _NONE, f"did not run: {row['error']}", *[_NONE] * 4]
+        return [*start, *[_NONE] * 3, f"did not run: {row['error']}", *[_NONE] * 4]
     low, high = row["ratio_10_90"]
     return [
         *start,
         _milliseconds(row["ours_ms"]),
+        *_before(row, row["ours_ms"], _milliseconds),
         _milliseconds(row["peer_ms"]),
         f"{_times(row['ratio'])} ({_times(low)} to {_times(high)})",
         _NONE if row["must"] is None else f"{row['must']:g}x",
@@ -49,6 +85,7 @@ def ceiling_cells(row: dict[str, Any]) -> Cells:
     return [
         row["what"],
         f"{row['value']:.2f} {unit}",
+        *_before(row, row["value"], lambda value: f"{value:.2f} {unit}"),
         _NONE if below is None else f"{below:g} {unit}",
         {True: "yes", False: "no", None: _NONE}[row["reached"]],
     ]
@@ -87,6 +124,7 @@ def markdown(results: dict[str, Any]) -> str:
         f"the median of the rounds' own ratios, with its 10 to 90 % range. Made with "
         f"`python -m benchmarks`; the kernels' tests {results['tests']}."
     ]
+    parts.append(comparison(results) or "")
     parts.append(disturbance(results) or "")
     for header, rows in _tables(results):
         lines = [header, ["---"] * len(header), *rows]

@@ -14,8 +14,9 @@ from benchmarks.timing import compare, fastest
 from agnn.data import load_dataset
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import cosine_attention
+from agnn.methods import get_method
 from benchmarks import __main__ as program
-from benchmarks import gate, others, ours, peer, report
+from benchmarks import families, gate, others, ours, peer, report, threads
 
 
 class Machine:
@@ -242,7 +243,7 @@ def test_a_peer_that_cannot_run_is_noted_unless_a_goal_depends_on_it():
     without = next(duel for duel in DUELS if duel.goal is None)
     row = duel_row(type(without)("step-compiled", "cora", 1, broken), rounds=1)
     assert row["error"] == "RuntimeError: no compiler"
-    assert "no compiler" in report.duel_cells(row)[4]
+    assert "no compiler" in report.duel_cells(row)[6]
     with pytest.raises(RuntimeError, match="no compiler"):
         duel_row(type(without)("step", "cora", 1, broken, with_goal.goal), rounds=1)
 
@@ -269,3 +270,39 @@ def test_a_duel_runs_on_its_threads_and_puts_the_number_back():
     duel_row(type(DUELS[0])("layer", "cora", 1, lambda _: machine_pair), rounds=1)
     assert seen == {1}
     assert torch.get_num_threads() == before
+
+
+def test_committed_figures_stand_beside_the_new_ones():
+    duel = {
+        "id": "layer/cora/1", "group": "layer", "what": "", "graph": "cora", "threads": 1,
+        "ours_ms": 0.5, "peer_ms": 5.0, "ratio": 10.0, "ratio_10_90": [9.0, 11.0], "must": 10,
+        "aim": 20, "reached": "must",
+    }  # fmt: skip
+    ceiling = {"id": "memory/peak", "what": "", "value": 2.0, "unit": "GiB", "below": None}
+    ceiling["reached"] = None
+    new = {"machine": {"cpu": "new"}, "duels": [duel], "ceilings": [ceiling]}
+    old = {
+        "machine": {"cpu": "old"}, "date": "2026-01-02T03:04:05",
+        "duels": [duel | {"ours_ms": 1.0}], "ceilings": [],
+    }  # fmt: skip
+    both = report.with_previous(new, old)
+    assert report.duel_cells(both["duels"][0])[3:6] == ["0.5 ms", "1 ms", "2.00x"]
+    assert report.ceiling_cells(both["ceilings"][0])[1:4] == ["2.00 GiB", "-", "-"]
+    assert "2026-01-02, old; now: new. Another processor" in report.comparison(both)
+    assert report.comparison(report.with_previous(new, None)) is None
+
+
+def test_every_family_has_a_method_with_the_fields_that_shorten_it():
+    for name, changes in families.FAMILIES.values():
+        method = get_method(name)
+        assert all(hasattr(method, field) for field in changes), name
+
+
+def test_scaling_is_measured_against_one_thread():
+    before, seen = torch.get_num_threads(), []
+    found = threads.scaling(lambda: seen.append(torch.get_num_threads()), [1, 2], rounds=2)
+    assert set(seen) == {1, 2}
+    assert found["factor"][1] == 1.0
+    assert torch.get_num_threads() == before
+    assert [threads.counts(most) for most in (1, 2, 6)] == [[1], [1, 2], [1, 2, 4, 6]]
+    assert "| layer | " in threads.table({"layer": found}, [1, 2])
