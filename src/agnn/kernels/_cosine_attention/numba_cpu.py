@@ -20,12 +20,11 @@ from agnn.kernels._cosine_attention.numba_rows import (
     slopes,
     sum_in_order,
 )
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines
-from agnn.kernels._cpu.simd import LANES, compiled
+from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines, width_argument, width_of
+from agnn.kernels._cpu.simd import compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces, threads_for
 
 U = np.uint64
-_LANES = U(LANES)
 # Below this beta, the constant shift could let a whole row underflow in float32.
 _LOWEST_BETA = -40.0
 # Up to this many edges a replica's numbers by edge stay in the cache, and each undirected edge is
@@ -47,17 +46,11 @@ def _forward_units(
         r, piece = unit // pieces, unit % pieces
         begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
         if pieces == 1:
-            norms(h[r], U(d), facts[r], 0, n)
-        if d == LANES:  # the common width, as a constant
-            forward_rows(
-                offsets, columns, receivers, ones, others, edge_weights, h[r], _LANES, beta[r],
-                facts[r], weights, out[r], begin, end,
-            )  # fmt: skip
-        else:
-            forward_rows(
-                offsets, columns, receivers, ones, others, edge_weights, h[r], U(d), beta[r],
-                facts[r], weights, out[r], begin, end,
-            )  # fmt: skip
+            norms(h[r], width_of(d), facts[r], 0, n)
+        forward_rows(
+            offsets, columns, receivers, ones, others, edge_weights, h[r], width_of(d), beta[r],
+            facts[r], weights, out[r], begin, end,
+        )  # fmt: skip
 
 
 @compiled
@@ -72,17 +65,11 @@ def _backward_units(
         r, piece = unit // pieces, unit % pieces
         begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)
         if pieces == 1:
-            slopes(g[r], o[r], rows, U(d), facts[r], 0, n)
-        if d == LANES:  # the common width, as a constant
-            backward_rows(
-                offsets, columns, receivers, ones, others, edge_weights, h[r], g[r], U(rows),
-                _LANES, beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
-            )  # fmt: skip
-        else:
-            backward_rows(
-                offsets, columns, receivers, ones, others, edge_weights, h[r], g[r], U(rows), U(d),
-                beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
-            )  # fmt: skip
+            slopes(g[r], o[r], rows, width_of(d), facts[r], 0, n)
+        backward_rows(
+            offsets, columns, receivers, ones, others, edge_weights, h[r], g[r], U(rows),
+            width_of(d), beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
+        )  # fmt: skip
         if pieces == 1:
             dbeta[r] = sum_in_order(parts[r], order)
 
@@ -92,7 +79,7 @@ def _norm_units(h: Any, d: Any, facts: Any, n: Any, pieces: Any, first: Any, las
     """The norms of work units first..last, where rows are cut: before any row is computed."""
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
-        norms(h[r], U(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces)
+        norms(h[r], width_of(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces)
 
 
 @compiled
@@ -102,7 +89,9 @@ def _slope_units(
     """The slopes of work units first..last, likewise."""
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
-        slopes(g[r], o[r], rows, U(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces)
+        slopes(
+            g[r], o[r], rows, width_of(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces
+        )
 
 
 def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, NDArray[Any]]:
@@ -112,12 +101,12 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, N
     betas, used = beta.detach().numpy(), graph.around(rows)
     cost = replicas * (used.edges + rows)
     pieces = _pieces(used, replicas, cost)
-    facts = np.empty((replicas, n, FACTS), source.dtype)
+    wide, facts = width_argument(d), np.empty((replicas, n, FACTS), source.dtype)
     out = new_lines(replicas, rows, d, h.dtype)
     if pieces > 1:
-        run_in_pieces(_norm_units, (source, d, facts, n, pieces), replicas * pieces, cost)
+        run_in_pieces(_norm_units, (source, wide, facts, n, pieces), replicas * pieces, cost)
     arguments = (
-        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, n, d, rows, betas, facts,
+        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, n, wide, rows, betas, facts,
         _room(used, pieces), out.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
@@ -167,18 +156,21 @@ def backward(
     # A second backward pass may need the facts again: only slopes are written into them here,
     # and the totals of rows that have none.
     facts, betas, used = kept, beta.detach().numpy(), graph.around(rows)
-    reached = used.nodes  # rows of `h` beyond them have no part in the output
+    wide, reached = (
+        width_argument(d),
+        used.nodes,
+    )  # rows of `h` beyond them have no part in the output
     cost = 2 * replicas * (used.edges + reached)
     pieces = _pieces(used, replicas, cost)
     dh, dbeta = new_lines(replicas, n, d, h.dtype), torch.empty(replicas, dtype=h.dtype)
     parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
-        shared = (g, o, rows, d, facts, n, pieces)
+        shared = (g, o, rows, wide, facts, n, pieces)
         run_in_pieces(_slope_units, shared, replicas * pieces, cost)
     if reached < n:
         dh.view(replicas, n, d)[:, reached:] = 0
     arguments = (
-        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, g, o, reached, d, rows,
+        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, g, o, reached, wide, rows,
         betas, facts, _room(used, pieces), dh.numpy(), parts, used.summation_order,
         dbeta.numpy(), pieces,
     )  # fmt: skip

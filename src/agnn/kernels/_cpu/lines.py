@@ -6,14 +6,17 @@ small array, so torch appears here only at the two ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from numba import types
+from numba.extending import overload
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.kernels._cpu.simd import LANES
+from agnn.kernels._cpu.simd import LANES, OPTIONS
 
 
 def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:
@@ -26,6 +29,32 @@ def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:
         padded[:, :, :width] = array
         array = padded
     return array.reshape(replicas, -1), width + surplus  # copies only what is not contiguous
+
+
+def width_argument(d: int) -> int | None:
+    """The padded width for compiled code that asks `width_of`: None for the common one, 16.
+
+    Its type makes it a constant there, and only the form that is needed is compiled.
+    """
+    return None if d == LANES else d
+
+
+def width_of(d: Any) -> Any:
+    """The padded width that `width_argument` stands for."""
+    return np.uint64(LANES if d is None else d)
+
+
+@overload(width_of, jit_options=OPTIONS)  # type: ignore[untyped-decorator]
+def _width_of(d: Any) -> Callable[[Any], Any]:
+    return _common if d is types.none else _given
+
+
+def _common(d: Any) -> Any:
+    return np.uint64(LANES)
+
+
+def _given(d: Any) -> Any:
+    return np.uint64(d)
 
 
 def new_lines(replicas: int, rows: int, d: int, dtype: torch.dtype) -> Tensor:

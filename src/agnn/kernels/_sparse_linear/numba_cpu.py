@@ -12,7 +12,14 @@ import numpy as np
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines, start_lines
+from agnn.kernels._cpu.lines import (
+    as_lines,
+    from_lines,
+    new_lines,
+    start_lines,
+    width_argument,
+    width_of,
+)
 from agnn.kernels._cpu.simd import LANES, compiled, fma, inlined, load, splat, store
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state, is_kept, row_state
@@ -84,16 +91,10 @@ def _units(
         key, threshold, scale = keys[s], thresholds[s], values.dtype.type(scales[s])
         state = epoch_state(key, epoch)
         begin, end = U(count * piece // pieces), U(count * (piece + 1) // pieces)
-        if d == LANES:  # the common width, as a constant
-            _products(
-                offsets, indices, rows, columns, values, starts[r], sources[r], _LANES,
-                dropped, key, state, threshold, scale, factors, out[r], begin, end,
-            )  # fmt: skip
-        else:
-            _products(
-                offsets, indices, rows, columns, values, starts[r], sources[r], U(d),
-                dropped, key, state, threshold, scale, factors, out[r], begin, end,
-            )  # fmt: skip
+        _products(
+            offsets, indices, rows, columns, values, starts[r], sources[r], width_of(d),
+            dropped, key, state, threshold, scale, factors, out[r], begin, end,
+        )  # fmt: skip
 
 
 @compiled
@@ -146,5 +147,5 @@ def _run(
     cost = replicas * entries[-1].size // 4
     pieces = pieces_of(replicas, cost)
     draws = (False, *KEEP_ALL, 0) if drop is None else (True, *drop.arrays, int(drop.epoch))
-    arguments = (*entries, start, source, d, *draws, out.numpy(), longest, pieces)
+    arguments = (*entries, start, source, width_argument(d), *draws, out.numpy(), longest, pieces)
     run_in_pieces(_units, arguments, replicas * pieces, cost)
