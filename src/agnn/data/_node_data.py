@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from agnn.data._scaling import Scaling
     from agnn.data.preprocessing import Preprocessing
     from agnn.data.splits import Split
+
+_IDS_AT_ONCE: Final = 65_536  # hashed in one piece of text
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +204,10 @@ class NodeData:
     def names_fingerprint(self) -> str:
         """SHA-256 of what `fingerprint` leaves out: the node ids and the class names."""
         digest = hashlib.sha256(repr(self.class_names).encode())
-        for each in self.node_ids:
-            plain = each.item() if isinstance(each, np.generic) else each
-            digest.update(f"\0{plain!r}".encode())
+        for first in range(0, len(self.node_ids), _IDS_AT_ONCE):
+            ids = self.node_ids[first : first + _IDS_AT_ONCE]
+            plain = (each.item() if isinstance(each, np.generic) else each for each in ids)
+            digest.update("".join(f"\0{each!r}" for each in plain).encode())
         return digest.hexdigest()
 
     def index_of(self, node_id: Hashable) -> int | None:
