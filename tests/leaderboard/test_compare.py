@@ -59,6 +59,14 @@ def test_on_one_split_the_difference_is_that_of_the_accuracies_paired_by_node(to
     assert found.entries[1].difference.interval == pytest.approx(expected.interval, abs=1e-3)
 
 
+def test_where_test_nodes_are_many_the_difference_is_still_that_of_all(toy, monkeypatch):
+    whole = agnn.compare(toy, ["ridge", "label_propagation"], replicas=1).entries[1].difference
+    monkeypatch.setattr("agnn.experiments._measured._MOST_NODES", 20)
+    some = agnn.compare(toy, ["ridge", "label_propagation"], replicas=1).entries[1].difference
+    assert some.mean == pytest.approx(whole.mean)
+    assert some.interval.high - some.mean > whole.interval.high - whole.mean
+
+
 def test_a_method_that_is_as_good_as_the_best_is_shown_as_tied(board):
     assert board.entries[-1].name == "majority"
     assert not board.entries[-1].is_tied
@@ -91,6 +99,7 @@ def test_what_is_finished_is_not_made_again(toy, tmp_path: Path):
     assert again.to_dict() == first.to_dict()
 
 
+@pytest.mark.slow
 def test_a_killed_comparison_goes_on_where_it_stopped(toy, tmp_path: Path):
     graph = csr_array(
         (np.ones(toy.edges.shape[1]), (toy.edges[0], toy.edges[1])), shape=(toy.nodes,) * 2

@@ -199,21 +199,20 @@ def ordered_entries(
     sign = -1.0 if MEASURES[metric].is_loss else 1.0
 
     def value(work: Work) -> float:
-        rows = [run.extra["measures"][metric] for run in runs[work.method.name]]
-        return sign * Summary(rows).mean
+        return sign * Summary([_value(run, metric) for run in runs[work.method.name]]).mean
 
     known.sort(key=value, reverse=True)
     entries = []
     for place, work in enumerate(known):
         own = runs[work.method.name]
         best = runs[known[0].method.name]
-        gap = None if place == 0 else _difference(work, own, best)
+        gap = None if place == 0 else _difference(work, own, best, metric)
         entries.append(Entry(work.method, tuple(own), gap))
     return tuple(entries)
 
 
 def _difference(
-    work: Work, own: Sequence[StoredRun], best: Sequence[StoredRun]
+    work: Work, own: Sequence[StoredRun], best: Sequence[StoredRun], metric: str
 ) -> MeasureDifference:
     """The paired difference over the seeds that both have."""
     theirs = {run.seed: run for run in best}
@@ -229,4 +228,10 @@ def _difference(
         nodes,
         [unpacked_contributions(run.extra["contributions"]) for run, _ in both],
         [unpacked_contributions(run.extra["contributions"]) for _, run in both],
+        [_value(run, metric) - _value(rival, metric) for run, rival in both],
     )
+
+
+def _value(run: StoredRun, metric: str) -> float:
+    value = run.extra["measures"][metric]
+    return np.nan if value is None else float(value)

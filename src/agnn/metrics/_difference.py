@@ -58,16 +58,18 @@ def measure_difference(
     nodes: Sequence[NDArray[np.int64]],
     first: Sequence[NDArray[np.float64]],
     second: Sequence[NDArray[np.float64]],
+    differences: Sequence[float] | None = None,
 ) -> MeasureDifference:
     """The mean over trials of the first classifier's measure minus the second's.
 
     Trial r tests `nodes[r]` [k_r], which contribute `first[r]` and `second[r]` [k_r] to the
-    measure. The variance is that over nodes, each with its mean over the trials that test it, plus
+    measure. If these are only some of its nodes, `differences` are those of the trials over all
+    of them. The variance is that over nodes, each with its mean over the trials that test it, plus
     that over trials. Where trials draw their own test nodes it counts some of it twice, so the
     interval is rather too wide.
     """
     gaps = [own - other for own, other in zip(first, second, strict=True)]
-    trials = Summary([float(gap.mean()) for gap in gaps])
+    trials = Summary(differences or [float(gap.mean()) for gap in gaps])
     size = 1 + max(int(each.max()) for each in nodes)
     total, count = np.zeros(size), np.zeros(size)
     for tested, gap in zip(nodes, gaps, strict=True):

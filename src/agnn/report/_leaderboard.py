@@ -14,7 +14,7 @@ from agnn.metrics import MEASURES, Measure, Summary
 from agnn.report._environment import environment
 from agnn.report._files import FIGURES, write_report, write_whole
 from agnn.report._rendering import inlined, png, svg
-from agnn.report._style import FAINT, GRID, INK, MARK, figure_style
+from agnn.report._style import EDGE, FAINT, GRID, INK, MARK, figure_style
 from agnn.report._text import NOTHING, shown_text
 
 if TYPE_CHECKING:
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from agnn.leaderboard import Entry, Leaderboard
 
 _NAME: Final = "leaderboard"
+_FAR: Final = 3.0  # times the middle method's distance to the best
 _MINUS: Final = "\N{MINUS SIGN}"
 _CAPTION: Final = (
     "Left: the mean over the replicas with its standard error. Right: the difference to the best "
-    "on the same test nodes with its 95 % interval; where it reaches zero, the two are tied."
+    "on the same test nodes with its 95 % interval; where it reaches zero, the two are tied. A "
+    "triangle at the edge is a method far behind."
 )
 
 
@@ -76,8 +78,8 @@ def board_notes(board: Leaderboard) -> list[str]:
     if board.chosen is not None:
         found.append(
             f"On validation nodes {board.chosen.title} is best. The order above is by test nodes: "
-            f"to quote an accuracy for a method of your choice, choose it by validation nodes, as "
-            f"`agnn train --method auto` does."
+            f"to quote the figure of a method, choose the method by validation nodes, as "
+            f"agnn train --method auto does."
         )
     if board.missing:
         found.append(f"Not reached within the time: {_listed(board.missing)}.")
@@ -85,14 +87,28 @@ def board_notes(board: Leaderboard) -> list[str]:
 
 
 def leaderboard_figure(board: Leaderboard) -> Figure:
-    """Means with standard errors, and paired differences with intervals, a line per method."""
+    """Means with standard errors, and paired differences with intervals, a line per method.
+
+    Methods that are far behind stand at the edge, as triangles: they would press the others into
+    one point.
+    """
     measure, entries = MEASURES[board.metric], board.entries
+    gaps = [0.0 if entry.difference is None else entry.difference.mean for entry in entries]
+    far = _FAR * max(abs(gaps[len(gaps) // 2]), _step(measure))
     with figure_style():
         figure = Figure(figsize=(9.0, 1.2 + 0.36 * len(entries)), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
-        for place, entry in enumerate(entries):
+        for place, (entry, gap) in enumerate(zip(entries, gaps, strict=True)):
             found = entry.measures[board.metric]
-            colour = INK if entry.is_tied else FAINT
+            colour = INK if entry.is_tied else EDGE
+            if abs(gap) > far:
+                for axes in (left, right):
+                    mark = ">" if measure.is_loss else "<"
+                    axes.plot(
+                        1.0 if measure.is_loss else 0.0, place, mark, color=EDGE, markersize=7,
+                        transform=axes.get_yaxis_transform(), clip_on=False,
+                    )  # fmt: skip
+                continue
             left.plot(found.values, [place] * found.n, "o", color=FAINT, markersize=3, zorder=1)
             error = found.standard_error or 0.0
             ends = (found.mean - error, found.mean + error)
@@ -100,7 +116,7 @@ def leaderboard_figure(board: Leaderboard) -> Figure:
             left.plot(found.mean, place, "o", color=INK, markersize=6)
             if entry.difference is not None:
                 right.plot(entry.difference.interval, [place, place], color=colour, linewidth=2)
-                right.plot(entry.difference.mean, place, "o", color=colour, markersize=6)
+                right.plot(gap, place, "o", color=colour, markersize=6)
             else:
                 right.plot(0.0, place, "D", color=MARK, markersize=6)
         right.axvline(0.0, color=MARK, linewidth=1)
@@ -110,11 +126,17 @@ def leaderboard_figure(board: Leaderboard) -> Figure:
         left.set_yticks(range(len(entries)), [shown_text(entry.title, 28) for entry in entries])
         left.set_ylim(len(entries) - 0.5, -0.5)
         for axes in (left, right):
+            axes.margins(x=0.08)
             axes.spines[["top", "right", "left"]].set_visible(False)
             axes.grid(axis="x", color=GRID, linewidth=0.6)
             axes.tick_params(axis="y", length=0)
             axes.set_axisbelow(True)
     return figure
+
+
+def _step(measure: Measure) -> float:
+    """A small difference in a measure: half a point, or a hundredth."""
+    return 0.5 if measure.unit else 0.01
 
 
 def leaderboard_fragment(board: Leaderboard) -> Markup:
