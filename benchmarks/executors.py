@@ -27,6 +27,13 @@ import psutil
 _COLUMNS = (
     "spec, data, seed, experiment, method, dataset, split, accuracy, selected_epochs, betas, extra"
 )
+# Dask's own clocks: by default a worker wakes up fifty times a second, also while it has nothing
+# to do, and samples what it is doing a hundred times.
+_CALM = {
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
 _NOWHERE = subprocess.DEVNULL
 _MAIN = "import sys; from agnn.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -65,7 +72,7 @@ def main() -> None:
 
 
 def _start(*words: str) -> psutil.Popen:
-    places = {**os.environ, "OMP_NUM_THREADS": "1"}
+    places = {**os.environ, "OMP_NUM_THREADS": "1", **_CALM}
     return psutil.Popen([sys.executable, *words], env=places, stdout=_NOWHERE, stderr=_NOWHERE)
 
 
