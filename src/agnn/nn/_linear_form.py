@@ -93,7 +93,7 @@ class LinearForm:
 def fixed_note(title: str) -> str:
     """The note of a model that propagates by GCN's matrix."""
     return (
-        f"{title} learns no attention: its weights are fixed by the degrees, the same in every "
+        f"{title} learns no attention: its weights are fixed by the graph, the same in every "
         f"layer and model, and say nothing about what it found important."
     )
 
