@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import statistics
@@ -66,7 +67,7 @@ def drawn(page: Any, before: int) -> dict[str, float]:
 
 
 def first_paints(browser: Any, address: str, times: int) -> list[float]:
-    """Milliseconds from navigation to the painted picture, in fresh browsers."""
+    """Milliseconds from navigation to the painted map, in fresh browsers."""
     found = []
     for _ in range(times):
         context = browser.new_context()
@@ -86,12 +87,32 @@ class Walk(NamedTuple):
     page_cpu: float
 
 
-def walked(browser: Any, address: str, server: int, steps: int) -> Walk:
-    """A walk of some steps from the first page."""
+def frames_while_panning(browser: Any, address: str) -> float:
+    """Frames a second that the page draws while the map is dragged."""
+    page = browser.new_page(viewport={"width": 1280, "height": 860})
+    page.goto(address)
+    drawn(page, 0)
+    box = page.locator("#map-canvas").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate(
+        "window.counted = 0; const next = () => { counted++; requestAnimationFrame(next); }; next()"
+    )
+    began = time.perf_counter()
+    for step in range(120):
+        page.mouse.move(x + 100 * math.sin(step / 10), y + 60 * math.cos(step / 10))
+    frames, seconds = page.evaluate("counted"), time.perf_counter() - began
+    page.close()
+    return float(frames / seconds)
+
+
+def walked(browser: Any, address: str, node: str, server: int, steps: int) -> Walk:
+    """A walk of some steps from a node."""
     page = browser.new_page()
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.goto(address)
+    page.goto(f"{address}/#node={node}")
     drawn(page, 0)
     before = server_seconds(server), page_seconds(session)
     found = page.evaluate(_WALK, [steps, 1])
@@ -147,12 +168,13 @@ def main() -> None:
         page.goto(address)
         found = page.evaluate("fetch('/api/search?q=').then((answer) => answer.json())")
         hub = found["nodes"][0]
-        walk = walked(browser, address, server, options.steps)
+        walk = walked(browser, address, hub["id"], server, options.steps)
         record = {
             "run": options.run,
             "load_average": os.getloadavg()[0],
             "seconds_until_served": round(seconds, 1),
             "first_paint_ms": summary(first_paints(browser, address, options.times)),
+            "frames_while_panning": round(frames_while_panning(browser, address)),
             "walk_ms": summary(walk.milliseconds),
             "walk_cpu_ms": {"server": round(walk.server_cpu), "page": round(walk.page_cpu)},
             "hub": {"id": hub["id"], "neighbours": hub["degree"]},

@@ -22,12 +22,13 @@ PROGRAM = [
     "import sys; from agnn.cli import main; sys.exit(main(sys.argv[1:]))",
 ]
 FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
+EXAMPLE = "8617"  # of the README: every replica is right, with neighbours for and against
 WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 
 
 def trained(folder: Path, method: str) -> str:
-    """The folder of a new run of five replicas on Cora."""
-    words = ["train", "cora", "--method", method, "--replicas", "5", "--out", str(folder / method)]
+    """The folder of a new run of ten replicas on Cora."""
+    words = ["train", "cora", "--method", method, "--replicas", "10", "--out", str(folder / method)]
     subprocess.run([*PROGRAM, *words, "--quiet"], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
     return str(folder / method)
 
@@ -39,8 +40,7 @@ def answer(page: Any, question: str) -> Any:
 
 def telling_node(page: Any) -> str:
     """A node that only AGNN gets right, near nodes of three classes and a training node."""
-    found = answer(page, "differences")
-    right = [name for name, who in zip(found["ids"], found["right"], strict=True) if who == 0]
+    right = answer(page, "cohort?key=only-0")["ids"]
     for name in right:
         nodes = answer(page, f"around?node={name}")["sides"][0]["nodes"]
         classes = {node["label"] for node in nodes}
@@ -70,17 +70,19 @@ def all_shots(browser: Any, one: str, two: str) -> None:
     near = answer(page, f"around?node={node}&hops=1")["sides"][0]["nodes"]
     page.close()
     edge = f"{near[0]['index']}-{near[1]['index']}"
-    shot(browser, one, "light", f"node={node}", viewport=WIDE)
+    shot(browser, one, "map", "", viewport=WIDE)
+    shot(browser, one, "cohort", "cohort=sure-wrong&colour=truth", viewport=WIDE)
+    shot(browser, one, "light", f"node={EXAMPLE}", viewport=WIDE)
     shot(
         browser,
         one,
         "dark",
-        f"node={node}&layer=2&without={edge}",
+        f"node={node}&lens=removal&without={edge}",
         viewport=WIDE,
         color_scheme="dark",
     )
-    shot(browser, two, "compare", f"node={node}", viewport=WIDE)
-    shot(browser, one, "phone", f"node={node}", viewport=PHONE)
+    shot(browser, two, "compare", f"node={node}&cohort=only-0", viewport=WIDE)
+    shot(browser, one, "phone", f"node={EXAMPLE}", viewport=PHONE)
     shot(browser, one, "classes", f"node={node}&cell=0-2-3-4", viewport=WIDE)
 
 

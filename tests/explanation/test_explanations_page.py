@@ -28,7 +28,7 @@ def place(cora: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_commands_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
     lines = re.findall(r"^    agnn (explain .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         assert main(shlex.split(line, comments=True)) == 0
     assert (place / "why.html").is_file()

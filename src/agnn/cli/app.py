@@ -43,7 +43,7 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     "train": ("Train", "agnn train cora --replicas 10 --out runs/cora"),
     "compare": ("Train", "agnn compare cora --replicas 5 --out compared"),
     "predict": ("Ask", "agnn predict runs/cora --out predictions.csv"),
-    "explain": ("Ask", "agnn explain runs/cora 1129442 --counterfactual --html why.html"),
+    "explain": ("Ask", "agnn explain runs/cora 8617 --counterfactual --html why.html"),
     "report": ("Look", "agnn report runs/cora --out report.html"),
     "explore": ("Look", "agnn explore runs/cora --compare runs/gcn"),
     "serve": ("Ask", "agnn serve runs/cora --port 8000"),
