@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -91,3 +92,7 @@ def test_processes_use_their_threads_and_survive_kills(tmp_path, monkeypatch):
         assert str(given_up).startswith("2 workers died while working on it")
         assert len(list(tmp_path.iterdir())) == 1 + 2
         assert [r for _, r in finished(workers, square, deque([5]))] == [25], "others still run"
+        begun = time.monotonic()
+        workers.submit(time.sleep, 600)
+        workers.__exit__(KeyboardInterrupt, None, None)
+        assert time.monotonic() - begun < 300, "nobody waits for what is running"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -153,11 +154,12 @@ class LocalProcesses(Executor):
         self.worker_count, self.threads = count, threads
         self._lock = threading.Lock()
         self._pool = self._new_pool()
+        self._is_closed = False
 
     def _new_pool(self) -> ProcessPoolExecutor:
         # A forked process would inherit torch's and numba's threads in an unusable state.
         return ProcessPoolExecutor(
-            self.worker_count, multiprocessing.get_context("spawn"), _use_threads, (self.threads,)
+            self.worker_count, multiprocessing.get_context("spawn"), _begin, (self.threads,)
         )
 
     def submit(self, function: Callable[..., R], /, *given: Any, **named: Any) -> Future[R]:
@@ -175,7 +177,7 @@ class LocalProcesses(Executor):
             inner.add_done_callback(lambda done: settle(done, attempt))
 
         def settle(inner: Future[R], attempt: int) -> None:
-            if inner.cancelled():
+            if inner.cancelled() or self._is_closed:
                 answer.set_exception(CancelledError())
                 return
             error = inner.exception()
@@ -193,8 +195,17 @@ class LocalProcesses(Executor):
         """End the processes; calls that have not begun are dropped."""
         self._pool.shutdown(wait, cancel_futures=True)
 
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is not None:  # after Ctrl-C or an error nobody waits for what is running
+            self._is_closed = True
+            for process in list((self._pool._processes or {}).values()):
+                process.kill()
+        self.shutdown()
 
-def _use_threads(count: int) -> None:
+
+def _begin(threads: int) -> None:
+    """Prepare a process: its threads; Ctrl-C, which a terminal sends to all, is the client's."""
     import torch
 
-    torch.set_num_threads(count)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(threads)
