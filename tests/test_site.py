@@ -16,7 +16,7 @@ from checks import LARGEST, findings  # noqa: E402
 from docstrings import with_code_blocks  # noqa: E402
 from messages import GAP, messages  # noqa: E402
 from notebooks import TUTORIALS, cells_of, notebook_path  # noqa: E402
-from pages import SiteError, check_menu, coloured, in_menu, menu, settings, with_links  # noqa: E402
+from pages import SiteError, check_menu, coloured, in_menu, menu, settings, with_headers, with_links  # noqa: E402
 
 
 def test_every_page_of_the_docs_is_in_the_menu_and_every_entry_exists() -> None:
@@ -145,3 +145,10 @@ def test_a_notebook_has_the_cells_of_its_tutorial_and_small_outputs(name: str) -
     code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert all(each["output_type"] == "stream" for cell in code for each in cell["outputs"])
+
+
+def test_headers_of_tables_are_not_empty_for_a_screen_reader() -> None:
+    unseen = '<span class="unseen">column</span>'
+    assert with_headers("| | b |\n|---|---|\n| | x |") == f"| {unseen} | b |\n|---|---|\n| | x |"
+    assert with_headers("|  |  |\n| --- | --- |") == f"| {unseen} | {unseen} |\n| --- | --- |"
+    assert with_headers("| a |\n\n| | c |") == "| a |\n\n| | c |"

@@ -21,6 +21,7 @@ ROOT_PAGES = {
 }
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
+_HEADER = re.compile(r"^ *\|.*\|(?=\n *\|[-| :]+\|$)", re.MULTILINE)
 _VERDICT = re.compile(r"(?<=\| )([^|]*?\b(reproduced|same|above|below|missing))(?= \|)")
 
 
@@ -47,11 +48,12 @@ def stage(generated: Mapping[str, str], folder: Path) -> list[str]:
         names = (name for name, to in ROOT_PAGES.items() if to == page)
         source = f"docs/{page}" if own.exists() else next(names)
         text = with_links(path.read_text(encoding="utf-8"), source, page, folder)
-        path.write_text(coloured(text) if page == "reproduction.md" else text, encoding="utf-8")
+        text = coloured(text) if page == "reproduction.md" else text
+        path.write_text(with_headers(text), encoding="utf-8")
     for page, text in generated.items():
         path = folder / page
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(with_headers(text), encoding="utf-8")
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
 
 
@@ -87,6 +89,15 @@ def with_links(text: str, source: str, page: str, folder: Path) -> str:
 
     parts = _FENCE.split(text)
     return "".join(each if each.startswith("```") else _LINK.sub(moved, each) for each in parts)
+
+
+def with_headers(text: str) -> str:
+    """The text with a word for screen readers in every empty cell of a table's header."""
+
+    def filled(match: re.Match[str]) -> str:
+        return re.sub(r"\|\s*(?=\|)", '| <span class="unseen">column</span> ', match[0])
+
+    return _HEADER.sub(filled, text)
 
 
 def coloured(text: str) -> str:
