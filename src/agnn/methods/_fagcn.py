@@ -31,6 +31,7 @@ class FAGCN(HiddenNetwork):
     name: ClassVar[str] = "fagcn"
     title: ClassVar[str] = "FAGCN"
     cites: ClassVar[str] = "Bo, Wang, Shi and Shen 2021"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.FAGCN
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         **{

@@ -22,6 +22,7 @@ class GATv2(GAT):
     name: ClassVar[str] = "gatv2"
     title: ClassVar[str] = "GATv2"
     cites: ClassVar[str] = "Brody, Alon and Yahav 2022"
+    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.GATv2
 
     def footprint(self, classes: int) -> Footprint:
