@@ -50,7 +50,7 @@ NETWORKS: Final = {
     "100 Gb/s Ethernet": (11e9, 20e-6),
     "200 Gb/s InfiniBand": (22e9, 5e-6),
 }
-LOOPBACK: Final = (2e9, 1e-4)  # of gloo on one machine, as measured with messages of 1 MB
+LOOPBACK: Final = (2e9, 1e-4)  # assumed of gloo on one machine
 EXCHANGES: Final = 3 * LAYERS  # there and back in a step, there in the evaluation
 GATHERS: Final = 4  # loss, gradients, watched loss, watched accuracy
 

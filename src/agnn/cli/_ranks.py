@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -43,8 +44,15 @@ Wire = Annotated[
 ]
 
 
-def division_of(ranks: int | None, divide: str | None, wire: str, replicas: int) -> Division | None:
-    """How the training is divided; None where it is not."""
+def division_of(
+    ranks: int | None, divide: str | None, wire: str, replicas: int, parts: str | None = None
+) -> Division | None:
+    """How the training is divided; None where it is not. `parts` is a folder of parts."""
+    if parts is not None:
+        from agnn.distributed import Division
+
+        found = division_of(ranks, divide or ("rows" if ranks else None), wire, replicas)
+        return replace(found or Division(1), parts=parts)
     started = os.environ.get("TORCHELASTIC_RUN_ID") is not None
     if ranks is None and not started:
         if divide is not None or wire != "float32":

@@ -174,11 +174,12 @@ def train(
 ) -> None:
     """Train a method and score it on the test nodes.
 
-    DATASET is one of the package, a graph file, or your own tables (--nodes, --edges, --label).
+    DATASET is one of the package, a graph file, a folder of `agnn partition`, or your own tables
+    (--nodes, --edges, --label).
     Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
     from agnn.data import check_learnable, default_split
-    from agnn.distributed import parse_executor
+    from agnn.distributed import is_parts_folder, parse_executor
     from agnn.files import check_new_folder, check_space
     from agnn.runs import (
         AUTO,
@@ -189,12 +190,15 @@ def train(
         folder_size,
         keep_elsewhere,
         nested_estimate,
+        parts_data,
+        parts_method,
         plan,
         prepare,
         replica_seeds,
         save_run,
         searched,
         seconds_of,
+        whole_run,
     )
 
     del config, config_schema  # read before the other options
@@ -211,7 +215,8 @@ def train(
     if out is not None:
         check_new_folder(out)
     check_label(nodes, edges, read)
-    data = find_data(dataset, nodes, edges, name, read)
+    parts = dataset if dataset is not None and is_parts_folder(dataset) else None
+    data = find_data(dataset, nodes, edges, name, read) if parts is None else parts_data(parts)
     check_learnable(data)
     spec = split or default_split(data)
     is_auto = method is not None and method.lower() == AUTO
@@ -251,10 +256,12 @@ def train(
         if method is None and changes.get("strength") is None:
             trained = affordable(trained, data, len(seeds), device)
         planned = plan(trained, data, spec, seeds, **how)
-    division = division_of(ranks, divide, wire, len(planned.seeds))
+    division = division_of(ranks, divide, wire, len(planned.seeds), parts)
     if method is None and changes.get("strength") is None:
         trained = divisible(trained, division)
-        planned = replace(planned, method=trained)
+    if parts is not None:
+        trained = parts_method(trained, parts, is_scaling_given=scaling is not None)
+    planned = replace(planned, method=trained)
     checkpoints = checkpoints_of(trained, out, checkpoint, division, is_resumed=resume)
     quiet, json = quiet or not is_first_rank(), json and is_first_rank()
     if save_config is not None:
@@ -283,6 +290,9 @@ def train(
             run = planned.run_on_rank(progress, checkpoints, trackers, division)
         if run is None:  # another rank has it
             return
+        if parts is not None:
+            run = whole_run(run, parts)
+            data = run.data
         failure = None
         if out is not None:
             try:

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agnn.data import Scaling
+from agnn.distributed._parts import Manifest, open_part, read_manifest
 from agnn.distributed._processes import run_together, stop_at_sigterm
 from agnn.distributed._ranks import Ranks
 from agnn.distributed._rows import RankCheckpoints, RowsOutcome, RowsTask, train_rows
@@ -46,6 +48,7 @@ class Division:
     wire: str = "float32"  # type of the states on their way; "bfloat16" halves the volume
     # The processes exist already, started by torchrun, and this is one of them.
     is_joined: bool = False
+    parts: str | None = None  # a folder of parts, in place of a graph in memory
 
     def __post_init__(self) -> None:
         if self.ranks < 1:
@@ -56,7 +59,10 @@ class Division:
     @property
     def identity(self) -> dict[str, Any]:
         """What the bits of a training depend on; not the number of ranks."""
-        return {} if self.axis == "replicas" else {"divided by": "rows", "wire": self.wire}
+        if self.axis == "replicas":
+            return {}
+        own = {"divided by": "rows", "wire": self.wire}
+        return own if self.parts is None else own | {"parts": read_manifest(self.parts).partition}
 
     def run(self, method: Method, task: Task) -> Outcome | None:
         """Train and score; None on ranks other than 0 of several that exist already."""
@@ -66,14 +72,63 @@ class Division:
             raise InputError("callbacks and --track are for trainings in one process.")
         require_features(task.data, method.name)
         if self.axis == "replicas":
+            if self.parts is not None:
+                raise InputError("a folder of parts is divided by rows, not by replicas.")
             return _by_replicas(method, task, self.ranks)
         rows = RowsTask(
             method, task.data.classes, task.splits, task.seeds, task.backend, task.class_weights,
             task.metric, self.wire,
         )  # fmt: skip
         if self.is_joined or self.ranks == 1:
-            return _on_this_rank(rows, task, is_joined=self.is_joined)
-        return _by_rows(rows, task, self.ranks)
+            return _on_this_rank(rows, task, self)
+        return _by_rows(rows, task, self)
+
+    def sources(self, method: NetworkMethod, task: Task) -> list[PartSource]:
+        """Where each rank's part comes from."""
+        if self.parts is None:
+            return list(parts_of(method, task, self.ranks))
+        return [PartOnDisk(self.parts, k, self.ranks, method.scaling) for k in range(self.ranks)]
+
+
+@dataclass(frozen=True)
+class PartOnDisk:
+    """A part in a folder, with its features scaled as a method reads them."""
+
+    folder: str
+    rank: int
+    ranks: int
+    scaling: Scaling
+
+    def open(self) -> Part:
+        """The part."""
+        manifest, part = read_manifest(self.folder), open_part(self.folder, self.rank, self.ranks)
+        return replace(part, features=_scaled(part.features, self.scaling, manifest))
+
+
+PartSource = Part | PartOnDisk
+
+
+def _opened(source: PartSource) -> Part:
+    return source.open() if isinstance(source, PartOnDisk) else source
+
+
+def _scaled(x: Any, scaling: Scaling, manifest: Manifest) -> Any:
+    """Some rows of the features under a scaling, by the statistics of all."""
+    if scaling == "none" or (scaling == "sum" and manifest.is_signed):
+        return x
+    if scaling == "standard":
+        means, scales = np.array(manifest.column_means), np.array(manifest.column_scales)
+        dense = x if isinstance(x, np.ndarray) else x.toarray()
+        return ((dense - means) * scales).astype(np.float32)
+    wide = x.astype(np.float64)
+    if isinstance(x, np.ndarray):
+        size = wide.sum(1) if scaling == "sum" else np.sqrt((wide * wide).sum(1))
+        return (wide / np.where(size == 0, 1.0, size)[:, None]).astype(np.float32)
+    size = wide.sum(axis=1) if scaling == "sum" else np.sqrt(wide.multiply(wide).sum(axis=1))
+    scale = 1.0 / np.where(size == 0, 1.0, size)
+    found = x.copy()
+    found.data = (x.data * np.repeat(scale, np.diff(x.indptr))).astype(np.float32)
+    return found
 
 
 def parts_of(method: NetworkMethod, task: Task, ranks: int) -> list[Part]:
@@ -92,10 +147,10 @@ def parts_of(method: NetworkMethod, task: Task, ranks: int) -> list[Part]:
     return [Part.cut(graph, bounds, rank, x, data.labels) for rank in range(ranks)]
 
 
-def _on_this_rank(rows: RowsTask, task: Task, *, is_joined: bool) -> Outcome | None:
+def _on_this_rank(rows: RowsTask, task: Task, division: Division) -> Outcome | None:
     """Train one rank's share of the rows; the whole outcome is on rank 0."""
-    ranks = Ranks.join(task.device) if is_joined else Ranks(device=task.device)
-    part = parts_of(rows.method, task, ranks.size)[ranks.rank]
+    ranks = Ranks.join(task.device) if division.is_joined else Ranks(device=task.device)
+    part = _opened(division.sources(rows.method, task)[ranks.rank])
     checkpoints = _shared_checkpoints(task.checkpoints, ranks)
     progress = task.progress if ranks.rank == 0 else None
     found = train_rows(rows, part, ranks, progress, checkpoints)
@@ -118,15 +173,16 @@ def _shared_checkpoints(own: Checkpoints | None, ranks: Ranks) -> RankCheckpoint
     return found
 
 
-def _by_rows(rows: RowsTask, task: Task, count: int) -> Outcome:
+def _by_rows(rows: RowsTask, task: Task, division: Division) -> Outcome:
     """Train in new processes, each with its part; this one only waits."""
+    count = division.ranks
     with tempfile.TemporaryDirectory(prefix="agnn-ranks-") as name:
         folder, own = Path(name), task.checkpoints
         if own is not None:
             own.check()
         payloads = [
-            (rows, part, folder, task.device, _described(own))
-            for part in parts_of(rows.method, task, count)
+            (rows, source, folder, task.device, _described(own))
+            for source in division.sources(rows.method, task)
         ]
         run_together(
             _train_part, payloads, folder, threads=_threads(count), progress=task.progress,
@@ -139,8 +195,8 @@ def _by_rows(rows: RowsTask, task: Task, count: int) -> Outcome:
 
 
 def _train_part(rank: int, payload: Any, progress: Progress) -> None:
-    rows, part, folder, device, described = payload
-    ranks = Ranks.join(device)
+    rows, source, folder, device, described = payload
+    part, ranks = _opened(source), Ranks.join(device)
     checkpoints = None
     if described is not None:
         file, every, is_resumed, about = described

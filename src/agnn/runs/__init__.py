@@ -35,6 +35,7 @@ from agnn.runs._evaluate import (
     suited_method,
 )
 from agnn.runs._folder import folder_size, keep_elsewhere, load_run, run_files, save_run
+from agnn.runs._parts import parts_data, parts_method, whole_run
 from agnn.runs._predictions import Predictions, check_table_file
 from agnn.runs._run import Run
 from agnn.runs._search import Search, searched
@@ -64,6 +65,8 @@ __all__ = [
     "machine",
     "machine_words",
     "nested_estimate",
+    "parts_data",
+    "parts_method",
     "plan",
     "prepare",
     "preset_method",
@@ -75,4 +78,5 @@ __all__ = [
     "seeds_of_replicas",
     "suited_method",
     "versions",
+    "whole_run",
 ]

@@ -1,0 +1,73 @@
+"""`agnn train PARTS`: the same bits on one rank and on several, and an ordinary run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from thread_ranks import on_ranks
+
+from agnn.cli import main
+from agnn.data import Split, load_dataset
+from agnn.distributed import Division, RowsTask, open_positions, train_rows
+from agnn.distributed._division import PartOnDisk
+from agnn.errors import InputError
+from agnn.methods import GCN
+from agnn.metrics import replica_values
+from agnn.runs import load_run, parts_data, plan
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("parts") / "cora"
+    words = ["partition", "cora", "--parts", "4", "--order", "streaming", "--out", str(folder)]
+    assert main(words) == 0
+    return folder
+
+
+def test_a_run_from_parts_is_in_the_given_order(parts: Path, tmp_path: Path) -> None:
+    words = ["train", str(parts), "--method", "gcn", "--epochs", "8", "--replicas", "2", "--quiet"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    run, cora = load_run(tmp_path / "run"), load_dataset("cora")
+    assert [str(each) for each in run.data.node_ids] == [str(each) for each in cora.node_ids]
+    assert np.array_equal(run.data.edges, cora.edges)
+    names, own = np.array(cora.class_names), np.array(run.data.class_names)
+    assert np.array_equal(own[run.data.labels], names[cora.labels])
+    # The scores are computed anew on the graph in its given order.
+    found = replica_values("accuracy", run.scores, run.data, run.splits)
+    assert np.allclose(found, list(run.accuracy.values), atol=0.2)
+    assert np.mean(found) > 40
+
+
+@pytest.mark.parametrize("scaling", ["sum", "length", "standard", "none"])
+def test_every_scaling_is_that_of_the_whole_graph(scaling: str, parts: Path) -> None:
+    sources = [PartOnDisk(str(parts), rank, 3, scaling) for rank in range(3)]
+    found = [each.open().features for each in sources]
+    found = np.concatenate([x if isinstance(x, np.ndarray) else x.toarray() for x in found])
+    expected = load_dataset("cora").scaled_features(scaling)
+    expected = expected if isinstance(expected, np.ndarray) else expected.toarray()
+    np.testing.assert_allclose(found, expected[open_positions(parts)], rtol=1e-5, atol=1e-6)
+
+
+def test_bits_do_not_depend_on_how_parts_are_joined(parts: Path) -> None:
+    data = parts_data(parts)
+    method = GCN(epochs=4)
+    nodes = np.random.default_rng(0).permutation(data.nodes)
+    split = Split("any", nodes[:200], nodes[200:400], nodes[400:600])
+    task = RowsTask(method, data.classes, (split,), (0,))
+    weights = []
+    for ranks in (1, 2, 4):
+        opened = [PartOnDisk(str(parts), k, ranks, "sum").open() for k in range(ranks)]
+        found = on_ranks(ranks, lambda own, o=opened: train_rows(task, o[own.rank], own))
+        weights.append(torch.cat([each.flatten() for each in found[0].model.state_dict().values()]))
+    assert torch.equal(weights[0], weights[1])
+    assert torch.equal(weights[0], weights[2])
+
+
+def test_parts_are_not_divided_by_replicas(parts: Path) -> None:
+    division = Division(2, "replicas", parts=str(parts))
+    planned = plan("gcn", parts_data(parts), "uniform", replicas=2)
+    with pytest.raises(InputError, match="divided by rows, not by replicas"):
+        planned.run(division=division)
