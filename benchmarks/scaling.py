@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -206,7 +205,9 @@ def _one_process(_: int, folder: str, case: Case) -> None:
 
 def _report(folder: str, name: str, epochs: Epochs, losses: Tensor) -> None:
     clock, processor = epochs.fastest()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Not getrusage, whose peak includes that of the process that started this one.
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    memory = int(status.split("VmHWM:")[1].split()[0]) * 1024
     values = {"clock": clock, "processor": processor, "memory": memory}
     values["losses"] = losses.flatten().tolist()
     (Path(folder) / f"{name}.json").write_text(json.dumps(values), encoding="utf-8")

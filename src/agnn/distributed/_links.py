@@ -66,6 +66,17 @@ class TwoRuns(NamedTuple):
         return cls(Runs.of(wanted & ~is_border, offsets), Runs.of(wanted & is_border, offsets))
 
 
+class LastLayer(NamedTuple):
+    """The last layer over edges, where only some rows count.
+
+    Edges without one of them at an end are left out: they would add zeros to the gradient.
+    """
+
+    graph: Graph
+    rows: TwoRuns  # that it computes
+    reached: TwoRuns  # all rows, for the backward pass
+
+
 @dataclass(frozen=True, eq=False)
 class LocalGraph:
     """A part as the links read it: its graph, its rows in two groups, its blocks and its halo."""
@@ -119,11 +130,30 @@ class LocalGraph:
         degrees = torch.from_numpy(np.array(part.degrees)).to(device)
         return View(self.features[0], field, degrees)
 
-    def runs_of(self, rows: NDArray[np.int64]) -> TwoRuns:
-        """Some own rows, for a last layer that computes no others."""
-        chosen = np.zeros(self.part.own, dtype=bool)
+    def around(self, rows: NDArray[np.int64]) -> LastLayer:
+        """What a last layer needs that computes no rows but these and those of other ranks."""
+        part = self.part
+        chosen = np.zeros(part.own + part.halo.size, dtype=bool)
         chosen[rows] = True
-        return TwoRuns.of(self.is_border, self.part.offsets, chosen)
+        sent = torch.from_numpy(chosen[: part.own].astype(np.float32)).view(1, -1, 1)
+        coming = self.ranks.exchange(
+            sent.to(self.ranks.device).index_select(1, self.send_rows).transpose(0, 1),
+            part.send_counts.tolist(),
+            part.receive_counts.tolist(),
+        )
+        chosen[part.own :] = coming.wait().flatten().cpu().numpy() > 0
+        receivers = np.repeat(np.arange(part.own), np.diff(part.offsets))
+        kept = chosen[receivers] | chosen[part.columns]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(receivers[kept], minlength=part.own))])
+        ends = np.full(part.halo.size, offsets[-1])
+        graph = Graph(
+            torch.from_numpy(np.concatenate([offsets, ends])),
+            torch.from_numpy(np.asarray(part.columns)[kept]),
+        ).to(self.graph.device)
+        return LastLayer(
+            graph, TwoRuns.of(self.is_border, part.offsets, chosen[: part.own]),
+            TwoRuns.of(self.is_border, offsets),
+        )  # fmt: skip
 
     def send(self, *states: Tensor) -> Exchange:
         """Begin to send rows of states [R, own, k] to where they are needed."""
@@ -147,14 +177,18 @@ class LocalGraph:
 
 
 def _block_features(part: Part, device: str) -> list[Features]:
-    """The features of each block with memory of their own, so that all have one alignment."""
+    """The features of each block with memory of their own, so that all have one alignment.
+
+    Rows in a file that are whole cache lines stay there.
+    """
     found: list[Features] = []
     bounds = part.blocks.tolist()
     for first, last in pairwise(bounds):
         ids = torch.arange(part.first + first, part.first + last)
         rows = part.features[first:last]
         if isinstance(rows, np.ndarray):
-            values = torch.from_numpy(np.array(rows, dtype=np.float32))
+            is_mapped = isinstance(rows, np.memmap) and rows.shape[1] % 16 == 0
+            values = torch.from_numpy(rows if is_mapped else np.array(rows, dtype=np.float32))
             found.append(DenseFeatures(values, ids).to(device))
             continue
         matrix = FeatureMatrix.from_scipy(rows)
@@ -168,25 +202,25 @@ def local_links(
     view: View,
     dropout: Dropout | None,
     local: LocalGraph,
-    last: TwoRuns | None = None,
+    last: LastLayer | None = None,
 ) -> list[Link]:
     """The chain of a model on a part; a link that a part cannot compute is refused.
 
-    `last` are the rows that the last link over edges computes; None: all. The others are zero.
+    `last` says what the last link over edges computes; None: all rows. The others are zero.
     """
     backend, found = model.backend, list[Link]()
     rows, links = part_rows(backend, local.graph.device.type), model.links(view, dropout)
     over_edges = [k for k, each in enumerate(links) if isinstance(each, _OVER_EDGES)]
     for k, link in enumerate(links):
-        runs = last if last is not None and over_edges[-1:] == [k] else local.rows
+        own = last if over_edges[-1:] == [k] else None
         if isinstance(link, FirstLayerLink):
             found.append(_BlockedLink(link, local, _first_layers(link, local, backend)))
         elif isinstance(link, DenseLinearLink):
             found.append(_BlockedLink(link, local, _dense_layers(link, local, backend)))
         elif isinstance(link, CosineAttentionLink):
-            found.append(_AttentionLink(link, local, rows, runs))
+            found.append(_AttentionLink(link, local, rows, own))
         elif isinstance(link, PropagateLink) and link.propagation is view.symmetric_propagation:
-            found.append(_PropagateLink(link, local, rows, runs))
+            found.append(_PropagateLink(link, local, rows, own))
         elif isinstance(link, _BY_ROW):
             found.append(link)
         else:
@@ -264,9 +298,14 @@ class _AttentionLink(Link):
     """Cosine attention at the own rows."""
 
     def __init__(
-        self, link: CosineAttentionLink, local: LocalGraph, rows: PartRows, runs: TwoRuns
+        self,
+        link: CosineAttentionLink,
+        local: LocalGraph,
+        rows: PartRows,
+        last: LastLayer | None,
     ) -> None:
-        self.local, self.rows, self.runs, self.beta = local, rows, runs, link.beta
+        self.local, self.rows, self.beta = local, rows, link.beta
+        self.layer = last or LastLayer(local.graph, local.rows, local.rows)
         self.parameters = link.parameters
 
     def forward(self, x: Tensor) -> Tensor:
@@ -277,12 +316,13 @@ class _AttentionLink(Link):
         full = _room(x, n, rows.width(d))
         # Zeros: a row that is not computed attends to nothing.
         facts = x.new_zeros(replicas, n, FACTS)
-        out = _outputs(x, full.shape[2], is_all=self.runs is local.rows)
+        graph, runs, _ = self.layer
+        out = _outputs(x, full.shape[2], is_all=runs is local.rows)
         rows.norms(full, facts, 0, own)
-        rows.attend(local.graph, full, self.beta, facts, self.runs.inner, out)
+        rows.attend(graph, full, self.beta, facts, runs.inner, out)
         full[:, own:, :d] = local.receive(coming, d, x.dtype)[0]
         rows.norms(full, facts, own, n)
-        rows.attend(local.graph, full, self.beta, facts, self.runs.border, out)
+        rows.attend(graph, full, self.beta, facts, runs.border, out)
         self.saved = (full, facts, out)
         return out[..., :d].contiguous()
 
@@ -293,10 +333,11 @@ class _AttentionLink(Link):
         rows.slopes(g[:, :own], out, facts)
         coming = local.send(gradient, facts[:, :own, 1:3])
         dh, parts = torch.empty_like(out), gradient.new_empty(replicas, own)
-        there = (local.graph, full, g, self.beta, facts)
-        rows.attend_back(*there, local.rows.inner, dh, parts)
+        graph, _, reached = self.layer
+        there = (graph, full, g, self.beta, facts)
+        rows.attend_back(*there, reached.inner, dh, parts)
         g[:, own:, :d], facts[:, own:, 1:3] = local.receive(coming, d, gradient.dtype)
-        rows.attend_back(*there, local.rows.border, dh, parts)
+        rows.attend_back(*there, reached.border, dh, parts)
         tree = Subtrees()
         for place, each in enumerate(rows.block_sums(parts, local.part.blocks), local.sums.first):
             tree.add(place, each.to(gradient.device))
@@ -309,9 +350,10 @@ class _PropagateLink(Link):
     """Fixed propagation at the own rows, by a symmetric matrix: there and back are the same."""
 
     def __init__(
-        self, link: PropagateLink, local: LocalGraph, rows: PartRows, runs: TwoRuns
+        self, link: PropagateLink, local: LocalGraph, rows: PartRows, last: LastLayer | None
     ) -> None:
-        self.local, self.rows, self.runs, self.propagation = local, rows, runs, link.propagation
+        self.local, self.rows, self.propagation = local, rows, link.propagation
+        self.runs = local.rows if last is None else last.rows
 
     def forward(self, x: Tensor) -> Tensor:
         return self._product(x, self.runs)

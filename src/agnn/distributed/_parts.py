@@ -170,7 +170,8 @@ def _opened(folder: Path | str, manifest: Manifest, rank: int) -> Part:
             raise DataError(
                 f"part {rank} of '{folder}' is damaged: {name} is not what was written."
             )
-        arrays[file.stem] = np.load(file, mmap_mode="r")
+        # Copy on write: torch has no read-only tensors, and nothing is written.
+        arrays[file.stem] = np.load(file, mmap_mode="c")
     if manifest.is_dense:
         features = arrays["features"]
     else:

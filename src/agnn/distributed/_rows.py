@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import Split
-from agnn.distributed._links import LocalGraph, TwoRuns, local_links
+from agnn.distributed._links import LastLayer, LocalGraph, local_links
 from agnn.distributed._ranks import Ranks
 from agnn.errors import InputError
 from agnn.graph import Part
@@ -34,7 +34,7 @@ class RankTargets(Targets):
 
     local: LocalGraph | None = None
     sizes: tuple[int, ...] = ()  # k on every rank
-    runs: TwoRuns | None = None  # `rows`, for the last layer
+    last: LastLayer | None = None  # computes `rows` and no others
     known: list[Targets] = field(default_factory=list)
 
     @property
@@ -74,14 +74,14 @@ class RankTargets(Targets):
             weights=torch.from_numpy(weights).to(device, torch.float32),
             counts=torch.from_numpy(counts).to(device),
             local=local,
-            runs=local.runs_of(rows),
+            last=local.around(rows),
             sizes=tuple(int(each) for each in local.ranks.gathered(torch.tensor([rows.size]))),
         )
 
     def outputs(self, model: NodeModel, dropout: Dropout | None = None) -> Tensor:
         """Return the model's outputs at the nodes of this part; [R, k, c]."""
         assert self.rows is not None  # noqa: S101 (for the type)
-        found = rank_logits(model, self._local, dropout, self.runs)
+        found = rank_logits(model, self._local, dropout, self.last)
         return found.index_select(1, self.rows)
 
     def losses(self, picked: Tensor, backend: str, weights: Tensor | None = None) -> Tensor:
@@ -150,9 +150,9 @@ def rank_logits(
     model: NodeModel,
     local: LocalGraph,
     dropout: Dropout | None = None,
-    last: TwoRuns | None = None,
+    last: LastLayer | None = None,
 ) -> Tensor:
-    """The model's outputs [R, own, c] at the own rows, or at those in `last`."""
+    """The model's outputs [R, own, c] at the own rows, or at those that `last` computes."""
     if not isinstance(model, ChainModel):
         raise InputError(
             f"{type(model).__name__} is not a chain of operations, so its graph cannot be divided "
