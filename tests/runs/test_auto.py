@@ -15,6 +15,7 @@ import agnn
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.methods import GCN, Outcome, Task
+from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.runs import Choice, _auto, auto_plan, nested_estimate
 
 FEW = (("majority", {}), ("label_propagation", {}), ("ridge", {}), ("gcn", {"epochs": 20}))
@@ -120,6 +121,9 @@ def test_all_replicas_have_the_split_of_the_first(toy, tmp_path: Path):
     assert run.choice["winner"]["method"] == run.method.name
     run.save(tmp_path / "run")
     assert agnn.load_run(tmp_path / "run").choice == run.choice
+    assert "was chosen from" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+    facts = run_facts(run)
+    assert run.choice["words"] in run_page(facts, rendered(run_figures(facts)))
 
 
 def test_the_metric_decides(toy):

@@ -183,7 +183,7 @@ class _Race:
             return searched(
                 method, self.data, self.split, self.seeds, Search(trials, file),
                 device=self.device, backend=self.backend, metric=self.chosen_by, on_trial=tell,
-                until=until,
+                until=until, executor=self.executor, threads=self.threads,
             )  # fmt: skip
 
     def run(self) -> None:

@@ -35,6 +35,7 @@ def model_card(run: Run) -> str:
         f"- Temperature {found.temperature:.4f}, fitted to {found.validation_nodes:,} validation "
         f"nodes: expected calibration error on test nodes {found.before.error:.3f} before, "
         f"{found.after.error:.3f} after.",
+        *([] if run.choice is None else [f"- Automatic choice: {_plain(run.choice['words'])}"]),
         *(f"- Warning: {_plain(words)}" for words in run.warnings),
         f"- Made with {', '.join(f'{name} {number}' for name, number in run.versions.items())} "
         f"on {_plain(machine_words(run.machine)) or run.device}.",
