@@ -79,8 +79,7 @@ def _whole(given: argparse.Namespace) -> dict[str, Any]:
         splits={"fixed": _split(source.masks)},
     )
     clock = _Clock()
-    changes = {"epochs": given.epochs, "scaling": "none"}
-    evaluate(given.method, data, "fixed", (0,), changes=changes, progress=clock)
+    evaluate(_method(given), data, "fixed", (0,), progress=clock)
     return clock.result()
 
 
@@ -88,11 +87,14 @@ def _parts(given: argparse.Namespace) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_DATA, (given.limit, given.limit))
     part = open_part(given.folder, 0, 1)
     classes = int(part.labels.max()) + 1
-    method = get_method(given.method)(epochs=given.epochs, scaling="none")
-    task = RowsTask(method, classes, (_split(part.masks),), (0,))
+    task = RowsTask(_method(given), classes, (_split(part.masks),), (0,))
     clock = _Clock()
     train_rows(task, part, Ranks(device="cpu"), clock)
     return clock.result()
+
+
+def _method(given: argparse.Namespace) -> Any:
+    return get_method(given.method)(epochs=given.epochs, scaling="none")
 
 
 def _split(masks: Any) -> Split:
