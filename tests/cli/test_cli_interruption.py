@@ -95,17 +95,18 @@ def test_ctrl_c_in_reproduce_says_what_is_kept_and_how_to_go_on(agnn: Any, here:
     assert count(store, "runs") == kept + 2
 
 
-def test_ctrl_c_in_train_says_that_nothing_was_written(here: Path) -> None:
+def test_ctrl_c_in_a_long_training_keeps_a_checkpoint_and_says_how_to_go_on(here: Path) -> None:
     process = start(
-        here, "train", "cora", "--epochs", "100000", "--replicas", "1", "--out", "run",
+        here, "train", "cora", "--epochs", "10000000", "--replicas", "1", "--out", "run",
         "--threads", "1",
     )  # fmt: skip
     assert process.stderr is not None
     line = process.stderr.readline()  # comes after the first epoch
     assert line.startswith("Training AGNN on cora")
     said = interrupted(process, lambda: True)
-    assert "interrupted: the training was not finished and nothing was written" in said
-    assert list(here.iterdir()) == []
+    assert "interrupted: the training was stopped; its state after epoch" in said
+    assert "The same command with --resume continues it." in said
+    assert [each.name for each in here.iterdir()] == ["run.checkpoint"]
 
 
 def test_a_store_that_meets_the_end_of_the_disk_is_one_line(agnn: Any, here: Path) -> None:

@@ -32,7 +32,7 @@ def test_it_explains_as_the_saved_run_does(model, tmp_path):
 
 def test_it_shows_itself(model):
     part = model.explain("60")._repr_html_()
-    assert "for node 60 " in part
+    assert f"predicts {model.predict()[60]}" in part
     assert "data:image/svg+xml;base64," in part
 
 

@@ -24,6 +24,7 @@ from agnn.kernels._dense_linear.op import dense_linear
 from agnn.kernels._dropout.op import dropout
 from agnn.kernels._dropout.stream import Dropout
 from agnn.kernels._pagerank.op import personal_pagerank
+from agnn.kernels._part_rows.op import FACTS, Runs, part_rows
 from agnn.kernels._propagate.op import propagate
 from agnn.kernels._random_walk.op import random_walks
 from agnn.kernels._shared_linear.op import shared_linear
@@ -198,6 +199,22 @@ def _adam(backend: str, device: str) -> list[Tensor]:
     return [moved, first, second]
 
 
+def _part_rows(backend: str, device: str) -> list[Tensor]:
+    graph, rows = _graph(device), part_rows(backend, device)
+    h, g = (_drawn(device, seed, _REPLICAS, _NODES, _WIDTH) for seed in (3, 4))
+    beta, facts = torch.tensor([0.5, 3.0], device=device), h.new_zeros(_REPLICAS, _NODES, FACTS)
+    out, dh, moved = torch.empty_like(h), torch.empty_like(h), torch.empty_like(h)
+    of_beta = h.new_empty(_REPLICAS, _NODES)
+    offsets = np.searchsorted(graph.receivers.cpu().numpy(), np.arange(_NODES + 1))
+    runs = Runs.of(np.ones(_NODES, dtype=np.bool_), offsets)
+    rows.norms(h, facts, 0, _NODES)
+    rows.attend(graph, h, beta, facts, runs, out)
+    rows.slopes(g, out, facts)
+    rows.attend_back(graph, h, g, beta, facts, runs, dh, of_beta)
+    rows.propagate(symmetric(graph), h, runs, moved)
+    return [out, dh, of_beta, moved, rows.block_sums(of_beta, np.array([0, 10, _NODES]))]
+
+
 def _random_walk(backend: str, device: str) -> list[Tensor]:
     walks = random_walks(_graph(device), Walks(2, 6, p=0.5, q=2.0), 0, backend=backend)
     return [torch.from_numpy(walks)]
@@ -236,6 +253,7 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "cross_entropy": _cross_entropy,
     "consistency": _consistency,
     "adam": _adam,
+    "part_rows": _part_rows,
     "random_walk": _random_walk,
     "skip_gram": _skip_gram,
     "pagerank": _pagerank,
