@@ -228,10 +228,10 @@ def test_a_run_that_finds_the_disk_full_is_kept_elsewhere(
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    def full(tensors: Any, path: Path) -> None:
+    def full(tensors: Any, path: Path, **more: Any) -> None:
         if here in Path(path).parents:
             raise SafetensorError("I/O error: No space left on device (os error 28)")
-        save_file(tensors, path)
+        save_file(tensors, path, **more)
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
     answer = agnn("train raw --epochs 1 --replicas 2 --out run --quiet")
@@ -263,5 +263,5 @@ def test_too_little_memory_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("agnn.runs.Plan.run", fail)
+    monkeypatch.setattr("agnn.runs.Plan.run_on_rank", fail)
     assert "try fewer --replicas" in refused(agnn, here, "train cora")

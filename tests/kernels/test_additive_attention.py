@@ -178,7 +178,8 @@ def test_pruned_rows_give_the_whole_graphs_bits(backend, cora_graph):
 def test_threads_and_other_replicas_change_no_bit(backend, cora_graph, monkeypatch):
     from agnn.kernels._cpu import threads
 
-    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "_WORTH_A_REGION", 1)
+    monkeypatch.setattr(threads, "_WORTH_A_POOL", 1)
     source = torch.Generator().manual_seed(0)
     shapes = ((3, cora_graph.nodes, 16), (3, 8, 2), (3, 8, 2), (3, 16))
     tensors = [torch.randn(shape, generator=source) for shape in shapes]

@@ -67,7 +67,8 @@ def test_selected_rows_in_any_order_give_the_same_bits_as_the_whole(backend):
 def test_threads_and_other_replicas_change_no_bit(backend, monkeypatch):
     from agnn.kernels._cpu import threads
 
-    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "_WORTH_A_REGION", 1)
+    monkeypatch.setattr(threads, "_WORTH_A_POOL", 1)
     _, x = features(dtype=torch.float32)
     p = parameters(3, 7, torch.float32)
     expected = gradients(lambda *p: tanh_linear(x, *p, backend=backend), p)

@@ -94,7 +94,8 @@ def test_pruned_rows_give_the_whole_graphs_bits(backend):
 def test_threads_change_no_bit(backend, monkeypatch):
     from agnn.kernels._cpu import threads
 
-    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "_WORTH_A_REGION", 1)
+    monkeypatch.setattr(threads, "_WORTH_A_POOL", 1)
     tensors = inputs("random", 3, 2, 9, torch.float32)
     expected = product("random", tensors, backend)
     torch.set_num_threads(3)
