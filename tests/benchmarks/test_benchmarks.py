@@ -176,8 +176,10 @@ def test_results_are_written_with_what_they_depend_on(monkeypatch, capsys, tmp_p
     assert results["tests"] == "passed"
     assert results["duels"][0]["ratio"] == 25.0
     assert {"torch", "torch_geometric", "numba"} <= set(results["versions"])
-    row = "| layer | cora | 1 | 0.1 ms | 2.5 ms | 25x (9.0x to 26x) | 10x | 20x | aim |"
-    assert row in (tmp_path / "cpu.md").read_text()
+    written = (tmp_path / "cpu.md").read_text()
+    # The committed figures stand between ours and PyG's.
+    assert "| layer | cora | 1 | 0.1 ms | " in written
+    assert " | 2.5 ms | 25x (9.0x to 26x) | 10x | 20x | aim |" in written
     assert "layer" in capsys.readouterr().out
 
 
