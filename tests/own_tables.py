@@ -11,10 +11,10 @@ import pytest
 PEOPLE = 60
 
 
-def node_lines() -> list[str]:
+def node_lines(people: int = PEOPLE) -> list[str]:
     """id, topic (blank for every sixth), age (a gap at p3), colour and motto."""
     lines = ["id,topic,age,colour,motto"]
-    for i in range(PEOPLE):
+    for i in range(people):
         topic = "" if i % 6 == 5 else ("art", "sport")[i % 2]
         age = "" if i == 3 else 20 + i
         colour = ("red", "green", "blue")[i % 3]
@@ -23,10 +23,10 @@ def node_lines() -> list[str]:
     return lines
 
 
-def edge_lines() -> list[str]:
-    """A ring over each team, one edge both ways, one repeated, one to itself; p59 knows nobody."""
-    last = PEOPLE - 1
-    pairs = [(i, (i + 2) % PEOPLE) for i in range(PEOPLE) if last not in (i, (i + 2) % PEOPLE)]
+def edge_lines(people: int = PEOPLE) -> list[str]:
+    """A ring over each team, one edge both ways, one repeated, a loop; the last knows nobody."""
+    last = people - 1
+    pairs = [(i, (i + 2) % people) for i in range(people) if last not in (i, (i + 2) % people)]
     pairs += [(2, 0), (4, 6), (7, 7)]
     return ["source,target", *(f"p{i},p{j}" for i, j in pairs)]
 
@@ -36,11 +36,11 @@ def text(lines: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_tables(folder: Path) -> tuple[Path, Path]:
+def write_tables(folder: Path, people: int = PEOPLE) -> tuple[Path, Path]:
     """nodes.csv and edges.csv in a folder."""
     nodes, edges = folder / "nodes.csv", folder / "edges.csv"
-    nodes.write_text(text(node_lines()), encoding="utf-8")
-    edges.write_text(text(edge_lines()), encoding="utf-8")
+    nodes.write_text(text(node_lines(people)), encoding="utf-8")
+    edges.write_text(text(edge_lines(people)), encoding="utf-8")
     return nodes, edges
 
 

@@ -111,7 +111,7 @@ def test_a_full_disk_is_the_same_error_for_tensors_as_for_any_file(
 ):
     from safetensors import SafetensorError
 
-    def fail(*_):
+    def fail(*_, **__):
         raise SafetensorError(words)
 
     monkeypatch.setattr("safetensors.torch.save_file", fail)

@@ -13,10 +13,19 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "docs"))
 
 from checks import LARGEST, findings  # noqa: E402
-from docstrings import with_code_blocks  # noqa: E402
 from messages import GAP, messages  # noqa: E402
 from notebooks import TUTORIALS, cells_of, notebook_path  # noqa: E402
-from pages import SiteError, check_menu, coloured, in_menu, menu, settings, with_headers, with_links  # noqa: E402
+from pages import (  # noqa: E402
+    SiteError,
+    check_menu,
+    coloured,
+    in_menu,
+    menu,
+    settings,
+    with_code_blocks,
+    with_headers,
+    with_links,
+)
 
 
 def test_every_page_of_the_docs_is_in_the_menu_and_every_entry_exists() -> None:

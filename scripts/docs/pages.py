@@ -22,6 +22,7 @@ ROOT_PAGES = {
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
 _HEADER = re.compile(r"^ *\|.*\|(?=\n *\|[-| :]+\|$)", re.MULTILINE)
+_DOCTEST = re.compile(r"^( *)>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 _VERDICT = re.compile(r"(?<=\| )([^|]*?\b(reproduced|same|above|below|missing))(?= \|)")
 
 
@@ -150,3 +151,14 @@ def check_menu(nav: list[Any], pages: list[str]) -> None:
     ]
     if wrong:
         raise SiteError("\n".join(wrong))
+
+
+def with_code_blocks(text: str) -> str:
+    """The text with each doctest, up to the next empty line, between fences."""
+
+    def fenced(match: re.Match[str]) -> str:
+        margin = match[1]
+        lines = [line.removeprefix(margin) for line in match[0].split("\n")]
+        return "\n".join(["```pycon", *lines, "```"])
+
+    return _DOCTEST.sub(fenced, text)

@@ -10,9 +10,8 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 import typer
-from docstrings import with_code_blocks
 from messages import GAP, Message, messages
-from pages import ROOT
+from pages import ROOT, with_code_blocks
 
 import agnn
 from agnn.cli.app import COMMANDS, program

@@ -56,7 +56,10 @@ def test_a_signal_writes_a_last_checkpoint_and_says_how_to_go_on(
         (["--resume"], "--resume needs --out"),
         (["--checkpoint", "5m"], "--checkpoint needs --out"),
         (["--out", "run", "--resume"], "there is no checkpoint '.*run.checkpoint' to continue"),
-        (["--out", "run", "--checkpoint", "5"], "takes a duration such as 30s, 5m or 2h; got '5'"),
+        (
+            ["--out", "run", "--checkpoint", "soon"],
+            "takes a duration such as 30s, 5m or 2h; got 'soon'",
+        ),
         (
             ["--out", "run", "--checkpoint", "5m", "--method", "label_propagation"],
             "--checkpoint is for methods that train a network, not label_propagation",

@@ -103,6 +103,7 @@ def test_ctrl_c_in_a_long_training_keeps_a_checkpoint_and_says_how_to_go_on(here
     assert process.stderr is not None
     line = process.stderr.readline()  # comes after the first epoch
     assert line.startswith("Training AGNN on cora")
+    time.sleep(1.0)  # some more, from which the program knows that this takes long
     said = interrupted(process, lambda: True)
     assert "interrupted: the training was stopped; its state after epoch" in said
     assert "The same command with --resume continues it." in said

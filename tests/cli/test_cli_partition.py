@@ -12,7 +12,7 @@ from own_tables import write_tables
 
 
 def test_tables_are_divided_and_inspected(agnn: Any, here: Path) -> None:
-    write_tables(here)
+    write_tables(here, people=120)
     line = "partition --nodes nodes.csv --edges edges.csv --label topic --parts 2 --out parts"
     answer = agnn(f"{line} --order streaming --memory 512MiB")
     assert answer.code == 0

@@ -132,7 +132,7 @@ def test_the_edges_of_both_rows_are_ranked_once_and_kept_replica_by_replica(
         )
         return [None, last]
 
-    monkeypatch.setattr("agnn.experiments._batches.edge_ranking", edge_ranking)
+    monkeypatch.setattr("agnn.experiments._measured.edge_ranking", edge_ranking)
     (here / "edges.toml").write_text(EDGES, encoding="utf-8")
     answer = agnn("reproduce edges.toml --quiet --json")
     (found,) = json.loads(answer.out)["experiments"]

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ from scipy.sparse import csr_array
 import agnn
 from agnn.data import NodeData, make_splits
 from agnn.errors import InputError
-from agnn.experiments import Progress, Store
-from agnn.leaderboard import PORTFOLIO, Leaderboard
+from agnn.experiments import Progress, Store, Work
+from agnn.leaderboard import PORTFOLIO, Leaderboard, _compare
 from agnn.metrics import MEASURES, METRICS, accuracy_difference
 
 QUICK = ["majority", "ridge", "label_propagation"]
@@ -143,6 +144,30 @@ def test_with_a_time_limit_all_methods_get_one_replica_before_any_gets_more(toy)
     assert labels[:4] == ["Most frequent class", "Ridge regression", "LP", "SGC"]
     assert {each.total for each in seen if each.label.startswith("SGC")} >= {4}
     assert all(each.seconds_left is not None and each.seconds_left <= 6.0 for each in seen)
+
+
+def test_time_too_short_for_a_round_goes_to_those_with_the_fewest_replicas(toy, monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(_compare, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    cost = {"majority": 0.1, "ridge": 1.0, "gcn": 3.0}
+    done = {"majority": 2, "ridge": 2, "gcn": 2}
+
+    def execute(_: object, works: list[Work]) -> None:
+        (work,) = works
+        assert len(work.seeds) == done[work.method.name] + 1
+        done[work.method.name] += 1
+        clock.now += cost[work.method.name]
+
+    monkeypatch.setattr(_compare._Race, "_execute", execute)
+    monkeypatch.setattr(_compare._Race, "_cost", lambda _, work: cost[work.method.name])
+    monkeypatch.setattr(_compare._Race, "_runs", lambda _, work: [None] * done[work.method.name])
+    race = _compare._Race(
+        None, toy, "fixed", tuple(range(5)), "accuracy", None, "cpu", "auto", None, None, None, 4.9
+    )  # fmt: skip
+    race.add([agnn.methods.get_method(name)() for name in cost], search=0)
+    race._fill()
+    assert done == {"majority": 5, "ridge": 3, "gcn": 3}
+    assert clock.now == pytest.approx(4.3)
 
 
 def test_a_time_limit_that_is_too_short_is_said_so(cora):

@@ -108,7 +108,7 @@ def test_the_terminal_and_the_json_name_it(tmp_path, capsys):
     assert main(line) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Not clearly better than always predicting the most frequent class" in shown
-    assert "area under the ROC curve" in shown
+    assert "AUC" in shown
     assert main([*line, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["baselines"][0]["warning"] is not None

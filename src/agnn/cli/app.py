@@ -51,6 +51,8 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     "inspect": ("Data", "agnn inspect --nodes nodes.csv --edges edges.csv --label topic"),
     "partition": ("Data", "agnn partition cora --parts 4 --out parts"),
     "reproduce": ("Research", "agnn reproduce table2 --seeds 10 --out results"),
+    "push": ("Share", "agnn push runs/cora ./shared/cora"),
+    "pull": ("Share", "agnn pull ./shared/cora --out runs/copy"),
     "datasets": ("Data", "agnn datasets"),
     "methods": ("Start", "agnn methods agnn"),
     "doctor": ("Start", "agnn doctor"),
@@ -75,10 +77,8 @@ def program(words: Sequence[str]) -> typer.Typer:
     app.callback(invoke_without_command=True)(_program)
     for command in COMMANDS:
         name = command.__name__
-        panel, example = _ABOUT.get(name, ("Commands", ""))
-        about: dict[str, str] = {"rich_help_panel": panel}
-        if example:
-            about["epilog"] = f"Example: {example}"
+        panel, example = _ABOUT[name]
+        about: dict[str, str] = {"rich_help_panel": panel, "epilog": f"Example: {example}"}
         if name not in words:
             app.command(name, help=command.__doc__, **about)(lambda: None)  # type: ignore[arg-type]
         elif name in READERS:

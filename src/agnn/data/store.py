@@ -280,8 +280,12 @@ def _csr(
 def _reading(words: dict[str, Any] | None) -> Reading | None:
     if words is None:
         return None
-    columns = tuple(ColumnUse(**each) for each in words["columns"])
-    return Reading(**words | {"columns": columns, "notes": tuple(words["notes"])})
+    lists: dict[str, Any] = {
+        "columns": tuple(ColumnUse(**each) for each in words["columns"]),
+        "notes": tuple(words["notes"]),
+        "leaks": tuple(words.get("leaks", ())),
+    }
+    return Reading(**words | lists)
 
 
 def _sizes(split: Split) -> list[int]:

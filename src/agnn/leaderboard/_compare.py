@@ -196,7 +196,7 @@ class _Race:
             self._execute([replace(work, seeds=self.seeds[:more]) for work in self.works])
             count = more
         if self.deadline is not None and count < len(self.seeds):
-            self._fill(count)
+            self._fill()
 
     def _next_count(self, count: int) -> int:
         """How many replicas every method has after the next round."""
@@ -212,12 +212,21 @@ class _Race:
         # Half of what seems possible: costs are known better after every round.
         return min(len(self.seeds), count + (possible + 1) // 2)
 
-    def _fill(self, count: int) -> None:
-        """Use time that is too short for a round on single methods, cheap ones first."""
-        for work in self._alive():
-            assert self.deadline is not None  # noqa: S101
-            if self._cost(work) < self.deadline - time.monotonic():
-                self._execute([replace(work, seeds=self.seeds[: count + 1])])
+    def _fill(self) -> None:
+        """Use time that is too short for a round on single methods, those with the fewest first."""
+        assert self.deadline is not None  # noqa: S101
+        counts = {work.method.name: len(self._runs(work)) for work in self._alive()}
+        while True:
+            left = self.deadline - time.monotonic()
+            fitting = [
+                work for work in self._alive()
+                if counts[work.method.name] < len(self.seeds) and self._cost(work) < left
+            ]  # fmt: skip
+            if not fitting:
+                return
+            work = min(fitting, key=lambda each: counts[each.method.name])
+            counts[work.method.name] += 1
+            self._execute([replace(work, seeds=self.seeds[: counts[work.method.name]])])
 
     def _alive(self) -> list[Work]:
         return [work for work in self.works if work.method.name not in self.failures]
