@@ -37,6 +37,17 @@ def test_axe_finds_nothing_in_the_explorer(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_what_if(explorer: Opener, axe: str, scheme: str) -> None:
+    changes = {"with": "0-100", "betas": "1,2,3"}
+    page = explorer(node=at(TARGET), hops=1, context={"color_scheme": scheme}, **changes)
+    page.page.locator("#own-features > summary").click()
+    page.until(lambda: page.page.locator("#feature-list button").count() > 0)
+    page.page.locator("#add-search").fill("paper 7")
+    page.until(page.page.locator("#add-found").is_visible)
+    assert violations(page.page, axe) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_the_map(explorer: Opener, axe: str, scheme: str) -> None:
     page = explorer(context={"color_scheme": scheme}, cohort="wrong", colour="confidence")
     assert violations(page.page, axe) == []

@@ -23,6 +23,7 @@ labels is the same everywhere:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agnn.data._changes import changed_data, relabelled
 from agnn.data._edges import RawCounts, unusable_weight
 from agnn.data._input_files import TABLE_FILES
 from agnn.data._labels import Labels, encoded_labels, is_missing
@@ -84,6 +85,7 @@ __all__ = [
     "Split",
     "SplitSpec",
     "balanced_split",
+    "changed_data",
     "check_learnable",
     "check_scaling",
     "column_splits",
@@ -107,6 +109,7 @@ __all__ = [
     "preset_name",
     "read_graph",
     "read_tables",
+    "relabelled",
     "stratified_folds",
     "stratified_split",
     "suited_scaling",

@@ -2,9 +2,9 @@
 
 `explain` answers for one node of a run. Attention (`neighbourhood`, `path_attention`, relevance)
 says where a model looks; contributions (`Explanation.for_answer`, `contributions`) say what its
-logits are made of; removals (`without_edges`, `counterfactual`) compute what it would predict
-otherwise. All of them ask the model for its propagation matrices and gates (`agnn.nn.LinearForm`)
-and know no model by name.
+logits are made of; `changed_run` and removals (`without_edges`, `counterfactual`) compute what it
+would predict otherwise. All of them ask the model for its propagation matrices and gates
+(`agnn.nn.LinearForm`) and know no model by name.
 
 >>> import agnn
 >>> cora = agnn.load_dataset("cora")
@@ -15,6 +15,7 @@ and know no model by name.
 1.0
 """
 
+from agnn.explanation._changes import Changes, changed_run
 from agnn.explanation._contrasts import DRAWABLE, MOST_DRAWN, find_contrasts
 from agnn.explanation._contributions import Contributions, contributions
 from agnn.explanation._counterfactuals import Counterfactual, counterfactual
@@ -28,7 +29,15 @@ from agnn.explanation._flow import (
     path_attention,
     path_rows,
 )
-from agnn.explanation._margin import Margin, Step, margin, margin_on
+from agnn.explanation._margin import (
+    Margin,
+    OwnFeature,
+    Step,
+    feature_name,
+    margin,
+    margin_on,
+    own_features,
+)
 from agnn.explanation._neighbourhood import (
     LayerInside,
     Neighbourhood,
@@ -50,6 +59,7 @@ from agnn.explanation._removed_edges import Removal, removal_effects, without_ed
 __all__ = [
     "DRAWABLE",
     "MOST_DRAWN",
+    "Changes",
     "Contributions",
     "Counterfactual",
     "Explanation",
@@ -57,11 +67,13 @@ __all__ = [
     "LayerRanking",
     "Margin",
     "Neighbourhood",
+    "OwnFeature",
     "Reach",
     "ReachingNode",
     "Removal",
     "Step",
     "WholeGraph",
+    "changed_run",
     "class_relevance",
     "contributions",
     "counterfactual",
@@ -70,6 +82,7 @@ __all__ = [
     "edge_relevance",
     "explain",
     "explained_run",
+    "feature_name",
     "find_contrasts",
     "labelled_edges",
     "layer_relevances",
@@ -78,6 +91,7 @@ __all__ = [
     "margin_on",
     "model_paths",
     "neighbourhood",
+    "own_features",
     "path_attention",
     "path_rows",
     "rankings_of",

@@ -50,6 +50,7 @@ class Step(NamedTuple):
     hops: int | None = None
     label: str | None = None  # of that node, where it is known
     features: tuple[tuple[str, float], ...] = ()  # of that node, the largest addends first
+    columns: tuple[int, ...] = ()  # their indices
 
     @property
     def name(self) -> str:
@@ -62,9 +63,13 @@ class Step(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
-        features = [{"name": name, "value": value} for name, value in self.features]
+        features = [
+            {"name": name, "value": value, "column": column}
+            for (name, value), column in zip(self.features, self.columns, strict=True)
+        ]
+        fields = {key: value for key, value in self._asdict().items() if key != "columns"}
         own = None if self.node is None else plain_id(self.id)
-        return {**self._asdict(), "id": own, "name": self.name, "features": features}
+        return {**fields, "id": own, "name": self.name, "features": features}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +182,36 @@ def margin_on(
     return _margin(run, view.field, question, added, constant, steps, features)
 
 
+class OwnFeature(NamedTuple):
+    """A feature that a node has, and what it adds to the margin at a target."""
+
+    column: int
+    name: str
+    value: float
+
+
+def own_features(
+    run: Run, target: int, node: int, *, replica: int | None = None
+) -> list[OwnFeature]:
+    """The features of a node that are not 0, those that add or take most at the target first.
+
+    Both are given by index; a node that does not reach the target adds nothing.
+    """
+    run = explained_run(run)
+    run.check_node(node)
+    view = run.view_of(target)
+    row = run.data.features[[node]]
+    added = np.zeros(run.data.feature_count)
+    place = (view.field.nodes == node).nonzero().flatten().tolist()
+    if place:
+        question = _question(run, run.scores_at([target]), replica)
+        form = linear_form(run, view)
+        added = feature_contributions(form, view, question.lead, question.replicas, place)[0]
+    held = row.indices[row.data != 0]
+    order = held[np.argsort(-np.abs(added[held]), kind="stable")].tolist()
+    return [OwnFeature(k, feature_name(run, k), float(added[k])) for k in order]
+
+
 class _Question(NamedTuple):
     """Which classes are compared, and by which replicas."""
 
@@ -218,7 +253,7 @@ def _margin(
         first = np.sort(np.argpartition(-sizes, steps)[:steps])
     listed = 1 + first
     places = [0, *listed[np.argsort(-added[listed], kind="stable")].tolist()]
-    names = feature_names(run)
+    rows = features(places)
     found = [Step("constant", constant, 0)]
     found += [
         Step(
@@ -229,9 +264,10 @@ def _margin(
             title=run.data.text_of(int(nodes[place]), "title") or None,
             hops=int(np.searchsorted(field.sizes, place, side="right")),
             label=_label(run, int(nodes[place])),
-            features=_largest(row, names),
+            features=tuple((feature_name(run, k), float(row[k])) for k in columns),
+            columns=tuple(columns),
         )
-        for place, row in zip(places, features(places), strict=True)
+        for place, row, columns in zip(places, rows, map(_largest, rows), strict=True)
     ]
     if (rest := added.size - len(places)) > 0:
         value = float(added.sum()) - sum(step.value for step in found[1:])
@@ -262,6 +298,12 @@ def feature_names(run: Run) -> tuple[str, ...] | None:
     return None if made is None else made.feature_names
 
 
+def feature_name(run: Run, column: int) -> str:
+    """What a feature is called."""
+    names = feature_names(run)
+    return f"feature {column}" if names is None else names[column]
+
+
 def _label(run: Run, node: int) -> str | None:
     label = int(run.data.labels[node])
     return None if label < 0 else run.data.class_names[label]
@@ -272,12 +314,10 @@ def _double(values: Tensor) -> NDArray[np.float64]:
     return found
 
 
-def _largest(
-    row: NDArray[np.float64], names: tuple[str, ...] | None
-) -> tuple[tuple[str, float], ...]:
+def _largest(row: NDArray[np.float64]) -> list[int]:
+    """The columns of the largest addends that are worth a word."""
     order = np.argsort(-np.abs(row), kind="stable")[:_FEATURES].tolist()
-    named = [(f"feature {k}" if names is None else names[k], float(row[k])) for k in order]
-    return tuple(each for each in named if abs(each[1]) > _SMALL)
+    return [k for k in order if abs(row[k]) > _SMALL]
 
 
 def _words(step: Step) -> str:

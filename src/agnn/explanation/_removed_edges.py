@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation._changes import Changes, changed_run, is_structural
 from agnn.explanation._explained_run import explained_run
 from agnn.graph import Graph, ReceptiveField, View, edge_places
 
@@ -24,7 +25,7 @@ class Removal:
 
     def __init__(self, run: Run, node: int) -> None:
         self._run = explained_run(run)
-        self._view = self._run.view_of(node)
+        self._node, self._view = node, self._run.view_of(node)
 
     @property
     def cost(self) -> int:
@@ -39,14 +40,20 @@ class Removal:
 
         Those of the ensemble, or of one replica.
         """
-        graph = self._run.graph
-        ends = _checked(graph, pairs)
+        graph, own = self._run.graph, list(pairs)
+        ends = _checked(graph, own)
+        if own and is_structural(self._run):
+            gone = Changes(removed=tuple((int(i), int(j)) for i, j in ends.T if i < j))
+            return self._chosen(changed_run(self._run, gone).scores_around([self._node]), replica)
         weights = graph.weights_as(torch.float64)
         if weights is not None:
             weights = weights[edge_places(graph, *ends)]
         view = view_without(self._view, ends, weights)
         with torch.no_grad():
-            scores: Tensor = self._run.network(view).softmax(-1).cpu()
+            return self._chosen(self._run.network(view).softmax(-1).cpu(), replica)
+
+    def _chosen(self, scores: Tensor, replica: int | None) -> NDArray[np.float64]:
+        """The target's probabilities [c] of one replica or of the ensemble from [R, 1, c]."""
         if replica is not None:
             own: NDArray[np.float64] = scores[replica, 0].double().numpy()
             return own

@@ -137,6 +137,23 @@ class FeatureMatrix:
             offsets, self.columns[entries], self.values[entries], self.row_ids[rows], self.width
         )
 
+    def with_rows(self, rows: Tensor, matrix: csr_array[Any, Any] | NDArray[Any]) -> FeatureMatrix:
+        """The features with other entries in the given rows [k]; `matrix` [k, d_x] holds them."""
+        from scipy.sparse import csr_array
+
+        device = self.values.device
+        own = FeatureMatrix.from_scipy(csr_array(matrix), self.dtype).to(device)
+        both = FeatureMatrix(
+            offsets=torch.cat([self.offsets, self.offsets[-1] + own.offsets[1:]]),
+            columns=torch.cat([self.columns, own.columns]),
+            values=torch.cat([self.values, own.values]),
+            row_ids=torch.cat([self.row_ids, self.row_ids[rows.to(device)]]),
+            width=self.width,
+        )
+        order = torch.arange(self.rows, device=device)
+        order[rows.to(device)] = self.rows + torch.arange(own.rows, device=device)
+        return both.select(order)
+
     def to(self, device: torch.device | str) -> FeatureMatrix:
         """The same features on `device`; itself if they are there already."""
         target = torch.device(device)
@@ -179,6 +196,13 @@ class DenseFeatures:
     def select(self, rows: Tensor) -> DenseFeatures:
         """The given rows, in the given order."""
         return DenseFeatures(self.values[rows], self.row_ids[rows])
+
+    def with_rows(self, rows: Tensor, matrix: csr_array[Any, Any] | NDArray[Any]) -> DenseFeatures:
+        """The features with other entries in the given rows [k]; `matrix` [k, d_x] holds them."""
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        values = self.values.clone()
+        values[rows.to(values.device)] = torch.from_numpy(dense).to(values)
+        return DenseFeatures(values, self.row_ids)
 
     def sparse(self) -> FeatureMatrix:
         """The same features with every entry listed."""

@@ -34,15 +34,20 @@ class Inference:
     data: NodeData
     method: Method
     trained_on: NodeData | None = None  # if `data` has other nodes
+    known: tuple[Features, Graph] | None = None  # what the model reads; None: made from `data`
 
     @cached_property
     def graph(self) -> Graph:
         """The whole graph, on the CPU."""
+        if self.known is not None:
+            return self.known[1].to("cpu")
         return Graph.of(self.method.usable(self.data))
 
     @cached_property
     def on_device(self) -> tuple[Features, Graph]:
         """Features and graph on the model's device."""
+        if self.known is not None:
+            return self.known[0].to(self.device), self.graph.to(self.device)
         features = features_of(features_read(self.method, self.data, self.trained_on))
         return features.to(self.device), self.graph.to(self.device)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import ReadKeywords
-    from agnn.graph import View
+    from agnn.graph import Features, View
     from agnn.nn import NodeModel
     from agnn.training import History
 
@@ -106,6 +106,9 @@ class Run:
 
     known_scores: Tensor | None = None  # [R, n, c]; None: computed from the model
     known_temperature: float | None = None  # None: fitted to the validation nodes
+    known_inputs: tuple[Features, Graph] | None = None
+    """What the model reads, where that is known already or differs from what the data gives."""
+
     folder: Path | None = None  # where it was loaded from or last saved to
     _kept: _Kept = field(default_factory=_Kept, init=False)
 
@@ -249,7 +252,11 @@ class Run:
         wanted = torch.as_tensor(nodes, dtype=torch.int64)
         if self._kept.scores is not None or self.data.nodes <= _WHOLE_AT_ONCE:
             return self.scores[:, wanted]
-        return self._inference.scores_around(wanted)
+        return self.scores_around(wanted)
+
+    def scores_around(self, nodes: ArrayLike) -> Tensor:
+        """The same, always from what these nodes depend on."""
+        return self._inference.scores_around(torch.as_tensor(nodes, dtype=torch.int64))
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -395,6 +402,11 @@ class Run:
         """The whole graph, on the CPU."""
         return self._inference.graph
 
+    @property
+    def features(self) -> Features:
+        """The features of all nodes as the model reads them, on its device."""
+        return self._inference.on_device[0]
+
     def whole_view(self) -> View:
         """The model's input for all nodes."""
         return self._inference.whole_view()
@@ -441,7 +453,7 @@ class Run:
 
     @cached_property
     def _inference(self) -> Inference:
-        return Inference(self.network, self.data, self.method)
+        return Inference(self.network, self.data, self.method, known=self.known_inputs)
 
     @cached_property
     def _finder(self) -> NodeFinder:

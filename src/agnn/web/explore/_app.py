@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import FastAPI, Query
+from fastapi import Depends, FastAPI, Query
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
 from agnn.errors import InputError
+from agnn.explanation import Changes
 from agnn.web._errors import add_error_answers
 from agnn.web.explore._records import plain_numbers
 from agnn.web.guards import guarded
@@ -28,7 +29,26 @@ _PAIR: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 
 Node = Annotated[str, Query(max_length=500)]
 Edges = Annotated[str, Query(max_length=16_000)]
+Replica = Annotated[int | None, Query(ge=0)]
 Count = Annotated[int, Query(ge=0, le=2**31)]
+
+
+def _changes(
+    without: Edges = "",
+    added: Annotated[str, Query(alias="with", max_length=16_000)] = "",
+    drop: Edges = "",
+    betas: Annotated[str, Query(max_length=400)] = "",
+) -> Changes:
+    """What is to be seen otherwise than trained: edges, features of nodes, betas."""
+    return Changes(
+        added=_pairs(added, "with"),
+        removed=_pairs(without, "without"),
+        dropped=_pairs(drop, "drop"),
+        betas=_numbers(betas),
+    )
+
+
+WhatIf = Annotated[Changes, Depends(_changes)]
 
 
 def explore_app(explorer: Explorer) -> Application:
@@ -68,38 +88,45 @@ def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
     @app.get("/api/around")
     def around(
         node: Node,
+        changes: WhatIf,
         hops: Annotated[int, Query(ge=1, le=_MOST_HOPS)] = 2,
         limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 60,
-        replica: Annotated[int | None, Query(ge=0)] = None,
-        betas: Annotated[str, Query(max_length=400)] = "",
+        replica: Replica = None,
     ) -> JSONResponse:
         with explorer.node_lock:
             index = explorer.runs[0].node(node)
-            found = explorer.around(
-                index, hops=hops, limit=limit, replica=replica, betas=_numbers(betas)
-            )
+            found = explorer.around(index, hops=hops, limit=limit, replica=replica, changes=changes)
             return JSONResponse(found)
 
     @app.get("/api/change")
-    def change(node: Node) -> JSONResponse:
+    def change(node: Node, changes: WhatIf) -> JSONResponse:
         """The fewest edges whose removal changes the prediction."""
         with explorer.node_lock:
-            return JSONResponse(explorer.change(explorer.runs[0].node(node)))
+            return JSONResponse(explorer.change(explorer.runs[0].node(node), changes))
+
+    @app.get("/api/features")
+    def features(
+        node: Node, changes: WhatIf, of: Count | None = None, replica: Replica = None
+    ) -> JSONResponse:
+        """The features of the node with index `of`, and what they add at the node `node`."""
+        with explorer.node_lock:
+            target = explorer.runs[0].node(node)
+            own = target if of is None else of
+            return JSONResponse(explorer.features(target, own, replica, changes))
 
     @app.get("/api/without")
     def without(node: Node, edges: Edges = "") -> JSONResponse:
         with explorer.node_lock:
-            return JSONResponse(explorer.without(explorer.runs[0].node(node), _pairs(edges)))
+            pairs = _pairs(edges, "edges")
+            return JSONResponse(explorer.without(explorer.runs[0].node(node), pairs))
 
     @app.get("/api/removals")
     def removals(
-        node: Node,
-        edges: Edges = "",
-        replica: Annotated[int | None, Query(ge=0)] = None,
+        node: Node, changes: WhatIf, edges: Edges = "", replica: Replica = None
     ) -> JSONResponse:
         with explorer.node_lock:
-            index = explorer.runs[0].node(node)
-            return JSONResponse(explorer.removals(index, _pairs(edges), replica))
+            index, pairs = explorer.runs[0].node(node), _pairs(edges, "edges")
+            return JSONResponse(explorer.removals(index, pairs, replica, changes))
 
     @app.get("/api/cohort")
     def cohort(key: Node) -> JSONResponse:
@@ -135,9 +162,9 @@ def _numbers(text: str) -> tuple[float, ...] | None:
         raise InputError(f"`betas` must look like 0,6.3; got '{text[:80]}'.") from None
 
 
-def _pairs(text: str) -> list[tuple[int, int]]:
-    """Edges from text such as 12-40,12-77: pairs of node indices."""
+def _pairs(text: str, name: str) -> tuple[tuple[int, int], ...]:
+    """Pairs of indices from text such as 12-40,12-77."""
     found = [_PAIR.fullmatch(part) for part in text.split(",") if part]
     if not all(found):
-        raise InputError(f"`edges` must look like 12-40,12-77; got '{text[:80]}'.")
-    return [(int(each[1]), int(each[2])) for each in found if each]
+        raise InputError(f"`{name}` must look like 12-40,12-77; got '{text[:80]}'.")
+    return tuple((int(each[1]), int(each[2])) for each in found if each)

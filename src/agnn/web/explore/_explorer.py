@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,15 +11,18 @@ import numpy as np
 
 from agnn.errors import InputError
 from agnn.explanation import (
+    Changes,
     Removal,
     WholeGraph,
+    changed_run,
     counterfactual,
     explained_run,
+    feature_name,
     margin,
     neighbourhood,
+    own_features,
     reach_of,
     removal_effects,
-    run_with_betas,
     without_edges,
 )
 from agnn.web.explore._class_map import ClassMap
@@ -26,11 +30,13 @@ from agnn.web.explore._cohorts import Cohorts
 from agnn.web.explore._marks import class_marks
 from agnn.web.explore._node_map import node_map
 from agnn.web.explore._node_search import NodeSearch
-from agnn.web.explore._picture import Picture, joint_layout
+from agnn.web.explore._picture import Picture, add_removed, drawn_radii, joint_layout
 from agnn.web.explore._records import plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from agnn.explanation import Margin
     from agnn.runs import Run
@@ -40,6 +46,8 @@ _MOST_WEIGHTS: Final = 60_000_000  # computed to remove edges one by one: about 
 _FEWEST_TRIALS: Final = 5
 _MOST_TRIED: Final = 200  # neighbours in a search for what changes a prediction
 _MOST_LISTED: Final = 500  # nodes of a cohort
+_MOST_FEATURES: Final = 100  # of a node in a list
+_AS_TRAINED: Final = Changes()
 
 
 class Explorer:
@@ -63,7 +71,7 @@ class Explorer:
         self.search = NodeSearch(first, self.runs[0].graph)
         self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
         self._whole: dict[int, WholeGraph] = {}  # by the identity of the run
-        self._changed: tuple[tuple[float, ...], Run] | None = None
+        self._changed: tuple[Changes, tuple[Run, ...]] | None = None
         self._maps = [ClassMap(run) for run in self.runs]
 
     def prepare(self) -> None:
@@ -115,26 +123,42 @@ class Explorer:
         hops: int,
         limit: int,
         replica: int | None,
-        betas: tuple[float, ...] | None = None,
+        changes: Changes = _AS_TRAINED,
     ) -> dict[str, Any]:
-        """The neighbourhood of a node as every run sees it.
+        """The neighbourhood of a node as every run sees it on the changed graph.
 
-        `replica` is one that all runs have, or None for the mean of all. With `betas`, the first
-        run is seen as it would be with these.
+        `replica` is one that all runs have, or None for the mean of all. Betas are changed in the
+        first run. What was removed is laid out too, where it would be if it were still there.
         """
         if replica is not None:
             _check("replica", replica, 0, min(run.replicas for run in self.runs) - 1)
-        pictures = [
-            self._picture(run, node, hops=hops, limit=limit, replica=replica)
-            for run in self._seen(betas)
+        seen, old = self._seen(changes), self.runs if changes.removed else ()
+        before, pictures = (
+            [self._picture(run, node, hops=hops, limit=limit, replica=replica) for run in runs]
+            for runs in (old, seen)
+        )
+        radii = drawn_radii(pictures)
+        # The graph with all edges first: it decides where nodes lie, so that they stay there.
+        known = np.unique([node for each in before for node in each.shown.nodes.tolist()])
+        sizes = [
+            np.where(np.isin(each.shown.nodes, known), 0.0, own.max(0))
+            for each, own in zip(pictures, radii, strict=True)
         ]
-        largest = max(float(each.sizes.max()) for each in pictures)
-        radii = [each.radii(largest) for each in pictures]
-        places = joint_layout([each.shown for each in pictures], [each.max(0) for each in radii])
+        places = joint_layout(
+            [each.shown for each in (*before, *pictures)],
+            [*(each.max(0) for each in drawn_radii(before)), *sizes],
+        )
         sides = [
             each.to_dict(place, own)
-            for each, place, own in zip(pictures, places, radii, strict=True)
+            for each, place, own in zip(pictures, places[len(old) :], radii, strict=True)
         ]
+        if changes:
+            for side, run in zip(sides, self.runs, strict=True):
+                side["before"] = plain_numbers(self._chances(run, np.array([node]), replica)[0])
+        for k in range(len(old)):
+            shown = before[k].shown
+            chances = self._chances(seen[k], shown.nodes, replica)
+            add_removed(sides[k], shown, places[k], chances, changes.removed)
         for side, run, picture in zip(sides, self.runs, pictures, strict=True):
             if "title" in self.data.texts:
                 for each in side["nodes"]:
@@ -142,7 +166,15 @@ class Explorer:
             if (lead := picture.shown.lead) is not None:
                 said = lead.sentence(run.method.title, self.data.class_names)
                 side["why"] |= {"sentence": said, "by_class": self._by_class(lead)}
-        return {"node": self.node_record(node), "sides": sides}
+        return {"node": self.node_record(node), "sides": sides, "names": self._names(changes)}
+
+    def _names(self, changes: Changes) -> dict[str, Any]:
+        """What the nodes and features of the changes are called, by index."""
+        columns = sorted({column for _, column in changes.dropped})
+        return {
+            "nodes": {node: self.data.name_of(node) for node in changes.nodes},
+            "features": {each: feature_name(self.runs[0], each) for each in columns},
+        }
 
     def _by_class(self, lead: Margin) -> list[dict[str, Any]]:
         """What all other nodes that reach the target add, by their label; -1 is without one."""
@@ -159,35 +191,54 @@ class Explorer:
         ]
 
     def removals(
-        self, node: int, pairs: Sequence[tuple[int, int]], replica: int | None
+        self,
+        node: int,
+        pairs: Sequence[tuple[int, int]],
+        replica: int | None,
+        changes: Changes = _AS_TRAINED,
     ) -> dict[str, Any]:
         """The effect of removing each edge alone, in every run.
 
         Where that would take long, only that of the first edges; None for the others.
         """
         found = []
-        for run in self.runs:
+        for run in self._seen(changes):
             trials = max(_FEWEST_TRIALS, _MOST_WEIGHTS // max(Removal(run, node).cost, 1))
             effects = removal_effects(run, node, pairs[:trials], replica=replica)
             found.append([*plain_numbers(effects), *[None] * (len(pairs) - effects.size)])
         return {"effects": found}
 
-    def _seen(self, betas: tuple[float, ...] | None) -> tuple[Run, ...]:
-        """The runs, the first with other betas if some are given."""
-        if betas is None:
+    def _seen(self, changes: Changes) -> tuple[Run, ...]:
+        """The runs on the changed graph, the first with other betas if some are given."""
+        if not changes:
             return self.runs
-        if self._changed is None or self._changed[0] != betas:  # one is kept: a slider moves on
-            self._changed = betas, run_with_betas(self.runs[0], betas)
-        return self._changed[1], *self.runs[1:]
+        if self._changed is None or self._changed[0] != changes:  # one is kept: a slider moves on
+            first = changed_run(self.runs[0], changes)
+            others = replace(changes, betas=None)
+            self._changed = changes, (first, *(changed_run(r, others) for r in self.runs[1:]))
+        return self._changed[1]
 
-    def change(self, node: int) -> dict[str, Any]:
+    def change(self, node: int, changes: Changes = _AS_TRAINED) -> dict[str, Any]:
         """The fewest edges of the node whose removal changes the first run's prediction."""
-        degree = int(self.runs[0].graph.degrees[node])
+        run = self._seen(changes)[0]
+        degree = int(run.graph.degrees[node])
         if degree > _MOST_TRIED:
             raise InputError(f"it has {degree} neighbours; at most {_MOST_TRIED} are tried.")
-        found = counterfactual(self.runs[0], node)
+        found = counterfactual(run, node)
         pairs = [] if found is None else [[node, each] for each in found.nodes]
         return {"edges": pairs, "is_smallest": found is not None and found.is_smallest}
+
+    def features(
+        self, target: int, node: int, replica: int | None, changes: Changes = _AS_TRAINED
+    ) -> dict[str, Any]:
+        """A node's features that add or take most at the target, and how many it has."""
+        own = own_features(self._seen(changes)[0], target, node, replica=replica)
+        return {
+            "count": len(own),
+            "features": [
+                each._asdict() | {"value": round(each.value, 6)} for each in own[:_MOST_FEATURES]
+            ],
+        }
 
     def _picture(
         self, run: Run, node: int, *, hops: int, limit: int, replica: int | None
@@ -198,9 +249,20 @@ class Explorer:
         shown = neighbourhood(
             run, node, run.splits[replica or 0], hops=hops, limit=limit, reach=reach, lead=lead
         )
-        if replica is None:
-            return Picture(shown, run.probabilities[shown.nodes], None)
-        return Picture(shown, shown.scores[replica], replica)
+        return Picture(shown, self._chances(run, shown.nodes, replica), replica)
+
+    def _chances(
+        self, run: Run, nodes: NDArray[np.int64], replica: int | None
+    ) -> NDArray[np.float64]:
+        """The probabilities [k, c] of some nodes by the ensemble or by one replica."""
+        found: NDArray[np.float64]
+        if replica is not None:
+            found = run.scores_at(nodes)[replica].double().numpy()
+        elif run in self.runs:  # all are known
+            found = run.probabilities[nodes]
+        else:
+            found = run.ensemble_at(nodes).probabilities
+        return found
 
     def without(self, node: int, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """The mean probabilities of a node in every run, with all edges and without some."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from agnn.explanation import Neighbourhood
 
+_GONE: Final = 0.06  # radius of a node that was in the picture by a removed edge
 _SEEN: Final = 0.12  # the largest mark of a picture is drawn as if its share were at least this
 
 
@@ -108,6 +109,12 @@ class Picture:
         )
 
 
+def drawn_radii(pictures: Sequence[Picture]) -> list[NDArray[np.float64]]:
+    """The radii [2 + l, k] of pictures that are drawn side by side, to one scale."""
+    largest = max((float(each.sizes.max()) for each in pictures), default=0.0)
+    return [each.radii(largest) for each in pictures]
+
+
 def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, Any]]:
     """Each undirected edge once, by the positions a < b of its ends.
 
@@ -140,6 +147,44 @@ def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, A
 def _by_link(values: NDArray[np.float64], ways: NDArray[np.int64]) -> Any:
     """Values [l, e] as [e / 2, 2, l]."""
     return plain_numbers(np.moveaxis(values[:, ways], 0, -1))
+
+
+def add_removed(
+    side: dict[str, Any],
+    before: Neighbourhood,
+    place: NDArray[np.float64],
+    chances: NDArray[np.float64],
+    removed: Sequence[tuple[int, int]],
+) -> None:
+    """Draw removed edges into a side, and their ends where these are no longer in the picture.
+
+    `before` is the neighbourhood with all edges, `place` [k, 2] and `chances` [k, c] those of its
+    nodes. The ends that are added have `is_gone`; no share of anything is theirs.
+    """
+    nodes, links, layers = side["nodes"], side["links"], len(before.layers)
+    where = {dot["index"]: k for k, dot in enumerate(nodes)}
+    known = {node: k for k, node in enumerate(before.nodes.tolist())}
+    for pair in removed:
+        for one, other in (pair, pair[::-1]):
+            if one in where and other not in where and other in known:
+                k = known[other]
+                nodes.append({
+                    "index": other, "id": str(before.ids[k]), "hop": nodes[where[one]]["hop"] + 1,
+                    "parent": where[one], "label": int(before.labels[k]),
+                    "answer": int(chances[k].argmax()),
+                    "confidence": round(float(chances[k].max()), 6),
+                    "is_train": bool(before.is_train[k]), "place": plain_numbers(place[k]),
+                    "share": [0.0] * (1 + layers), "contribution": 0.0,
+                    "radius": [_GONE] * (2 + layers), "attention": [None] * layers,
+                    "relevance": [None] * layers, "is_gone": True,
+                })  # fmt: skip
+                where[other] = len(nodes) - 1
+        if all(end in where for end in pair):
+            none = [[None] * layers] * 2
+            links.append({
+                "ends": sorted(where[end] for end in pair), "attention": none, "relevance": none,
+                "crossing": [0.0] * (1 + layers), "weight": None,
+            })  # fmt: skip
 
 
 def joint_layout(

@@ -1,16 +1,16 @@
-/** What the runs say about the target, and what they would say without some edges. */
+/** What the runs say about the target, and what they would say if something were otherwise. */
 
-import { at, button, columns, html } from "./dom.js";
-import { counted, precise } from "./words.js";
+import { at, columns, html } from "./dom.js";
+import { precise } from "./words.js";
 
 /**
  * Fill the card.
  * @param {{about: any, marks: import("./questions.js").Mark[]}} page
  * @param {{node: any, sides: import("./questions.js").Side[]}} around
  * @param {{before: number[][], after: number[][]} | null} change
- * @param {number} removed how many edges are gone
+ * @param {string} changes what is otherwise, in words
  */
-export function showAnswers(page, around, change, removed) {
+export function showAnswers(page, around, change, changes) {
   const label = around.node.label;
   const sides = around.sides.map((side, k) => ({
     title: page.about.runs[k].title,
@@ -22,18 +22,18 @@ export function showAnswers(page, around, change, removed) {
   const verdict = label < 0 ? "Its label is not known." : sides.length > 1 ? `The true class is ${page.marks[label].name}.`
     : isRight ? "This is right." : `This is wrong: the true class is ${page.marks[label].name}.`;
   showAbout(around.node);
-  at("spoken").textContent = sides.map((side) => sentence(side, page.marks, removed)).join(" ");
+  at("spoken").textContent = sides.map((side) => sentence(side, page.marks, changes)).join(" ");
   at("verdict").textContent = verdict;
   at("verdict").className = isRight === null || sides.length > 1 ? "" : isRight ? "right" : "wrong";
   at("answers").replaceChildren(...sides.map((side) => bars(side, page.marks, label, sides.length > 1)));
 }
 
-function sentence({ title, before, after }, marks, removed) {
+function sentence({ title, before, after }, marks, changes) {
   const said = (values) => `${marks[best(values)].name} (${precise(Math.max(...values))})`;
   const whole = `${title} predicts ${said(before)}.`;
   if (!after) return whole;
   const verb = best(before) === best(after) ? "still" : "instead";
-  return `${whole} Without ${counted(removed, "edge")} it ${verb} predicts ${said(after)}.`;
+  return `${whole} ${changes} it ${verb} predicts ${said(after)}.`;
 }
 
 function bars({ title, before, after }, marks, label, isTitled) {
@@ -96,18 +96,4 @@ export function dotOf(mark, isPlain = false) {
   path.setAttribute("fill", isPlain ? "currentColor" : mark.colour);
   made.append(path);
   return made;
-}
-
-/**
- * List the edges that are gone, each with a way back.
- * @param {{pair: [number, number], words: string}[]} gone
- * @param {(pair: [number, number]) => void} toggle
- */
-export function showRemoved(gone, toggle) {
-  at("removed").hidden = gone.length === 0;
-  at("removed-list").replaceChildren(
-    ...gone.map(({ pair, words }) =>
-      html("li", {}, html("span", {}, words),
-        button("Put back", () => toggle(pair), { "aria-label": `Put back the edge ${words}` }))),
-  );
 }

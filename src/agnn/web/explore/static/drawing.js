@@ -53,14 +53,15 @@ function links(side, how, places) {
   return side.links.flatMap((link, k) => {
     const [a, b] = link.ends;
     const [x1, y1] = places[a], [x2, y2] = places[b];
-    const isGone = how.gone.has(pairKey(side.nodes[a].index, side.nodes[b].index));
+    const key = pairKey(side.nodes[a].index, side.nodes[b].index);
+    const isGone = how.gone.has(key), isNew = how.added?.has(key);
     const weight = Math.sqrt(look.weight[k] / heaviest);
     const line = svg("line", {
       x1: x1.toFixed(1), y1: y1.toFixed(1), x2: x2.toFixed(1), y2: y2.toFixed(1),
       stroke: isGone ? colours.alarm : hue[look.way[k]],
       "stroke-width": isGone ? 2 : (0.7 + widest * weight).toFixed(2),
       "stroke-opacity": isGone ? 1 : (0.3 + 0.6 * weight).toFixed(2),
-      "stroke-dasharray": isGone ? "5 5" : null, "stroke-linecap": "round",
+      "stroke-dasharray": isGone ? "5 5" : isNew ? "12 4" : null, "stroke-linecap": isNew ? "butt" : "round",
     });
     const hit = svg("line", {
       x1: x1.toFixed(1), y1: y1.toFixed(1), x2: x2.toFixed(1), y2: y2.toFixed(1),
@@ -82,7 +83,7 @@ function node(dot, k, [x, y], radius, how) {
   const mark = marks[isKnown ? dot.label : dot.answer];
   const isTarget = k === 0;
   const group = svg("g", {
-    class: "dot", "data-dot": k, "data-node": dot.index, role: "button", tabindex: isTarget ? 0 : -1,
+    class: "dot", "data-dot": k, "data-node": dot.index, role: "button", tabindex: isTarget ? 0 : -1, opacity: dot.is_gone ? 0.5 : null,
     transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, "aria-label": spoken(dot, k, how),
   });
   // Where the sign is the message it has the colour, and the class only the shape.
@@ -129,5 +130,6 @@ function spoken(dot, k, how) {
     how.look.words[k],
   ];
   if (dot.is_train) words.push("training node");
+  if (dot.is_gone) words.push("its edge is removed");
   return (dot.hop ? words : ["Target", ...words]).join(", ");
 }

@@ -1,6 +1,6 @@
 /** The page: its state, what it shows of it, and what changes it. */
 
-import { showAnswers, showRemoved } from "./answers.js";
+import { showAnswers } from "./answers.js";
 import { showLegend, showRest } from "./below.js";
 import { CohortBar } from "./cohorts.js";
 import { makeControls, showControls } from "./controls.js";
@@ -10,13 +10,13 @@ import { showEdge } from "./edge.js";
 import { heatMap } from "./heat.js";
 import { keys } from "./keys.js";
 import { byNode, seen, trials } from "./lens.js";
-import { MORE, MOST, START, readLink, writeLink } from "./link.js";
+import { MORE, MOST, START, changesOf, readLink, writeLink } from "./link.js";
 import { GraphMap } from "./map.js";
 import { showNear } from "./near.js";
 import { ask } from "./questions.js";
 import { searchable } from "./search.js";
 import { Stage } from "./stage.js";
-import { whatIf } from "./whatif.js";
+import { changeWords, showChanges, whatIf } from "./whatif.js";
 import { showWhy } from "./why.js";
 import { counted } from "./words.js";
 
@@ -32,14 +32,14 @@ class Page {
     this.around = null; // the server's last answer
     this.path = []; // the nodes walked through, as indices and ids
     this.effects = null; // of removals, by side and node
-    this.change = null; // probabilities without some edges
+    this.change = null; // probabilities as trained, and with the changes
     this.edge = null; // that was clicked, as two indices
     this.asked = new AbortController();
     this.stage = new Stage(this);
     this.map = new GraphMap(this);
     this.cohorts = new CohortBar(this);
     this.showHeat = heatMap(this, () => this.state.cell);
-    searchable(this);
+    searchable(this, at("search"), at("found"), this.walk);
     makeControls(this);
     whatIf(this);
     keys(this);
@@ -48,7 +48,8 @@ class Page {
 
   // What changes the state. A walk is a step that the browser's back button undoes.
 
-  walk = (id) => this.#go({ node: id, view: "node", limit: START.limit, without: [] }, true);
+  // What was changed stays changed, but in a file that has answers for the edges of one node alone.
+  walk = (id) => this.#go({ node: id, view: "node", limit: START.limit, ...(this.about.shared ? { without: [] } : {}) }, true);
   betas = (betas) => this.#go({ betas }, false);
   hops = (hops) => this.#go({ hops, limit: START.limit }, true);
   more = () => this.#go({ limit: Math.min(MOST, this.state.limit + MORE) }, true);
@@ -103,21 +104,28 @@ class Page {
     this.#keepLink(false);
   }
 
-  toggle = async (pair) => {
-    const key = pairKey(...pair);
-    const rest = this.state.without.filter((each) => pairKey(...each) !== key);
-    this.state.without = rest.length < this.state.without.length ? rest : [...rest, pair];
-    this.#keepLink(true);
-    await this.#askWithout();
-    this.show();
+  /** Remove an edge, or put it back; one that was added is taken out again. */
+  toggle = (pair) => {
+    const rest = (pairs) => pairs.filter((each) => pairKey(...each) !== pairKey(...pair));
+    const { without, added } = this.state;
+    if (rest(added).length < added.length) return this.what({ added: rest(added) });
+    return this.what({ without: rest(without).length < without.length ? rest(without) : [...without, pair] });
   };
 
-  without = async (pairs) => {
-    this.state.without = pairs;
-    this.#keepLink(true);
-    await this.#askWithout();
-    this.show();
+  /** Change the graph or the model in thought; the address tells it, and back undoes it. */
+  what = async (change) => {
+    const isTyping = document.activeElement?.matches("input");
+    if (this.about.shared) {
+      Object.assign(this.state, change);
+      this.#keepLink(true);
+      await this.#askWithout();
+      this.show();
+    } else await this.#go(change, true);
+    // The button that was pressed may be gone with its row.
+    if (!isTyping && document.activeElement === document.body) at("removed-list").querySelector("li:last-child button")?.focus();
   };
+
+  asTrained = () => this.what({ without: [], added: [], dropped: [], betas: null });
 
   pick(side, link) {
     this.edge = link.ends.map((end) => side.nodes[end].index);
@@ -152,7 +160,7 @@ class Page {
     const began = performance.now();
     this.asked.abort();
     this.asked = new AbortController();
-    const { node, hops, limit, replica, view, betas } = this.state;
+    const { node, hops, limit, replica, view } = this.state;
     if (view === "map") {
       at("message").hidden = true;
       this.#arrange();
@@ -162,10 +170,13 @@ class Page {
       return true;
     }
     try {
-      const around = await ask("around", { node, hops, limit, replica, betas: betas?.join(",") ?? null }, this.asked.signal);
+      const changes = this.about.shared ? {} : changesOf(this.state);
+      const around = await ask("around", { node, hops, limit, replica, ...changes }, this.asked.signal);
       if (around.node.id !== this.around?.node.id) this.#forget();
       at("changed").textContent = "";
       this.around = around;
+      const before = around.sides.map((side) => side.before);
+      this.change = before[0] ? { before, after: around.sides.map((side) => side.probabilities) } : null;
       this.effects = null;
     } catch (error) {
       if (error.name !== "AbortError") this.fail(error);
@@ -205,7 +216,9 @@ class Page {
     this.stage.reset();
   }
 
+  /** In a file without a server: what is known of the prediction without an edge. */
   async #askWithout() {
+    if (!this.about.shared) return;
     const edges = this.state.without.map((pair) => pair.join("-")).join(",");
     try {
       this.change = edges ? await ask("without", { node: this.state.node, edges }) : null;
@@ -224,7 +237,7 @@ class Page {
     try {
       const pairs = sides.map(trials);
       const answers = await Promise.all(pairs.map((each) =>
-        ask("removals", { node, replica, edges: each.map((pair) => pair.join("-")).join(",") })));
+        ask("removals", { node, replica, edges: each.map((pair) => pair.join("-")).join(","), ...changesOf(this.state) })));
       this.effects = sides.map((side, k) => byNode(side, pairs[k], answers[k].effects[k]));
     } catch (error) {
       this.fail(error);
@@ -245,15 +258,16 @@ class Page {
     const view = Math.min(this.state.layer, this.layers);
     // A run with fewer layers keeps to its last one.
     const views = this.about.runs.map((run) => Math.min(view, run.layers));
-    showAnswers(this, this.around, this.change, gone.size);
+    const added = new Set(this.state.added.map((pair) => pairKey(...pair)));
+    showAnswers(this, this.around, this.change, changeWords(this.state));
     const looks = sides.map((side, k) => seen(this.state.lens, side, views[k], this.effects?.[k]));
     this.stage.show({
-      sides, views, looks, gone, lens: this.state.lens, heading: this.heading(), titles: this.titles(),
+      sides, views, looks, gone, added, lens: this.state.lens, heading: this.heading(), titles: this.titles(),
       verdict: at("verdict").textContent,
     });
     showWhy(this, sides, gone);
     document.title = `${node.title ?? node.id} · agnn explore`;
-    showRemoved(this.#removed(), this.toggle);
+    showChanges(this);
     showNear(this, sides, views, looks, gone);
     showRest(this, sides);
     showLegend(this.marks, sides, this.state.lens);
@@ -266,7 +280,9 @@ class Page {
     const { node, hops, layer, lens, replica } = this.state;
     const what = lens !== "attention" ? lens : layer ? `attention of layer ${layer}` : "attention of all layers";
     const who = replica === null ? "mean of the replicas" : `replica ${replica + 1}`;
-    const beta = this.state.betas ? `, beta ${this.state.betas.join(" and ")}` : "";
+    const { without, added, dropped, betas } = this.state;
+    const count = without.length + added.length + dropped.length;
+    const beta = (betas ? `, beta ${betas.join(" and ")}` : "") + (count ? `, ${counted(count, "change")}` : "");
     return `${node} · ${this.about.data}, ${counted(hops, "hop")}, ${what}, ${who}${beta}`;
   }
 
@@ -274,25 +290,26 @@ class Page {
     return this.about.runs.map((run) => run.title);
   }
 
-  #removed() {
-    const dots = this.around.sides.flatMap((side) => side.nodes);
-    const names = new Map(dots.map((dot) => [dot.index, dot.title ?? dot.id]));
-    const named = (end) => names.get(end) ?? `#${end}`;
-    return this.state.without.map((pair) => ({ pair, words: pair.map(named).join(" – ") }));
-  }
-
   /** Show what the address says now. */
   async follow() {
     this.state = this.#linked();
-    await this.load();
+    await this.first();
     await this.showHeat();
+  }
+
+  /** Load; where the link's changes cannot be made, say so and show the model as it is. */
+  async first() {
+    if ((await this.load()) || !Object.values(changesOf(this.state)).some(Boolean)) return;
+    const words = at("message").textContent;
+    Object.assign(this.state, { without: [], added: [], dropped: [], betas: null });
+    if (await this.load()) this.fail(new Error(words));
   }
 }
 
 async function start() {
   try {
     const page = new Page(await ask("about"));
-    await page.load();
+    await page.first();
     await page.showHeat();
   } catch (error) {
     at("message").textContent = error.message;

@@ -64,7 +64,7 @@ function inward(side, link) {
 
 /** The pairs of indices whose removal the third lens tries, in the order of their importance. */
 export function trials(side) {
-  const order = side.nodes.map((_, k) => k).slice(1)
+  const order = side.nodes.map((_, k) => k).slice(1).filter((k) => !side.nodes[k].is_gone)
     .sort((a, b) => Math.abs(side.nodes[b].contribution) - Math.abs(side.nodes[a].contribution));
   return order.map((k) => [side.nodes[k].index, side.nodes[side.nodes[k].parent].index]);
 }

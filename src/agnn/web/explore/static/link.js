@@ -4,15 +4,16 @@ import { LENSES } from "./lens.js";
 
 /**
  * @typedef {{node: string, view: string, colour: string, cohort: string, lens: string, hops: number, limit: number, layer: number, replica: number|null,
- *   without: [number, number][], betas: number[]|null,
+ *   without: [number, number][], added: [number, number][], dropped: [number, number][], betas: number[]|null,
  *   cell: [number, number, number, number]|null}} State
- * `layer` 0 is all layers together; `without` are index pairs; `cell` is run, layer, receiving
+ * `layer` 0 is all layers together; `without` and `added` are edges as index pairs, `dropped` pairs of a
+ * node and a feature; `cell` is run, layer, receiving
  * class, sending class of the heat map.
  */
 
 /** @type {State} */
 export const START = {
-  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], betas: null, cell: null,
+  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], added: [], dropped: [], betas: null, cell: null,
 };
 
 const COLOURS = ["prediction", "truth", "error", "confidence", "disagreement", "split"];
@@ -42,6 +43,8 @@ export function readLink(hash) {
     layer: number("layer", 0, 99, START.layer),
     replica: number("replica", 0, 9999, null),
     without: numbers(said.get("without"), 2),
+    added: numbers(said.get("with"), 2),
+    dropped: numbers(said.get("drop"), 2),
     betas: /^-?\d+(\.\d+)?(,-?\d+(\.\d+)?)*$/.test(said.get("betas") ?? "") ? said.get("betas").split(",").map(Number) : null,
     cell: numbers(said.get("cell"), 4)[0] ?? null,
   };
@@ -58,10 +61,21 @@ export function writeLink(state) {
   for (const key of ["colour", "cohort", "lens", "hops", "limit", "layer", "replica"]) {
     if (state[key] !== START[key]) said.set(key, String(state[key]));
   }
-  if (state.without.length) said.set("without", state.without.map((pair) => pair.join("-")).join(","));
-  if (state.betas) said.set("betas", state.betas.join(","));
+  for (const [key, words] of Object.entries(changesOf(state))) if (words) said.set(key, words);
   if (state.cell) said.set("cell", state.cell.join("-"));
   return `#${said}`;
+}
+
+/**
+ * What is seen otherwise than trained, as the server and the link write it; null where nothing is.
+ * @param {State} state
+ */
+export function changesOf(state) {
+  const written = (pairs) => pairs.map((pair) => pair.join("-")).join(",") || null;
+  return {
+    without: written(state.without), with: written(state.added), drop: written(state.dropped),
+    betas: state.betas?.join(",") ?? null,
+  };
 }
 
 /** Lists such as 12-40,12-77: groups of `size` numbers; other groups are left out. */

@@ -6,7 +6,7 @@
  * radius is that of the contribution.
  * @typedef {{index: number, id: string, hop: number, parent: number, label: number,
  *   answer: number, confidence: number, is_train: boolean, place: [number, number],
- *   share: number[], contribution: number, radius: number[], title?: string, attention: (number|null)[], relevance: (number|null)[]}} Dot
+ *   share: number[], contribution: number, radius: number[], title?: string, is_gone?: boolean, attention: (number|null)[], relevance: (number|null)[]}} Dot
  */
 /**
  * An edge between two positions a < b. `attention` and `relevance` are by direction (to a, to b)

@@ -1,17 +1,18 @@
 /** The search field with its list, as a combobox. */
 
-import { at, html } from "./dom.js";
+import { html } from "./dom.js";
 import { ask } from "./questions.js";
 
 const PAUSE = 120; // milliseconds without a key before the server is asked
 
 /**
- * Make the field work.
- * @param {{marks: import("./questions.js").Mark[], walk: (id: string) => void,
- *   fail: (error: Error) => void}} page
+ * Make a field work.
+ * @param {{marks: import("./questions.js").Mark[], fail: (error: Error) => void}} page
+ * @param {any} field
+ * @param {any} list
+ * @param {(id: string) => void} chosen
  */
-export function searchable(page) {
-  const field = at("search"), list = at("found");
+export function searchable(page, field, list, chosen) {
   let timer = 0, running = new AbortController(), active = -1;
 
   const close = () => {
@@ -23,7 +24,7 @@ export function searchable(page) {
   const choose = (id) => {
     close();
     field.value = "";
-    page.walk(id);
+    chosen(id);
   };
   const look = async () => {
     running.abort();
@@ -31,7 +32,7 @@ export function searchable(page) {
     try {
       const asked = field.value;
       const answer = await ask("search", { q: asked }, running.signal);
-      list.replaceChildren(...options(answer, page.marks, choose));
+      list.replaceChildren(...options(list.id, answer, page.marks, choose));
       list.dataset.query = asked;
       list.hidden = false;
       active = -1;
@@ -61,8 +62,8 @@ export function searchable(page) {
     } else if (event.key === "Enter") {
       // Without a choice the best match; what matches nothing the server refuses in a sentence.
       const best = field.value && list.dataset.query === field.value ? list.querySelector("[data-id]") : null;
-      const chosen = list.querySelector("[aria-selected=true]") ?? best;
-      const id = chosen ? chosen.dataset.id : field.value.trim();
+      const picked = list.querySelector("[aria-selected=true]") ?? best;
+      const id = picked ? picked.dataset.id : field.value.trim();
       clearTimeout(timer);
       running.abort();
       if (id) choose(id);
@@ -72,9 +73,9 @@ export function searchable(page) {
   });
 }
 
-function options(answer, marks, choose) {
+function options(name, answer, marks, choose) {
   const made = answer.nodes.map((node, k) => {
-    const option = html("li", { id: `found-${k}`, role: "option", "data-id": node.id, "aria-selected": "false" },
+    const option = html("li", { id: `${name}-${k}`, role: "option", "data-id": node.id, "aria-selected": "false" },
       html("b", {}, node.title ?? node.id), html("span", {}, marks.at(node.label).name),
       html("small", {}, `${node.title ? `${node.id} · ` : ""}${node.degree} neighbours`));
     option.addEventListener("pointerdown", (event) => {
