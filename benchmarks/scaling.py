@@ -92,14 +92,18 @@ class Case:
 
 
 class Alone(Ranks):
-    """One of many ranks without the others: every message is answered at once, with zeros."""
+    """One of many ranks without the others: every message is answered at once.
+
+    Flags, which say what another rank needs, are answered with yes, all else with zeros.
+    """
 
     def exchange(
         self, packed: Tensor, send_counts: Sequence[int], receive_counts: Sequence[int]
     ) -> Exchange:
-        """Zeros for the halo."""
-        empty = packed.new_zeros(sum(receive_counts), *packed.shape[1:])
-        return Exchange(empty, None, self)
+        """Zeros for the halo, or ones for flags."""
+        value = 1.0 if packed.dtype == torch.uint8 else 0.0
+        found = packed.new_full((sum(receive_counts), *packed.shape[1:]), value)
+        return Exchange(found, None, self)
 
     def gathered(self, own: Tensor) -> list[Tensor]:
         """The own tensor in place of all."""

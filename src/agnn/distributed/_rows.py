@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import Split
-from agnn.distributed._links import LastLayer, LocalGraph, local_links
+from agnn.distributed._links import local_links
+from agnn.distributed._local_graph import LocalGraph, Needed
 from agnn.distributed._ranks import Ranks
 from agnn.errors import InputError
 from agnn.graph import Part
@@ -34,7 +35,7 @@ class RankTargets(Targets):
 
     local: LocalGraph | None = None
     sizes: tuple[int, ...] = ()  # k on every rank
-    last: LastLayer | None = None  # computes `rows` and no others
+    needed: Needed | None = None  # what the outputs at `rows` depend on
     known: list[Targets] = field(default_factory=list)
 
     @property
@@ -74,15 +75,14 @@ class RankTargets(Targets):
             weights=torch.from_numpy(weights).to(device, torch.float32),
             counts=torch.from_numpy(counts).to(device),
             local=local,
-            last=local.around(rows),
+            needed=local.around(rows, hops),
             sizes=tuple(int(each) for each in local.ranks.gathered(torch.tensor([rows.size]))),
         )
 
     def outputs(self, model: NodeModel, dropout: Dropout | None = None) -> Tensor:
         """Return the model's outputs at the nodes of this part; [R, k, c]."""
-        assert self.rows is not None  # noqa: S101 (for the type)
-        found = rank_logits(model, self._local, dropout, self.last)
-        return found.index_select(1, self.rows)
+        assert self.needed is not None  # noqa: S101 (for the type)
+        return rank_logits(model, self._local, self.needed, dropout)
 
     def losses(self, picked: Tensor, backend: str, weights: Tensor | None = None) -> Tensor:
         """Return the mean cross-entropy per replica over all ranks; [R]."""
@@ -147,19 +147,16 @@ class _LossLink(Link):
 
 
 def rank_logits(
-    model: NodeModel,
-    local: LocalGraph,
-    dropout: Dropout | None = None,
-    last: LastLayer | None = None,
+    model: NodeModel, local: LocalGraph, needed: Needed, dropout: Dropout | None = None
 ) -> Tensor:
-    """The model's outputs [R, own, c] at the own rows, or at those that `last` computes."""
+    """The model's outputs at the rows of `needed`; [R, k, c]."""
     if not isinstance(model, ChainModel):
         raise InputError(
             f"{type(model).__name__} is not a chain of operations, so its graph cannot be divided "
             f"among ranks."
         )
     view = local.view(model.hops)
-    return run_chain(local_links(model, view, dropout, local, last), view.features.values)
+    return run_chain(local_links(model, view, dropout, local, needed), view.features.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +231,8 @@ def train_rows(
     )
     history = train(model, problem, recipe, progress, checkpoints=checkpoints)
     with torch.no_grad():
-        scores = rank_logits(model, local).softmax(-1)
+        every = local.around(np.arange(part.own), model.hops)
+        scores = rank_logits(model, local, every).softmax(-1)
     return RowsOutcome(model, history, scores)
 
 

@@ -168,7 +168,8 @@ class Graph:
         return (
             self.offsets.numpy().view(np.uint64),
             self.columns.numpy().view(np.uint32),
-            self.receivers.to(torch.int32).numpy().view(np.uint32),
+            # Not from `receivers`, which would stay in memory with twice the size.
+            np.repeat(np.arange(self.nodes, dtype=np.uint32), self.degrees.numpy()),
         )
 
     @cached_property

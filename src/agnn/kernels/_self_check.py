@@ -209,7 +209,7 @@ def _part_rows(backend: str, device: str) -> list[Tensor]:
     runs = Runs.of(np.ones(_NODES, dtype=np.bool_), offsets)
     rows.norms(h, facts, 0, _NODES)
     rows.attend(graph, h, beta, facts, runs, out)
-    rows.slopes(g, out, facts)
+    rows.slopes(g, out, facts, _NODES)
     rows.attend_back(graph, h, g, beta, facts, runs, dh, of_beta)
     rows.propagate(symmetric(graph), h, runs, moved)
     return [out, dh, of_beta, moved, rows.block_sums(of_beta, np.array([0, 10, _NODES]))]

@@ -127,11 +127,11 @@ def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out
     _run(_attend_units, arguments, h.shape[0], h.shape[0] * runs.edges)
 
 
-def slopes(gradient: Tensor, out: Tensor, facts: Tensor) -> None:
-    """g_i . o_i of the own rows."""
-    own, d = gradient.shape[1:]
+def slopes(gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
+    """g_i . o_i of the first rows."""
+    d = gradient.shape[2]
     for g, o, each in zip(_lines(gradient), _lines(out), facts.numpy(), strict=True):
-        row_slopes(g, o, own, U(d), each, 0, own)
+        row_slopes(g, o, rows, U(d), each, 0, rows)
 
 
 def attend_back(

@@ -61,8 +61,8 @@ class PartRows(Protocol):
     ) -> None:
         """Write the new states of the rows in `runs`, and their inverse totals."""
 
-    def slopes(self, gradient: Tensor, out: Tensor, facts: Tensor) -> None:
-        """Write g_i . o_i of the own rows into `facts`."""
+    def slopes(self, gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
+        """Write g_i . o_i of the first rows into `facts`."""
 
     def attend_back(
         self, graph: Graph, h: Tensor, g: Tensor, beta: Tensor, facts: Tensor, runs: Runs,

@@ -59,9 +59,9 @@ def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out
     out[:, rows] = state[:, rows] / total[:, rows, None]
 
 
-def slopes(gradient: Tensor, out: Tensor, facts: Tensor) -> None:
+def slopes(gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
     """g_i . o_i."""
-    facts[:, : gradient.shape[1], SLOPE] = (gradient * out).sum(-1)
+    facts[:, :rows, SLOPE] = (gradient[:, :rows] * out[:, :rows]).sum(-1)
 
 
 def attend_back(
