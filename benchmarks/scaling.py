@@ -35,6 +35,7 @@ from torch import Tensor
 
 from agnn.data import Split
 from agnn.distributed import Ranks, RowsTask, train_rows
+from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._ranks import Exchange
 from agnn.graph import DenseFeatures, Graph, Part, block_bounds, rank_bounds
 from agnn.methods import AGNN
@@ -51,6 +52,7 @@ NETWORKS: Final = {
 }
 LOOPBACK: Final = (2e9, 1e-4)  # assumed of gloo on one machine
 EXCHANGES: Final = 3 * LAYERS  # there and back in a step, there in the evaluation
+CLOCKS: Final = ("clock", "processor", "own thread", "packing", "waiting")
 GATHERS: Final = 4  # loss, gradients, watched loss, watched accuracy
 
 
@@ -142,19 +144,70 @@ def predicted(compute: float, halo: float, ranks: int, bandwidth: float, latency
 
 
 class Epochs:
-    """The clock and the processor time at the end of every epoch."""
+    """Clocks at the end of every epoch: the time, the process, its own thread, and parts of that.
+
+    Other threads of a rank carry its messages. `packing` is the thread's time for gathering rows
+    to be sent, `waiting` the time that it waits for others, whose processor time is nearly none.
+    """
 
     def __init__(self) -> None:
-        self.marks: list[tuple[float, float]] = []
+        self.marks: list[tuple[float, ...]] = []
+        self.packing = self.waiting = 0.0
 
     def __call__(self, done: int, total: int) -> None:
         """Note the end of an epoch."""
-        self.marks.append((time.perf_counter(), time.process_time()))
+        own = time.perf_counter(), time.process_time(), time.thread_time()
+        self.marks.append((*own, self.packing, self.waiting))
 
-    def fastest(self) -> tuple[float, float]:
-        """The smallest seconds of an epoch by the clock and by the processor, after the first."""
+    def typical(self) -> dict[str, float]:
+        """Seconds of an epoch after the first two: the least by the clock, else the median."""
         steps = np.diff(np.array(self.marks), axis=0)[1:]
-        return float(steps[:, 0].min()), float(np.median(steps[:, 1]))
+        found = dict(zip(CLOCKS, np.median(steps, axis=0).tolist(), strict=True))
+        return found | {"clock": float(steps[:, 0].min())}
+
+
+class TimedRanks(Ranks):
+    """Ranks that note how long they wait for each other."""
+
+    epochs: Epochs
+
+    def exchange(
+        self, packed: Tensor, send_counts: Sequence[int], receive_counts: Sequence[int]
+    ) -> Exchange:
+        """Begin an exchange whose end is timed."""
+        found = super().exchange(packed, send_counts, receive_counts)
+        return TimedExchange(found.received, found.work, self, found.source)
+
+    def gathered(self, own: Tensor) -> list[Tensor]:
+        """Wait for all ranks."""
+        start = time.perf_counter()
+        found = super().gathered(own)
+        self.epochs.waiting += time.perf_counter() - start
+        return found
+
+
+class TimedExchange(Exchange):
+    """Rows on their way, and how long they were waited for."""
+
+    def wait(self) -> Tensor:
+        """Wait for the rows."""
+        start = time.perf_counter()
+        found = super().wait()
+        assert isinstance(self.ranks, TimedRanks)  # noqa: S101 (for the type)
+        self.ranks.epochs.waiting += time.perf_counter() - start
+        return found
+
+
+def _time_packing(epochs: Epochs) -> None:
+    send = LocalGraph.send
+
+    def timed(*given: Any) -> Exchange:
+        start = time.thread_time()
+        found = send(*given)
+        epochs.packing += time.thread_time() - start
+        return found
+
+    LocalGraph.send = timed  # type: ignore[method-assign]
 
 
 def own_work(parts: Sequence[Part], case: Case) -> list[float]:
@@ -164,7 +217,7 @@ def own_work(parts: Sequence[Part], case: Case) -> list[float]:
     for part in parts:
         epochs = Epochs()
         train_rows(task, part, Alone(part.rank, part.ranks), epochs)
-        found.append(epochs.fastest()[1])
+        found.append(epochs.typical()["processor"])
     return found
 
 
@@ -187,8 +240,9 @@ def _rank(rank: int, size: int, port: int, folder: str, case: Case) -> None:
         RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
     )
     torch.set_num_threads(1)
-    ranks = Ranks.join() if size > 1 else Ranks()
-    epochs = Epochs()
+    ranks = TimedRanks.join() if size > 1 else TimedRanks()
+    ranks.epochs = epochs = Epochs()
+    _time_packing(epochs)
     part = _load(Path(folder) / f"part-{size}-{rank}.npz")
     outcome = train_rows(_task(case), part, ranks, epochs)
     _report(folder, f"rank-{size}-{rank}", epochs, outcome.history.training_loss)
@@ -208,11 +262,10 @@ def _one_process(_: int, folder: str, case: Case) -> None:
 
 
 def _report(folder: str, name: str, epochs: Epochs, losses: Tensor) -> None:
-    clock, processor = epochs.fastest()
     # Not getrusage, whose peak includes that of the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     memory = int(status.split("VmHWM:")[1].split()[0]) * 1024
-    values = {"clock": clock, "processor": processor, "memory": memory}
+    values: dict[str, Any] = {**epochs.typical(), "memory": memory}
     values["losses"] = losses.flatten().tolist()
     (Path(folder) / f"{name}.json").write_text(json.dumps(values), encoding="utf-8")
 
@@ -240,12 +293,8 @@ def real_runs(
                 json.loads((Path(folder) / f"rank-{size}-{rank}.json").read_text())
                 for rank in range(size)
             ]
-            found[f"{size} ranks"] = {
-                "clock": max(each["clock"] for each in reports),
-                "processor": max(each["processor"] for each in reports),
-                "memory": max(each["memory"] for each in reports),
-                "losses": reports[0]["losses"],
-            }
+            most = {key: max(each[key] for each in reports) for key in (*CLOCKS, "memory")}
+            found[f"{size} ranks"] = most | {"losses": reports[0]["losses"]}
     return found
 
 
@@ -299,14 +348,16 @@ def tell_predictions(graph: Graph, work: dict[int, float]) -> dict[str, dict[int
 def tell_real(real: dict[str, Any], graph: Graph, work: dict[int, float]) -> None:
     """What real processes took, beside the prediction for this machine."""
     cores, base = len(os.sched_getaffinity(0)), real["one process"]
-    _tell(f"\nreal processes of one thread each on {cores} cores: clock, processor, memory of one")
+    _tell(f"\nreal processes of one thread each on {cores} cores: {', '.join(CLOCKS)}, memory")
     for name, row in real.items():
-        words = f"{row['clock']:.2f} s, {row['processor']:.2f} s, {row['memory'] / 2**20:,.0f} MiB"
+        words = " ".join(f"{row[key]:.2f}" for key in CLOCKS)
+        words += f" s, {row['memory'] / 2**20:,.0f} MiB"
         if name != "one process":
             size = int(name.split()[0])
             gap = np.abs(np.array(row["losses"]) / np.array(base["losses"]) - 1).max()
-            times = base["clock"] / row["clock"]
-            words += f"; {times:.2f} times one process, losses within {gap:.1e}"
+            times, by_processor = (base[key] / row[key] for key in ("clock", "processor"))
+            words += f"; {times:.2f} times one process by the clock, {by_processor:.2f} by the "
+            words += f"processor, losses within {gap:.1e}"
             if size in work:
                 # Ranks beyond the cores share them.
                 own = work[size] * max(1.0, size / cores)

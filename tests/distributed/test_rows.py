@@ -12,8 +12,9 @@ import pytest
 import torch
 from thread_ranks import on_ranks
 
-from agnn.data import NodeData, uniform_split
+from agnn.data import NodeData, Split, uniform_split
 from agnn.distributed import Ranks, RowsOutcome, RowsTask, parts_of, train_rows
+from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._rows import RankCheckpoints
 from agnn.errors import InputError, StoppedError
 from agnn.methods import AGNN, GCN, GLN, AGNNPlus, NetworkMethod, Task, get_method
@@ -99,6 +100,41 @@ def test_bits_do_not_depend_on_the_ranks_and_equal_one_process(name: str) -> Non
         found = trained(task, method, ranks)
         assert_same_bits(found, alone)
         assert torch.equal(found.scores, alone.scores)
+
+
+@pytest.mark.parametrize("name", ["agnn", "agnn_plus", "gcn"])
+def test_every_layer_leaves_out_what_nothing_depends_on(name: str) -> None:
+    # Training nodes in the first tenth of a chain of nodes, validation nodes in the second.
+    nodes, source = 2000, np.random.default_rng(0)
+    labels = source.integers(3, size=nodes)
+    features = source.random((nodes, 20)) * (source.random((nodes, 20)) < 0.3)
+    features[np.arange(nodes), labels] += 1.0
+    i = source.integers(nodes, size=5 * nodes)
+    data = NodeData.build(
+        name="chain", features=features, labels=labels, class_names=["a", "b", "c"],
+        edges=np.stack([i, np.clip(i + source.integers(1, 6, size=i.size), 0, nodes - 1)]),
+    )  # fmt: skip
+    every = source.permutation(200)
+    split = Split("near", np.sort(every[:30]), np.sort(every[:30]) + 200, np.arange(500, 900))
+    task, method = Task(data, (split,), (0,)), METHODS[name]
+    alone = trained(task, method, 1)
+    assert_near_one_process(alone, task, method)
+    for ranks in (2, 3):
+        found = trained(task, method, ranks)
+        assert_same_bits(found, alone)
+        assert torch.equal(found.scores, alone.scores)
+
+    def kept(own: Ranks) -> tuple[list[int], list[int]]:
+        local = LocalGraph.of(parts_of(method, task, 2)[own.rank], own)
+        mine = split.train[split.train // local.part.own == own.rank] - local.part.first
+        needed = local.around(mine, 3)
+        rows = [each.rows.inner.edges + each.rows.border.edges for each in needed.layers]
+        return rows, [sum(each.there.arriving) for each in needed.layers]
+
+    (first, coming), (second, going) = on_ranks(2, kept)
+    assert sorted(first, reverse=True) == first
+    assert first[0] < 0.3 * 2 * data.edges.shape[1]
+    assert (second, coming, going) == ([0] * 3,) * 3  # the other half is far from all of them
 
 
 @pytest.mark.parametrize("name", ["agnn", "gcn"])

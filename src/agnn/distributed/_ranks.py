@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import torch
 import torch.distributed as dist
@@ -36,7 +36,7 @@ class Ranks:
         self._quick: Any = None
 
     @classmethod
-    def join(cls, device: str = "cpu") -> Ranks:
+    def join(cls, device: str = "cpu") -> Self:
         """Meet the other processes that torchrun or `agnn train --ranks` started."""
         try:
             rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
