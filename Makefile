@@ -6,32 +6,32 @@ BIN := $(VENV)/bin
 # pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows coverage test-lowest dist test-dist docs docs-serve bench bench-gpu reproduction-page datasets forget-compiled clean
+.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows coverage test-lowest dist test-dist docs docs-serve bench bench-gpu reproduction-page datasets clean
 
-demo: $(VENV)/.package $(VENV)/.kernels
+demo: $(VENV)/.package
 	$(BIN)/agnn demo
 
-test: $(VENV)/.test $(VENV)/.kernels
+test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # For the loop of writing and testing: what is fast and covers most packages, in under a minute.
 QUICK := tests/architecture tests/data tests/experiments tests/graph tests/metrics tests/training tests/test_files.py tests/cli/test_cli_mistakes.py
-test-quick: $(VENV)/.test $(VENV)/.kernels
+test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" $(QUICK)
 
 # All tests again under the code paths of other CPUs: vector width, BLAS, numba's target, threads.
-test-portable: $(VENV)/.test $(VENV)/.kernels
+test-portable: $(VENV)/.test
 	scripts/test_portable.sh $(BIN)/python
 
 # Hostile inputs, run folders, kills and requests: up to ten minutes. SEED=7 makes others.
-fuzz: $(VENV)/.test $(VENV)/.kernels
+fuzz: $(VENV)/.test
 	$(BIN)/python tests/fuzz --seed $(or $(SEED),0)
 
 # The explorer in a real Chromium: the machine's own, or apt's where this runs as root.
-test-browser: $(VENV)/.browser $(VENV)/.kernels
+test-browser: $(VENV)/.browser
 	@browser=$$(scripts/browser.sh) && AGNN_CHROMIUM="$$browser" $(BIN)/python -m pytest tests/browser
 
-screenshots: $(VENV)/.browser $(VENV)/.kernels
+screenshots: $(VENV)/.browser
 	@browser=$$(scripts/browser.sh) && AGNN_CHROMIUM="$$browser" $(BIN)/python scripts/screenshots.py
 
 lint: $(VENV)/.lint
@@ -46,7 +46,7 @@ lint-workflows: $(VENV)/.release
 	$(BIN)/zizmor --offline .github/workflows
 
 # Compiled kernels and other processes are not seen: the figure is a lower bound.
-coverage: $(VENV)/.coverage $(VENV)/.kernels
+coverage: $(VENV)/.coverage
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --cov=agnn --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # With the lowest versions that pyproject.toml allows, in an environment of their own.
@@ -73,7 +73,7 @@ docs: $(VENV)/.docs
 docs-serve: $(VENV)/.docs
 	$(BIN)/python scripts/docs serve
 
-bench: $(VENV)/.test $(VENV)/.kernels
+bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
 # With the torch and Triton of a machine that has a GPU: the pinned set is the CPU's.
@@ -88,11 +88,7 @@ reproduction-page: $(VENV)/.package
 datasets: $(VENV)/.package
 	$(BIN)/python scripts/build_datasets.py
 
-# numba's disk cache looks only at the file a function stands in, not at what that file imports.
-forget-compiled:
-	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
-
-clean: forget-compiled
+clean:
 	rm -rf $(VENV) build dist
 
 # One stamp per extra: a second run finds it newer than what it was made from and does nothing.
@@ -123,8 +119,4 @@ $(VENV)/.docs: $(VENV)/.package
 
 $(VENV)/.release: $(VENV)/.package
 	$(INSTALL) -e '.[release]'
-	@touch $@
-
-$(VENV)/.kernels: $(VENV)/.package $(shell find src/agnn/kernels -name '*.py')
-	@$(MAKE) --no-print-directory forget-compiled
 	@touch $@

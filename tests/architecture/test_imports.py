@@ -23,7 +23,7 @@ LINTER = SETTINGS["tool"]["importlinter"]
 # Files whose job a package is. Everyone else reaches it through them, or inside a function.
 JOBS = {
     "numba": ("kernels/*/numba_cpu.py", "kernels/_cpu/*.py"),
-    "llvmlite": ("kernels/_cpu/regions.py", "kernels/_cpu/simd.py"),
+    "llvmlite": ("kernels/_cpu/*.py",),
     "triton": ("kernels/*/triton_*.py", "kernels/_gpu/*.py"),
     "matplotlib": ("report/*.py",),
     "pandas": ("data/tables/*.py",),

@@ -232,9 +232,31 @@ for backend in ("threading", "loky", "multiprocessing"):
     assert all(np.array_equal(each, expected) for each in found), backend
 """
 
+# A worker is another process, which runs its tasks in threads.
+_DASK = """
+if __name__ == "__main__":
+    from distributed import Client
+
+    with Client(n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
+        found = client.gather([client.submit(states, 2, pure=False) for _ in range(4)])
+    assert all(np.array_equal(each, expected) for each in found)
+"""
+# As a notebook's kernel has it: cells beside a running event loop, in its thread and in others.
+_NOTEBOOK = """
+import asyncio
+
+async def cells():
+    own = states(2)
+    others = await asyncio.gather(*(asyncio.to_thread(states, 2) for _ in range(4)))
+    return [own, *others, states(2)]
+
+assert all(np.array_equal(each, expected) for each in asyncio.run(cells()))
+"""
+_SCRIPTS = {"fork": _FORK, "joblib": _JOBLIB, "Dask": _DASK, "notebook": _NOTEBOOK}
+
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.parametrize("script", [_FORK, _JOBLIB], ids=["fork", "joblib"])
+@pytest.mark.parametrize("script", _SCRIPTS.values(), ids=_SCRIPTS)
 def test_other_processes_compute_the_same(script, tmp_path):
     file = tmp_path / "script.py"
     file.write_text(_PROLOGUE + script)

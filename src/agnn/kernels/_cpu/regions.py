@@ -179,8 +179,8 @@ def _template(entries: Any, threads: Any, units: Any, counters: Any, *arguments:
 def _compiled_region(function: Any) -> Callable[..., None]:
     """`function` as a compiled function of entries, threads, units, counters and its arguments.
 
-    numba keeps compiled code by file, line and name: here those of `function`, so that no two
-    functions share an entry and a change of the file is noticed.
+    Compiled code is kept by file, line and name: here those of `function`, so that no two
+    functions share an entry.
     """
     own = function.py_func
     name = f"{own.__name__}_in_region"

@@ -15,6 +15,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
+from agnn.kernels._cpu.kept import kept_code
+
 LANES = 16
 
 # No value here is NaN or infinite on purpose. Sums keep their order: with reassociation a zero more
@@ -27,10 +29,21 @@ OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
     "boundscheck": False,
-    "cache": True,
+    # Not needed here, and it takes time to compile.
+    "no_rewrites": True,
+    "no_cfunc_wrapper": True,
 }
-compiled: Callable[..., Any] = njit(**OPTIONS)
-inlined: Callable[..., Any] = njit(inline="always", **OPTIONS)
+# Inlined by LLVM: numba would copy all of the caller for every call.
+inlined: Callable[..., Any] = njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """`function` compiled on its first call, and the code kept on disk."""
+    dispatcher = njit(**OPTIONS)(function)
+    dispatcher._cache = kept_code(dispatcher.py_func)  # in place of numba's own
+    return dispatcher
+
+
 _intrinsic: Callable[..., Any] = intrinsic  # typed: what it decorates is called from compiled code
 
 
