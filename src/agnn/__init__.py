@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from agnn.pyg import AGNNConv
     from agnn.runs import Predictions, Run, evaluate, load_run, prepare, preset_method, save_run
     from agnn.training import Checkpoints, memory_estimate
+    from agnn.web.explore import share
 
 __version__ = "0.2.0"
 
@@ -73,6 +74,7 @@ _NAMES = {  # by package, in the order of the tasks below
     "agnn.experiments": ("reproduce",),
     # ask
     "agnn.explanation": ("explain",),
+    "agnn.web.explore": ("share",),
     # build
     "agnn.nn": ("AGNN",),
     "agnn.pyg": ("AGNNConv",),
@@ -120,6 +122,7 @@ __all__ = [  # noqa: RUF022 (by task)
     "Run",
     "Predictions",
     "explain",
+    "share",
     # keep
     "save_run",
     "load_run",

@@ -17,7 +17,7 @@ class ExplorerPage:
     """A page of a fresh browser that records what it asks for and what it complains about."""
 
     def __init__(self, browser: Any, address: str, **context: Any) -> None:
-        self.address = address
+        self.address, self.home = address, f"{address}/"
         self.context = browser.new_context(accept_downloads=True, **context)
         self.page = self.context.new_page()
         self.complaints: list[str] = []
@@ -34,7 +34,7 @@ class ExplorerPage:
     def open(self, **state: Any) -> ExplorerPage:
         """Go to the page with this state in the link, and wait until it is drawn."""
         link = f"#{urlencode(state)}" if state else ""
-        self.page.goto(f"{self.address}/{link}")
+        self.page.goto(f"{self.home}{link}")
         self.until(lambda: self.loads() > 0 or self.page.locator("#message").is_visible())
         return self
 

@@ -42,8 +42,8 @@ def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "predict", "explain", "report", "explore", "serve", "export", "inspect",
-                "reproduce", "datasets", "methods", "doctor", "push", "pull"],
+    "command", ["demo", "predict", "explain", "report", "explore", "share", "serve", "export",
+                "inspect", "reproduce", "datasets", "methods", "doctor", "push", "pull"],
 )  # fmt: skip
 def test_every_command_has_help(agnn: Any, command: str) -> None:
     answer = agnn(f"{command} --help")

@@ -27,6 +27,7 @@ from agnn.cli._ranks import with_rank
 from agnn.cli._report import report
 from agnn.cli._reproduce import reproduce
 from agnn.cli._serve import serve
+from agnn.cli._share import share
 from agnn.cli._sharing import pull, push
 from agnn.cli._train import train
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 COMMANDS = (
-    demo, train, compare, predict, explain, report, explore, serve, export, push, pull, inspect,
-    partition, reproduce, datasets, methods, doctor,
+    demo, train, compare, predict, explain, report, explore, share, serve, export, push, pull,
+    inspect, partition, reproduce, datasets, methods, doctor,
 )  # fmt: skip
 # The panels of the help, and an example of each command.
 _ABOUT: Mapping[str, tuple[str, str]] = {
@@ -46,6 +47,7 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     "explain": ("Ask", "agnn explain runs/cora 8617 --counterfactual --html why.html"),
     "report": ("Look", "agnn report runs/cora --out report.html"),
     "explore": ("Look", "agnn explore runs/cora --compare runs/gcn"),
+    "share": ("Look", "agnn share runs/cora --cohort wrong --out wrong.html"),
     "serve": ("Ask", "agnn serve runs/cora --port 8000"),
     "export": ("Ask", "agnn export runs/cora --out model.onnx"),
     "inspect": ("Data", "agnn inspect --nodes nodes.csv --edges edges.csv --label topic"),

@@ -18,7 +18,7 @@ export function showRest(page, sides) {
   const words = sides.map((side, k) => (runs.length > 1 ? `${runs[k].title}: ` : "") + sizeOf(side, page.state.hops));
   at("rest").textContent = words.join(" ");
   const rest = Math.max(...sides.map((side) => side.left_out));
-  if (rest && page.state.limit < MOST) {
+  if (rest && page.state.limit < MOST && !page.about.shared) {
     at("rest").append(" ", button(`Show ${Math.min(MORE, rest)} more`, page.more, { id: "more" }));
   }
 }

@@ -11,6 +11,7 @@ import { counted } from "./words.js";
  */
 export function makeControls(page) {
   at("facts").textContent = facts(page.about);
+  showShared(page.about);
   at("view").append(choice("view", "map", "Map", () => page.view("map")),
     choice("view", "node", "Neighbourhood", () => page.view("node")));
   at("cohort-list").append(...page.about.cohorts.map(({ key, title, about, count }) =>
@@ -53,6 +54,15 @@ export function showControls(state, view) {
   at(`hops-${state.hops}`).checked = true;
   at(`lens-${state.lens}`).checked = true;
   at("layers").hidden = state.lens !== "attention";
+}
+
+/** What a page without a server has, and what it has not. */
+function showShared({ shared, nodes }) {
+  if (!shared) return;
+  document.documentElement.classList.add("shared");
+  const whose = shared.count === nodes ? "all nodes" : `${counted(shared.count, "node")}${shared.title ? ` (${shared.title})` : ""}`;
+  at("shared").textContent = `A file with the neighbourhoods of ${whose}. Other hops, replicas and betas, other changes than one removal and new labels take \`agnn explore\`.`;
+  at("shared").hidden = false;
 }
 
 function facts(about) {

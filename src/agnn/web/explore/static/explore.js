@@ -51,7 +51,7 @@ class Page {
   // What was changed stays changed, but in a file that has answers for the edges of one node alone.
   walk = (id) => this.#go({ node: id, view: "node", limit: START.limit, ...(this.about.shared ? { without: [] } : {}) }, true);
   betas = (betas) => this.#go({ betas }, false);
-  hops = (hops) => this.#go({ hops, limit: START.limit }, true);
+  hops = (hops) => !this.about.shared && this.#go({ hops, limit: START.limit }, true);
   more = () => this.#go({ limit: Math.min(MOST, this.state.limit + MORE) }, true);
   replica = (replica) => this.#go({ replica }, false);
 
@@ -135,7 +135,8 @@ class Page {
 
   /** The state that the address carries, as far as there is such a thing here. */
   #linked() {
-    const state = readLink(location.hash);
+    const { shared } = this.about, state = readLink(location.hash || `#cohort=${shared?.cohort ?? ""}`);
+    if (shared) Object.assign(state, { hops: shared.hops, limit: START.limit, replica: null, betas: null, added: [], dropped: [] });
     const isKnown = state.replica !== null && state.replica < this.replicas;
     const hops = Math.min(state.hops, this.mostHops);
     const count = this.about.runs[0].betas?.length;
@@ -144,8 +145,12 @@ class Page {
 
   #keepLink(isStep) {
     const link = writeLink(this.state);
-    if (isStep) history.pushState(null, "", link);
-    else history.replaceState(null, "", link);
+    try {
+      if (isStep) history.pushState(null, "", link);
+      else history.replaceState(null, "", link);
+    } catch {
+      // A page from a mail or a preview may have no address of its own.
+    }
   }
 
   async #go(change, isStep) {

@@ -1,0 +1,54 @@
+"""`agnn share`: the explorer of a run as one file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agnn.cli._console import screen, write_json
+from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
+
+
+def share(
+    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    out: Annotated[Path, typer.Option(help="A new file, such as page.html.")],
+    cohort: Annotated[
+        str | None,
+        typer.Option(help="The nodes to share: wrong, sure-wrong, unsure, disagree, far, ..."),
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(help="Or these ids, separated by commas.", metavar="ID,ID,...")
+    ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="A second run on the same data, shown beside the first.")
+    ] = None,
+    threads: Threads = None,
+    json: Json = False,
+    allow_unchecked: AllowUnchecked = False,
+) -> None:
+    """Write the explorer as one HTML file that needs no server and no network.
+
+    Without --cohort and --nodes the file has every node of a graph of up to 5,000. It shows the
+    map, cohorts, explanations and single removals; what needs the model takes `agnn explore`.
+    """
+    from agnn.files import check_new_file
+    from agnn.runs import load_run
+    from agnn.web.explore import share as write_page
+
+    use_threads(threads)
+    check_new_file(out)
+    trained = load_run(run, trust_unchecked=allow_unchecked)
+    other = None if compare is None else load_run(compare, trust_unchecked=allow_unchecked)
+    ids = None if nodes is None else [each.strip() for each in nodes.split(",") if each.strip()]
+    status = screen(is_error=True).status("computing predictions and the map ...")
+
+    def told(done: int, of: int) -> None:
+        status.update(f"neighbourhoods: {done:,} of {of:,}")
+
+    with status:
+        size = write_page(trained, out, cohort=cohort, nodes=ids, compare=other, progress=told)
+    if json:
+        write_json({"run": str(run), "out": str(out), "bytes": size})
+        return
+    words = f"{trained.method.title} on {trained.data.name}, {size / 1e6:.1f} MB"
+    screen().print(f"{words}: {out}", soft_wrap=True)

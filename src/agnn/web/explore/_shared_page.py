@@ -1,0 +1,134 @@
+"""`share`: the explorer as one file that needs no server and no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agnn.errors import InputError
+from agnn.files import check_new_file, write_file
+from agnn.web.explore._explorer import Explorer
+from agnn.web.explore._shared_answers import packed_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from agnn.runs import Run
+
+_STATIC: Final = Path(__file__).parent / "static"
+_MOST: Final = 5000  # nodes in a file: beyond, it would be too large for a mail
+_IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+\.js)";$', re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
+_LINKS: Final = re.compile(r"^ *<(?:link rel|script type)=.*\n", re.MULTILINE)
+_POLICY: Final = (
+    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+
+
+def share(
+    run: Run,
+    path: Path | str,
+    *,
+    cohort: str | None = None,
+    nodes: Sequence[Hashable] | None = None,
+    compare: Run | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write the explorer of a run as one HTML file that opens without a server; gives its bytes.
+
+    Args:
+        run: of a method that `agnn.explain` can explain.
+        path: a new file.
+        cohort: the nodes that the file is about, such as "wrong", the first 500; see the keys of
+            the explorer's cohorts.
+        nodes: or these, by their ids. By default all nodes of a graph of up to 5,000.
+        compare: a second run on the same data, shown beside the first.
+        progress: called with the number of nodes that are done and of all.
+
+    The map and the class map are of the whole graph; neighbourhoods are there of the chosen nodes.
+    """
+    check_new_file(path)
+    if cohort is not None and nodes is not None:
+        raise InputError("give `cohort` or `nodes`, not both.")
+    explorer = Explorer([run] if compare is None else [run, compare])
+    chosen = None if nodes is None else sorted({explorer.runs[0].node(each) for each in nodes})
+    if chosen is not None and not 0 < len(chosen) <= _MOST:
+        raise InputError(f"`nodes` must be from 1 to {_MOST:,} ids; got {len(chosen)}.")
+    if cohort is None and chosen is None and explorer.data.nodes > _MOST:
+        raise InputError(
+            f"the graph has {explorer.data.nodes:,} nodes, and a file holds {_MOST:,} at most: "
+            f"choose a cohort (such as wrong) or nodes."
+        )
+    explorer.prepare()
+    shared: dict[str, Any] = {"cohort": cohort or ""}
+    if cohort is not None:
+        found = explorer.cohort(cohort)
+        chosen = found["nodes"]
+        if not chosen:
+            raise InputError(f"no node is in the cohort '{cohort}'.")
+        shared["title"] = found["title"]
+    packed = packed_answers(explorer, chosen or list(range(explorer.data.nodes)), shared, progress)
+    page = _page(packed).encode()
+    write_file(path, page)
+    return len(page)
+
+
+def _page(answers: bytes) -> str:
+    """The explorer's own page with its scripts, its styles and the answers inside."""
+    script, style = _joined_scripts(), (_STATIC / "explore.css").read_text(encoding="utf-8")
+    icon = _encoded((_STATIC / "icon.svg").read_bytes())
+    policy = _POLICY.format(script=_hash(script), style=_hash(style))
+    inside = (
+        f'  <meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'  <link rel="icon" href="data:image/svg+xml;base64,{icon}">\n'
+        f"  <style>{style}</style>\n"
+    )
+    after = (
+        f'<script type="text/plain" id="answers-inside">{_encoded(answers)}</script>\n'
+        f'<script type="module">{script}</script>\n'
+    )
+    page = _LINKS.sub("", (_STATIC / "index.html").read_text(encoding="utf-8"))
+    page = page.replace('<meta charset="utf-8">\n', f'<meta charset="utf-8">\n{inside}', 1)
+    return page.replace("</body>", f"{after}</body>", 1)
+
+
+def _joined_scripts() -> str:
+    """The page's modules in one script, each in a function of its own.
+
+    A browser loads no module from another file where there is no server.
+    """
+    order: dict[str, str] = {}
+    for name in ("shared.js", "explore.js"):
+        _add_module(name, order, ())
+    script = "const modules = {};\n" + "\n".join(order.values())
+    assert "</script" not in script.lower()  # noqa: S101
+    return script
+
+
+def _add_module(name: str, order: dict[str, str], above: tuple[str, ...]) -> None:
+    """Add a module behind those that it imports."""
+    if name in order:
+        return
+    if name in above:
+        raise RuntimeError(f"modules import each other: {' -> '.join([*above, name])}")
+    text = (_STATIC / name).read_text(encoding="utf-8")
+    for _, other in _IMPORT.findall(text):
+        _add_module(other, order, (*above, name))
+    names = ", ".join(_EXPORT.findall(text))
+    text = _IMPORT.sub(
+        lambda found: f'const {{{found[1].replace(" as ", ": ")}}} = modules["{found[2]}"];',
+        _EXPORT.sub("", text),
+    )
+    order[name] = f'modules["{name}"] = (() => {{\n{text}return {{ {names} }};\n}})();'
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _hash(text: str) -> str:
+    return _encoded(hashlib.sha256(text.encode()).digest())
