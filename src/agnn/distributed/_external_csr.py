@@ -1,8 +1,8 @@
 """A graph's CSR made on disk from edges that do not fit in memory.
 
-Two passes. The first writes the edges as they come and counts how many entries each row will have;
-the second puts both directions of every edge into files of consecutive rows, each of which fits in
-memory, and sorts them one after the other. Repeated edges and self-loops are dropped on the way.
+The edges are written as they come. Then the entries of each row are counted, both directions of
+every edge go into files of consecutive rows, each of which fits in memory, and these are sorted
+one after the other. Repeated edges and self-loops are dropped on the way.
 """
 
 from __future__ import annotations
@@ -50,17 +50,18 @@ def disk_graph(
     """
     if not 0 < nodes < 2**31:
         raise InputError(f"a graph must have from 1 to 2^31 - 1 nodes; got {nodes:,}.")
-    raw, counts, entries, loops = folder / "edges.raw", np.zeros(nodes, np.int64), 0, 0
+    raw, entries, loops = folder / "edges.raw", 0, 0
     with raw.open("wb") as stream:
         for batch in batches:
             for first in range(0, batch.shape[1], _AT_ONCE):
                 pairs = np.asarray(batch[:, first : first + _AT_ONCE]).astype(np.int32)
                 is_loop = pairs[0] == pairs[1]
                 entries, loops = entries + pairs.shape[1], loops + int(is_loop.sum())
-                pairs = pairs[:, ~is_loop]
-                for end in pairs:
-                    counts += np.bincount(end, minlength=nodes)
-                stream.write(np.ascontiguousarray(pairs.T).data)
+                stream.write(np.ascontiguousarray(pairs[:, ~is_loop].T).data)
+    counts = np.zeros(nodes, np.int64)
+    # As many at once as there are nodes: batches may be small, and each adds to all counts.
+    for pairs in _raw_pairs(raw, max(_AT_ONCE, nodes // 2)):
+        counts += np.bincount(pairs.ravel(), minlength=nodes)
     # A key takes 8 bytes, and sorting and taking it apart several times that.
     bounds = _bucket_bounds(counts, max(1_000_000, memory // 48))
     files = _buckets(raw, bounds, folder)
@@ -101,22 +102,22 @@ def _buckets(raw: Path, bounds: NDArray[np.int64], folder: Path) -> list[Path]:
     files = [folder / f"rows-{k}.raw" for k in range(bounds.size - 1)]
     streams = [file.open("wb") for file in files]
     try:
-        for pairs in _raw_pairs(raw):
+        for pairs in _raw_pairs(raw, _AT_ONCE):
             one, two = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
-            keys = _distinct(np.concatenate([one << _BITS | two, two << _BITS | one]))
-            cuts = np.searchsorted(keys, bounds << _BITS)
+            keys = np.concatenate([one << _BITS | two, two << _BITS | one])
             for k, stream in enumerate(streams):
-                stream.write(keys[cuts[k] : cuts[k + 1]].data)
+                is_there = (keys >= bounds[k] << _BITS) & (keys < bounds[k + 1] << _BITS)
+                stream.write(keys[is_there].data)
     finally:
         for stream in streams:
             stream.close()
     return files
 
 
-def _raw_pairs(raw: Path) -> Iterator[NDArray[np.int32]]:
+def _raw_pairs(raw: Path, at_once: int) -> Iterator[NDArray[np.int32]]:
     whole = mapped(raw, np.int32).reshape(-1, 2)
-    for first in range(0, len(whole), _AT_ONCE):
-        yield np.asarray(whole[first : first + _AT_ONCE])
+    for first in range(0, len(whole), at_once):
+        yield np.asarray(whole[first : first + at_once])
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -119,7 +119,7 @@ class _BlockedLink(Link):
         out = _new(weight, (len(weight), rows, weight.shape[2]), is_all=self.blocks.is_all)
         for block, link in zip(self.blocks.rows, self.inner, strict=True):
             if _size(block):
-                out[:, block] = link.forward(_copied(x, block) if self.reads_states else x)
+                _put(out, block, link.forward(_copied(x, block) if self.reads_states else x))
                 link.saved = ()
         self.saved = (x,) if self.reads_states else ()
         return out
@@ -139,7 +139,7 @@ class _BlockedLink(Link):
                 link.saved = ()
                 found = torch.cat([each.flatten() for each in own]).double()
                 if self.reads_states:
-                    before[:, block] = dx
+                    _put(before, block, dx)
             tree.add(place, found)
         results = tuple(torch.empty_like(each) for each in self.parameters)
         self.sums.later(tree, results)
@@ -152,7 +152,15 @@ def _size(block: slice | Tensor) -> int:
 
 def _copied(x: Tensor, block: slice | Tensor) -> Tensor:
     """Some rows in memory of their own, so that all blocks have one alignment."""
-    return x[:, block].clone() if isinstance(block, slice) else x[:, block]
+    return x[:, block].clone() if isinstance(block, slice) else x.index_select(1, block)
+
+
+def _put(x: Tensor, rows: slice | Tensor, values: Tensor) -> None:
+    """Write some rows; without torch's general indexing, which handles number by number."""
+    if isinstance(rows, slice):
+        x[:, rows] = values
+    else:
+        x.index_copy_(1, rows, values)
 
 
 def _new(like: Tensor, shape: Sequence[int], *, is_all: bool) -> Tensor:
@@ -233,7 +241,7 @@ class _AttentionLink(Link):
         rows.attend_back(*there, reached.inner, dh, parts)
         came, exact = local.receive(coming, d, gradient.dtype)
         _arrive(g, route, came)
-        facts[:, route.places, 1:3] = exact
+        _put(facts[:, :, 1:3], route.places, exact)
         rows.attend_back(*there, reached.border, dh, parts)
         if not local.is_as_given:
             parts = parts.index_select(1, torch.from_numpy(local.places).to(parts.device))
@@ -249,7 +257,7 @@ def _arrive(full: Tensor, route: Route, came: Tensor) -> None:
     """Put the rows that came into their places; the rest of the halo is zero."""
     if not route.is_all:
         full[:, full.shape[1] - route.halo :] = 0
-    full[:, route.places, : came.shape[2]] = came
+    _put(full[:, :, : came.shape[2]], route.places, came)
 
 
 class _PropagateLink(Link):
