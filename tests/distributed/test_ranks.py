@@ -84,6 +84,39 @@ def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run.checkpoint"]
 
 
+def test_a_silent_rank_ends_the_others_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGNN_RANK_TIMEOUT", "3")
+    words = ["train", "cora", "--epochs", "100000", "--replicas", "1", "--divide", "rows"]
+    process = start(tmp_path, *words, "--ranks", "2", "--out", "run", "--checkpoint", "0s")
+    await_file(tmp_path / "run.checkpoint", process)
+    time.sleep(1.0)  # messages by which everything is compiled
+    ranks = ranks_of(process, 2)
+    ranks[1].send_signal(signal.SIGSTOP)
+    begin = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 40
+    assert process.returncode == 2
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("error: rank 1 of 2 did not answer for 3 seconds and was ended."), said
+    assert "--resume continues it" in last
+    assert not any(each.is_running() and each.status() != "zombie" for each in ranks)
+
+
+def test_a_rank_that_cannot_allocate_says_so(tmp_path: Path) -> None:
+    words = ["train", "cora", "--epochs", "100000", "--replicas", "40", "--divide", "rows"]
+    process = start(tmp_path, *words, "--ranks", "2", "--out", "run", "--checkpoint", "0s")
+    await_file(tmp_path / "run.checkpoint", process)
+    ranks = ranks_of(process, 2)
+    ranks[1].rlimit(psutil.RLIMIT_DATA, (2**20, 2**20))  # what it has stays; it gets no more
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("error: rank 1 of 2 failed: it has too little memory for its part"), said
+    assert "use more ranks or fewer replicas. The other one was ended." in last
+
+
 def test_torchrun_goes_on_from_the_checkpoint_after_a_rank_was_killed(tmp_path: Path) -> None:
     words = ["train", "cora", "--epochs", "40", "--replicas", "1"]
     assert main([*words, "--ranks", "1", "--divide", "rows", "--quiet", "--out",

@@ -12,7 +12,7 @@ import pytest
 import torch
 from thread_ranks import on_ranks
 
-from agnn.data import NodeData, Split, uniform_split
+from agnn.data import NodeData, Split, load_dataset, uniform_split
 from agnn.distributed import Ranks, RowsOutcome, RowsTask, parts_of, train_rows
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._rows import RankCheckpoints
@@ -100,6 +100,16 @@ def test_bits_do_not_depend_on_the_ranks_and_equal_one_process(name: str) -> Non
         found = trained(task, method, ranks)
         assert_same_bits(found, alone)
         assert torch.equal(found.scores, alone.scores)
+
+
+def test_cora_has_the_same_bits_on_one_to_four_ranks_and_the_losses_of_one_process() -> None:
+    data = load_dataset("cora")
+    task, method = Task(data, (data.splits["fixed"],) * 2, (0, 1)), get_method("agnn")(epochs=10)
+    assert isinstance(method, NetworkMethod)
+    alone = trained(task, method, 1)
+    assert_near_one_process(alone, task, method)
+    for ranks in (2, 3, 4):
+        assert_same_bits(trained(task, method, ranks), alone)
 
 
 @pytest.mark.parametrize("name", ["agnn", "agnn_plus", "gcn"])

@@ -15,12 +15,12 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final
 
-from agnn.distributed._ranks import LostRankError
+from agnn.distributed._ranks import LostRankError, silence
 from agnn.errors import AgnnError, StoppedError, UnavailableError
 from agnn.training import Checkpoints, Progress
 
 _FAILED, _CRASHED, _LOST, _STOPPED = 2, 1, 3, 75  # exit codes
-_PATIENCE: Final = 20.0  # seconds for the other processes to end by themselves
+_PATIENCE: Final = 10.0  # seconds for the other processes to end by themselves
 _TELL_EVERY: Final = 0.1  # seconds between two reports of progress
 
 # What a process runs: its number, its payload, and what it calls after every epoch.
@@ -105,7 +105,7 @@ def _watch(
 
 def _end(processes: Sequence[Any]) -> None:
     """Let processes end by themselves, which tells more, and then by force."""
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + min(_PATIENCE, silence())
     while any(process.is_alive() for process in processes) and time.monotonic() < end:
         # Those that only lost another one say nothing about the cause.
         codes = {process.exitcode for process in processes} - {None, 0, _LOST}
@@ -129,15 +129,19 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
         raise StoppedError(words[0])
     ended = [rank for rank in bad if hasattr(processes[rank], "was_ended")]
     causes = [rank for rank, code in bad.items() if code != _LOST and rank not in ended]
-    rank = min(causes or bad, key=lambda rank: bad[rank] if bad[rank] < 0 else 1)
+    rank = min(causes or ended or bad, key=lambda rank: bad[rank] if bad[rank] < 0 else 1)
     code = bad[rank]
-    if code < 0:
+    if rank in ended:  # the others lost it, and it did not end by itself
+        cause = f"did not answer for {silence():.0f} seconds and was ended"
+    elif code < 0:
         name = signal.Signals(-code).name
         hint = ", perhaps for lack of memory" if -code == signal.SIGKILL else ""
         cause = f"was killed by signal {-code} ({name}){hint}"
     else:
         cause = f"failed: {_words(folder, rank) or 'its report is above'}".rstrip(".")
-    others = f" The other {len(codes) - 1} ranks were ended." if len(codes) > 1 else ""
+    count = len(codes) - 1
+    others = f" The other {count} ranks were ended." if count > 1 else " The other one was ended."
+    others = others if count else ""
     more = ""
     if checkpoints is not None and checkpoints.file.exists():
         more = f" The state is in '{checkpoints.file}'; --resume continues it."

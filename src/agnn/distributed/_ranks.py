@@ -14,8 +14,20 @@ from torch import Tensor
 from agnn.errors import InputError, UnavailableError
 
 _SETUP: Final = timedelta(minutes=30)  # reading the data and compiling may take long
-_SILENCE: Final = timedelta(seconds=60)  # after which a rank counts as dead
+_SILENCE: Final = 45.0  # seconds after which a rank counts as dead
 _PREPARED_AFTER: Final = 64  # messages: by then everything is compiled
+
+
+def silence() -> float:
+    """Seconds after which a rank that says nothing counts as dead; AGNN_RANK_TIMEOUT changes it."""
+    given = os.environ.get("AGNN_RANK_TIMEOUT", str(_SILENCE))
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not 1.0 <= seconds <= 86_400.0:
+        raise InputError(f"AGNN_RANK_TIMEOUT takes from 1 to 86400 seconds; got '{given}'.")
+    return seconds
 
 
 class LostRankError(UnavailableError):
@@ -58,7 +70,7 @@ class Ranks:
             name, store=self._store(), rank=self.rank, world_size=self.size, timeout=_SETUP
         )
         # Every rank takes part in every message, so a rank that is silent for long is gone.
-        self._quick = dist.new_group(timeout=_SILENCE)
+        self._quick = dist.new_group(timeout=timedelta(seconds=silence()))
 
     def _store(self) -> Any:
         """Where the ranks find each other's addresses."""
@@ -150,7 +162,7 @@ class Ranks:
             if "closed by peer" in reason or "reset by peer" in reason:
                 reason = "another rank ended and closed the connection"
             elif "imed out" in reason:
-                reason = f"another rank did not answer for {_SILENCE.seconds} seconds"
+                reason = f"another rank did not answer for {silence():.0f} seconds"
             raise LostRankError(f"rank {self.rank} lost the others: {reason[:200]}.") from error
 
 
