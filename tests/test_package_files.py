@@ -80,3 +80,13 @@ def test_links_to_files_lead_to_files(path: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
     missing = [link for link in links if "://" not in link and not (ROOT / link).exists()]
     assert missing == []
+
+
+def test_no_file_has_the_marks_of_an_unresolved_merge() -> None:
+    marks = re.compile(r"^(<{7} |>{7} )", re.MULTILINE)
+    texts = [*ROOT.glob("*.*"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.toml")]
+    assert [path for path in texts if path.is_file() and marks.search(_text(path))] == []
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="ignore")
