@@ -3,7 +3,8 @@
 `Graph` is an undirected graph in compressed rows. Features are `FeatureMatrix` (sparse) or
 `DenseFeatures`; `features_of` chooses. `Propagation` has a fixed weight per edge. A model computes
 the outputs at the targets of a `View`: the features and the part of the graph, a `ReceptiveField`,
-that these outputs depend on. `Part` is one rank's share of a graph whose rows are divided.
+that these outputs depend on. A `SampledView` has chosen neighbours only. `Part` is one rank's
+share of a graph whose rows are divided.
 
 >>> import numpy as np
 >>> from agnn.graph import Graph, hop_rings
@@ -30,6 +31,7 @@ from agnn.graph._propagation import (
     symmetric,
 )
 from agnn.graph._receptive_field import ReceptiveField
+from agnn.graph._sampled_view import Block, SampledView
 from agnn.graph._view import View
 from agnn.graph._walks import Walks
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TOO_LARGE_TO_PRUNE",
+    "Block",
     "DenseFeatures",
     "FeatureMatrix",
     "Features",
@@ -46,6 +49,7 @@ __all__ = [
     "Part",
     "Propagation",
     "ReceptiveField",
+    "SampledView",
     "View",
     "Walks",
     "adjacency",

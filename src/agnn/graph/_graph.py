@@ -67,16 +67,22 @@ class Graph:
         is_edge = pairs[0] != pairs[1]
         bits = nodes.bit_length()  # two ends in one key: shifted, since dividing takes much longer
         given = None if weights is None else _checked_weights(weights, pairs)[is_edge]
-        pairs = pairs[:, is_edge]
-        keys = torch.cat([pairs[0] << bits | pairs[1], pairs[1] << bits | pairs[0]])
+        pairs = pairs if bool(is_edge.all()) else pairs[:, is_edge]
+        # In place, and freed as soon as may be: a large graph has its memory's peak here.
+        keys = torch.cat([pairs[0], pairs[1]])
+        keys <<= bits
+        keys[: pairs.shape[1]] |= pairs[1]
+        keys[pairs.shape[1] :] |= pairs[0]
+        del pairs, is_edge
         if given is None:
             keys, values = _distinct(keys), None
         else:
             keys, values = _distinct_with_weights(keys, given, bits)
         counts = torch.bincount(keys >> bits, minlength=nodes)
-        offsets = torch.zeros(nodes + 1, dtype=torch.int64, device=pairs.device)
+        offsets = torch.zeros(nodes + 1, dtype=torch.int64, device=keys.device)
         torch.cumsum(counts, dim=0, out=offsets[1:])
-        return cls(offsets, (keys & ((1 << bits) - 1)).to(torch.int32), weights=values)
+        keys &= (1 << bits) - 1
+        return cls(offsets, keys.to(torch.int32), weights=values)
 
     @classmethod
     def of(cls, data: NodeData) -> Graph:
@@ -234,7 +240,7 @@ class Graph:
         What a layer that computes `rows` rows reads, there and back. A very large graph is not
         copied and comes back whole.
         """
-        if rows == self.nodes or self.edges > TOO_LARGE_TO_PRUNE:
+        if rows in (self.nodes, self.touched_rows) or self.edges > TOO_LARGE_TO_PRUNE:
             return self
         if rows not in self._surroundings:
             n = self.reach(rows)
@@ -246,6 +252,11 @@ class Graph:
             weights = None if self.weights is None else self.weights[kept]
             self._surroundings[rows] = Graph(offsets, self.columns[kept], order, weights)
         return self._surroundings[rows]
+
+    @cached_property
+    def touched_rows(self) -> int | None:
+        """How many first nodes there are such that every edge has one of them; None: unknown."""
+        return None
 
     @cached_property
     def _surroundings(self) -> dict[int, Graph]:
@@ -269,7 +280,7 @@ def _distinct(keys: Tensor) -> Tensor:
     keys.numpy().sort()  # NumPy's vectorised sort: an eighth of the time of torch's unique
     is_first = torch.ones(keys.numel(), dtype=torch.bool)
     torch.ne(keys[1:], keys[:-1], out=is_first[1:])
-    return keys[is_first]
+    return keys if bool(is_first.all()) else keys[is_first]
 
 
 def _checked_weights(weights: NDArray[np.floating] | Tensor, pairs: Tensor) -> Tensor:

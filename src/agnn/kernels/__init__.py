@@ -23,13 +23,24 @@ from agnn.kernels._additive_attention.op import (
 )
 from agnn.kernels._attention import Attention
 from agnn.kernels._backends import BACKENDS, choose, obstacle, openmp_obstacle
-from agnn.kernels._chain import ELU, Anchor, Blend, HeadMean, Link, ReLU, heads_of, run_chain
+from agnn.kernels._chain import (
+    ELU,
+    Anchor,
+    Blend,
+    HeadMean,
+    Link,
+    ReLU,
+    RowCopies,
+    heads_of,
+    run_chain,
+)
 from agnn.kernels._consistency.op import consistency
 from agnn.kernels._cosine_attention.op import (
     CosineAttentionLink,
     attention_weights,
     cosine_attention,
 )
+from agnn.kernels._counter import counter_words, stream_key
 from agnn.kernels._cross_entropy.op import CrossEntropyLink, cross_entropy
 from agnn.kernels._dense_linear.op import DenseLinearLink, dense_linear
 from agnn.kernels._dropout.op import DropoutLink, dropout
@@ -37,6 +48,7 @@ from agnn.kernels._dropout.reference import random_words
 from agnn.kernels._dropout.stream import Dropout, DropoutAt
 from agnn.kernels._first_layer import FirstLayerLink
 from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
+from agnn.kernels._neighbour_sample.op import sample_neighbours
 from agnn.kernels._pagerank.op import personal_pagerank
 from agnn.kernels._part_rows.op import FACTS, PartRows, Runs, check_betas, part_rows
 from agnn.kernels._propagate.op import PropagateLink, propagate
@@ -77,6 +89,7 @@ __all__ = [
     "PartRows",
     "PropagateLink",
     "ReLU",
+    "RowCopies",
     "RowDropoutLink",
     "Runs",
     "SharedLinearLink",
@@ -91,6 +104,7 @@ __all__ = [
     "choose",
     "consistency",
     "cosine_attention",
+    "counter_words",
     "cross_entropy",
     "dense_linear",
     "dropout",
@@ -107,9 +121,11 @@ __all__ = [
     "random_walks",
     "random_words",
     "run_chain",
+    "sample_neighbours",
     "self_check",
     "shared_linear",
     "sparse_linear",
+    "stream_key",
     "tanh_linear",
     "weighted_sum",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -30,6 +30,9 @@ class Link(ABC):
     # Tensors that must not change before the backward pass, besides the parameters.
     watched: tuple[Tensor, ...] = ()
     saved: tuple[Tensor, ...] = ()
+    kept: Any = None  # what else a backend's `backward` reads
+    # Whether a later link of the chain reads what this one has saved.
+    is_read_later: ClassVar[bool] = False
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
@@ -73,10 +76,28 @@ class _Chain(torch.autograd.Function):
 
 
 def run_chain(links: Sequence[Link], source: Tensor) -> Tensor:
-    """The output of the last link, differentiable, once, in `source` and all parameters."""
+    """The output of the last link, differentiable, once, in `source` and all parameters.
+
+    Where torch records no gradients, a state is freed as soon as no link reads it any more.
+    """
+    if not torch.is_grad_enabled():
+        return _output(links, source)
     parameters = [parameter for link in links for parameter in link.parameters]
     result: Tensor = _Chain.apply(links, source, *parameters)  # type: ignore[no-untyped-call]
     return result
+
+
+def _output(links: Sequence[Link], source: Tensor) -> Tensor:
+    """The output of the last link, without anything that a backward pass would read."""
+    x = source
+    for link in links:
+        x = link.forward(x)
+        link.kept = None
+        if not link.is_read_later:
+            link.saved = ()
+    for link in links:
+        link.saved = ()
+    return x
 
 
 class ReLU(Link):
@@ -138,6 +159,8 @@ class Anchor(Link):
     anchor's own turn comes.
     """
 
+    is_read_later: ClassVar[bool] = True
+
     def forward(self, x: Tensor) -> Tensor:
         """The input itself."""
         self.saved = (x,)  # read by the blends of the same forward pass
@@ -171,3 +194,25 @@ class Blend(Link):
         """Its share of the gradient; the rest goes to the anchor."""
         self.anchor.leave(gradient, 1.0 - self.share)
         return self.share * gradient, ()
+
+
+class RowCopies(Link):
+    """Some rows a second time, at the end: [R, n, d] to [R, n + c, d].
+
+    A row that both receives and sends on a graph whose edges have one direction stands there as
+    two nodes.
+    """
+
+    def __init__(self, rows: Tensor) -> None:
+        self.rows = rows  # [c] int64, all different
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The states, then those of the rows."""
+        return torch.cat([x, x.index_select(1, self.rows)], 1)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at both places of a row, added."""
+        n = gradient.shape[1] - self.rows.numel()
+        found = gradient[:, :n].clone(memory_format=torch.contiguous_format)
+        # Every row stands at most once in `rows`: no order of additions to depend on.
+        return found.index_add_(1, self.rows, gradient[:, n:]), ()

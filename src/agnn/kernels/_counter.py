@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 U = np.uint64
 _ALL = 0xFFFFFFFFFFFFFFFF
@@ -36,6 +37,12 @@ def word(key: Any, count: Any) -> Any:
     x = (x ^ (x >> _30)) * _A
     x = (x ^ (x >> _27)) * _B
     return x ^ (x >> _31)
+
+
+def counter_words(key: int, counts: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """The words of these numbers, 0 or above, under a key."""
+    found: NDArray[np.uint64] = word(U(key), counts.astype(np.uint64))
+    return found
 
 
 def below(x: Any, bound: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from agnn.kernels._dropout.stream import DropoutAt
 class HopState(Link):
     """Passes its input on and remembers it for a `HopMean` later in the chain."""
 
+    is_read_later: ClassVar[bool] = True
     share: Tensor  # of the mean's gradient; there from the mean's backward pass to its own
 
     def forward(self, x: Tensor) -> Tensor:

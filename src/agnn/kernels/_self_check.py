@@ -23,6 +23,7 @@ from agnn.kernels._cross_entropy.op import cross_entropy
 from agnn.kernels._dense_linear.op import dense_linear
 from agnn.kernels._dropout.op import dropout
 from agnn.kernels._dropout.stream import Dropout
+from agnn.kernels._neighbour_sample.op import sample_neighbours
 from agnn.kernels._pagerank.op import personal_pagerank
 from agnn.kernels._part_rows.op import FACTS, Runs, part_rows
 from agnn.kernels._propagate.op import propagate
@@ -220,6 +221,11 @@ def _random_walk(backend: str, device: str) -> list[Tensor]:
     return [torch.from_numpy(walks)]
 
 
+def _neighbour_sample(backend: str, device: str) -> list[Tensor]:
+    found = sample_neighbours(_graph(device), np.arange(_NODES), 3, 12345, backend=backend)
+    return [torch.from_numpy(each) for each in found]
+
+
 def _skip_gram(backend: str, device: str) -> list[Tensor]:
     graph, descent = _graph(device), Descent(width=_WIDTH)
     walks = random_walks(graph, Walks(2, 6), 0, backend="reference")
@@ -255,6 +261,7 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "adam": _adam,
     "part_rows": _part_rows,
     "random_walk": _random_walk,
+    "neighbour_sample": _neighbour_sample,
     "skip_gram": _skip_gram,
     "pagerank": _pagerank,
 }

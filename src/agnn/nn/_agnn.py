@@ -29,6 +29,7 @@ class AGNN(ChainModel):
     """
 
     unexplained: ClassVar[str | None] = None
+    reads_samples: ClassVar[bool] = True
 
     def __init__(
         self,

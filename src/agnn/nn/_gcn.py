@@ -31,6 +31,7 @@ class GCN(ChainModel):
     """
 
     unexplained: ClassVar[str | None] = None
+    reads_samples: ClassVar[bool] = True
 
     def __init__(
         self,

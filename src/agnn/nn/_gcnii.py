@@ -35,6 +35,7 @@ class GCNII(ChainModel):
     """
 
     unexplained: ClassVar[str | None] = None
+    reads_samples: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -10,8 +10,16 @@ from torch import Tensor, nn
 
 from agnn.data import Scaling
 from agnn.errors import InputError
-from agnn.graph import View
-from agnn.kernels import Dropout, DropoutAt, Link, run_chain
+from agnn.graph import SampledView, View
+from agnn.kernels import (
+    CosineAttentionLink,
+    Dropout,
+    DropoutAt,
+    Link,
+    PropagateLink,
+    RowCopies,
+    run_chain,
+)
 from agnn.nn._linear_form import LinearForm, Paths
 
 # Places where dropout acts: the features, the input of the output layer, and from INSIDE on any
@@ -27,6 +35,9 @@ class NodeModel(nn.Module, ABC):
 
     # Why its predictions cannot be explained, as the end of a sentence; None where they can.
     unexplained: ClassVar[str | None] = "it does not state the matrices by which it propagates"
+
+    # Whether it runs on sampled neighbourhoods, too: views with other edges in every layer.
+    reads_samples: ClassVar[bool] = False
 
     def __init__(self, replicas: int, hops: int, backend: str) -> None:
         super().__init__()
@@ -61,6 +72,8 @@ class NodeModel(nn.Module, ABC):
             raise InputError(
                 f"the model has {self.hops} propagation layers, the view is {view.field.hops} deep."
             )
+        if isinstance(view, SampledView) and not self.reads_samples:
+            raise InputError(f"{type(self).__name__} cannot run on sampled neighbourhoods.")
         return self.logits(view, dropout)
 
 
@@ -73,7 +86,29 @@ class ChainModel(NodeModel):
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """Run the chain."""
-        return run_chain(self.links(view, dropout), view.features.values)
+        links = self.links(view, dropout)
+        if isinstance(view, SampledView):
+            links = _on_samples(links, view)
+        return run_chain(links, view.features.values)
+
+
+def _on_samples(links: Sequence[Link], view: SampledView) -> list[Link]:
+    """The chain in which every link over edges reads the graph of its own layer."""
+    found, blocks = list[Link](), iter(view.blocks)
+    for link in links:
+        if not isinstance(link, CosineAttentionLink | PropagateLink):
+            found.append(link)
+            continue
+        block = next(blocks)
+        if block.copies.numel():
+            found.append(RowCopies(block.copies))
+        if isinstance(link, CosineAttentionLink):
+            found.append(link.on(block.graph))
+        elif link.propagation is view.symmetric_propagation:
+            found.append(link.on(block.symmetric_propagation(view.features.dtype)))
+        else:
+            raise InputError("only the symmetric matrix of GCN has a form for samples.")
+    return found
 
 
 def rows_by_layer(view: View) -> tuple[int, ...]:

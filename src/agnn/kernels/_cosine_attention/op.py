@@ -32,7 +32,12 @@ class CosineAttentionLink(Link):
     def __init__(self, graph: Graph, beta: Tensor, rows: int | None, backend: str) -> None:
         self.graph, self.beta, self.rows = graph, beta.contiguous(), rows
         self.parameters = (beta,)
+        self.asked = backend
         self.backend: _Backend = implementation("cosine_attention", backend, graph.device.type)
+
+    def on(self, graph: Graph) -> CosineAttentionLink:
+        """The same layer on another graph."""
+        return CosineAttentionLink(graph, self.parameters[0], self.rows, self.asked)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d]."""

@@ -24,8 +24,12 @@ class PropagateLink(Link):
 
     def __init__(self, propagation: Propagation, rows: int | None, backend: str) -> None:
         self.propagation, self.rows = propagation, rows
-        device = propagation.graph.device.type
+        self.asked, device = backend, propagation.graph.device.type
         self.backend: _Backend = implementation("propagate", backend, device)
+
+    def on(self, propagation: Propagation) -> PropagateLink:
+        """The same layer with another matrix."""
+        return PropagateLink(propagation, self.rows, self.asked)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d]."""

@@ -1,0 +1,150 @@
+"""What a model reads of sampled neighbourhoods: one graph per layer, its edges in one direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agnn.graph._features import Features
+from agnn.graph._graph import Graph
+from agnn.graph._propagation import Propagation, symmetric
+from agnn.graph._receptive_field import ReceptiveField
+from agnn.graph._view import View
+
+# (hop, nodes [k]) -> offsets [k + 1] and the places of the chosen edges; hop 0 is the targets'.
+ChooseEdges: TypeAlias = Callable[
+    [int, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The graph of one layer: its first `rows` nodes receive from chosen neighbours.
+
+    The nodes are the rows of the layer's input, followed by copies of those that both receive and
+    send. So an edge joins a receiver and a node that only sends, and the kernels, for which an
+    edge has both directions, compute what one direction gives.
+    """
+
+    graph: Graph
+    rows: int
+    copies: Tensor  # [c] int64, rows of the input that stand a second time at the end
+    degrees: Tensor  # [input rows + c] in the whole graph, as in `View`
+
+    @classmethod
+    def of(
+        cls,
+        offsets: NDArray[np.int64],
+        senders: NDArray[np.int64],
+        inputs: int,
+        degrees: Tensor,
+        weights: Tensor | None,
+        order: NDArray[np.int64],
+    ) -> Block:
+        """The block whose row i receives from the input rows `senders[offsets[i]:offsets[i+1]]`.
+
+        `degrees` [inputs] are those of the input rows, `weights` [m] of the edges; sums over the
+        receivers run in `order`.
+        """
+        from scipy.sparse import csr_array
+
+        rows, edges = offsets.size - 1, senders.size
+        copies, place = np.unique(senders[senders < rows], return_inverse=True)
+        ends = senders.copy()
+        ends[senders < rows] = inputs + place
+        nodes = inputs + copies.size
+        # By sender: SciPy's conversion takes linear time, and keeps the receivers ascending.
+        table = csr_array((np.arange(edges), ends, offsets), shape=(rows, nodes)).tocsc()
+        counts = np.diff(table.indptr).astype(np.int64)
+        counts[:rows] = np.diff(offsets)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        columns = np.concatenate([ends, table.indices]).astype(np.int32)
+        both = None
+        if weights is not None:
+            both = torch.cat([weights, weights[torch.from_numpy(table.data)]])
+        summed = torch.from_numpy(np.concatenate([order, np.arange(rows, nodes)]))
+        graph = Graph(torch.from_numpy(starts), torch.from_numpy(columns), summed, both)
+        # Known here; found anew they would take two sorts and a copy.
+        back = np.empty(edges, np.int64)
+        back[table.data] = np.arange(edges, 2 * edges)
+        vars(graph)["reverse"] = torch.from_numpy(np.concatenate([back, table.data]))
+        vars(graph)["touched_rows"] = rows
+        again = torch.from_numpy(copies)
+        return cls(graph, rows, again, torch.cat([degrees, degrees[again]]))
+
+    def symmetric_propagation(self, dtype: torch.dtype) -> Propagation:
+        """The GCN weights, by the degrees of the whole graph and the weights of the block."""
+        return symmetric(self.graph, dtype, self.degrees)
+
+    def to(self, device: torch.device) -> Block:
+        """The same block on `device`; itself if it is there already."""
+        if self.graph.device == device:
+            return self
+        return Block(
+            self.graph.to(device), self.rows, self.copies.to(device), self.degrees.to(device)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SampledView(View):
+    """A view in which every layer reads chosen neighbours; its field has no edges of its own."""
+
+    blocks: tuple[Block, ...] = ()  # of the layers, the first one first
+
+    @classmethod
+    def of(
+        cls, features: Features, graph: Graph, targets: NDArray[np.int64], choose: ChooseEdges,
+        hops: int,
+    ) -> SampledView:  # fmt: skip
+        """The view of the targets, ascending, with the edges that `choose` gives for each hop.
+
+        An edge into a node of d neighbours of which k were chosen counts d / k times, so that sums
+        over neighbours have the right expectation. `graph` lies on the CPU; the view is where the
+        features are.
+        """
+        device, nodes, blocks = features.row_ids.device, targets, list[Block]()
+        label = np.full(graph.nodes, -1, np.int64)
+        sizes = [targets.size]
+        label[targets] = np.arange(targets.size)
+        for hop in range(hops):
+            offsets, places = choose(hop, nodes)
+            senders = graph.columns.numpy()[places]
+            found = np.unique(senders[label[senders] < 0]).astype(np.int64)
+            label[found] = np.arange(nodes.size, nodes.size + found.size)
+            receivers, nodes = nodes, np.concatenate([nodes, found])
+            sizes.append(nodes.size)
+            blocks.append(
+                Block.of(
+                    offsets, label[senders], nodes.size,
+                    graph.weighted_degrees[torch.from_numpy(nodes)],
+                    _weights(graph, receivers, offsets, places), np.argsort(receivers),
+                ).to(device)
+            )  # fmt: skip
+        every = torch.from_numpy(nodes)
+        none = Graph(torch.zeros(nodes.size + 1, dtype=torch.int64), every[:0].to(torch.int32))
+        field = ReceptiveField(none.to(device), every.to(device), None, tuple(sizes))
+        degrees = graph.weighted_degrees[every].to(device)
+        return cls(features.select(field.nodes), field, degrees, tuple(reversed(blocks)))
+
+
+def _weights(
+    graph: Graph,
+    receivers: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> Tensor | None:
+    """How often each chosen edge counts, times its own weight; None where all count once."""
+    chosen = np.diff(offsets)
+    degrees = graph.degrees.numpy()[receivers]
+    own = None if graph.weights is None else graph.weights[torch.from_numpy(places)]
+    if np.array_equal(chosen, degrees):
+        return own
+    times = np.repeat(degrees / np.maximum(chosen, 1), chosen)
+    scale = torch.from_numpy(times).to(torch.float32 if own is None else own.dtype)
+    return scale if own is None else own * scale

@@ -1,0 +1,1 @@
+"""One operation: `op.py` has its interface, `reference.py` its definition."""
