@@ -222,6 +222,35 @@ def test_a_setting_that_does_not_fit_is_one_line(agnn: Any, options: str, said: 
     assert answer.err == f"error: {said}\n"
 
 
+def test_batches_and_fanouts_are_options(agnn: Any) -> None:
+    found = record(agnn(f"train cora --method gcn --batch 70 --fanout 5,3 {SHORT}"))
+    fields_of = found["hyper_parameters"]
+    assert (fields_of["batch"], fields_of["fanout"]) == (70, [5, 3])
+    default = record(agnn(f"train cora --batch 70 --fanout 5 {SHORT}"))
+    assert (default["method"], default["hyper_parameters"]["fanout"]) == ("agnn", [5])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--method gcn --batch 70 --fanout 5,x", "values separated by commas, each a whole number"),
+        ("--method gcn --batch 70 --fanout 5,0", "at least 1 for every hop; got 0"),
+        ("--method gcn --batch 0 --fanout 5", "--batch must be at least 1; got 0"),
+        ("--method gcn --batch 70", "`batch` needs `fanout`"),
+        ("--method gcn --fanout 5", "`fanout` needs `batch`"),
+        ("--method gcn --batch 70 --fanout 5,5,5", "3 numbers, and gcn here 2 propagation layers"),
+        ("--method gat --batch 70 --fanout 5", "gat cannot train on sampled neighbourhoods"),
+        ("--method agnn_plus --batch 70 --fanout 5", "strength=0 only (--set strength=0)"),
+        ("--method label_propagation --batch 70", "label_propagation has no --batch"),
+    ],
+)
+def test_samples_that_cannot_be_are_one_line(agnn: Any, options: str, said: str) -> None:
+    answer = agnn(f"train cora {options} --quiet")
+    assert (answer.code, answer.out) == (2, "")
+    assert said in " ".join(answer.err.split())
+    assert "Traceback" not in answer.err
+
+
 def test_a_metric_chooses_the_epoch_and_all_measures_are_shown(agnn: Any) -> None:
     found = record(agnn(f"train cora --metric log_loss {SHORT}"))
     assert found["metric"] == "log_loss"

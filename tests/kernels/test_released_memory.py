@@ -18,6 +18,7 @@ from agnn.kernels import (
     HopState,
     Link,
     ReLU,
+    RowCopies,
     RowDropoutLink,
     cosine_attention,
     run_chain,
@@ -26,7 +27,7 @@ from agnn.kernels._self_check import EXAMPLES
 from properties import CPU_BACKENDS, left_behind
 from zoo import ZOO, zoo_graph
 
-PLAIN = ("adam", "random_walk", "skip_gram", "pagerank")  # not differentiable
+PLAIN = ("adam", "neighbour_sample", "random_walk", "skip_gram", "pagerank")  # not differentiable
 DIFFERENTIABLE = [name for name in EXAMPLES if name not in PLAIN]
 CHAINS: dict[str, Callable[[], list[Link]]] = {
     "ReLU": lambda: [ReLU()],
@@ -34,6 +35,7 @@ CHAINS: dict[str, Callable[[], list[Link]]] = {
     "HeadMean": lambda: [HeadMean(4)],
     "one head": lambda: [ReLU(), HeadMean(1)],
     "Anchor": lambda: [Anchor()],
+    "RowCopies": lambda: [RowCopies(torch.tensor([2, 0]))],
     "Anchor after ReLU": lambda: [ReLU(), Anchor()],
 }
 

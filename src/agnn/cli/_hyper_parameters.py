@@ -54,7 +54,8 @@ def hyper_parameters(
         if name not in known:
             takes = ", ".join(_option(each) for each in named if each in known) or "none of them"
             raise InputError(f"{found.name} has no {_option(name)}; it takes {takes}.")
-        changes[name] = value
+        is_list = get_origin(get_type_hints(found)[name]) is tuple
+        changes[name] = typed_value(found, name, value) if is_list else value
     for word in settings or ():
         name, sign, text = word.partition("=")
         if not sign:

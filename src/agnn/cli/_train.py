@@ -100,6 +100,20 @@ def train(
         str | None,
         typer.Option(help="What counts as progress: loss or score.", show_default="loss"),
     ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Training nodes per step, with --fanout.", show_default="all, or the method's own"
+        ),
+    ] = None,
+    fanout: Annotated[
+        str | None,
+        typer.Option(
+            help="Neighbours to sample per hop, from the batch outwards, such as 15,10; one number "
+            "is for every hop.",
+            show_default="all neighbours",
+        ),
+    ] = None,
     settings: Settings = None,
     class_weight: ClassWeights = None,
     metric: Metric = None,
@@ -224,7 +238,7 @@ def train(
     named = {
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
-        "stop_after": stop_after, "stop_on": stop_on,
+        "stop_after": stop_after, "stop_on": stop_on, "batch": batch, "fanout": fanout,
     }  # fmt: skip
     how: dict[str, Any] = {
         "device": device,

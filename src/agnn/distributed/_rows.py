@@ -166,7 +166,12 @@ class RankProblem(Problem):
     local: LocalGraph | None = None
 
     def targets(
-        self, part: str, hops: int, class_weights: NDArray[np.float64] | None = None
+        self,
+        part: str,
+        hops: int,
+        class_weights: NDArray[np.float64] | None = None,
+        *,
+        is_pruned: bool = True,
     ) -> Targets:
         """Return the nodes of one part ("train", "validation" or "test") of every split."""
         assert self.local is not None  # noqa: S101 (for the type)

@@ -21,6 +21,7 @@ from agnn.training import (
     ConsistencySettings,
     Footprint,
     Objective,
+    Recipe,
     Selection,
 )
 
@@ -93,6 +94,15 @@ class AGNNPlus(HiddenNetwork):
                 raise InputError(f"`{name}` must be at least 0 and below 1; got {rate}.")
         self.consistency  # noqa: B018 (it has checks of its own)
 
+    def sampling(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with samples, which consistency does not go with."""
+        if self.fanout and self.strength > 0.0:
+            raise InputError(
+                f"consistency reads all nodes in every step, so {self.name} takes `fanout` with "
+                f"strength=0 only (--set strength=0)."
+            )
+        return super().sampling(recipe)
+
     @property
     def consistency(self) -> ConsistencySettings:
         """How the versions of a replica are made consistent."""
@@ -104,6 +114,7 @@ class AGNNPlus(HiddenNetwork):
     def affordable(self, data: NodeData, replicas: int, device: str) -> AGNNPlus:
         """Return the method, without consistency where a step would take more than 2 seconds.
 
+        And on sampled neighbourhoods, where it has none.
         The work of a step is taken as replicas x versions x (layers x (2 edges + nodes) +
         non-zero features) x width. Without consistency a step has one version, and reads only
         what the training nodes depend on.
@@ -112,7 +123,8 @@ class AGNNPlus(HiddenNetwork):
         work = float(replicas) * self.versions * lines * self.hidden
         cores = _GPU_AS_CORES if device.startswith("cuda") else torch.get_num_threads()
         seconds = work / (_WORK_PER_SECOND * cores)
-        return self if seconds <= _LONGEST_STEP else self.with_fields(strength=0.0)
+        is_affordable = seconds <= _LONGEST_STEP and not self.fanout
+        return self if is_affordable else self.with_fields(strength=0.0)
 
     @property
     def propagation_steps(self) -> int:

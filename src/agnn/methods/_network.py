@@ -70,6 +70,10 @@ class NetworkMethod(Method):
     stop_after: int = added(0)
     # what counts as progress: a lower loss or a higher score
     stop_on: StopOn = added("loss")  # noqa: RUF009 (a field)
+    # training nodes per step, and neighbours that are sampled per hop, from the batch outwards;
+    # one number is for every hop. None and (): a step reads all training nodes and neighbours
+    batch: int | None = added(None)
+    fanout: tuple[int, ...] = added(())
 
     @property
     @abstractmethod
@@ -93,9 +97,34 @@ class NetworkMethod(Method):
             return recipe
         return replace(recipe, selection=EarlyStop(recipe.selection, self.stop_after, self.stop_on))
 
+    def sampling(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with the batches and samples of `batch` and `fanout`."""
+        if not self.fanout:
+            if self.batch is not None and recipe.batch is None:
+                raise InputError(
+                    "`batch` needs `fanout`, the neighbours that are sampled per hop, such as "
+                    "--batch 1024 --fanout 15,10."
+                )
+            return recipe
+        if not self.model.reads_samples:
+            raise InputError(
+                f"{self.name} cannot train on sampled neighbourhoods; agnn, agnn_plus, gcn, gln "
+                f"and gcnii can."
+            )
+        hops, fanout = self.propagation_steps, self.fanout
+        if len(fanout) not in (1, hops):
+            raise InputError(
+                f"`fanout` has {len(fanout)} numbers, and {self.name} here {hops} propagation "
+                f"layers; give one for each, from the batch outwards, or one for all."
+            )
+        if self.batch is not None and self.batch < 1:
+            raise InputError(f"`batch` must be at least 1; got {self.batch}.")
+        fanout = fanout * hops if len(fanout) == 1 else fanout
+        return replace(recipe, batch=self.batch, fanout=fanout)
+
     def recipe_by(self, metric: str | None) -> Recipe:
-        """Return the recipe with its early stopping, and with the epoch chosen by a metric."""
-        recipe = self.recipe()
+        """Return the recipe with early stopping and samples, its epoch chosen by a metric."""
+        recipe = self.sampling(self.recipe())
         if metric is not None:
             chosen = recipe.selection.by(cast("Metric", metric), recipe.epochs)
             recipe = replace(recipe, selection=chosen)
@@ -154,6 +183,7 @@ class NetworkMethod(Method):
         entries = self.input_entries(data)
         is_dense = entries >= _DENSE * data.nodes * width
         labelled = max(min(data.nodes, sum(p[k].size for p in parts)) for k in range(2))
+        recipe = self.sampling(self.recipe())
         return memory_estimate(
             data.nodes, 2 * data.edges.shape[1], features=width, classes=data.classes,
             entries=None if is_dense else entries, feature_bytes=self.input_bytes,
@@ -161,6 +191,7 @@ class NetworkMethod(Method):
             replicas=len(task.seeds), scored=data.nodes,
             labelled=data.nodes if footprint.copies > 1 else labelled,
             parameters=self._parameters(width, data.classes), footprint=footprint,
+            step_nodes=_step_nodes(recipe, task) if recipe.fanout else None,
         )  # fmt: skip
 
     def _parameters(self, features: int, classes: int) -> int:
@@ -186,14 +217,15 @@ class NetworkMethod(Method):
         data = task.data
         require_features(data, self.name)
         check_memory(self.memory_estimate(task), task.device)
+        recipe = self.recipe_by(task.metric)
         graph = Graph.of(data).to(task.device)
         features = features_of(self.features(data)).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
         problem = Problem(features, graph, data.labels, task.splits, task.seeds, task.class_weights)
+        extra_loss = self.extra_loss(model, features, graph, task.seeds)
+        objective = self.objective(model, features, graph)
         history = train(
-            model, problem, self.recipe_by(task.metric), task.progress,
-            extra_loss=self.extra_loss(model, features, graph, task.seeds),
-            objective=self.objective(model, features, graph),
+            model, problem, recipe, task.progress, extra_loss=extra_loss, objective=objective,
             checkpoints=task.checkpoints, callbacks=task.callbacks,
         )  # fmt: skip
         check_usable(history)
@@ -245,6 +277,15 @@ class HiddenNetwork(NetworkMethod):
             decayed=self.decayed,
             selection=self.selection(),
         )
+
+
+def _step_nodes(recipe: Recipe, task: Task) -> int:
+    """Return an upper bound of the nodes that a step reads, on a sample of their neighbours."""
+    own = [min(recipe.batch or 1, split.train.size) for split in set(task.splits)]
+    nodes = sum(own)
+    for count in recipe.fanout:
+        nodes *= count + 1
+    return min(nodes, task.data.nodes)
 
 
 def propagated_entries(data: NodeData, steps: int) -> list[int]:

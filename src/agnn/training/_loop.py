@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from agnn.training._consistency import Objective
 from agnn.training._optimiser import ReplicaAdam
 from agnn.training._recipe import Recipe
 from agnn.training._record import KeptWeights, Record
+from agnn.training._sampling import SampledBatches, watched_view
 from agnn.training._targets import ORDER_PLACE, Targets, batch_weights, check_batches
 
 Progress = Callable[[int, int], None]  # (epochs done, epochs in all)
@@ -53,11 +55,24 @@ class Problem:
     class_weights: NDArray[np.float64] | None = None
 
     def targets(
-        self, part: str, hops: int, class_weights: NDArray[np.float64] | None = None
+        self,
+        part: str,
+        hops: int,
+        class_weights: NDArray[np.float64] | None = None,
+        *,
+        is_pruned: bool = True,
     ) -> Targets:
-        """Return the nodes of one part ("train", "validation" or "test") of every split."""
+        """Return the nodes of one part ("train", "validation" or "test") of every split.
+
+        Unless `is_pruned`, the graph is read as it stands where a copy would be nearly as large.
+        """
         sets = [split.parts[part] for split in self.splits]
-        return Targets.build(self.features, self.graph, self.labels, sets, hops, class_weights)
+        if is_pruned:
+            return Targets.build(self.features, self.graph, self.labels, sets, hops, class_weights)
+        return Targets.in_view(
+            lambda nodes: watched_view(self.features, self.graph, nodes, hops), self.labels, sets,
+            self.features, class_weights,
+        )  # fmt: skip
 
     def of_replicas(self, replicas: Sequence[int]) -> Problem:
         """Return the problem of these replicas alone."""
@@ -132,7 +147,7 @@ def train(
             raise InputError("a training with a further loss term cannot be continued later.")
         done = checkpoints.begin(run.state(), device=problem.graph.device)
         run = run.as_before(done)
-    next_epoch = repeated(run.epoch, problem.graph.device)
+    next_epoch = run.repeated_epoch()
     for epoch in range(done + 1, recipe.epochs + 1):
         next_epoch()
         done = epoch
@@ -146,7 +161,7 @@ def train(
             break
         smaller = run.without_stopped(epoch) if epoch % _ASK_EVERY == 1 else None
         if smaller is not None:
-            run, next_epoch = smaller, repeated(smaller.epoch, problem.graph.device)
+            run, next_epoch = smaller, smaller.repeated_epoch()
         if checkpoints is not None:
             checkpoints.after_epoch(run.state, epoch, recipe.epochs)
     return run.finish(done)
@@ -168,10 +183,18 @@ class TrainingRun:
         self.extra_loss, self.objective = extra_loss, objective
         replicas, device = model.replicas, problem.graph.device
         self.record: Record | None = None  # of all replicas, once some have left the batch
-        self.training = problem.targets("train", model.hops, problem.class_weights)
+        # With samples every step has targets of its own.
+        self.samples: SampledBatches | None = None
+        self.training: Targets | None = None
+        if recipe.fanout:
+            self.samples = SampledBatches.of(problem, recipe)
+        else:
+            self.training = problem.targets("train", model.hops, problem.class_weights)
         self.watched: Targets | None = None
         if recipe.selection.watches:
-            self.watched = problem.targets(recipe.selection.on, model.hops)
+            self.watched = problem.targets(
+                recipe.selection.on, model.hops, is_pruned=self.samples is None
+            )
         self.dropout = Dropout(problem.seeds, recipe.for_replicas("dropout", replicas), device)
         self.members = torch.arange(replicas, device=device)  # the replicas in the batch
         self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
@@ -235,10 +258,16 @@ class TrainingRun:
             found |= {f"{moment}.{k}": each for k, each in enumerate(tensors)}
         return found | {f"tracker.{name}": t for name, t in self.tracker.tensors().items()}
 
+    def repeated_epoch(self) -> Callable[[], None]:
+        """Return `epoch`, on a GPU recorded; samples are drawn by the host, so never with them."""
+        if self.samples is not None:
+            return self.epoch
+        return repeated(self.epoch, self.problem.graph.device)
+
     def epoch(self) -> None:
         """One epoch; its number is a tensor, too, so that a recorded epoch sees it change."""
         self.number += 1
-        training_loss = self.step() if self.recipe.batch is None else self.steps(self.recipe.batch)
+        training_loss = self.update()
         accuracy, loss = self.look()
         epoch = self.number
         self.training_loss.index_copy_(0, epoch, training_loss[None])
@@ -260,24 +289,30 @@ class TrainingRun:
         torch.where(first_time, self.number, self.diverged_at, out=self.diverged_at)
         return self.diverged_at == 0
 
-    def steps(self, size: int) -> Tensor:
-        """One update per batch; returns the mean of the losses before each, [R]."""
-        targets, draw = self.training, self.dropout.at(ORDER_PLACE)
+    def update(self) -> Tensor:
+        """One step, or one per batch; returns the mean of the losses before each, [R]."""
+        if self.samples is not None:
+            batches = self.samples.epoch(int(self.number), int(self.dropout.epoch))
+            return torch.stack([self.step(targets) for targets in batches]).mean(0)
+        targets, size = cast(Targets, self.training), self.recipe.batch
+        if size is None:
+            return self.step(targets)
+        draw = self.dropout.at(ORDER_PLACE)
         weights = batch_weights(targets.counts, targets.labels.shape[1], size, draw)
-        found = [self.step(each.to(targets.weights.dtype)) for each in weights]
+        found = [self.step(targets, each.to(targets.weights.dtype)) for each in weights]
         return torch.stack(found).mean(0)
 
-    def step(self, weights: Tensor | None = None) -> Tensor:
+    def step(self, targets: Targets, weights: Tensor | None = None) -> Tensor:
         """One update of all parameters; returns the loss before it, [R].
 
-        `weights` [R, k] are those of the training nodes; by default all count the same.
+        `weights` [R, k] are those of the targets; by default all count the same.
         """
         self.dropout.epoch += 1
         if self.objective is not None:
-            losses = self.objective(self.training, self.dropout)
+            losses = self.objective(targets, self.dropout)
         else:
-            picked = self.training.outputs(self.model, self.dropout)
-            losses = self.training.losses(picked, self.model.backend, weights)
+            picked = targets.outputs(self.model, self.dropout)
+            losses = targets.losses(picked, self.model.backend, weights)
         if self.extra_loss is not None:
             losses = losses + self.extra_loss(self.dropout)
         torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing
@@ -364,7 +399,12 @@ def _check(model: NodeModel, problem: Problem, recipe: Recipe) -> None:
             f"{model.replicas} replicas need as many splits and seeds; got {len(problem.splits)} "
             f"and {len(problem.seeds)}."
         )
-    if recipe.batch is not None and problem.class_weights is not None:
+    if recipe.fanout and len(recipe.fanout) != model.hops:
+        raise InputError(
+            f"`fanout` has {len(recipe.fanout)} numbers, and the model {model.hops} propagation "
+            f"layers; give one for each, from the batch outwards."
+        )
+    if recipe.batch is not None and not recipe.fanout and problem.class_weights is not None:
         raise InputError("a recipe with batches of training nodes does not take class weights.")
     check_batches([split.train.size for split in problem.splits], recipe.batch)
     part = recipe.selection.on

@@ -13,6 +13,7 @@ from agnn.graph import TOO_LARGE_TO_PRUNE
 _GIB = 2**30
 _FLOAT, _INT = 4, 8
 _PRUNING = 128  # bytes per edge, at the peak
+_SORTING = 40  # bytes per edge while the graph is made
 _PRUNED_NODES = 48  # bytes per node: order, places and degrees in each pruned graph
 _LOGITS = 6  # themselves, those of a replica's own nodes, their softmax, and the gradients of these
 _PARAMETER_COPIES = 5  # itself, its gradient, Adam's two moments, the kept weights
@@ -29,14 +30,14 @@ class Footprint:
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes that a full-batch training run needs at its peak, by what they hold."""
+    """Bytes that a training run needs at its peak, by what they hold."""
 
     graph: int
     features: int
     parameters: int
     states: int  # kept between the forward and the backward pass
     working: int  # of the backward pass, logits included
-    scores: int  # probabilities afterwards, when states and working memory are free again
+    scores: int  # of an evaluation, when states and working memory are free again
 
     @property
     def total(self) -> int:
@@ -65,6 +66,7 @@ def memory_estimate(
     labelled: int = 0,
     parameters: int | None = None,
     footprint: Footprint = Footprint(),  # noqa: B008 (it is frozen)
+    step_nodes: int | None = None,
 ) -> MemoryEstimate:
     """Return an upper bound of the memory of training AGNN, or a network by its `footprint`.
 
@@ -84,12 +86,16 @@ def memory_estimate(
         labelled: training or watched nodes, whichever are more, whose logits a step computes.
         parameters: numbers of one replica; None for those of AGNN.
         footprint: what a step of another network holds.
+        step_nodes: nodes that a step on sampled neighbourhoods reads; None: it reads all.
     """
     for name, value in {"nodes": nodes, "features": features, "replicas": replicas}.items():
         if value < 1:
             raise InputError(f"`{name}` must be at least 1; got {value}.")
     graph = 4 * edges + 2 * _INT * nodes
-    if edges <= TOO_LARGE_TO_PRUNE:
+    if step_nodes is not None:
+        # Both directions of every edge while they are sorted; a step has edges in proportion.
+        graph += _SORTING * edges + _PRUNING * edges * step_nodes // nodes
+    elif edges <= TOO_LARGE_TO_PRUNE:
         # Both ends of every edge, the pruned graphs of the training and the watched nodes, and
         # what sorting their edges takes.
         graph += _PRUNING * edges + _PRUNED_NODES * nodes
@@ -99,7 +105,11 @@ def memory_estimate(
         stored = 3 * entries * (2 * (4 + _FLOAT) + _INT)
     if parameters is None:
         parameters = features * hidden + hidden + layers + hidden * classes + classes
-    line = replicas * footprint.copies * nodes * _FLOAT
+    line = replicas * footprint.copies * (nodes if step_nodes is None else step_nodes) * _FLOAT
+    scores = 2 * replicas * scored * classes * _FLOAT
+    if step_nodes is not None:
+        # An evaluation has no backward pass: the states that one layer reads and writes.
+        scores += replicas * nodes * (2 * hidden + footprint.per_node + 4) * _FLOAT
     logits = replicas * footprint.copies * labelled * classes * _FLOAT
     return MemoryEstimate(
         graph=graph,
@@ -108,7 +118,7 @@ def memory_estimate(
         states=line * (hidden * (layers + 1) + layers + footprint.per_node)
         + replicas * edges * footprint.per_edge * _FLOAT,
         working=line * (4 * hidden + 3) + _LOGITS * logits,
-        scores=2 * replicas * scored * classes * _FLOAT,
+        scores=scores,
     )
 
 

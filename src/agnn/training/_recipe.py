@@ -20,6 +20,8 @@ class Recipe:
     """Adam with coupled L2, and the rule that chooses the epoch.
 
     A step uses all training nodes, or `batch` of them, in which case an epoch has several steps.
+    With `fanout`, neighbours per hop from the batch outwards, such a step reads a sample of so
+    many neighbours per node and not the whole neighbourhood.
     `learning_rate`, the decays and `dropout` are one number for all replicas or one per replica.
     Parameters whose names match a pattern in `decayed` have `weight_decay`, all others
     `other_decay`.
@@ -32,11 +34,16 @@ class Recipe:
     dropout: PerReplica = 0.5
     decayed: tuple[str, ...] = ("*",)
     batch: int | None = None
+    fanout: tuple[int, ...] = ()
     selection: Selection = field(default_factory=HighestAccuracy)
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise InputError(f"`epochs` must be at least 1; got {self.epochs}.")
+        if self.fanout and self.batch is None:
+            raise InputError("`fanout` needs `batch`, the training nodes of a step.")
+        if any(count < 1 for count in self.fanout):
+            raise InputError(f"`fanout` must be at least 1 for every hop; got {min(self.fanout)}.")
         for name in _PER_REPLICA:
             values = getattr(self, name)
             for value in values if isinstance(values, tuple) else (values,):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +45,21 @@ class Targets:
 
         With `class_weights` [R, c], all above 0, the losses are means weighted by the label.
         """
+        return cls.in_view(
+            lambda nodes: View.around(features, graph, nodes, hops), labels, sets, features,
+            class_weights,
+        )  # fmt: skip
+
+    @classmethod
+    def in_view(
+        cls,
+        view_of: Callable[[Tensor], View],
+        labels: NDArray[np.int64],
+        sets: Sequence[NDArray[np.int64]],
+        features: Features,
+        class_weights: NDArray[np.float64] | None = None,
+    ) -> Targets:
+        """Return the given nodes of each replica, on `view_of` all of them, ascending."""
         ordered = [np.sort(nodes) for nodes in sets]
         longest = max(nodes.size for nodes in ordered)
         # A shorter set is padded with its own nodes, at weight zero.
@@ -54,9 +69,9 @@ class Targets:
         if class_weights is not None:
             weights *= np.take_along_axis(class_weights, np.asarray(labels)[filled], axis=1)
             weights /= weights.sum(1, keepdims=True)
-        device = graph.device
+        device = features.row_ids.device
         nodes = torch.from_numpy(filled).to(device)
-        view = View.around(features, graph, torch.unique(nodes), hops)
+        view = view_of(torch.unique(nodes))
         rows = view.field.rows_of(nodes)
         every = torch.arange(view.field.sizes[0], device=device)
         is_all = rows.shape[1] == every.numel() and bool((rows == every).all())
