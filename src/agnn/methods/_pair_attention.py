@@ -16,7 +16,7 @@ from agnn.training import Footprint
 class GATv2(GAT):
     """GAT with a score whose ranking of the neighbours depends on the receiver.
 
-    The settings are those of GAT: its paper has other graphs, and PubMed with GAT's settings.
+    The settings are those of GAT: its paper has other graphs, and PubMed with tuned settings.
     """
 
     name: ClassVar[str] = "gatv2"
