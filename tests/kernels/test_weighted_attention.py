@@ -193,15 +193,3 @@ def test_the_first_rows_of_a_pruned_graph_have_the_bits_of_the_whole(backend, ne
     found, expected = gradients(pruned, (h, beta)), gradients(whole, (h, beta))
     for one, other in zip(found, expected, strict=True):
         assert_same_bits(one, other)
-
-
-@pytest.mark.parametrize("name", ["hub", "zero row", "random"])
-def test_pairs_and_blocks_give_the_same_bits(name, monkeypatch):
-    numba_cpu = pytest.importorskip("agnn.kernels._cosine_attention.numba_cpu")
-    animal = ZOO[name]
-    graph = animal.weighted_graph(animal.weights())
-    h, beta = animal.states(3, 16, torch.float32), betas(3, torch.float32)
-    paired = layer(graph, h, beta, "numba")
-    monkeypatch.setattr(numba_cpu, "_PAIRED", -1)
-    for one, other in zip(paired, layer(graph, h, beta, "numba"), strict=True):
-        assert_same_bits(one, other)

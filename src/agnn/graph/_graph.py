@@ -189,14 +189,6 @@ class Graph:
         return self.reverse.to(torch.int32).numpy().view(np.uint32)
 
     @cached_property
-    def pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Each undirected edge once: where (i, j) and (j, i) stand, i < j; each [m / 2]."""
-        forward = (self.receivers < self.senders).nonzero().squeeze(1)
-        both = (forward, self.reverse[forward])
-        first, second = (places.to(torch.int32).numpy().view(np.uint32) for places in both)
-        return first, second
-
-    @cached_property
     def summation_order(self) -> NDArray[np.uint64]:
         """The rows in the order in which compiled CPU code sums over them; [n]."""
         rows = torch.arange(self.nodes) if self.order is None else self.order

@@ -12,9 +12,10 @@ from torch import Tensor
 from agnn.graph import Graph
 from agnn.kernels._cosine_attention import reference
 from agnn.kernels._cosine_attention.numba_rows import (
-    BLOCK,
+    BUFFERS,
     FACTS,
     backward_rows,
+    edge_buffers,
     forward_rows,
     norms,
     slopes,
@@ -22,52 +23,46 @@ from agnn.kernels._cosine_attention.numba_rows import (
 )
 from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines, width_argument, width_of
 from agnn.kernels._cpu.simd import compiled
-from agnn.kernels._cpu.threads import pieces_of, run_in_pieces, threads_for
+from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 
 U = np.uint64
 # Below this beta, the constant shift could let a whole row underflow in float32.
 _LOWEST_BETA = -40.0
-# Up to this many edges a replica's numbers by edge stay in the cache, and each undirected edge is
-# looked at once for both its directions; beyond, block by block and each direction for itself.
-_PAIRED = 32_768
-_GAIN = 1.65  # what that saves: rows that are cut look at both directions
-_NO_PAIRS = (np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
 @compiled
 def _forward_units(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
-    n: Any, d: Any, rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any,
-    first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, n: Any, d: Any,
+    rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
-    weights = np.empty(max(BLOCK, longest), h.dtype)
+    weights = edge_buffers(1, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
         if pieces == 1:
             norms(h[r], width_of(d), facts[r], 0, n)
         forward_rows(
-            offsets, columns, receivers, ones, others, edge_weights, h[r], width_of(d), beta[r],
+            offsets, columns, receivers, edge_weights, h[r], width_of(d), beta[r],
             facts[r], weights, out[r], begin, end,
         )  # fmt: skip
 
 
 @compiled
 def _backward_units(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
-    g: Any, o: Any, n: Any, d: Any, rows: Any, beta: Any, facts: Any, longest: Any, dh: Any,
+    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, g: Any, o: Any, n: Any,
+    d: Any, rows: Any, beta: Any, facts: Any, longest: Any, dh: Any,
     parts: Any, order: Any, dbeta: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last, as in the forward pass."""
-    buffers = np.empty((4, max(BLOCK, longest)), h.dtype)
+    buffers = edge_buffers(BUFFERS, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)
         if pieces == 1:
             slopes(g[r], o[r], rows, width_of(d), facts[r], 0, n)
         backward_rows(
-            offsets, columns, receivers, ones, others, edge_weights, h[r], g[r], U(rows),
+            offsets, columns, receivers, edge_weights, h[r], g[r], U(rows),
             width_of(d), beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
         )  # fmt: skip
         if pieces == 1:
@@ -100,14 +95,14 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, N
     replicas, n, width = h.shape
     betas, used = beta.detach().numpy(), graph.around(rows)
     cost = replicas * (used.edges + rows)
-    pieces = _pieces(used, replicas, cost)
-    wide, facts = width_argument(d), np.empty((replicas, n, FACTS), source.dtype)
+    pieces = pieces_of(replicas, cost)
+    wide, facts = width_argument(d), np.empty((replicas, n * FACTS), source.dtype)
     out = new_lines(replicas, rows, d, h.dtype)
     if pieces > 1:
         run_in_pieces(_norm_units, (source, wide, facts, n, pieces), replicas * pieces, cost)
     arguments = (
-        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, n, wide, rows, betas, facts,
-        _room(used, pieces), out.numpy(), pieces,
+        *used.arrays, _weights(used, h), source, n, wide, rows, betas, facts,
+        used.longest_row, out.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
     states = from_lines(out, rows, d, width)
@@ -116,29 +111,10 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, N
     return states, facts
 
 
-def _pieces(used: Graph, replicas: int, cost: int) -> int:
-    """Into how many pieces the rows of a replica are cut; a small graph only if that is faster."""
-    threads = threads_for(cost)
-    rounds = -(-replicas // threads)
-    if used.edges <= _PAIRED and rounds <= _GAIN * replicas / threads:
-        return 1
-    return pieces_of(replicas, cost)
-
-
-def _pairs(used: Graph, pieces: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Each undirected edge once, where all edges of a replica fit into the cache; else none."""
-    return used.pairs if pieces == 1 and used.edges <= _PAIRED else _NO_PAIRS
-
-
 def _weights(used: Graph, h: Tensor) -> NDArray[Any] | None:
     """The weights by edge in the type of the states; None where there are none."""
     weights = used.weights_as(h.dtype)
     return None if weights is None else weights.numpy()
-
-
-def _room(used: Graph, pieces: int) -> int:
-    """How many edges a buffer must hold at once."""
-    return used.edges if pieces == 1 and used.edges <= _PAIRED else used.longest_row
 
 
 def _extreme(betas: NDArray[Any]) -> list[int]:
@@ -161,7 +137,7 @@ def backward(
         used.nodes,
     )  # rows of `h` beyond them have no part in the output
     cost = 2 * replicas * (used.edges + reached)
-    pieces = _pieces(used, replicas, cost)
+    pieces = pieces_of(replicas, cost)
     dh, dbeta = new_lines(replicas, n, d, h.dtype), torch.empty(replicas, dtype=h.dtype)
     parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
@@ -170,8 +146,8 @@ def backward(
     if reached < n:
         dh.view(replicas, n, d)[:, reached:] = 0
     arguments = (
-        *used.arrays, *_pairs(used, pieces), _weights(used, h), source, g, o, reached, wide, rows,
-        betas, facts, _room(used, pieces), dh.numpy(), parts, used.summation_order,
+        *used.arrays, _weights(used, h), source, g, o, reached, wide, rows,
+        betas, facts, used.longest_row, dh.numpy(), parts, used.summation_order,
         dbeta.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)

@@ -23,25 +23,48 @@ from agnn.kernels._cpu.edge_weights import weigh, weight_at
 from agnn.kernels._cpu.exponential import exponentials
 from agnn.kernels._cpu.simd import (
     LANES,
+    add,
     compiled,
     fma,
     inlined,
     load,
+    multiply,
     multiply_add,
+    pick,
     prefetch,
+    rolled,
+    rounded,
     scale,
     splat,
+    splat_4,
     store,
+    subtract,
     total,
+    totals,
 )
 
 U = np.uint64
-_ONE, _LANES = U(1), U(LANES)
+_ONE, _TWO, _THREE, _LANES = U(1), U(2), U(3), U(LANES)
 _AHEAD = U(16)  # edges between asking for a row and reading it
+_GROUP = U(4)  # edges whose dot products are taken together
 BLOCK = 256  # edges whose exponentials are taken in one vector loop
-# Columns of the facts about a node that its neighbours need, together in 16 bytes.
+BUFFERS = 6  # by edge of a block, for the backward pass
+# What its neighbours need to know of a node, together in 16 bytes: places in a row of the facts.
 _INVERSE_NORM, _INVERSE_TOTAL, _SLOPE = U(0), U(1), U(2)
 FACTS = 4
+_FACTS = U(FACTS)
+
+
+@inlined
+def edge_buffers(count: Any, longest: Any, like: Any) -> Any:
+    """Room for the edges of a block, `count` times, each from a cache line on.
+
+    A group of edges may write beyond the last edge of a block, so there is room for one more.
+    """
+    room = (max(BLOCK, longest) // LANES + 2) * LANES
+    found = np.empty(count * room + LANES, like.dtype)
+    skip = -(found.ctypes.data // found.itemsize) % LANES
+    return found[skip : skip + count * room]
 
 
 @inlined
@@ -53,6 +76,28 @@ def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any) -> Any:
     return total(products)
 
 
+@inlined
+def _dots(
+    a: Any, a0: Any, a1: Any, a2: Any, a3: Any, b: Any, b0: Any, b1: Any, b2: Any, b3: Any, d: Any
+) -> Any:
+    """The dot products of four rows of `a` with four of `b`."""
+    p0 = p1 = p2 = p3 = splat(a.dtype.type(0))
+    for k in range(U(0), d, _LANES):
+        p0 = multiply_add(load(a, a0 * d + k), load(b, b0 * d + k), p0)
+        p1 = multiply_add(load(a, a1 * d + k), load(b, b1 * d + k), p1)
+        p2 = multiply_add(load(a, a2 * d + k), load(b, b2 * d + k), p2)
+        p3 = multiply_add(load(a, a3 * d + k), load(b, b3 * d + k), p3)
+    return totals(p0, p1, p2, p3)
+
+
+@inlined
+def _facts_of(facts: Any, which: Any, i0: Any, i1: Any, i2: Any, i3: Any) -> Any:
+    """One of the facts about four nodes."""
+    return pick(
+        facts, i0 * _FACTS + which, i1 * _FACTS + which, i2 * _FACTS + which, i3 * _FACTS + which
+    )
+
+
 @compiled
 def norms(h: Any, d: Any, facts: Any, first: Any, last: Any) -> None:
     """1/|h_i| of rows first..last into `facts`, 0 for a zero row."""
@@ -60,7 +105,7 @@ def norms(h: Any, d: Any, facts: Any, first: Any, last: Any) -> None:
     for i in range(U(first), U(last)):
         square = _dot(h, i * d, h, i * d, d)
         inverse = h.dtype.type(1) / math.sqrt(square) if square > zero else zero
-        facts[i, _INVERSE_NORM] = inverse
+        facts[i * _FACTS + _INVERSE_NORM] = inverse
 
 
 @inlined
@@ -74,47 +119,53 @@ def _block_end(offsets: Any, first: Any, last: Any) -> Any:
 
 @inlined
 def forward_rows(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
-    d: Any, beta: Any, facts: Any, weights: Any, out: Any, first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, d: Any, beta: Any,
+    facts: Any, weights: Any, out: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """The states of rows first..last, and 1 / (sum of the row's weights) into `facts`."""
     one, zero = h.dtype.type(1), h.dtype.type(0)
     shift = max(beta, zero)
     own_weight = h.dtype.type(math.exp(beta - shift))
+    betas, shifts = splat_4(beta), splat_4(shift)
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
-        end = last if ones.size else _block_end(offsets, begin, last)
+        end = _block_end(offsets, begin, last)
         start = offsets[begin]
-        for u in range(ones.size):
-            to, j = U(receivers[ones[u]]), U(columns[ones[u]])
-            both = facts[to, _INVERSE_NORM] * facts[j, _INVERSE_NORM]
-            score = beta * both * _dot(h, to * d, h, j * d, d) - shift
-            weights[ones[u]] = weights[others[u]] = score
-        for q in range(start, start if ones.size else offsets[end]):
-            prefetch(h, U(columns[min(q + _AHEAD, final)]) * d)
-            to, j = U(receivers[q]), U(columns[q])
-            both = facts[to, _INVERSE_NORM] * facts[j, _INVERSE_NORM]
-            weights[q - start] = beta * both * _dot(h, to * d, h, j * d, d) - shift
+        for q in range(start, offsets[end], _GROUP):
+            for ahead in range(_AHEAD, _AHEAD + _GROUP):
+                prefetch(h, U(columns[min(q + ahead, final)]) * d)
+            # Behind the last edge of a block its numbers are computed again, and not read.
+            q1, q2, q3 = min(q + _ONE, final), min(q + _TWO, final), min(q + _THREE, final)
+            i0, i1 = U(receivers[q]), U(receivers[q1])
+            i2, i3 = U(receivers[q2]), U(receivers[q3])
+            j0, j1, j2, j3 = U(columns[q]), U(columns[q1]), U(columns[q2]), U(columns[q3])
+            products = _dots(h, i0, i1, i2, i3, h, j0, j1, j2, j3, d)
+            inverse_i = _facts_of(facts, _INVERSE_NORM, i0, i1, i2, i3)
+            inverse_j = _facts_of(facts, _INVERSE_NORM, j0, j1, j2, j3)
+            scores = multiply(multiply(betas, multiply(inverse_i, inverse_j)), products)
+            store(weights, q - start, subtract(scores, shifts))
         exponentials(weights, offsets[end] - start)
         weigh(weights, offsets[end] - start, edge_weights, start)
         for i in range(begin, end):
             own = own_weight
-            if facts[i, _INVERSE_NORM] == zero:
+            if facts[i * _FACTS + _INVERSE_NORM] == zero:
                 own = one
                 for q in range(offsets[i], offsets[i + _ONE]):
                     weights[q - start] = weight_at(edge_weights, q, one)
             # The sum runs with the first vector: a short loop costs a wrong guess of its end.
             sum_of_weights, state = own, scale(own, load(h, i * d))
             for q in range(offsets[i], offsets[i + _ONE]):
+                rolled()
                 sum_of_weights += weights[q - start]
                 state = fma(weights[q - start], load(h, U(columns[q]) * d), state)
             inverse = one / sum_of_weights
-            facts[i, _INVERSE_TOTAL] = inverse
+            facts[i * _FACTS + _INVERSE_TOTAL] = inverse
             store(out, i * d, scale(inverse, state))
             for k in range(_LANES, d, _LANES):
                 state = scale(own, load(h, i * d + k))
                 for q in range(offsets[i], offsets[i + _ONE]):
+                    rolled()
                     state = fma(weights[q - start], load(h, U(columns[q]) * d + k), state)
                 store(out, i * d + k, scale(inverse, state))
         begin = end
@@ -125,82 +176,93 @@ def slopes(gradient: Any, out: Any, rows: Any, d: Any, facts: Any, first: Any, l
     """g_i . o_i of rows first..last into `facts`; those not computed attend to nothing."""
     zero = gradient.dtype.type(0)
     for i in range(U(first), U(min(rows, last))):
-        facts[i, _SLOPE] = _dot(gradient, i * d, out, i * d, d)
+        facts[i * _FACTS + _SLOPE] = _dot(gradient, i * d, out, i * d, d)
     for i in range(U(max(rows, first)), U(last)):
-        facts[i, _INVERSE_TOTAL] = zero
-        facts[i, _SLOPE] = zero
+        facts[i * _FACTS + _INVERSE_TOTAL] = zero
+        facts[i * _FACTS + _SLOPE] = zero
 
 
 @inlined
-def _pull(h: Any, g: Any, rows: Any, d: Any, facts: Any, i: Any, j: Any) -> Any:
-    """(g_i.h_j - g_i.o_i) / Z_i; zero for a row that was not computed."""
-    if i >= rows:
-        return h.dtype.type(0)
-    return (_dot(g, i * d, h, j * d, d) - facts[i, _SLOPE]) * facts[i, _INVERSE_TOTAL]
+def _pulls(
+    h: Any, g: Any, rows: Any, d: Any, facts: Any,
+    i0: Any, i1: Any, i2: Any, i3: Any, j0: Any, j1: Any, j2: Any, j3: Any,
+) -> Any:  # fmt: skip
+    """(g_i.h_j - g_i.o_i) / Z_i of four edges; 1 / Z_i is 0 for a row that was not computed."""
+    end = rows - _ONE  # such a row has no gradient to read either
+    products = _dots(
+        g, min(i0, end), min(i1, end), min(i2, end), min(i3, end), h, j0, j1, j2, j3, d
+    )
+    differences = subtract(products, _facts_of(facts, _SLOPE, i0, i1, i2, i3))
+    # Both terms of the sum over an edge's directions are rounded, whichever comes first.
+    return rounded(multiply(differences, _facts_of(facts, _INVERSE_TOTAL, i0, i1, i2, i3)))
 
 
 @inlined
 def backward_rows(
-    offsets: Any, columns: Any, receivers: Any, ones: Any, others: Any, edge_weights: Any, h: Any,
-    g: Any, rows: Any, d: Any, beta: Any, facts: Any, buffers: Any, dh: Any, dbeta: Any,
-    first: Any, last: Any,
+    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, g: Any, rows: Any,
+    d: Any, beta: Any, facts: Any, buffers: Any, dh: Any, dbeta: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """The gradient at rows first..last of h, and each row's part of the gradient at beta.
 
     For an edge between i and j with unnormalised weight e = e_ij = e_ji:
     `pull` is (g_i.h_j - g_i.o_i) / Z_i, what is pushed is (g_j.h_i - g_j.o_j) / Z_j, and `given`
-    is P_ji. Only the first `rows` rows attend; every edge has one of them at an end.
+    becomes P_ji. Only the first `rows` rows attend; every edge has one of them at an end.
     """
     zero, one = h.dtype.type(0), h.dtype.type(1)
     shift = max(beta, zero)
     own_weight = h.dtype.type(math.exp(beta - shift))
-    weights, cosines, pull, both = buffers[0], buffers[1], buffers[2], buffers[3]
+    betas, shifts = splat_4(beta), splat_4(shift)
+    room = buffers.size // BUFFERS
+    weights, cosines, pull = buffers[:room], buffers[room : 2 * room], buffers[2 * room : 3 * room]
+    both, given = buffers[3 * room : 4 * room], buffers[4 * room : 5 * room]
+    inverse_norms = buffers[5 * room :]
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
-        end = last if ones.size else _block_end(offsets, begin, last)
+        end = _block_end(offsets, begin, last)
         start, count = offsets[begin], offsets[end] - offsets[begin]
-        for u in range(ones.size):
-            there, back = ones[u], others[u]
-            to, j = U(receivers[there]), U(columns[there])
-            r_to, rj = facts[to, _INVERSE_NORM], facts[j, _INVERSE_NORM]
-            cosine = r_to * rj * _dot(h, to * d, h, j * d, d)
-            pulled = _pull(h, g, rows, d, facts, to, j)
-            pushed = _pull(h, g, rows, d, facts, j, to)
-            score = beta * cosine - shift
-            weights[there], weights[back] = score, score
-            cosines[there], cosines[back] = cosine, cosine
-            pull[there], pull[back] = pulled, pushed
-            both[there] = (pulled + pushed) * (beta * r_to)
-            both[back] = (pulled + pushed) * (beta * rj)
-        for q in range(start, start if ones.size else offsets[end]):
-            ahead = U(columns[min(q + _AHEAD, final)])
-            prefetch(h, ahead * d)
-            prefetch(g, min(ahead, rows - _ONE) * d)
-            to, j, t = U(receivers[q]), U(columns[q]), q - start
-            r_to, rj = facts[to, _INVERSE_NORM], facts[j, _INVERSE_NORM]
-            cosine = r_to * rj * _dot(h, to * d, h, j * d, d)
-            pulled = _pull(h, g, rows, d, facts, to, j)
-            pushed = _pull(h, g, rows, d, facts, j, to)
-            weights[t], cosines[t], pull[t] = beta * cosine - shift, cosine, pulled
-            both[t] = (pulled + pushed) * (beta * r_to)
+        for q in range(start, offsets[end], _GROUP):
+            for distance in range(_AHEAD, _AHEAD + _GROUP):
+                ahead = U(columns[min(q + distance, final)])
+                prefetch(h, ahead * d)
+                prefetch(g, min(ahead, rows - _ONE) * d)
+            q1, q2, q3 = min(q + _ONE, final), min(q + _TWO, final), min(q + _THREE, final)
+            i0, i1 = U(receivers[q]), U(receivers[q1])
+            i2, i3 = U(receivers[q2]), U(receivers[q3])
+            j0, j1, j2, j3 = U(columns[q]), U(columns[q1]), U(columns[q2]), U(columns[q3])
+            inverse_i = _facts_of(facts, _INVERSE_NORM, i0, i1, i2, i3)
+            inverse_j = _facts_of(facts, _INVERSE_NORM, j0, j1, j2, j3)
+            products = _dots(h, i0, i1, i2, i3, h, j0, j1, j2, j3, d)
+            cosine = multiply(multiply(inverse_i, inverse_j), products)
+            pulled = _pulls(h, g, rows, d, facts, i0, i1, i2, i3, j0, j1, j2, j3)
+            pushed = _pulls(h, g, rows, d, facts, j0, j1, j2, j3, i0, i1, i2, i3)
+            t = q - start
+            store(weights, t, subtract(multiply(betas, cosine), shifts))
+            store(cosines, t, cosine)
+            store(pull, t, pulled)
+            store(both, t, multiply(add(pulled, pushed), multiply(betas, inverse_i)))
+            store(given, t, _facts_of(facts, _INVERSE_TOTAL, j0, j1, j2, j3))
+            store(inverse_norms, t, inverse_j)
         exponentials(weights, count)
         weigh(weights, count, edge_weights, start)
         for t in range(count):
             both[t] *= weights[t]
             pull[t] *= weights[t] * cosines[t]
             cosines[t] *= both[t]
+            even = weight_at(edge_weights, start + t, one)
+            given[t] *= weights[t] if inverse_norms[t] > zero else even
+            both[t] *= inverse_norms[t]
         for i in range(begin, end):
-            ri = facts[i, _INVERSE_NORM]
-            inverse = facts[i, _INVERSE_TOTAL]
+            ri = facts[i * _FACTS + _INVERSE_NORM]
+            inverse = facts[i * _FACTS + _INVERSE_TOTAL]
             own = (own_weight if ri > zero else one) * inverse
             of_beta, back = zero, zero
             if i < rows and ri > zero:
-                of_beta = own * (_dot(g, i * d, h, i * d, d) - facts[i, _SLOPE])
+                of_beta = own * (_dot(g, i * d, h, i * d, d) - facts[i * _FACTS + _SLOPE])
             for q in range(offsets[i], offsets[i + _ONE]):
-                t = q - start
-                of_beta += pull[t]
-                back += cosines[t]
+                rolled()
+                of_beta += pull[q - start]
+                back += cosines[q - start]
             dbeta[i] = of_beta
             for k in range(U(0), d, _LANES):
                 # Two sums, so that neither waits for the other's additions.
@@ -209,13 +271,11 @@ def backward_rows(
                 if i < rows:
                     valued = scale(own, load(g, i * d + k))
                 for q in range(offsets[i], offsets[i + _ONE]):
+                    rolled()
                     j, t = U(columns[q]), q - start
-                    rj = facts[j, _INVERSE_NORM]
-                    turned = fma(both[t] * rj, load(h, j * d + k), turned)
+                    turned = fma(both[t], load(h, j * d + k), turned)
                     if j < rows:
-                        even = weight_at(edge_weights, q, one)
-                        given = (weights[t] if rj > zero else even) * facts[j, _INVERSE_TOTAL]
-                        valued = fma(given, load(g, j * d + k), valued)
+                        valued = fma(given[t], load(g, j * d + k), valued)
                 store(dh, i * d + k, fma(one, turned, valued))
         begin = end
 

@@ -11,65 +11,53 @@ from torch import Tensor
 
 from agnn.graph import Graph, Propagation
 from agnn.kernels._cosine_attention.numba_rows import (
-    BLOCK,
+    BUFFERS,
     backward_rows,
+    edge_buffers,
     forward_rows,
 )
 from agnn.kernels._cosine_attention.numba_rows import norms as row_norms
 from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
+from agnn.kernels._cpu.lines import width_argument, width_of
 from agnn.kernels._cpu.simd import LANES, compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 from agnn.kernels._part_rows.op import Runs
 from agnn.kernels._propagate.numba_cpu import product_rows
 
 U = np.uint64
-_LANES = U(LANES)
-_NONE = np.empty(0, np.uint32)  # no edges are looked at in pairs: the other end may be elsewhere
 
 
 @compiled
 def _attend_units(
-    offsets: Any, columns: Any, receivers: Any, none: Any, starts: Any, ends: Any, h: Any, d: Any,
+    offsets: Any, columns: Any, receivers: Any, starts: Any, ends: Any, h: Any, d: Any,
     beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last; unit u is piece `u % pieces` of the runs of replica `u // pieces`."""
-    weights = np.empty(max(BLOCK, longest), h.dtype)
+    weights = edge_buffers(1, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         for k in range(starts.size * piece // pieces, starts.size * (piece + 1) // pieces):
-            if d == LANES:  # the common width, as a constant
-                forward_rows(
-                    offsets, columns, receivers, none, none, None, h[r], _LANES, beta[r],
-                    facts[r], weights, out[r], starts[k], ends[k],
-                )  # fmt: skip
-            else:
-                forward_rows(
-                    offsets, columns, receivers, none, none, None, h[r], U(d), beta[r],
-                    facts[r], weights, out[r], starts[k], ends[k],
-                )  # fmt: skip
+            forward_rows(
+                offsets, columns, receivers, None, h[r], width_of(d), beta[r], facts[r], weights,
+                out[r], starts[k], ends[k],
+            )  # fmt: skip
 
 
 @compiled
 def _back_units(
-    offsets: Any, columns: Any, receivers: Any, none: Any, starts: Any, ends: Any, h: Any, g: Any,
+    offsets: Any, columns: Any, receivers: Any, starts: Any, ends: Any, h: Any, g: Any,
     rows: Any, d: Any, beta: Any, facts: Any, longest: Any, dh: Any, parts: Any, pieces: Any,
     first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last, as in the forward pass."""
-    buffers = np.empty((4, max(BLOCK, longest)), h.dtype)
+    buffers = edge_buffers(BUFFERS, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         for k in range(starts.size * piece // pieces, starts.size * (piece + 1) // pieces):
-            if d == LANES:  # the common width, as a constant
-                backward_rows(
-                    offsets, columns, receivers, none, none, None, h[r], g[r], U(rows), _LANES,
-                    beta[r], facts[r], buffers, dh[r], parts[r], starts[k], ends[k],
-                )  # fmt: skip
-            else:
-                backward_rows(
-                    offsets, columns, receivers, none, none, None, h[r], g[r], U(rows), U(d),
-                    beta[r], facts[r], buffers, dh[r], parts[r], starts[k], ends[k],
-                )  # fmt: skip
+            backward_rows(
+                offsets, columns, receivers, None, h[r], g[r], U(rows), width_of(d), beta[r],
+                facts[r], buffers, dh[r], parts[r], starts[k], ends[k],
+            )  # fmt: skip
 
 
 @compiled
@@ -109,7 +97,7 @@ def _lines(h: Tensor) -> NDArray[Any]:
 def norms(h: Tensor, facts: Tensor, first: int, last: int) -> None:
     """1 / |h_i|, 0 for a zero row."""
     d = h.shape[2]
-    for line, own in zip(_lines(h), facts.numpy(), strict=True):
+    for line, own in zip(_lines(h), _lines(facts), strict=True):
         row_norms(line, U(d), own, first, last)
 
 
@@ -121,8 +109,8 @@ def _run(function: Any, arguments: tuple[Any, ...], replicas: int, cost: int) ->
 def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out: Tensor) -> None:
     """The new states of the rows in `runs`, and their inverse totals into `facts`."""
     arguments = (
-        *graph.arrays, _NONE, runs.starts, runs.ends, _lines(h), h.shape[2],
-        beta.detach().numpy(), facts.numpy(), graph.longest_row, _lines(out),
+        *graph.arrays, runs.starts, runs.ends, _lines(h), width_argument(h.shape[2]),
+        beta.detach().numpy(), _lines(facts), graph.longest_row, _lines(out),
     )  # fmt: skip
     _run(_attend_units, arguments, h.shape[0], h.shape[0] * runs.edges)
 
@@ -130,7 +118,7 @@ def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out
 def slopes(gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
     """g_i . o_i of the first rows."""
     d = gradient.shape[2]
-    for g, o, each in zip(_lines(gradient), _lines(out), facts.numpy(), strict=True):
+    for g, o, each in zip(_lines(gradient), _lines(out), _lines(facts), strict=True):
         row_slopes(g, o, rows, U(d), each, 0, rows)
 
 
@@ -140,9 +128,9 @@ def attend_back(
 ) -> None:  # fmt: skip
     """The gradient at the rows in `runs`, and their parts of the gradient at beta."""
     arguments = (
-        *graph.arrays, _NONE, runs.starts, runs.ends, _lines(h), _lines(g), h.shape[1],
-        h.shape[2], beta.detach().numpy(), facts.numpy(), graph.longest_row, _lines(dh),
-        parts.numpy(),
+        *graph.arrays, runs.starts, runs.ends, _lines(h), _lines(g), h.shape[1],
+        width_argument(h.shape[2]), beta.detach().numpy(), _lines(facts), graph.longest_row,
+        _lines(dh), parts.numpy(),
     )  # fmt: skip
     _run(_back_units, arguments, h.shape[0], 2 * h.shape[0] * runs.edges)
 
