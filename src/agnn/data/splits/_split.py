@@ -48,7 +48,8 @@ class Split:
         if not self.train.size:
             raise InputError(f"split '{self.name}': `train` must name at least one node.")
         for one, other in combinations(_PARTS, 2):
-            both = np.intersect1d(getattr(self, one), getattr(self, other))
+            lists = getattr(self, one), getattr(self, other)
+            both = np.intersect1d(*lists, assume_unique=True)  # they are, as just checked
             if both.size:
                 raise InputError(
                     f"split '{self.name}': node {both[0]} is in both `{one}` and `{other}` "

@@ -124,24 +124,27 @@ class NodeTable:
         rows is: the second, seventh, ... of each class, in the order of the table.
         """
         where = self.where(column)
-        words = written(plain_text(self.frame[column])).str.strip().str.lower()
-        strange = np.flatnonzero(~words.isin(list(_PARTS)).to_numpy())
+        values = plain_text(self.frame[column])
+        # Few different words in perhaps millions of rows; a missing value has the code -1.
+        codes, distinct = pd.factorize(values if holds_text(values) else written(values))
+        words = [*written(pd.Series(distinct)).str.strip().str.lower(), ""]
+        strange = np.flatnonzero(np.array([word not in _PARTS for word in words])[codes])
         if strange.size:
             known = [word for word, part in _PARTS.items() if part]
-            problem = unknown_name("part", words.iloc[strange[0]], known)
+            problem = unknown_name("part", words[codes[strange[0]]], known)
             raise DataError(f"{where}, {shown_rows(strange)}: {problem}")
-        part = words.map(_PARTS).to_numpy()
+        is_in = {
+            name: np.array([_PARTS.get(word) == name for word in words])[codes]
+            for name in ("train", "validation", "test")
+        }
         notes = []
-        blank = np.flatnonzero((labels < 0) & ((part == "train") | (part == "validation")))
+        blank = np.flatnonzero((labels < 0) & (is_in["train"] | is_in["validation"]))
         if blank.size:
             notes.append(
                 f"{where}: {shown_rows(blank)} are for training or validation but have no label; "
                 f"they are left out."
             )
-        found = {
-            name: np.flatnonzero((part == name) & (labels >= 0))
-            for name in ("train", "validation", "test")
-        }
+        found = {name: np.flatnonzero(own & (labels >= 0)) for name, own in is_in.items()}
         if not found["train"].size:
             raise DataError(f"{where}: no row with a label is for training ('train').")
         if not found["validation"].size:
