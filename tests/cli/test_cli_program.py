@@ -43,7 +43,8 @@ def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     "command", ["demo", "predict", "explain", "report", "explore", "share", "serve", "export",
-                "inspect", "reproduce", "datasets", "methods", "doctor", "push", "pull"],
+                "inspect", "reproduce", "datasets", "methods", "doctor", "push", "pull",
+                "retrain"],
 )  # fmt: skip
 def test_every_command_has_help(agnn: Any, command: str) -> None:
     answer = agnn(f"{command} --help")

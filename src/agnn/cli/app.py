@@ -26,6 +26,7 @@ from agnn.cli._predict import predict
 from agnn.cli._ranks import with_rank
 from agnn.cli._report import report
 from agnn.cli._reproduce import reproduce
+from agnn.cli._retrain import retrain
 from agnn.cli._serve import serve
 from agnn.cli._share import share
 from agnn.cli._sharing import pull, push
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 COMMANDS = (
-    demo, train, compare, predict, explain, report, explore, share, serve, export, push, pull,
-    inspect, partition, reproduce, datasets, methods, doctor,
+    demo, train, retrain, compare, predict, explain, report, explore, share, serve, export, push,
+    pull, inspect, partition, reproduce, datasets, methods, doctor,
 )  # fmt: skip
 # The panels of the help, and an example of each command.
 _ABOUT: Mapping[str, tuple[str, str]] = {
     "demo": ("Start", "agnn demo --out demo"),
     "train": ("Train", "agnn train cora --replicas 10 --out runs/cora"),
+    "retrain": ("Train", "agnn retrain runs/own --labels labels.csv --out runs/own-labelled"),
     "compare": ("Train", "agnn compare cora --replicas 5 --out compared"),
     "predict": ("Ask", "agnn predict runs/cora --out predictions.csv"),
     "explain": ("Ask", "agnn explain runs/cora 8617 --counterfactual --html why.html"),

@@ -35,8 +35,10 @@ from agnn.runs._evaluate import (
     suited_method,
 )
 from agnn.runs._folder import folder_size, keep_elsewhere, load_run, run_files, save_run
+from agnn.runs._label_file import Given, LabelFile, labels_csv, read_labels
 from agnn.runs._parts import parts_data, parts_method, whole_run
 from agnn.runs._predictions import Predictions, check_table_file
+from agnn.runs._retrain import accuracy_before_and_after, retrain
 from agnn.runs._run import Run
 from agnn.runs._search import Search, searched
 from agnn.runs._search_space import can_search
@@ -46,11 +48,14 @@ __all__ = [
     "BaselineComparison",
     "Choice",
     "ClassWeight",
+    "Given",
+    "LabelFile",
     "Plan",
     "Predictions",
     "Run",
     "Search",
     "Tried",
+    "accuracy_before_and_after",
     "affordable",
     "auto_plan",
     "can_search",
@@ -61,6 +66,7 @@ __all__ = [
     "find_device",
     "folder_size",
     "keep_elsewhere",
+    "labels_csv",
     "load_run",
     "machine",
     "machine_words",
@@ -70,7 +76,9 @@ __all__ = [
     "plan",
     "prepare",
     "preset_method",
+    "read_labels",
     "replica_seeds",
+    "retrain",
     "run_files",
     "save_run",
     "searched",

@@ -1,0 +1,65 @@
+"""`agnn retrain`: a run's method, trained again with more labels."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agnn.cli._console import screen, write_json
+from agnn.cli._failures import interruptible
+from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Quiet, Threads, use_threads
+from agnn.cli._progress import training_progress
+from agnn.cli._record import run_record, run_table
+
+
+def retrain(
+    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    labels: Annotated[
+        Path,
+        typer.Option(
+            help="A .csv table of ids and classes, or the file that `agnn explore --label-mode` "
+            "keeps."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="A new folder for the weights and results.")],
+    device: Device = "auto",
+    backend: Backend = "auto",
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    allow_unchecked: AllowUnchecked = False,
+) -> None:
+    """Train the method of a run again with more labels.
+
+    Settings and seeds are those of the run. A node with a new label becomes a training node; all
+    others stay in their parts. The accuracy of both runs is measured on the same test nodes.
+    """
+    from agnn import runs
+    from agnn.files import check_new_folder
+
+    use_threads(threads)
+    check_new_folder(out)
+    before = runs.load_run(run, trust_unchecked=allow_unchecked)
+    given = runs.read_labels(labels, before.data)
+    doing = f"Training {before.method.title} on {before.data.name}"
+    with (
+        interruptible(lambda: "the training was not finished and nothing was written."),
+        training_progress(doing, is_quiet=quiet) as progress,
+    ):
+        after = runs.retrain(before, given, device=device, backend=backend, progress=progress)
+    try:
+        runs.save_run(after, out)
+    except OSError as error:
+        raise runs.keep_elsewhere(after, out, error) from error
+    first, second = runs.accuracy_before_and_after(before, after)
+    if json:
+        compared = {"labels": len(given), "before": first.to_dict(), "after": second.to_dict()}
+        write_json(run_record(after, out) | {"retrained": compared})
+        return
+    console = screen()
+    console.print(f"{after.method.title} on {after.data.name}, {len(given)} labels", style="bold")
+    console.print(run_table(after, out))
+    console.print(
+        f"Accuracy on the test nodes without a new label: {first.mean:.1f} % before, "
+        f"{second.mean:.1f} % now."
+    )

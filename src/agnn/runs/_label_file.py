@@ -1,0 +1,271 @@
+"""Labels that a person gives to the nodes of a run: a file that only grows, and tables."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from agnn.errors import DataError, InputError
+from agnn.files import plain_id
+
+if TYPE_CHECKING:
+    from agnn.data import NodeData
+
+_FORMAT: Final = "agnn-labels-1"
+_LARGEST: Final = 1 << 30  # bytes of a file of labels
+
+
+class Given(NamedTuple):
+    """A class that was given to some nodes at once."""
+
+    nodes: tuple[int, ...]  # indices in the data
+    label: int
+
+
+class LabelFile:
+    r"""Labels in a file of JSON lines to which lines are only ever appended.
+
+    The first line says which data the labels are for. Each other line gives a class to some nodes,
+    or undoes the last one that is not undone. A method that changes something returns when its
+    line is on the disk, so whatever happens to the process afterwards, the label is kept. A last
+    line that was not written completely, because the process was killed, was never kept and is
+    removed when the file is opened again.
+
+    >>> import tempfile, agnn
+    >>> cora = agnn.load_dataset("cora")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with LabelFile(f"{folder}/cora.labels.jsonl", cora) as file:
+    ...         file.give([5, 8], 2)
+    ...         file.give([5], 3)
+    ...         file.undo()
+    ...     with LabelFile(f"{folder}/cora.labels.jsonl", cora) as file:
+    ...         file.labels
+    {5: 2, 8: 2}
+    """
+
+    def __init__(self, path: Path | str, data: NodeData) -> None:
+        self.path, self._data = Path(path), data
+        self.given: list[Given] = []
+        """What was given and not undone, in order."""
+
+        self._stream = self._opened()
+        try:
+            self._read()
+        except BaseException:
+            self._stream.close()
+            raise
+
+    @property
+    def labels(self) -> dict[int, int]:
+        """The class that each labelled node was given last, by index."""
+        return _labels(self.given)
+
+    def give(self, nodes: Iterable[int], label: int) -> None:
+        """Give a class to some nodes, both by index, and keep that."""
+        own = tuple(dict.fromkeys(int(node) for node in nodes))
+        if not own:
+            raise InputError("there is no node to give a class to.")
+        outside = [node for node in own if not 0 <= node < self._data.nodes]
+        if outside:
+            raise InputError(
+                f"there is no node {outside[0]}; there are 0 to {self._data.nodes - 1}."
+            )
+        if not 0 <= label < self._data.classes:
+            raise InputError(f"there is no class {label}; there are 0 to {self._data.classes - 1}.")
+        ids = [plain_id(self._data.node_ids[node]) for node in own]
+        self._append({"label": self._data.class_names[label], "nodes": ids})
+        self.given.append(Given(own, label))
+
+    def undo(self) -> Given:
+        """Take back what was given last, and keep that; raises if there is nothing."""
+        if not self.given:
+            raise InputError("there is no label to undo.")
+        self._append({"undo": True})
+        return self.given.pop()
+
+    def close(self) -> None:
+        """Let others open the file."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _opened(self) -> FileIO:
+        try:
+            is_new = not self.path.exists()
+            stream = self.path.open("ab+", buffering=0)  # no buffer to lose
+        except OSError as error:
+            raise InputError(
+                f"labels cannot be kept in '{self.path}': {error.strerror or error}."
+            ) from error
+        try:
+            _lock(stream, self.path)
+            if is_new:  # the file's name is on the disk, too
+                _sync_folder(self.path.absolute().parent)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def _read(self) -> None:
+        self._stream.seek(0)
+        content = _limited(self._stream, self.path)
+        self.given, size = _given(content, self._data, self.path)
+        if size < len(content):
+            self._stream.truncate(size)
+        if not size:
+            own = {"format": _FORMAT, "data": self._data.name}
+            self._append(own | {"names": self._data.names_fingerprint})
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        """Write a line; it is on the disk when this returns, or not in the file at all."""
+        end = self._stream.seek(0, os.SEEK_END)
+        rest = json.dumps(line).encode() + b"\n"
+        try:
+            while rest:
+                rest = rest[self._stream.write(rest) or 0 :]
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._stream.truncate(end)
+            raise DataError(
+                f"the label could not be written to '{self.path}': {error.strerror or error}."
+            ) from error
+
+
+def _limited(stream: FileIO, path: Path) -> bytes:
+    if os.fstat(stream.fileno()).st_size > _LARGEST:
+        raise DataError(f"'{path}' is larger than a file of labels may be.")
+    return stream.readall()
+
+
+def _given(content: bytes, data: NodeData, path: Path) -> tuple[list[Given], int]:
+    """What the lines of a file say, and the size of those that were written completely."""
+    lines = content.split(b"\n")
+    torn = lines.pop()
+    given: list[Given] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            _follow(given, json.loads(line.decode()), data, is_first=number == 1)
+        except InputError as error:
+            raise DataError(f"'{path}', line {number}: {str(error).rstrip('.')}.") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DataError(f"'{path}', line {number} is not a label.") from error
+    return given, len(content) - len(torn)
+
+
+def _follow(given: list[Given], line: Any, data: NodeData, *, is_first: bool) -> None:
+    """Do what a line of the file says."""
+    if is_first:
+        if not isinstance(line, dict) or line.get("format") != _FORMAT:
+            raise InputError(f"this is not a file of labels ('format': '{_FORMAT}')")
+        if line["names"] != data.names_fingerprint:
+            raise InputError(
+                f"the labels are for other data: the nodes or classes of '{line['data']}' are not "
+                f"those of '{data.name}'"
+            )
+    elif line.get("undo") is True:
+        if not given:
+            raise InputError("there is nothing to undo")
+        given.pop()
+    else:
+        nodes = tuple(node_of(data, each) for each in line["nodes"])
+        given.append(Given(nodes, class_of(data, line["label"])))
+
+
+def _labels(given: Iterable[Given]) -> dict[int, int]:
+    return {node: each.label for each in given for node in each.nodes}
+
+
+def _lock(stream: FileIO, path: Path) -> None:
+    """Keep other processes from writing to the file until it is closed."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise InputError(f"'{path}' is in use by another program that gives labels.") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+
+
+def node_of(data: NodeData, name: Any) -> int:
+    """The index of the node with this id; an error that names it if there is none."""
+    found = data.index_of(name)
+    if found is None:
+        raise InputError(f"'{data.name}' has no node '{str(name)[:80]}'")
+    return found
+
+
+def class_of(data: NodeData, name: Any) -> int:
+    """The index of the class of this name."""
+    if name not in data.class_names:
+        names = ", ".join(data.class_names[:20])
+        raise InputError(f"'{data.name}' has no class '{str(name)[:80]}'; it has {names}")
+    return data.class_names.index(name)
+
+
+def labels_csv(data: NodeData, labels: Mapping[int, int]) -> str:
+    """Labels as a table with the columns id and class, in the order of the nodes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", "class"])
+    rows = ([plain_id(data.node_ids[k]), data.class_names[labels[k]]] for k in sorted(labels))
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def read_labels(path: Path | str, data: NodeData) -> dict[int, int]:
+    """Labels by node index from a file: a table (.csv) of ids and classes, or a `LabelFile`.
+
+    The first two columns of a table are read; its first line has their names.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file '{path}'.")
+    if path.suffix.lower() != ".csv":
+        with path.open("rb", buffering=0) as stream:
+            given, _ = _given(_limited(stream, path), data, path)
+        return _labels(given)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            return _read_table(path, csv.reader(stream), data)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"'{path}' cannot be read as a table: {error}.") from error
+
+
+def _read_table(path: Path, rows: Iterable[Sequence[str]], data: NodeData) -> dict[int, int]:
+    labels: dict[int, int] = {}
+    for number, row in enumerate(rows, start=1):
+        if number == 1 or not row:
+            continue
+        try:
+            if len(row) < 2:
+                raise InputError("a row has an id and a class")
+            node, label = node_of(data, row[0]), class_of(data, row[1])
+            if labels.get(node, label) != label:
+                raise InputError(f"the node '{row[0][:80]}' is there twice, with two classes")
+        except InputError as error:
+            raise DataError(f"'{path}', line {number}: {str(error).rstrip('.')}.") from error
+        labels[node] = label
+    if not labels:
+        raise DataError(f"'{path}' has no labels.")
+    return labels

@@ -1,0 +1,90 @@
+"""Training a run's method again with more labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agnn.data import Split, relabelled
+from agnn.errors import InputError
+from agnn.metrics import Summary, replica_values
+from agnn.runs._class_weights import class_weights
+from agnn.runs._devices import find_device
+from agnn.runs._divergence import trial_means
+from agnn.runs._evaluate import Plan
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.runs._run import Run
+    from agnn.training import Progress
+
+
+def retrain(
+    run: Run,
+    labels: Mapping[int, int],
+    *,
+    device: str = "auto",
+    backend: str = "auto",
+    progress: Progress | None = None,
+) -> Run:
+    """The run's method with its settings and seeds, trained with further labels.
+
+    `labels` has a class by node index. A node that is labelled here is a training node of every
+    replica, also if it was a validation or test node; all others stay in their parts.
+
+    >>> import agnn
+    >>> cora = agnn.load_dataset("cora")
+    >>> run = agnn.evaluate("gcn", cora, split="fixed", replicas=1, changes={"epochs": 3})
+    >>> again = retrain(run, {2000: 4})
+    >>> again.split.train.size - run.split.train.size, int(again.data.labels[2000])
+    (1, 4)
+    """
+    if not labels:
+        raise InputError("there are no labels to train with.")
+    data, nodes = relabelled(run.data, labels), np.array(sorted(labels), dtype=np.int64)
+    made: dict[int, Split] = {}  # replicas that share a split go on sharing it
+    splits = tuple(made.setdefault(id(each), _trained_on(each, nodes)) for each in run.splits)
+    for split in splits:
+        if not split.test.size:
+            raise InputError("every test node has been labelled: none is left to score on.")
+    plan = Plan(
+        method=run.method,
+        data=data,
+        split_spec=run.split_spec,
+        splits=splits,
+        seeds=run.seeds,
+        folds=run.folds,
+        device=find_device(device),
+        backend=backend,
+        class_weight=run.class_weight,
+        weights=class_weights(run.class_weight, run.method, data, splits),
+        metric=run.metric,
+    )
+    return plan.run(progress)
+
+
+def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary]:
+    """The accuracy of a run and of one retrained from it, both on the test nodes of the second.
+
+    These are the nodes that no label was given to, so the two can be compared.
+    """
+    values = [
+        replica_values("accuracy", each.scores, after.data, after.splits)
+        for each in (before, after)
+    ]
+    first, second = (
+        Summary(trial_means(own, after.folds, each.unusable))
+        for own, each in zip(values, (before, after), strict=True)
+    )
+    return first, second
+
+
+def _trained_on(split: Split, nodes: NDArray[np.int64]) -> Split:
+    """The split with these nodes [k] for training."""
+    validation, test = (own[~np.isin(own, nodes)] for own in (split.validation, split.test))
+    train = np.union1d(split.train, nodes)
+    return replace(split, train=train, validation=validation, test=test)
