@@ -86,6 +86,43 @@ def all_shots(browser: Any, one: str, two: str) -> None:
     shot(browser, one, "classes", f"node={node}&cell=0-2-3-4", viewport=WIDE)
 
 
+def what_if_shot(browser: Any, address: str) -> None:
+    """A node without an edge and a feature, and with a new edge."""
+    page = browser.new_page()
+    page.goto(address)
+    near = answer(page, f"around?node={EXAMPLE}&hops=1")["sides"][0]["nodes"]
+    column = answer(page, f"features?node={EXAMPLE}")["features"][0]["column"]
+    other = answer(page, "cohort?key=wrong")["nodes"][0]
+    page.close()
+    own = near[0]["index"]
+    changes = f"without={own}-{near[1]['index']}&with={own}-{other}&drop={own}-{column}"
+    shot(browser, address, "what_if", f"node={EXAMPLE}&hops=1&{changes}", viewport=WIDE)
+
+
+def label_shot(browser: Any, address: str) -> None:
+    """Some labels, and the run that was trained with them."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1330})
+    page.goto(f"{address}/#colour=error", wait_until="networkidle")
+    unsure = answer(page, "cohort?key=disagree")["ids"][:40]
+    for name in unsure:
+        node = answer(page, f"around?node={name}&hops=1")["node"]
+        send(page, "labels", {"nodes": [node["index"]], "label": node["label"]})
+    send(page, "training", {"action": "start"})
+    while answer(page, "training")["is_running"]:
+        time.sleep(0.5)
+    page.reload(wait_until="networkidle")
+    time.sleep(0.5)
+    page.screenshot(path=FOLDER / "labels.png")
+    page.close()
+
+
+def send(page: Any, name: str, body: Any) -> None:
+    """Have the server do something."""
+    headers = {"content-type": "application/json"}
+    options = json.dumps({"method": "POST", "headers": headers, "body": json.dumps(body)})
+    page.evaluate(f"fetch('/api/{name}', {options})")
+
+
 def main() -> None:
     """Train, serve, and take the pictures."""
     from playwright.sync_api import sync_playwright
@@ -95,15 +132,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         runs = sys.argv[1:] or [trained(Path(made), method) for method in ("agnn", "gcn")]
         options = ["--no-browser", "--json"]
+        labels = ["--label-mode", "--labels", f"{made}/labels.jsonl", "--out", f"{made}/labelled"]
         servers = [
             subprocess.Popen([*PROGRAM, "explore", *words, *options], stdout=subprocess.PIPE)  # noqa: S603
-            for words in ([runs[0]], [runs[0], "--compare", runs[1]])
+            for words in ([runs[0]], [runs[0], "--compare", runs[1]], [runs[0], *labels])
         ]
         try:
             addresses = [json.loads(each.stdout.readline())["address"] for each in servers]
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-                all_shots(browser, *addresses)
+                all_shots(browser, *addresses[:2])
+                what_if_shot(browser, addresses[0])
+                label_shot(browser, addresses[2])
                 browser.close()
         finally:
             for each in servers:

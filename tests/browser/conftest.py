@@ -57,7 +57,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 
 @pytest.fixture(scope="session")
-def served() -> Iterator[Callable[[Any], str]]:
+def served() -> Iterator[Callable[..., str]]:
     """Serves an explorer from a thread and gives back its address."""
     import uvicorn
 
@@ -66,9 +66,11 @@ def served() -> Iterator[Callable[[Any], str]]:
 
     running: list[tuple[uvicorn.Server, threading.Thread]] = []
 
-    def serve(explorer: Any) -> str:
+    def serve(explorer: Any, labelling: Any = None) -> str:
         listener = bound_socket("127.0.0.1", 0)
-        config = uvicorn.Config(explore_app(explorer), log_config=None, http="h11", ws="none")
+        config = uvicorn.Config(
+            explore_app(explorer, labelling), log_config=None, http="h11", ws="none"
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

@@ -53,9 +53,9 @@ class ExplorerPage:
         action()
         self.until(lambda: self.loads() > before)
 
-    def until(self, holds: Callable[[], bool]) -> None:
+    def until(self, holds: Callable[[], bool], patience: float = PATIENCE) -> None:
         """Wait until it holds; Playwright's own waiting needs `eval`, which the policy forbids."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience
         while not holds():
             assert time.monotonic() < end, "it never came true"
             self.page.wait_for_timeout(30)

@@ -180,6 +180,10 @@ def test_a_file_for_other_data_is_refused(toy: NodeData, data: NodeData, tmp_pat
     path.write_text("id,class\n1,a\n")
     with pytest.raises(DataError, match="line 1 is not a label"):
         LabelFile(path, data)
+    path.write_bytes(b"one line of somebody else, without an end")
+    with pytest.raises(DataError, match="is not a file of labels"):
+        LabelFile(path, data)
+    assert path.read_bytes() == b"one line of somebody else, without an end"
     with pytest.raises(InputError, match="labels cannot be kept in"):
         LabelFile(tmp_path / "no" / "labels.jsonl", data)
 

@@ -7,12 +7,34 @@ import typer
 
 from agnn.cli._console import screen, write_json
 from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
+from agnn.errors import InputError
 
 
 def explore(
     run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
     compare: Annotated[
         Path | None, typer.Option(help="A second run on the same data, shown beside the first.")
+    ] = None,
+    label_mode: Annotated[
+        bool,
+        typer.Option(
+            "--label-mode", help="Give nodes a class in the page, and retrain with these labels."
+        ),
+    ] = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --label-mode: the file that keeps the labels.",
+            show_default="RUN.labels.jsonl, beside the run",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --label-mode: the folder for the retrained run; the next ones have -2, -3 "
+            "... at its end.",
+            show_default="RUN-labelled",
+        ),
     ] = None,
     port: Annotated[int, typer.Option(help="The port to listen at; 0 takes a free one.")] = 0,
     no_browser: Annotated[
@@ -31,7 +53,7 @@ def explore(
 
     check_packages()
     from agnn.runs import load_run
-    from agnn.web.explore import Explorer, explore_app
+    from agnn.web.explore import Explorer, Labelling, explore_app
     from agnn.web.server import bound_socket, run_server
 
     use_threads(threads)
@@ -40,6 +62,11 @@ def explore(
         if not json:
             screen(is_error=True).print(words, style="dim")
 
+    if compare is not None and label_mode:
+        raise InputError("--label-mode shows one run; leave out --compare.")
+    for name, value in (("--labels", labels), ("--out", out)):
+        if value is not None and not label_mode:
+            raise InputError(f"{name} goes with --label-mode.")
     bound_socket("127.0.0.1", port).close()  # a port that is taken is said before the work
     explorer = Explorer(
         [
@@ -48,6 +75,14 @@ def explore(
             if each is not None
         ]
     )
+    labelling = None
+    if label_mode:
+        base = run.absolute()
+        labelling = Labelling(
+            explorer, base, labels or base.with_name(f"{base.name}.labels.jsonl"),
+            out or base.with_name(f"{base.name}-labelled"), trust_unchecked=allow_unchecked,
+        )  # fmt: skip
+        working(f"labels are kept in {labelling.file.path}")
     working("computing predictions and attention of all nodes ...")
     explorer.prepare()
 
@@ -59,7 +94,11 @@ def explore(
         if not no_browser:
             _open_page(address)
 
-    run_server(explore_app(explorer), port=port, ready=told)
+    try:
+        run_server(explore_app(explorer, labelling), port=port, ready=told)
+    finally:
+        if labelling is not None:
+            labelling.close()
 
 
 def _open_page(address: str) -> None:

@@ -38,7 +38,7 @@ from agnn.runs._folder import folder_size, keep_elsewhere, load_run, run_files, 
 from agnn.runs._label_file import Given, LabelFile, labels_csv, read_labels
 from agnn.runs._parts import parts_data, parts_method, whole_run
 from agnn.runs._predictions import Predictions, check_table_file
-from agnn.runs._retrain import accuracy_before_and_after, retrain
+from agnn.runs._retrain import accuracy_before_and_after, retrain, retrain_plan
 from agnn.runs._run import Run
 from agnn.runs._search import Search, searched
 from agnn.runs._search_space import can_search
@@ -79,6 +79,7 @@ __all__ = [
     "read_labels",
     "replica_seeds",
     "retrain",
+    "retrain_plan",
     "run_files",
     "save_run",
     "searched",

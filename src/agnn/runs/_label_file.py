@@ -121,11 +121,14 @@ class LabelFile:
         self._stream.seek(0)
         content = _limited(self._stream, self.path)
         self.given, size = _given(content, self._data, self.path)
+        names = self._data.names_fingerprint
+        first = {"format": _FORMAT, "data": self._data.name, "names": names}
+        if not size and not json.dumps(first).encode().startswith(content):
+            raise DataError(f"'{self.path}' is not a file of labels.")  # but somebody's
         if size < len(content):
             self._stream.truncate(size)
         if not size:
-            own = {"format": _FORMAT, "data": self._data.name}
-            self._append(own | {"names": self._data.names_fingerprint})
+            self._append(first)
 
     def _append(self, line: Mapping[str, Any]) -> None:
         """Write a line; it is on the disk when this returns, or not in the file at all."""

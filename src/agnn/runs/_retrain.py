@@ -43,6 +43,13 @@ def retrain(
     >>> again.split.train.size - run.split.train.size, int(again.data.labels[2000])
     (1, 4)
     """
+    return retrain_plan(run, labels, device=device, backend=backend).run(progress)
+
+
+def retrain_plan(
+    run: Run, labels: Mapping[int, int], *, device: str = "auto", backend: str = "auto"
+) -> Plan:
+    """Everything that `retrain` checks before it trains."""
     if not labels:
         raise InputError("there are no labels to train with.")
     data, nodes = relabelled(run.data, labels), np.array(sorted(labels), dtype=np.int64)
@@ -51,7 +58,7 @@ def retrain(
     for split in splits:
         if not split.test.size:
             raise InputError("every test node has been labelled: none is left to score on.")
-    plan = Plan(
+    return Plan(
         method=run.method,
         data=data,
         split_spec=run.split_spec,
@@ -64,7 +71,6 @@ def retrain(
         weights=class_weights(run.class_weight, run.method, data, splits),
         metric=run.metric,
     )
-    return plan.run(progress)
 
 
 def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary]:

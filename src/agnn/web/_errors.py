@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from agnn.errors import AgnnError, UnavailableError, UnknownNodeError
@@ -57,6 +58,22 @@ def error_answer(status: int, message: str, headers: Mapping[str, str] | None = 
     """An answer that reports an error."""
     body = error_body(" ".join(message.split()))
     return Response(body, status, dict(headers or {}), media_type="application/json")
+
+
+class JsonRoute(APIRoute):
+    """A route that takes only bodies with the content type of JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler behind the check."""
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if request.method == "POST" and kind != "application/json":
+                return error_answer(415, "send the body as 'Content-Type: application/json'.")
+            return await handle(request)
+
+        return checked
 
 
 def add_error_answers(app: FastAPI) -> None:

@@ -2,16 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, Depends, FastAPI, Query, Response
 from fastapi.security import HTTPBearer
 
 from agnn import __version__
-from agnn.web._errors import BusyError, error_answer
+from agnn.web._errors import BusyError, JsonRoute
 from agnn.web.api._metrics import CONTENT_TYPE, Metrics
 from agnn.web.api._schema import (
     LONGEST_ID,
@@ -66,22 +65,6 @@ class Workload:
             return await asyncio.get_running_loop().run_in_executor(self._pool, function)
         finally:
             self.running -= 1
-
-
-class JsonRoute(APIRoute):
-    """A route that takes only bodies with the content type of JSON."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler behind the check."""
-        handle = super().get_route_handler()
-
-        async def checked(request: Request) -> Response:
-            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if request.method == "POST" and kind != "application/json":
-                return error_answer(415, "send the body as 'Content-Type: application/json'.")
-            return await handle(request)
-
-        return checked
 
 
 def add_routes(

@@ -13,6 +13,7 @@ from fastapi.staticfiles import StaticFiles
 from agnn.errors import InputError
 from agnn.explanation import Changes
 from agnn.web._errors import add_error_answers
+from agnn.web.explore._labelling import Labelling, add_labelling
 from agnn.web.explore._records import plain_numbers
 from agnn.web.guards import guarded
 
@@ -51,8 +52,11 @@ def _changes(
 WhatIf = Annotated[Changes, Depends(_changes)]
 
 
-def explore_app(explorer: Explorer) -> Application:
-    """The application: the page, its files, and the answers under /api, all by GET."""
+def explore_app(explorer: Explorer, labelling: Labelling | None = None) -> Application:
+    """The application: the page, its files, and the answers under /api.
+
+    All are asked by GET, but for what changes something in label mode.
+    """
     app = FastAPI(
         title="agnn explore",
         docs_url=None,
@@ -62,7 +66,9 @@ def explore_app(explorer: Explorer) -> Application:
     )
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     add_error_answers(app)
-    _add_nodes(app, explorer)
+    _add_nodes(app, explorer, is_labelling=labelling is not None)
+    if labelling is not None:
+        add_labelling(app, labelling)
     _add_classes(app, explorer)
 
     @app.get("/")
@@ -72,11 +78,11 @@ def explore_app(explorer: Explorer) -> Application:
     return guarded(app)
 
 
-def _add_nodes(app: FastAPI, explorer: Explorer) -> None:
+def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:
     @app.get("/api/about")
     def about() -> JSONResponse:
         with explorer.node_lock:
-            return JSONResponse(explorer.about())
+            return JSONResponse(explorer.about() | {"is_labelling": is_labelling})
 
     @app.get("/api/search")
     def search(q: Node = "") -> JSONResponse:

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.explanation import Margin
+    from agnn.metrics import Summary
     from agnn.runs import Run
+    from agnn.web.explore._node_map import NodeMap
 
 _MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
 _MOST_WEIGHTS: Final = 60_000_000  # computed to remove edges one by one: about a second
@@ -58,7 +60,8 @@ class Explorer:
     on a large graph.
     """
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], layout: NodeMap | None = None) -> None:
+        self.opened = tuple(runs)
         self.runs = tuple(explained_run(run) for run in runs)
         first = self.runs[0].data
         for other in self.runs[1:]:
@@ -73,6 +76,7 @@ class Explorer:
         self._whole: dict[int, WholeGraph] = {}  # by the identity of the run
         self._changed: tuple[Changes, tuple[Run, ...]] | None = None
         self._maps = [ClassMap(run) for run in self.runs]
+        self._layout = layout
 
     def prepare(self) -> None:
         """Compute now what the first requests would have to wait for."""
@@ -295,9 +299,20 @@ class Explorer:
         return {**found.to_dict(), "nodes": nodes, "ids": ids}
 
     @cached_property
+    def layout(self) -> NodeMap:
+        """Where nodes lie on the map: as given, or as kept with the first run."""
+        return self._layout or node_map(self.runs[0])
+
+    @cached_property
     def map(self) -> dict[str, Any]:
         """All nodes as points."""
-        return node_map(self.runs[0]).to_dict(self.runs[0])
+        return self.layout.to_dict(self.runs[0])
+
+    def answer_as(self, other: Explorer) -> None:
+        """Give the other explorer's answers from now on; its runs must have the same nodes."""
+        with self.node_lock, self.class_lock:
+            locks = {name: getattr(self, name) for name in ("node_lock", "class_lock")}
+            self.__dict__ = {**other.__dict__, **locks}
 
     def class_map(self, run: int) -> ClassMap:
         """The class map of a run."""
@@ -324,12 +339,16 @@ def _check(name: str, value: int, low: int, high: int) -> None:
 
 
 def _about_run(run: Run) -> dict[str, Any]:
-    accuracy = run.accuracy
     return {
         "title": run.method.title,
         "folder": "" if run.folder is None else run.folder.name,
         "replicas": run.replicas,
         "layers": run.network.hops,
         "betas": None if run.betas is None else plain_numbers(np.mean(run.betas, axis=0)),
-        "accuracy": {key: getattr(accuracy, key) for key in ("mean", "standard_error", "n")},
+        "accuracy": summary_record(run.accuracy),
     }
+
+
+def summary_record(values: Summary) -> dict[str, Any]:
+    """A mean with its standard error, as JSON values."""
+    return {key: getattr(values, key) for key in ("mean", "standard_error", "n")}

@@ -10,18 +10,28 @@ export class CohortBar {
   constructor(page) {
     this.page = page;
     this.now = null; // the chosen cohort with its nodes
-    const { cohorts } = page.about;
-    at("who").replaceChildren(html("option", { value: "" }, "all nodes"),
-      ...cohorts.map(({ key, title, count }) => html("option", { value: key }, `${title} (${count.toLocaleString("en")})`)));
     at("who").addEventListener("change", () => page.cohort(at("who").value));
     at("previous").addEventListener("click", () => this.step(-1));
     at("next").addEventListener("click", () => this.step(1));
+    this.refresh();
+  }
+
+  /** Offer the cohorts of the run that is shown, and forget what is known of another. */
+  refresh() {
+    const { cohorts } = this.page.about;
+    if (this.now?.key !== "lasso") this.now = null;
+    at("who").replaceChildren(html("option", { value: "" }, "all nodes"),
+      ...cohorts.map(({ key, title, count }) => html("option", { value: key }, `${title} (${count.toLocaleString("en")})`)));
+    at("cohort-list").replaceChildren(...cohorts.map(({ key, title, about, count }) =>
+      html("li", {}, button(title, () => this.page.cohort(key), { class: "walk", title: about }), " ",
+        html("b", {}, count.toLocaleString("en")), html("small", {}, about))));
     this.#confusion();
   }
 
   /** Show the cohort that the link names. */
   async follow() {
     const key = this.page.state.cohort;
+    if (!key && this.now?.key === "lasso") return this.show(); // it has no name, so no link has it
     if (key !== (this.now?.key ?? "")) {
       try {
         this.now = key ? await ask("cohort", { key }) : null;
@@ -32,15 +42,15 @@ export class CohortBar {
       }
       this.page.map.highlight(this.now?.nodes ?? null);
     }
-    this.show();
+    return this.show();
   }
 
-  /** A cohort that was circled; it has no name, so no link can have it. */
-  choose({ nodes, ids }) {
-    if (!nodes.length) return;
+  /** A cohort that was circled; null for none. */
+  choose(circled) {
+    if (circled && !circled.nodes.length) return;
     this.page.state.cohort = "";
-    this.now = { key: "lasso", title: "Circled", about: "Circled on the map.", count: nodes.length, nodes, ids };
-    this.page.map.highlight(nodes);
+    this.now = circled && { key: "lasso", title: "Circled", about: "Circled on the map.", count: circled.nodes.length, ...circled };
+    this.page.map.highlight(circled?.nodes ?? null);
     this.show();
   }
 
@@ -51,6 +61,7 @@ export class CohortBar {
     at("differ").textContent = now ? `${isListed ? "" : `${now.title}: ${counted(now.count, "node")}. `}${now.about}` : "";
     at("which").textContent = !now ? "" : `${here < 0 ? "–" : here + 1} of ${now.ids.length.toLocaleString("en")}`;
     at("previous").disabled = at("next").disabled = !now?.ids.length;
+    this.page.labelling?.show();
     at("cells").querySelectorAll("button").forEach((each) =>
       each.setAttribute("aria-pressed", String(each.dataset.key === now?.key)));
   }

@@ -1,6 +1,6 @@
 /** The controls above the picture. */
 
-import { at, button, html } from "./dom.js";
+import { at, html } from "./dom.js";
 import { LENSES, lensName } from "./lens.js";
 import { savePng, saveSvg } from "./save.js";
 import { counted } from "./words.js";
@@ -10,13 +10,10 @@ import { counted } from "./words.js";
  * @param {any} page
  */
 export function makeControls(page) {
-  at("facts").textContent = facts(page.about);
+  showFacts(page.about);
   showShared(page.about);
   at("view").append(choice("view", "map", "Map", () => page.view("map")),
     choice("view", "node", "Neighbourhood", () => page.view("node")));
-  at("cohort-list").append(...page.about.cohorts.map(({ key, title, about, count }) =>
-    html("li", {}, button(title, () => page.cohort(key), { class: "walk", title: about }), " ",
-      html("b", {}, count.toLocaleString("en")), html("small", {}, about))));
   at("lens").append(...LENSES.map((lens) => choice("lens", lens, lensName(lens), () => page.lens(lens))));
   const hops = Array.from({ length: page.mostHops }, (_, k) => k + 1);
   at("hops").append(...hops.map((each) => choice("hops", each, String(each), () => page.hops(each))));
@@ -65,9 +62,10 @@ function showShared({ shared, nodes }) {
   at("shared").hidden = false;
 }
 
-function facts(about) {
+/** The data and the accuracy of every run, in the head of the page. @param {any} about */
+export function showFacts(about) {
   const size = `${counted(about.nodes, "node")}, ${counted(about.edges, "edge")}`;
-  return [about.data, size, ...about.runs.map(accuracyOf)].join(" · ");
+  at("facts").textContent = [about.data, size, ...about.runs.map(accuracyOf)].join(" · ");
 }
 
 function accuracyOf(run) {

@@ -3,12 +3,13 @@
 import { showAnswers } from "./answers.js";
 import { showLegend, showRest } from "./below.js";
 import { CohortBar } from "./cohorts.js";
-import { makeControls, showControls } from "./controls.js";
+import { makeControls, showControls, showFacts } from "./controls.js";
 import { at, button, html } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { showEdge } from "./edge.js";
 import { heatMap } from "./heat.js";
 import { keys } from "./keys.js";
+import { Labelling } from "./labelling.js";
 import { byNode, seen, trials } from "./lens.js";
 import { MORE, MOST, START, changesOf, readLink, writeLink } from "./link.js";
 import { GraphMap } from "./map.js";
@@ -42,6 +43,7 @@ class Page {
     searchable(this, at("search"), at("found"), this.walk);
     makeControls(this);
     whatIf(this);
+    this.labelling = about.is_labelling ? new Labelling(this) : null;
     keys(this);
     addEventListener("popstate", () => this.follow());
   }
@@ -66,6 +68,7 @@ class Page {
 
   cohort = async (key) => {
     this.state.cohort = key;
+    if (!key) this.cohorts.choose(null);
     await this.cohorts.follow();
     this.#keepLink(true);
   };
@@ -300,6 +303,20 @@ class Page {
     this.state = this.#linked();
     await this.first();
     await this.showHeat();
+  }
+
+  /** Another run is shown from now on, such as one that was retrained. */
+  async refresh() {
+    try {
+      this.about = await ask("about");
+      showFacts(this.about);
+      this.cohorts.refresh();
+      await this.map.refresh();
+      await this.load();
+      await this.showHeat();
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /** Load; where the link's changes cannot be made, say so and show the model as it is. */

@@ -26,6 +26,8 @@ export function heatMap(page, chosen) {
   };
   const draw = async () => {
     const number = Number(run.value);
+    if (known.about !== page.about) known.clear(); // another run is shown
+    known.about = page.about;
     if (!known.has(number)) {
       at("heat").replaceChildren(html("caption", {}, "Reading every edge …"));
       known.set(number, (await ask("relevance", { run: number })).layers);

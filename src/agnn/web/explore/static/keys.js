@@ -18,6 +18,7 @@ export function keys(page) {
     "-": () => page.picture().magnify(1 / 1.4),
     0: () => page.picture().fit(),
   };
+  if (page.labelling) Object.assign(actions, { l: page.labelling.focus, u: page.labelling.undo });
   for (let hops = 1; hops <= page.mostHops; hops++) actions[hops] = () => page.hops(hops);
   addEventListener("keydown", (event) => {
     const isTyping = event.target.closest?.("input:not([type=radio]):not([type=range]), select, textarea");

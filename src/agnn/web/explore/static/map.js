@@ -71,6 +71,8 @@ export class GraphMap {
     paper.clearRect(0, 0, box.width, box.height);
     this.#place(box.width, box.height);
     this.#dots(paper, box);
+    points.where ??= new Map(Array.from(points.nodes, (node, k) => [node, k]));
+    this.#labels(paper);
     this.#path(paper);
   }
 
@@ -117,10 +119,31 @@ export class GraphMap {
     return groups;
   }
 
+  /** The nodes that were given a class, as rings in its colour. */
+  #labels(paper) {
+    const { points, page } = this;
+    for (const [node, label] of page.labelling?.classes ?? []) {
+      const k = points.where.get(node);
+      if (k === undefined) continue;
+      paper.beginPath();
+      paper.arc(points.x[k], points.y[k], 5, 0, 7);
+      paper.fillStyle = page.marks[label].colour;
+      paper.fill();
+      paper.strokeStyle = inks().ink;
+      paper.lineWidth = 2;
+      paper.stroke();
+    }
+  }
+
+  /** Another run is shown: ask for the points again. */
+  async refresh() {
+    this.points = null;
+    if (this.page.state.view === "map") await this.show();
+  }
+
   /** The nodes walked through, and the one that is shown now. */
   #path(paper) {
     const { points } = this, colours = inks();
-    points.where ??= new Map(Array.from(points.nodes, (node, k) => [node, k]));
     const steps = this.page.path.map(({ index }) => points.where.get(index)).filter((k) => k !== undefined);
     paper.strokeStyle = colours.ink;
     paper.lineWidth = 1.5;

@@ -43,9 +43,22 @@ async function served(name, parameters, signal) {
   return answer;
 }
 
-async function received(address, signal) {
+/**
+ * Have the server do something; its answer, or an Error whose message is a sentence.
+ * @param {string} name
+ * @param {any} body
+ * @returns {Promise<any>}
+ */
+export async function send(name, body) {
+  const headers = { "content-type": "application/json" };
+  const [response, answer] = await received(`/api/${name}`, undefined, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+async function received(address, signal, options = {}) {
   try {
-    const response = await fetch(address, { signal });
+    const response = await fetch(address, { signal, ...options });
     return [response, await response.json()];
   } catch (error) {
     if (error.name === "AbortError") throw error; // somebody has asked for something else

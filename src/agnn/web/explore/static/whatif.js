@@ -36,7 +36,7 @@ export function whatIf(page) {
   }));
   at("beta-reset").addEventListener("click", () => page.betas(null));
   page.showBetas = () => {
-    const shown = page.state.betas ?? betas;
+    const shown = page.state.betas ?? page.about.runs[0].betas;
     shown.forEach((beta, k) => (at(`beta-${k}`).value = String(beta)));
     say();
     if (page.state.betas) at("betas").open = true;

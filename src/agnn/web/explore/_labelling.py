@@ -1,0 +1,236 @@
+"""Label mode: classes that the user gives to nodes, and runs that are trained with them."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from agnn.errors import InputError
+from agnn.runs import LabelFile, accuracy_before_and_after, labels_csv, load_run, retrain_plan
+from agnn.web._errors import ConflictError, JsonRoute
+from agnn.web.explore._explorer import Explorer, summary_record
+from agnn.web.explore._training import Training
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LISTED: Final = 5  # of what was given last
+_MOST_NODES: Final = 100_000  # that are given a class at once
+_MOST_FOLDERS: Final = 1000
+
+
+class Labelling:
+    """The labels of an explorer's run, kept in a file, and the training with them.
+
+    The run itself is never changed: each training makes a new folder, `out` or the next free name
+    after it, and the explorer then shows the run in it.
+    """
+
+    def __init__(
+        self, explorer: Explorer, folder: Path, file: Path, out: Path, *, trust_unchecked: bool
+    ) -> None:
+        self._explorer, self.run = explorer, explorer.opened[0]
+        self._shown: dict[str, Explorer] = {}  # once there is more than one
+        self._folder, self._out, self._is_trusting = folder, out, trust_unchecked
+        self._lock = threading.Lock()
+        self._training: Training | None = None
+        self._said: str | None = None  # about the last training
+        self._result: dict[str, Any] | None = None
+        self._version, self._now = 0, "original"
+        self.file = LabelFile(file, explorer.data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All labels, what was given last, and where things are, as JSON values."""
+        labels, data = self.file.labels, self._explorer.data
+        latest = [
+            {
+                "label": each.label,
+                "count": len(each.nodes),
+                "index": each.nodes[0],
+                "id": str(data.node_ids[each.nodes[0]]),
+                "name": data.name_of(each.nodes[0]),
+            }
+            for each in reversed(self.file.given[-_LISTED:])
+        ]
+        return {
+            "file": self.file.path.name,
+            "nodes": list(labels),
+            "classes": list(labels.values()),
+            "latest": latest,
+            "training": self.training(),
+        }
+
+    def training(self) -> dict[str, Any]:
+        """How far the training is, and what the last one came to."""
+        now = self._training
+        return {
+            "is_running": now is not None,
+            "done": 0 if now is None else now.done,
+            "total": 0 if now is None else now.total,
+            "said": self._said,
+            "result": self._result,
+            "version": self._version,
+            "shown": self._now,
+        }
+
+    def give(self, nodes: Sequence[int], label: int) -> None:
+        """Give a class to some nodes; kept when this returns."""
+        with self._lock:
+            self.file.give(nodes, label)
+
+    def undo(self) -> None:
+        """Take back what was given last; kept when this returns."""
+        with self._lock:
+            self.file.undo()
+
+    def start(self) -> None:
+        """Train with the labels in the background."""
+        with self._lock:
+            if self._training is not None:
+                raise ConflictError("a training is under way already.")
+            labels = self.file.labels
+            retrain_plan(self.run, labels)  # what it refuses is said at once
+            self._said = None
+            self._training = Training(
+                self._folder, labels, self._next_folder(), self._finish,
+                trust_unchecked=self._is_trusting,
+            )  # fmt: skip
+
+    def cancel(self) -> None:
+        """End the training, if there is one."""
+        with self._lock:
+            now = self._training
+        if now is not None:
+            now.cancel()
+
+    def show(self, which: str) -> None:
+        """Have the explorer show the original run or the last that was trained."""
+        with self._lock:
+            if which not in self._shown:
+                raise ConflictError("nothing has been trained yet.")
+            self._replace(which)
+
+    def close(self) -> None:
+        """End the training and let others open the file."""
+        self.cancel()
+        self.file.close()
+
+    def _replace(self, which: str) -> None:
+        self._explorer.answer_as(self._shown[which])
+        self._now = which
+        self._version += 1
+
+    def _next_folder(self) -> Path:
+        for number in range(1, _MOST_FOLDERS):
+            name = self._out.name if number == 1 else f"{self._out.name}-{number}"
+            found = self._out.with_name(name)
+            if not found.exists():
+                return found
+        raise InputError(f"there are {_MOST_FOLDERS} folders like '{self._out}' already.")
+
+    def _finish(self, said: str | None) -> None:
+        """After a training: open what it wrote, unless it failed."""
+        with self._lock:
+            training = self._training
+        try:
+            if said is None and training is not None:
+                self._open(training.out)
+        except Exception as error:  # the page must hear of it, whatever it is
+            said = f"The retrained run cannot be shown: {error}"
+        with self._lock:
+            self._said, self._training = said, None
+
+    def _open(self, folder: Path) -> None:
+        original = self._shown.setdefault("original", copy.copy(self._explorer))
+        run = load_run(folder, trust_unchecked=self._is_trusting)
+        other = Explorer([run], layout=original.layout)
+        other.prepare()
+        before, after = accuracy_before_and_after(self.run, run)
+        counts = [
+            {each.title: int(each.nodes.size) for each in shown.cohorts.all.values()}
+            for shown in (original, other)
+        ]
+        with self._lock:
+            self._shown["retrained"] = other
+            self._result = {
+                "folder": folder.name,
+                "labels": len(self.file.labels),
+                "test": int(run.split.test.size),
+                "accuracy": [summary_record(before), summary_record(after)],
+                "cohorts": [[key, value, counts[1].get(key)] for key, value in counts[0].items()],
+            }
+            self._replace("retrained")
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Labels(_Body):
+    nodes: Annotated[
+        list[Annotated[int, Field(ge=0, lt=2**31, strict=True)]],
+        Field(min_length=1, max_length=_MOST_NODES),
+    ]
+    label: Annotated[int, Field(ge=0, lt=2**31, strict=True)]
+
+
+class _Task(_Body):
+    action: Literal["start", "cancel"]
+
+
+class _Shown(_Body):
+    run: Literal["original", "retrained"]
+
+
+def add_labelling(app: FastAPI, labelling: Labelling) -> None:
+    """Add the requests of label mode: labels by GET and POST, their table, the training."""
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.get("/api/labels")
+    def labels() -> JSONResponse:
+        return JSONResponse(labelling.to_dict())
+
+    @router.post("/api/labels")
+    def give(body: _Labels) -> JSONResponse:
+        labelling.give(body.nodes, body.label)
+        return JSONResponse(labelling.to_dict())
+
+    @router.post("/api/labels/undo")
+    def undo(_: _Body) -> JSONResponse:
+        labelling.undo()
+        return JSONResponse(labelling.to_dict())
+
+    @router.get("/api/labels.csv")
+    def table() -> Response:
+        name = f"{labelling.file.path.name.removesuffix('.jsonl')}.csv"
+        quoted = "".join(k if k.isascii() and (k.isalnum() or k in "._-") else "_" for k in name)
+        return Response(
+            labels_csv(labelling.run.data, labelling.file.labels),
+            media_type="text/csv; charset=utf-8",
+            headers={"content-disposition": f'attachment; filename="{quoted}"'},
+        )
+
+    @router.get("/api/training")
+    def training() -> JSONResponse:
+        return JSONResponse(labelling.training())
+
+    @router.post("/api/training")
+    def train(body: _Task) -> JSONResponse:
+        if body.action == "start":
+            labelling.start()
+        else:
+            labelling.cancel()
+        return JSONResponse(labelling.training())
+
+    @router.post("/api/shown")
+    def show(body: _Shown) -> JSONResponse:
+        labelling.show(body.run)
+        return JSONResponse(labelling.training())
+
+    app.include_router(router)
