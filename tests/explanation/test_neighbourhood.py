@@ -18,7 +18,8 @@ from agnn.explanation import (
     path_attention,
     reach_of,
 )
-from agnn.explanation._neighbourhood import most_attended, parents
+from agnn.explanation._neighbourhood import WayHome, most_attended
+from agnn.graph import Graph, hop_rings
 from agnn.runs import Run
 from properties import as_matrix
 from toy_runs import run_of
@@ -182,13 +183,39 @@ def test_whatever_is_shown_of_a_neighbourhood_hangs_together(limit: int) -> None
 
 def test_a_less_attended_node_is_shown_where_a_more_attended_one_needs_it() -> None:
     """0 - 1 - 2 and 0 - 3: node 2 outweighs 3, and brings 1 with it."""
-    hops, weights = np.array([0, 1, 1, 2]), np.array([0.4, 0.05, 0.2, 0.35])
-    edges = np.array([[0, 1, 1, 3, 0, 2], [1, 0, 3, 1, 2, 0]])
-    home = parents(hops, weights, edges)
-    assert home.tolist() == [-1, 0, 0, 1]
+    weights = np.array([0.4, 0.05, 0.2, 0.35])  # by ring: 0, then 1 and 3, then 2
+    graph = Graph.from_edges(np.array([[0, 1, 0], [1, 2, 3]]), nodes=4)
+    home = WayHome(graph, hop_rings(graph, torch.tensor([0]), 2), weights)
+    assert [home[k] for k in range(4)] == [-1, 0, 0, 1]
     assert most_attended(weights, home, 3).tolist() == [0, 1, 3]
     assert most_attended(weights, home, 2).tolist() == [0, 2], "the way of the third does not fit"
     assert most_attended(weights, home, 4).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("limit", [2, 5, 17, 60])
+def test_the_choice_of_nodes_is_that_of_a_plain_loop_over_all_of_them(limit: int) -> None:
+    graph = zoo_graph("random")
+    rings = hop_rings(graph, torch.tensor([60]), 4)
+    near = torch.cat(rings).tolist()
+    hop = [k for k, ring in enumerate(rings) for _ in ring]
+    # Coarse, so that many are equal.
+    weights = np.random.default_rng(0).integers(1, 6, size=len(near)) / 10
+    edges = set(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True))
+    parents = [-1]
+    for k in range(1, len(near)):
+        inner = [j for j in range(k) if hop[j] == hop[k] - 1 and (near[k], near[j]) in edges]
+        parents.append(max(inner, key=lambda j: (weights[j], -j)))
+    shown: set[int] = set()
+    for k in sorted(range(len(near)), key=lambda k: (-weights[k], k)):
+        way = []
+        while k >= 0 and k not in shown:
+            way.append(k)
+            k = parents[k]
+        if len(shown) + len(way) <= limit:
+            shown.update(way)
+    home = WayHome(graph, rings, weights)
+    assert most_attended(weights, home, limit).tolist() == sorted(shown)
+    assert [home[k] for k in range(len(near))] == parents
 
 
 def test_the_shares_of_gcn_are_of_all_that_reaches_the_target() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
 
 from agnn.errors import InputError
@@ -12,8 +13,9 @@ from agnn.explanation._explained_run import explained_run
 from agnn.kernels import Attention
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from agnn.graph import ReceptiveField, View
@@ -55,24 +57,50 @@ def path_rows(field: ReceptiveField, paths: Paths) -> list[Tensor]:
     row goes backwards through the layers, so no matrix is ever multiplied by a matrix.
     """
     _check(field, paths)
-    receivers, senders = field.graph.receivers.cpu(), field.graph.senders.cpu()
-    replicas = paths.hops[0].attention.loops.shape[0]
-    row = torch.full((replicas, 1), paths.combination[-1], dtype=torch.float64)
-    restarted = torch.zeros(replicas, field.sizes[-1], dtype=torch.float64)
-    rows: list[Tensor] = []
-    layers = zip(reversed(paths.hops), paths.combination[-2::-1], field.sizes[1:], strict=True)
-    for hop, of_target, width in layers:
-        weight, kept = hop.attention, hop.keep * row
-        edges = weight.edges.shape[1]
-        before = torch.zeros(replicas, width, dtype=torch.float64)
-        before[:, : row.shape[1]] = kept * weight.loops
-        before.index_add_(1, senders[:edges], kept[:, receivers[:edges]] * weight.edges)
-        before[:, 0] += of_target
+    graph = field.graph.to("cpu")
+
+    def rows_of(layer: int) -> RowsRead:
+        weights = paths.hops[layer].attention
+        rows, edges = weights.loops.shape[1], weights.edges.shape[1]
+        return RowsRead(weights, graph.degrees[:rows], graph.senders[:edges])
+
+    return arriving_rows(paths, field.sizes, rows_of)
+
+
+class RowsRead(NamedTuple):
+    """The rows that a layer computes, and whom they read."""
+
+    attention: Attention  # [R, m'] and [R, rows]
+    degrees: Tensor  # [rows]
+    senders: Tensor  # [m'] places, row after row
+
+
+def arriving_rows(
+    paths: Paths, sizes: Sequence[int], rows_of: Callable[[int], RowsRead]
+) -> list[Tensor]:
+    """The same from nodes at places 0, 1, ... by their hop: `sizes` are within 0, 1, ... hops.
+
+    `rows_of` has the first `sizes[s]` rows of the layer (from 0) with s layers after it.
+    """
+    last, replicas = len(paths.hops) - 1, paths.hops[0].attention.loops.shape[0]
+    row = np.full((replicas, 1), paths.combination[-1])
+    restarted = np.zeros((replicas, sizes[-1]))
+    rows: list[NDArray[np.float64]] = []
+    for layer in range(last, -1, -1):
+        hop, width = paths.hops[layer], sizes[last - layer + 1]
+        (edges, loops), degrees, senders = rows_of(layer)
+        before = np.zeros((replicas, width))
+        before[:, : row.shape[1]] = hop.keep * row * loops.numpy()
+        for r in range(replicas):  # one after the other: around a hub each takes much memory
+            sent = np.repeat(hop.keep * row[r], degrees.numpy())
+            sent *= edges[r].numpy()
+            before[r] += np.bincount(senders.numpy(), sent, minlength=width)
+        before[:, 0] += paths.combination[layer]
         restarted[:, : row.shape[1]] += hop.restart * row
         rows.insert(0, before)
         row = before
     rows[0] += restarted
-    return rows
+    return [torch.from_numpy(each) for each in rows]
 
 
 def edge_flows(field: ReceptiveField, paths: Paths, rows: Sequence[Tensor]) -> list[Tensor]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.explanation._reach import Reach
-    from agnn.graph import ReceptiveField, View
+    from agnn.graph import View
     from agnn.nn import LinearForm
     from agnn.runs import Run
 
@@ -140,17 +140,17 @@ def margin(
     whole = None if reach is None else reach.whole
     if reach is None or whole is None or whole.form is None or whole.values is None:
         return margin_on(run, run.view_of(node), replica=replica, steps=steps)
-    form, field, rows = whole.form, reach.field, reach.rows[0]
+    form, rows = whole.form, reach.rows[0]
     question = _question(run, run.scores_at([node]), replica)
     lead, chosen = question.lead, list(question.replicas)
-    values = whole.values[:, field.nodes] @ torch.from_numpy(lead).float()
+    values = whole.values[:, reach.nodes] @ torch.from_numpy(lead).float()
     added = (rows[chosen] * values[chosen]).mean(0).numpy()
     constant = 0.0
     if form.last_bias is not None:
         constant = float((_double(form.last_bias[chosen]) @ lead).mean())
 
     def features(places: list[int]) -> NDArray[np.float64]:
-        nodes = field.nodes[places]
+        nodes = reach.nodes[places]
         gates = []
         for r in chosen:
             last = lead if form.last_weight is None else _double(form.last_weight[r]) @ lead
@@ -158,7 +158,8 @@ def margin(
             gates.append(rows[r, places, None].numpy() * open_units * last)
         return features_at(whole.features, nodes, form.first_weight, chosen, gates)
 
-    return _margin(run, field, question, added, constant, steps, features)
+    own = reach.nodes.numpy(), reach.sizes
+    return _margin(run, own, question, added, constant, steps, features)
 
 
 def margin_on(
@@ -179,7 +180,8 @@ def margin_on(
     def features(places: list[int]) -> NDArray[np.float64]:
         return feature_contributions(own, view, question.lead, question.replicas, places)
 
-    return _margin(run, view.field, question, added, constant, steps, features)
+    reached = view.field.nodes.cpu().numpy(), view.field.sizes
+    return _margin(run, reached, question, added, constant, steps, features)
 
 
 class OwnFeature(NamedTuple):
@@ -238,15 +240,18 @@ def _question(run: Run, scores: Tensor, replica: int | None) -> _Question:
 
 def _margin(
     run: Run,
-    field: ReceptiveField,
+    reached: tuple[NDArray[np.int64], Sequence[int]],
     question: _Question,
     added: NDArray[np.float64],
     constant: float,
     steps: int,
     features: Callable[[list[int]], NDArray[np.float64]],
 ) -> Margin:
-    """The margin from what each node of the field adds [k]; `features` has those of some nodes."""
-    nodes: NDArray[np.int64] = field.nodes.cpu().numpy()
+    """The margin from what each node adds [k]; `features` has those of some nodes.
+
+    `reached` are the nodes by hop, and how many are within 0, 1, ... hops.
+    """
+    nodes, within = reached
     sizes = np.abs(added[1:])
     first = np.arange(sizes.size)
     if sizes.size > steps:  # sorting them all would take long around a hub
@@ -262,7 +267,7 @@ def _margin(
             node=int(nodes[place]),
             id=run.data.node_ids[nodes[place]],
             title=run.data.text_of(int(nodes[place]), "title") or None,
-            hops=int(np.searchsorted(field.sizes, place, side="right")),
+            hops=int(np.searchsorted(within, place, side="right")),
             label=_label(run, int(nodes[place])),
             features=tuple((feature_name(run, k), float(row[k])) for k in columns),
             columns=tuple(columns),

@@ -11,15 +11,14 @@ import torch
 
 from agnn.errors import InputError
 from agnn.explanation._explained_run import explained_run
-from agnn.explanation._flow import edge_flows
 from agnn.explanation._margin import margin
 from agnn.explanation._reach import reach_of
-from agnn.explanation._relevance import edge_relevance
+from agnn.explanation._relevance import relevance
 from agnn.explanation._removed_edges import removal_effects
 from agnn.graph import hop_rings, row_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from agnn.data import Split
     from agnn.explanation._margin import Margin
     from agnn.explanation._reach import Reach
-    from agnn.graph import Graph, ReceptiveField
-    from agnn.nn import Paths
+    from agnn.graph import Graph
     from agnn.runs import Run
 
 
@@ -132,18 +130,20 @@ def neighbourhood(
     run = explained_run(run)
     graph, data = run.graph, run.data
     reach = reach_of(run, node) if reach is None else reach
-    field, paths, rows = reach.field, reach.paths, reach.rows
-    rings = hop_rings(graph, torch.tensor([node]), hops)
+    layers = len(reach.sizes) - 1
+    rings = reach.rings[: hops + 1] if hops <= layers else _rings(graph, node, hops)
     near, distance = torch.cat(rings), _ring_numbers(rings)
-    own = _Lookup(field.nodes.cpu()).values(rows[0], near, 0.0).numpy()
+    # They stand in the same order: farther nodes alone are missing in one of the two.
+    own = _longer(reach.rows[0].numpy(), near.numel())
     weight = own.mean(0)
     if lead is not None:
         added = np.abs(_at(lead, near.numpy()))
         weight = weight / max(weight.sum(), 1e-12) + added / max(np.abs(lead.added).sum(), 1e-12)
-    shown, way_home = _choice(graph, near, distance, weight, limit or near.numel())
+    shown, way_home = _choice(graph, rings, distance, weight, limit or near.numel())
     nodes = near[torch.from_numpy(shown)]
     edges, edge_ids = _edges_among(graph, nodes)
     weights = graph.weights_as(torch.float64)
+    arriving = reach.rows[0].numpy().sum(1)
     return Neighbourhood(
         nodes=nodes.numpy(),
         ids=tuple(data.node_ids[i] for i in nodes.tolist()),
@@ -153,11 +153,11 @@ def neighbourhood(
         scores=run.scores_at(nodes).double().numpy(),
         is_train=np.isin(nodes.numpy(), split.train),
         weights=own[:, shown],
-        elsewhere=np.maximum(rows[0].sum(1).numpy() - own[:, shown].sum(1), 0.0),
-        farther=np.maximum(rows[0].sum(1).numpy() - own.sum(1), 0.0),
+        elsewhere=np.maximum(arriving - own[:, shown].sum(1), 0.0),
+        farther=np.maximum(arriving - own.sum(1), 0.0),
         left_out=near.numel() - nodes.numel(),
         edges=edges,
-        layers=_layers_inside(field, paths, rows, nodes, edge_ids),
+        layers=_layers_inside(graph, reach, nodes, torch.from_numpy(shown), edges[0], edge_ids),
         lead=lead,
         edge_weights=None if weights is None else weights[edge_ids].numpy(),
     )
@@ -180,44 +180,48 @@ def weighed_neighbourhood(
     return replace(found, effects=effects)
 
 
+def _rings(graph: Graph, node: int, hops: int) -> tuple[Tensor, ...]:
+    return tuple(hop_rings(graph, torch.tensor([node]), hops))
+
+
+def _ring_numbers(rings: Sequence[Tensor]) -> NDArray[np.int64]:
+    sizes = [ring.numel() for ring in rings]
+    return np.repeat(np.arange(len(rings)), sizes)
+
+
+def _longer(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The first `count` columns of [R, k], zeros behind the last."""
+    return np.pad(values[:, :count], ((0, 0), (0, max(count - values.shape[1], 0))))
+
+
 def _at(lead: Margin, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
     """What these nodes add; 0 for one that does not reach the target."""
-    order = np.argsort(lead.nodes)
-    place = order[np.searchsorted(lead.nodes, nodes, sorter=order).clip(max=order.size - 1)]
-    return np.where(lead.nodes[place] == nodes, lead.added[place], 0.0)
+    both = min(lead.nodes.size, nodes.size)
+    if np.array_equal(lead.nodes[:both], nodes[:both]):  # all within some hops, in the same order
+        return _longer(lead.added[None], nodes.size)[0]
+    # Of the many around a hub few are asked for.
+    there = np.flatnonzero(np.isin(lead.nodes, nodes))
+    there = there[np.argsort(lead.nodes[there])]
+    place = np.searchsorted(lead.nodes[there], nodes).clip(max=max(there.size - 1, 0))
+    if not there.size:
+        return np.zeros(nodes.size)
+    found = there[place]
+    return np.where(lead.nodes[found] == nodes, lead.added[found], 0.0)
 
 
 def _choice(
     graph: Graph,
-    near: Tensor,
+    rings: Sequence[Tensor],
     distance: NDArray[np.int64],
     weight: NDArray[np.float64],
     limit: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which positions of `near` are shown, in which order, and their parents by place in it."""
-    way_home = parents(distance, weight, _inward_edges(graph, near, distance))
-    shown = most_attended(weight, way_home, limit)
+    """Which places of the rings' nodes are shown, in which order, and their parents by place."""
+    home = WayHome(graph, rings, weight)
+    shown = most_attended(weight, home, limit)
     shown = shown[np.lexsort((-weight[shown], distance[shown]))]  # stable: then by index
-    return shown, _positions(way_home[shown], shown)
-
-
-def _inward_edges(graph: Graph, near: Tensor, distance: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Every edge [2, e] from a node to one nearer the target, by position, and some others.
-
-    They stand in the rows of the nearer ends too, so the outermost nodes' rows, which are most of
-    all and may be long, are not read.
-    """
-    inner = near[: int((distance < distance[-1]).sum())]  # they stand by ring
-    senders = graph.columns[row_edges(graph, inner)].to(torch.int64)  # all of them near
-    order = torch.argsort(near)
-    far = order[torch.searchsorted(near[order], senders)]
-    nearer = torch.repeat_interleave(torch.arange(inner.numel()), graph.degrees[inner])
-    return torch.stack([far, nearer]).numpy()
-
-
-def _ring_numbers(rings: list[Tensor]) -> NDArray[np.int64]:
-    sizes = [ring.numel() for ring in rings]
-    return np.repeat(np.arange(len(rings)), sizes)
+    home.look_up(shown)
+    return shown, _positions(np.array([home[k] for k in shown.tolist()]), shown)
 
 
 def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor]:
@@ -239,98 +243,121 @@ def _positions(values: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[
     return np.where(values < 0, -1, found)
 
 
-def parents(
-    hops: NDArray[np.int64], weights: NDArray[np.float64], edges: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Each node's most attended neighbour among those one hop nearer the target; the target's -1.
+class WayHome:
+    """Each node's most attended neighbour one hop nearer the target, its parent; the target's -1.
 
-    `hops` [k] and `weights` [k] are by node, `edges` [2, e] joins positions in them, both ways.
-    Of equally attended neighbours the first is taken.
+    Nodes are places in the rings joined. Parents are looked up for those that may be shown: around
+    a hub there may be a million others. Of equally attended neighbours the first is taken.
     """
-    i, j = edges
-    inward = hops[j] == hops[i] - 1
-    i, j = i[inward], j[inward]
-    best = np.lexsort((j, -weights[j], i))  # by receiver; inside, the most attended first
-    found = np.full(hops.size, -1, dtype=np.int64)
-    children, first = np.unique(i[best], return_index=True)
-    found[children] = j[best][first]
-    return found
+
+    def __init__(self, graph: Graph, rings: Sequence[Tensor], weight: NDArray[np.float64]) -> None:
+        self._graph, self._rings, self._weight = graph, rings, weight
+        self._starts = np.cumsum([0, *(ring.numel() for ring in rings)])
+        self._known: dict[int, int] = {0: -1}
+
+    def __getitem__(self, place: int) -> int:
+        if place not in self._known:
+            self.look_up(np.array([place]))
+        return self._known[place]
+
+    def look_up(self, places: NDArray[np.int64]) -> None:
+        """Find the parents of these nodes together."""
+        for hop in range(1, len(self._rings)):
+            low, high = self._starts[hop : hop + 2]
+            own = places[(places >= low) & (places < high)]
+            if hop == 1:
+                self._known.update(dict.fromkeys(own.tolist(), 0))
+            elif own.size:
+                self._look_up_ring(hop, own)
+
+    def _look_up_ring(self, hop: int, places: NDArray[np.int64]) -> None:
+        graph, inner = self._graph, self._rings[hop - 1]
+        children = self._rings[hop][torch.from_numpy(places - self._starts[hop])]
+        senders = graph.columns[row_edges(graph, children)].to(torch.int64)
+        found = torch.searchsorted(inner, senders).clamp(max=inner.numel() - 1)
+        is_inner = (inner[found] == senders).numpy()
+        child = np.repeat(np.arange(places.size), graph.degrees[children].numpy())[is_inner]
+        parent = self._starts[hop - 1] + found.numpy()[is_inner]
+        best = np.lexsort((parent, -self._weight[parent], child))
+        rows, first = np.unique(child[best], return_index=True)
+        own = zip(places[rows].tolist(), parent[best][first].tolist(), strict=True)
+        self._known.update(own)
 
 
-def most_attended(
-    weights: NDArray[np.float64], parent: NDArray[np.int64], limit: int
-) -> NDArray[np.int64]:
-    """At most `limit` positions, ascending: the most attended whose way to the target fits in.
+def most_attended(weights: NDArray[np.float64], home: WayHome, limit: int) -> NDArray[np.int64]:
+    """At most `limit` places, ascending: the most attended whose way to the target fits in.
 
     A node is never shown without its parent, so that everything shown hangs together.
     """
     if weights.size <= limit:
         return np.arange(weights.size)
     shown: set[int] = set()
-    for node in np.argsort(-weights, kind="stable").tolist():
-        way = []
-        while node >= 0 and node not in shown:
-            way.append(node)
-            node = int(parent[node])
-        if len(shown) + len(way) <= limit:
-            shown.update(way)
-        if len(shown) == limit:
-            break
+    for some in _by_weight(weights, 4 * limit):
+        home.look_up(some)
+        for each in some.tolist():
+            way, node = [], each
+            while node >= 0 and node not in shown:
+                way.append(node)
+                node = home[node]
+            if len(shown) + len(way) <= limit:
+                shown.update(way)
+            if len(shown) == limit:
+                return np.array(sorted(shown), dtype=np.int64)
     return np.array(sorted(shown), dtype=np.int64)
 
 
+def _by_weight(weights: NDArray[np.float64], first: int) -> Iterator[NDArray[np.int64]]:
+    """All places, the heaviest first and equal ones by place; some, then more, then all."""
+    left, count = np.arange(weights.size), first
+    while left.size > count:
+        own = weights[left]
+        least = np.partition(own, left.size - count)[left.size - count]
+        chosen = left[own >= least]
+        yield chosen[np.argsort(-weights[chosen], kind="stable")]
+        left, count = left[own < least], 16 * count
+    yield left[np.argsort(-weights[left], kind="stable")]
+
+
 def _layers_inside(
-    field: ReceptiveField,
-    paths: Paths,
-    rows: Sequence[Tensor],
+    graph: Graph,
+    reach: Reach,
     nodes: Tensor,
+    places: Tensor,
+    receivers: NDArray[np.int64],
     edge_ids: Tensor,
 ) -> tuple[LayerInside, ...]:
     """Every layer's weights at `nodes` [k] and at the edges `edge_ids` [e] of the whole graph.
 
-    `rows` are the path rows in the field.
+    `places` [k] are those of the nodes in the reach, `receivers` [e] positions in `nodes`.
     """
-    graph = field.graph.to("cpu")
-    by_node, by_edge = _Lookup(field.nodes.cpu()), _Lookup(field.edge_ids.cpu())
-
-    def at_nodes(values: Tensor, missing: float) -> NDArray[np.float64]:
-        return by_node.values(values, nodes, missing).numpy()
-
-    def at_edges(values: Tensor, missing: float = np.nan) -> NDArray[np.float64]:
-        return by_edge.values(values, edge_ids, missing).numpy()
-
+    paths = reach.paths
+    last = torch.full((reach.rows[0].shape[0], 1), paths.combination[-1], dtype=torch.float64)
+    ends = torch.from_numpy(receivers)
+    degrees = graph.degrees[nodes]
     found = []
-    for hop, row, flow in zip(paths.hops, rows, edge_flows(field, paths, rows), strict=True):
-        weight, relevance = hop.attention, edge_relevance(graph, hop.attention)
+    for layer, (row, after) in enumerate(zip(reach.rows, [*reach.rows[1:], last], strict=True)):
+        weights = reach.weights_at(layer, places, edge_ids)
+        is_known = places < after.shape[1]  # the layer computes this row
+        used = _values_at(after, places)[:, ends]
+        known_edge, edges = is_known[ends], weights.edges.double()
         found.append(
             LayerInside(
-                reach=at_nodes(row, 0.0),
-                flow=at_edges(flow, 0.0),
-                attention=at_edges(weight.edges),
-                loops=at_nodes(weight.loops, np.nan),
-                relevance=at_edges(relevance.edges),
-                loop_relevance=at_nodes(relevance.loops, np.nan),
+                reach=_values_at(row, places).numpy(),
+                flow=torch.where(known_edge, paths.hops[layer].keep * used * edges, 0.0).numpy(),
+                attention=torch.where(known_edge, edges, np.nan).numpy(),
+                loops=torch.where(is_known, weights.loops.double(), np.nan).numpy(),
+                relevance=torch.where(
+                    known_edge, relevance(weights.edges, degrees[ends]).double(), np.nan
+                ).numpy(),
+                loop_relevance=torch.where(
+                    is_known, relevance(weights.loops, degrees).double(), np.nan
+                ).numpy(),
             )
         )
     return tuple(found)
 
 
-class _Lookup:
-    """The positions of distinct keys [f] in any order, sorted once for all look-ups."""
-
-    def __init__(self, keys: Tensor) -> None:
-        self._ascending, self._order = torch.sort(keys)
-
-    def values(self, values: Tensor, wanted: Tensor, missing: float) -> Tensor:
-        """The values of the `wanted` keys [k], `missing` where there is none; [R, k] float64.
-
-        `values` [R, g] belong to the first g keys; those behind them have none.
-        """
-        if not values.shape[1]:
-            return torch.full((values.shape[0], wanted.numel()), missing, dtype=torch.float64)
-        last = self._ascending.numel() - 1
-        near = torch.searchsorted(self._ascending, wanted).clamp(max=last)
-        place = self._order[near]
-        is_there = (self._ascending[near] == wanted) & (place < values.shape[1])
-        found = values[:, torch.where(is_there, place, 0)].double()
-        return torch.where(is_there, found, missing)
+def _values_at(values: Tensor, places: Tensor) -> Tensor:
+    """The values [R, g] at places [k], 0 behind the last."""
+    found = values[:, places.clamp(max=values.shape[1] - 1)]
+    return torch.where(places < values.shape[1], found, 0.0)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import torch
 
-from agnn.explanation._flow import model_paths, on_cpu, path_rows
-from agnn.graph import ReceptiveField
+from agnn.explanation._flow import RowsRead, arriving_rows, model_paths, on_cpu, path_rows
+from agnn.graph import new_ring, row_edges
 from agnn.kernels import Attention
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from agnn.graph import Features
-    from agnn.nn import Hop, LinearForm, Paths
+    from agnn.graph import Features, Graph, ReceptiveField
+    from agnn.nn import LinearForm, Paths
     from agnn.runs import Run
 
 
@@ -52,30 +54,92 @@ class WholeGraph:
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """The nodes that reach a target, and how much of each state of theirs arrives."""
+    """The nodes that reach a target, and how much of each state of theirs arrives.
 
-    field: ReceptiveField
-    paths: Paths  # at the rows of the field
+    A layer with s layers after it computes the first `sizes[s]` of the nodes.
+    """
+
+    nodes: Tensor  # [k] indices in the data: the target, then by hop, ascending inside a hop
+    sizes: tuple[int, ...]  # how many of them are within 0, 1, ... hops
+    paths: Paths  # of the whole graph, or at the rows of the target's own field
     rows: list[Tensor]  # see `path_rows`
-    whole: WholeGraph | None = None  # what it was looked up in
+    field: ReceptiveField | None  # None: looked up in the whole graph
+    whole: WholeGraph | None = None
+
+    @property
+    def rings(self) -> tuple[Tensor, ...]:
+        """The nodes by their distance from the target."""
+        return self.nodes.tensor_split(self.sizes[:-1])
+
+    def weights_at(self, layer: int, places: Tensor, edge_ids: Tensor) -> Attention:
+        """P of a layer at the nodes at these places [k], and at these edges of the whole graph [e].
+
+        What the layer does not compute has any value.
+        """
+        weights = self.paths.hops[layer].attention
+        if self.field is None:
+            nodes = self.nodes[places.clamp(max=self.nodes.numel() - 1)]
+            return Attention(weights.edges[:, edge_ids], weights.loops[:, nodes])
+        own = [self._place_in_field(edge_ids), places]
+        return Attention(*(
+            values[:, each.clamp(max=values.shape[1] - 1)] if values.shape[1] else
+            values.new_zeros(values.shape[0], each.numel())
+            for values, each in zip((weights.edges, weights.loops), own, strict=True)
+        ))  # fmt: skip
+
+    def _place_in_field(self, edge_ids: Tensor) -> Tensor:
+        ascending, order = self._field_edges
+        if not ascending.numel():
+            return torch.zeros_like(edge_ids)
+        return order[torch.searchsorted(ascending, edge_ids).clamp(max=ascending.numel() - 1)]
+
+    @cached_property
+    def _field_edges(self) -> tuple[Tensor, Tensor]:
+        assert self.field is not None  # noqa: S101
+        ascending, order = torch.sort(self.field.edge_ids.cpu())
+        return ascending, order
 
 
 def reach_of(run: Run, node: int, whole: WholeGraph | None = None) -> Reach:
     """The reach of one node, given by its index; computed, or looked up in the whole graph."""
-    if whole is None:
-        view = run.view_of(node)
-        paths = model_paths(run.network, view)
-        return Reach(view.field, paths, path_rows(view.field, paths))
-    run.check_node(node)
-    field = ReceptiveField.around(run.graph, torch.tensor([node]), len(whole.paths.hops))
-    layers = zip(whole.paths.hops, field.sizes[-2::-1], strict=True)
-    own = tuple(_restricted(hop, field, rows) for hop, rows in layers)
-    paths = replace(whole.paths, hops=own)
-    return Reach(field, paths, path_rows(field, paths), whole)
+    if whole is not None:
+        run.check_node(node)
+        return _looked_up(run.graph, node, whole)
+    view = run.view_of(node)
+    paths, field = model_paths(run.network, view), view.field
+    return Reach(field.nodes.cpu(), field.sizes, paths, path_rows(field, paths), field)
 
 
-def _restricted(hop: Hop, field: ReceptiveField, rows: int) -> Hop:
-    """The whole graph's weights at the first `rows` rows of a field."""
-    weights, edges = hop.attention, field.edge_ids[: field.graph.edges_of(rows)]
-    own = Attention(weights.edges[:, edges], weights.loops[:, field.nodes[:rows]])
-    return replace(hop, attention=own)
+def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
+    """The reach in a whole graph: no part of it is copied, so a hub costs one pass over its rows.
+
+    Sums stand in the order of the rings' rows.
+    """
+    paths = whole.paths
+    ring = torch.tensor([node])
+    is_seen = torch.zeros(graph.nodes, dtype=torch.bool)
+    is_seen[ring] = True
+    rings, read = [ring], []  # and by ring, where its edges stand and whom they read
+    for _ in paths.hops:
+        edge_ids = row_edges(graph, ring)
+        read.append((edge_ids, graph.columns[edge_ids].to(torch.int64)))
+        ring = new_ring(read[-1][1], is_seen)
+        rings.append(ring)
+    nodes = torch.cat(rings)
+    sizes = tuple(accumulate(each.numel() for each in rings))
+    place = torch.empty(graph.nodes, dtype=torch.int64)  # only entries of `nodes` are read
+    place[nodes] = torch.arange(nodes.numel())
+    senders = [place[columns] for _, columns in read]
+
+    def rows_of(layer: int) -> RowsRead:
+        count = len(paths.hops) - layer  # rings
+        own = nodes[: sizes[count - 1]]
+        weights = paths.hops[layer].attention
+        edge_ids = torch.cat([each for each, _ in read[:count]])
+        return RowsRead(
+            Attention(weights.edges[:, edge_ids], weights.loops[:, own]),
+            graph.degrees[own],
+            torch.cat(senders[:count]),
+        )
+
+    return Reach(nodes, sizes, paths, arriving_rows(paths, sizes, rows_of), None, whole)

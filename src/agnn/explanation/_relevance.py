@@ -37,11 +37,16 @@ def edge_relevance(graph: Graph, attention: Attention) -> Attention:
     be that of the first rows only.
     """
     rows, edges = attention.loops.shape[1], attention.edges.shape[1]
-    size = (graph.degrees[:rows] + 1).to(attention.edges.dtype)
+    degrees = graph.degrees[:rows]
     return Attention(
-        attention.edges * size[graph.receivers[:edges]] - 1.0,
-        attention.loops * size - 1.0,
+        relevance(attention.edges, degrees[graph.receivers[:edges]]),
+        relevance(attention.loops, degrees),
     )
+
+
+def relevance(weights: Tensor, degrees: Tensor) -> Tensor:
+    """Eq. (9) from weights [R, k] and the degrees [k] of their receivers."""
+    return weights * (degrees + 1).to(weights.dtype) - 1.0
 
 
 def class_relevance(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
     from agnn.graph._graph import Graph
+
+_DENSE: Final = 16  # of so many nodes one is found: then all are read once
 
 
 def row_edges(graph: Graph, rows: Tensor) -> Tensor:
@@ -48,9 +50,17 @@ def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
     is_seen[ring] = True
     rings = [ring]
     for _ in range(hops):
-        found = graph.columns[row_edges(graph, ring)]
-        found = found[~is_seen[found]]
-        ring = torch.unique(found).to(torch.int64)
-        is_seen[ring] = True
+        ring = new_ring(graph.columns[row_edges(graph, ring)], is_seen)
         rings.append(ring)
     return rings
+
+
+def new_ring(found: Tensor, is_seen: Tensor) -> Tensor:
+    """Those of the nodes `found` that are not seen [n] yet, ascending and once; then they are."""
+    if found.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
+        before = is_seen.clone()
+        is_seen[found.to(torch.int64)] = True
+        return (is_seen & ~before).nonzero().squeeze(1)
+    ring = torch.unique(found[~is_seen[found]]).to(torch.int64)
+    is_seen[ring] = True
+    return ring

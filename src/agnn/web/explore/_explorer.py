@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from agnn.runs import Run
     from agnn.web.explore._node_map import NodeMap
 
-_MOST_KEPT: Final = 40_000_000  # weights of all layers and replicas kept in memory: 160 MB
+_MOST_KEPT: Final = 250_000_000  # weights of all layers and replicas kept in memory: 1 GB
 _MOST_WEIGHTS: Final = 60_000_000  # computed to remove edges one by one: about a second
 _FEWEST_TRIALS: Final = 5
 _MOST_TRIED: Final = 200  # neighbours in a search for what changes a prediction
