@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, fields
@@ -142,3 +143,17 @@ def test_a_shell_completes_commands_and_options(
     with pytest.raises(SystemExit, match="0"):  # click ends the program itself
         agnn("")
     assert capsys.readouterr().out.split() == ["--no-browser"]
+
+
+def test_a_long_help_has_its_options_in_panels(agnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    found = agnn("train --help").out
+    titles = ["Options", "Hyper-parameters", "Choosing settings", "Computing", "Results and files",
+              "Your own tables"]  # fmt: skip
+    parts = re.split(r"╭─ ([A-Z][^─]*) ─", found)
+    panels = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert [each for each in panels if each != "Arguments"] == titles
+    assert "--learning-rate" in panels["Hyper-parameters"]
+    assert "--threads" in panels["Computing"]
+    # A short help keeps them together.
+    assert "Computing" not in agnn("report --help").out

@@ -10,13 +10,16 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import MISSING, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
+from agnn.cli._options import PANELS
 from agnn.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ def with_reader_options(
     from agnn.data import ReadOptions
 
     signature, hints = inspect.signature(command), get_type_hints(ReadOptions, include_extras=True)
-    own = {name: each for name, each in signature.parameters.items() if name != "read"}
+    own = {name: _in_panel(each) for name, each in signature.parameters.items() if name != "read"}
     made: dict[str, inspect.Parameter] = {}
     for field in fields(ReadOptions):
         hint = hints[field.name]
@@ -77,6 +80,17 @@ def with_reader_options(
     expanded.__signature__ = signature.replace(parameters=[*own.values(), *made.values()])  # type: ignore[attr-defined]
     expanded.__annotations__ = {name: each.annotation for name, each in (own | made).items()}
     return expanded
+
+
+def _in_panel(parameter: inspect.Parameter) -> inspect.Parameter:
+    """The parameter as an option in its panel of the help; itself if it belongs to none."""
+    panel = next((panel for panel, names in PANELS.items() if parameter.name in names), None)
+    known = getattr(parameter.annotation, "__metadata__", (None,))[0]
+    if panel is None or not isinstance(known, OptionInfo) or known.rich_help_panel is not None:
+        return parameter
+    option = copy(known)
+    option.rich_help_panel = panel
+    return parameter.replace(annotation=Annotated[get_args(parameter.annotation)[0], option])
 
 
 def _parameter(name: str, kind: Any, words: str) -> inspect.Parameter:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
 
 import typer
 
 from agnn.errors import InputError
+
+# The panels of a long help and the parameters in each; all others are in the first.
+PANELS: Final[Mapping[str, Sequence[str]]] = {
+    "Hyper-parameters": (
+        "epochs", "layers", "hidden", "learning_rate", "weight_decay", "dropout", "scaling",
+        "stop_after", "stop_on", "settings", "class_weight",
+    ),
+    "Choosing settings": ("metric", "time", "nested", "tuned", "search", "search_file"),
+    "Computing": ("device", "backend", "threads", "executor", "ranks", "divide", "wire"),
+    "Results and files": (
+        "out", "checkpoint", "resume", "track", "config", "save_config", "config_schema", "json",
+        "quiet",
+    ),
+}  # fmt: skip
 
 SplitName = Annotated[
     str | None,
