@@ -43,8 +43,7 @@ def made(nodes: int, edges: int) -> NodeData:
     receivers, senders = graph.receivers.numpy(), graph.senders.numpy()
     once = receivers < senders
     order = source.permutation(nodes)
-    train, rest, test = np.split(order, [nodes // 100, nodes // 50])
-    split = Split("fixed", np.sort(train), np.sort(rest), np.sort(test))
+    split = Split("fixed", *(np.sort(each) for each in np.split(order, [1000, 2000])))
     return NodeData.build(
         name="power-law", features=features, labels=labels,
         edges=np.stack([receivers[once], senders[once]]),
@@ -95,7 +94,8 @@ def main() -> None:
         )
     run = load_run(options.folder)
     order = np.argsort(-run.graph.degrees.numpy(), kind="stable")
-    ids = [str(run.data.node_ids[k]) for k in (*order[:2], *order[[len(order) // 50, len(order) // 2]])]
+    places = [0, 1, len(order) // 50, len(order) // 2]
+    ids = [str(run.data.node_ids[k]) for k in order[places]]
     record: dict[str, Any] = {"nodes": run.data.nodes, "edges": run.graph.edges // 2}
     if options.explain:
         for name in ("explain_seconds", "explain_again_seconds"):

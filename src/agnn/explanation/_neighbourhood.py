@@ -198,7 +198,8 @@ def _at(lead: Margin, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
     """What these nodes add; 0 for one that does not reach the target."""
     both = min(lead.nodes.size, nodes.size)
     if np.array_equal(lead.nodes[:both], nodes[:both]):  # all within some hops, in the same order
-        return _longer(lead.added[None], nodes.size)[0]
+        own: NDArray[np.float64] = _longer(lead.added[None], nodes.size)[0]
+        return own
     # Of the many around a hub few are asked for.
     there = np.flatnonzero(np.isin(lead.nodes, nodes))
     there = there[np.argsort(lead.nodes[there])]

@@ -60,7 +60,8 @@ def new_ring(found: Tensor, is_seen: Tensor) -> Tensor:
     if found.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
         before = is_seen.clone()
         is_seen[found.to(torch.int64)] = True
-        return (is_seen & ~before).nonzero().squeeze(1)
-    ring = torch.unique(found[~is_seen[found]]).to(torch.int64)
+        new: Tensor = (is_seen & ~before).nonzero().squeeze(1)
+        return new
+    ring: Tensor = torch.unique(found[~is_seen[found]]).to(torch.int64)
     is_seen[ring] = True
     return ring
