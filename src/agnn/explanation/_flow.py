@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -59,42 +59,40 @@ def path_rows(field: ReceptiveField, paths: Paths) -> list[Tensor]:
     _check(field, paths)
     graph = field.graph.to("cpu")
 
-    def rows_of(layer: int) -> RowsRead:
-        weights = paths.hops[layer].attention
-        rows, edges = weights.loops.shape[1], weights.edges.shape[1]
-        return RowsRead(weights, graph.degrees[:rows], graph.senders[:edges])
+    def spread(layer: int, sent: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+        edges = paths.hops[layer].attention.edges.numpy()
+        senders = graph.senders[: edges.shape[1]].numpy()
+        degrees = graph.degrees[: sent.shape[1]].numpy()
+        found = [
+            np.bincount(senders, np.repeat(own, degrees) * weights, minlength=width)
+            for own, weights in zip(sent, edges, strict=True)
+        ]
+        return np.stack(found).astype(np.float64)  # without edges there are whole numbers
 
-    return arriving_rows(paths, field.sizes, rows_of)
-
-
-class RowsRead(NamedTuple):
-    """The rows that a layer computes, and whom they read."""
-
-    attention: Attention  # [R, m'] and [R, rows]
-    degrees: Tensor  # [rows]
-    senders: Tensor  # [m'] places, row after row
+    loops = [hop.attention.loops.numpy() for hop in paths.hops]
+    return arriving_rows(paths, field.sizes, loops, spread)
 
 
 def arriving_rows(
-    paths: Paths, sizes: Sequence[int], rows_of: Callable[[int], RowsRead]
+    paths: Paths,
+    sizes: Sequence[int],
+    loops: Sequence[NDArray[np.float32]],
+    spread: Callable[[int, NDArray[np.float64], int], NDArray[np.float64]],
 ) -> list[Tensor]:
-    """The same from nodes at places 0, 1, ... by their hop: `sizes` are within 0, 1, ... hops.
+    """The same for nodes that stand by hop, `sizes` of them within 0, 1, ... hops.
 
-    `rows_of` has the first `sizes[s]` rows of the layer (from 0) with s layers after it.
+    `loops` are P[i, i] of the rows that each layer computes. `spread(layer, sent, width)` gives
+    what of the first `width` nodes arrives over the layer's edges [R, width], where `sent`
+    [R, rows] arrives of the rows.
     """
     last, replicas = len(paths.hops) - 1, paths.hops[0].attention.loops.shape[0]
     row = np.full((replicas, 1), paths.combination[-1])
     restarted = np.zeros((replicas, sizes[-1]))
     rows: list[NDArray[np.float64]] = []
     for layer in range(last, -1, -1):
-        hop, width = paths.hops[layer], sizes[last - layer + 1]
-        (edges, loops), degrees, senders = rows_of(layer)
-        before = np.zeros((replicas, width))
-        before[:, : row.shape[1]] = hop.keep * row * loops.numpy()
-        for r in range(replicas):  # one after the other: around a hub each takes much memory
-            sent = np.repeat(hop.keep * row[r], degrees.numpy())
-            sent *= edges[r].numpy()
-            before[r] += np.bincount(senders.numpy(), sent, minlength=width)
+        hop, kept = paths.hops[layer], paths.hops[layer].keep * row
+        before = spread(layer, kept, sizes[last - layer + 1])
+        before[:, : row.shape[1]] += kept * loops[layer]
         before[:, 0] += paths.combination[layer]
         restarted[:, : row.shape[1]] += hop.restart * row
         rows.insert(0, before)

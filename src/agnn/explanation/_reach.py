@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
-from agnn.explanation._flow import RowsRead, arriving_rows, model_paths, on_cpu, path_rows
-from agnn.graph import new_ring, row_edges
+from agnn.explanation._flow import arriving_rows, model_paths, on_cpu, path_rows
 from agnn.kernels import Attention
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from agnn.graph import Features, Graph, ReceptiveField
@@ -111,35 +112,54 @@ def reach_of(run: Run, node: int, whole: WholeGraph | None = None) -> Reach:
 
 
 def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
-    """The reach in a whole graph: no part of it is copied, so a hub costs one pass over its rows.
-
-    Sums stand in the order of the rings' rows.
-    """
+    """The reach in a whole graph, of which no part is copied: a hub costs a pass over its rows."""
+    mark, add = _compiled()
     paths = whole.paths
-    ring = torch.tensor([node])
-    is_seen = torch.zeros(graph.nodes, dtype=torch.bool)
-    is_seen[ring] = True
-    rings, read = [ring], []  # and by ring, where its edges stand and whom they read
+    offsets, columns = graph.offsets.numpy(), graph.columns.numpy()
+    rings, is_seen = [np.array([node])], np.zeros(graph.nodes, dtype=np.bool_)
+    is_seen[node] = True
     for _ in paths.hops:
-        edge_ids = row_edges(graph, ring)
-        read.append((edge_ids, graph.columns[edge_ids].to(torch.int64)))
-        ring = new_ring(read[-1][1], is_seen)
-        rings.append(ring)
-    nodes = torch.cat(rings)
-    sizes = tuple(accumulate(each.numel() for each in rings))
-    place = torch.empty(graph.nodes, dtype=torch.int64)  # only entries of `nodes` are read
-    place[nodes] = torch.arange(nodes.numel())
-    senders = [place[columns] for _, columns in read]
+        before = is_seen.copy()
+        mark(offsets, columns, rings[-1], is_seen)
+        rings.append(np.flatnonzero(is_seen & ~before))
+    nodes = np.concatenate(rings)
+    sizes = tuple(accumulate(each.size for each in rings))
+    place = np.empty(graph.nodes, dtype=np.int32)  # only entries of `nodes` are read
+    place[nodes] = np.arange(nodes.size)
 
-    def rows_of(layer: int) -> RowsRead:
-        count = len(paths.hops) - layer  # rings
-        own = nodes[: sizes[count - 1]]
-        weights = paths.hops[layer].attention
-        edge_ids = torch.cat([each for each, _ in read[:count]])
-        return RowsRead(
-            Attention(weights.edges[:, edge_ids], weights.loops[:, own]),
-            graph.degrees[own],
-            torch.cat(senders[:count]),
-        )
+    def spread(layer: int, sent: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+        rows, weights = nodes[: sent.shape[1]], paths.hops[layer].attention.edges.numpy()
+        found = np.zeros((width, len(sent)))
+        add(offsets, columns, rows, np.ascontiguousarray(sent.T), weights, place, found)
+        return np.ascontiguousarray(found.T)
 
-    return Reach(nodes, sizes, paths, arriving_rows(paths, sizes, rows_of), None, whole)
+    loops = [
+        hop.attention.loops[:, torch.from_numpy(nodes[:count])].numpy()
+        for hop, count in zip(paths.hops, sizes[-2::-1], strict=True)
+    ]
+    rows = arriving_rows(paths, sizes, loops, spread)
+    return Reach(torch.from_numpy(nodes), sizes, paths, rows, None, whole)
+
+
+@cache
+def _compiled() -> tuple[Any, Any]:
+    """Loops over the edges of some rows; array operations would copy these several times."""
+    import numba
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+    def mark(offsets: Any, columns: Any, rows: Any, is_seen: Any) -> None:
+        for row in rows:
+            for edge in range(offsets[row], offsets[row + 1]):
+                is_seen[columns[edge]] = True
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+    def add(
+        offsets: Any, columns: Any, rows: Any, sent: Any, weights: Any, place: Any, found: Any
+    ) -> None:
+        for k in range(rows.size):
+            for edge in range(offsets[rows[k]], offsets[rows[k] + 1]):
+                sender = place[columns[edge]]
+                for r in range(sent.shape[1]):
+                    found[sender, r] += sent[k, r] * weights[r, edge]
+
+    return mark, add

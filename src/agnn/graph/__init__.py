@@ -21,7 +21,7 @@ from agnn.graph._adjacency import adjacency, row_normalised, symmetric_normalise
 from agnn.graph._features import DenseFeatures, FeatureMatrix, Features, features_of
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph._long_rows import LongRows
-from agnn.graph._lookup import edge_places, hop_rings, new_ring, row_edges
+from agnn.graph._lookup import edge_places, hop_rings, row_edges
 from agnn.graph._part import Part, block_bounds, local_rows, rank_bounds
 from agnn.graph._propagation import (
     Propagation,
@@ -60,7 +60,6 @@ __all__ = [
     "hop_rings",
     "local_rows",
     "neighbour_mean",
-    "new_ring",
     "normalised_adjacency",
     "rank_bounds",
     "row_edges",

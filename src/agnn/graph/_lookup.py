@@ -50,12 +50,12 @@ def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
     is_seen[ring] = True
     rings = [ring]
     for _ in range(hops):
-        ring = new_ring(graph.columns[row_edges(graph, ring)], is_seen)
+        ring = _new_ring(graph.columns[row_edges(graph, ring)], is_seen)
         rings.append(ring)
     return rings
 
 
-def new_ring(found: Tensor, is_seen: Tensor) -> Tensor:
+def _new_ring(found: Tensor, is_seen: Tensor) -> Tensor:
     """Those of the nodes `found` that are not seen [n] yet, ascending and once; then they are."""
     if found.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
         before = is_seen.clone()
