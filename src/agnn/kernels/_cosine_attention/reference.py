@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from torch import Tensor
 
 from agnn.graph import Graph
+
+_NUMBERS_AT_ONCE: Final = 2**24  # of both ends of edges that are laid out: 64 MB each
 
 
 def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
@@ -18,7 +22,9 @@ def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor,
     edges = int(graph.offsets[rows])
     i, j = graph.receivers[:edges], graph.senders[:edges]
     unit = _unit(h)
-    cosine = (unit[:, i] * unit[:, j]).sum(-1)  # [R, m']
+    step = max(1, _NUMBERS_AT_ONCE // (replicas * h.shape[2]))
+    ends = zip(i.split(step), j.split(step), strict=True)
+    cosine = torch.cat([(unit[:, a] * unit[:, b]).sum(-1) for a, b in ends], dim=1)  # [R, m']
     own = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
     score, own = beta[:, None] * cosine, beta[:, None] * own
     weights = graph.weights_as(h.dtype)
