@@ -23,7 +23,7 @@ def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor,
     i, j = graph.receivers[:edges], graph.senders[:edges]
     unit = _unit(h)
     step = max(1, _NUMBERS_AT_ONCE // (replicas * h.shape[2]))
-    ends = zip(i.split(step), j.split(step), strict=True)
+    ends = zip(torch.split(i, step), torch.split(j, step), strict=True)
     cosine = torch.cat([(unit[:, a] * unit[:, b]).sum(-1) for a, b in ends], dim=1)  # [R, m']
     own = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
     score, own = beta[:, None] * cosine, beta[:, None] * own

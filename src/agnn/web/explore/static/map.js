@@ -93,12 +93,13 @@ export class GraphMap {
     // What does not stand out lies below, and is faint.
     for (const level of members ? [0, 1] : [1]) {
       paper.globalAlpha = level ? 0.85 : 0.16;
+      const side = members && level ? 1.6 * size : size;
       for (const [colour, list] of groups) {
         paper.fillStyle = colour;
         for (const k of list) {
           const x = points.x[k], y = points.y[k];
           if (x < 0 || y < 0 || x > width || y > height || (members && isOut(k) === Boolean(level))) continue;
-          paper.fillRect(x - size / 2, y - size / 2, size, size);
+          paper.fillRect(x - side / 2, y - side / 2, side, side);
         }
       }
     }
