@@ -96,12 +96,12 @@ def program_of(page: Path) -> str:
 
 def test_the_tutorials_run_from_the_first_line_to_the_last(tmp_path: Path) -> None:
     """In one process of their own: one of them registers a method, and all compile kernels."""
-    lines = ["import os"]
+    lines = ["import os", "if __name__ == '__main__':  # ranks import this file"]
     for page in HERE:
         folder = tmp_path / page.stem
         folder.mkdir()
         compiled = f"compile({program_of(page)!r}, {page.name!r}, 'exec')"
-        lines += [f"os.chdir({str(folder)!r})", f"exec({compiled}, {{'__name__': 'page'}})"]
+        lines += [f"    os.chdir({str(folder)!r})", f"    exec({compiled}, {{'__name__': 'page'}})"]
     (tmp_path / "all.py").write_text("\n".join(lines), encoding="utf-8")
     done = subprocess.run(  # noqa: S603 (our own pages)
         [sys.executable, "-W", "error::UserWarning", str(tmp_path / "all.py")],
@@ -110,6 +110,7 @@ def test_the_tutorials_run_from_the_first_line_to_the_last(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr[-3000:]
     assert "clearly behind sgc" in done.stdout
     assert (tmp_path / "first_ten_minutes" / "labelled.csv").is_file()
+    assert (tmp_path / "eight_machines" / "predictions.csv").is_file()
 
 
 COMMANDS = sorted(
