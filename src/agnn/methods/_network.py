@@ -192,6 +192,7 @@ class NetworkMethod(Method):
             labelled=data.nodes if footprint.copies > 1 else labelled,
             parameters=self._parameters(width, data.classes), footprint=footprint,
             step_nodes=_step_nodes(recipe, task) if recipe.fanout else None,
+            has_edge_weights=data.edge_weights is not None,
         )  # fmt: skip
 
     def _parameters(self, features: int, classes: int) -> int:

@@ -14,6 +14,7 @@ _GIB = 2**30
 _FLOAT, _INT = 4, 8
 _PRUNING = 128  # bytes per edge, at the peak
 _SORTING = 40  # bytes per edge while the graph is made
+_WEIGHTS = 32  # bytes per weighted edge: its weight, whole, pruned and while edges are sorted
 _PRUNED_NODES = 48  # bytes per node: order, places and degrees in each pruned graph
 _LOGITS = 6  # themselves, those of a replica's own nodes, their softmax, and the gradients of these
 _PARAMETER_COPIES = 5  # itself, its gradient, Adam's two moments, the kept weights
@@ -67,6 +68,7 @@ def memory_estimate(
     parameters: int | None = None,
     footprint: Footprint = Footprint(),  # noqa: B008 (it is frozen)
     step_nodes: int | None = None,
+    has_edge_weights: bool = False,
 ) -> MemoryEstimate:
     """Return an upper bound of the memory of training AGNN, or a network by its `footprint`.
 
@@ -87,11 +89,12 @@ def memory_estimate(
         parameters: numbers of one replica; None for those of AGNN.
         footprint: what a step of another network holds.
         step_nodes: nodes that a step on sampled neighbourhoods reads; None: it reads all.
+        has_edge_weights: whether edges have weights.
     """
     for name, value in {"nodes": nodes, "features": features, "replicas": replicas}.items():
         if value < 1:
             raise InputError(f"`{name}` must be at least 1; got {value}.")
-    graph = 4 * edges + 2 * _INT * nodes
+    graph = 4 * edges + 2 * _INT * nodes + _WEIGHTS * edges * has_edge_weights
     if step_nodes is not None:
         # Both directions of every edge while they are sorted; a step has edges in proportion.
         graph += _SORTING * edges + _PRUNING * edges * step_nodes // nodes
