@@ -122,6 +122,27 @@ def walked(browser: Any, address: str, node: str, server: int, steps: int) -> Wa
     return Walk(found, *used)
 
 
+def changed(browser: Any, address: str, node: str, server: int, times: int) -> Walk:
+    """Removals of the edge behind the first bar of a node's waterfall, each of them undone."""
+    page = browser.new_page()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(f"{address}/#node={node}")
+    drawn(page, 0)
+    found, used = [], [0.0, 0.0]
+    for _ in range(times):
+        count = page.evaluate(f"{_LOADS}.length")
+        before = server_seconds(server), page_seconds(session)
+        page.locator(".waterfall button.remove").first.click()
+        found.append(drawn(page, count)["duration"])
+        after = server_seconds(server), page_seconds(session)
+        used = [own + late - early for own, early, late in zip(used, before, after, strict=True)]
+        page.locator("#as-trained").click()
+        drawn(page, count + 1)
+    page.close()
+    return Walk(found, *(1e3 * each / times for each in used))
+
+
 def server_seconds(process: int) -> float:
     """Processor time of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -168,7 +189,9 @@ def main() -> None:
         page.goto(address)
         found = page.evaluate("fetch('/api/search?q=').then((answer) => answer.json())")
         hub = found["nodes"][0]
+        start = page.evaluate("fetch('/api/about').then((answer) => answer.json())")["start"]
         walk = walked(browser, address, hub["id"], server, options.steps)
+        what_if = changed(browser, address, start, server, options.times)
         record = {
             "run": options.run,
             "load_average": os.getloadavg()[0],
@@ -177,6 +200,11 @@ def main() -> None:
             "frames_while_panning": round(frames_while_panning(browser, address)),
             "walk_ms": summary(walk.milliseconds),
             "walk_cpu_ms": {"server": round(walk.server_cpu), "page": round(walk.page_cpu)},
+            "what_if_ms": summary(what_if.milliseconds),
+            "what_if_cpu_ms": {
+                "server": round(what_if.server_cpu),
+                "page": round(what_if.page_cpu),
+            },
             "hub": {"id": hub["id"], "neighbours": hub["degree"]},
         }
         for limit in (60, 300):
