@@ -47,12 +47,12 @@ def training_run(method: NetworkMethod, data: NodeData, replicas: int = 1) -> Tr
 
 def step(dataset: str) -> Action:
     """One training step: forward with dropout, loss, backward, Adam."""
-    return training_run(preset(dataset), load_dataset(dataset)).step
+    return training_run(preset(dataset), load_dataset(dataset)).update
 
 
 def network_step(method: type[NetworkMethod], dataset: str) -> Action:
     """One training step of another network at its preset."""
-    return training_run(method.preset("fixed", dataset), load_dataset(dataset)).step
+    return training_run(method.preset("fixed", dataset), load_dataset(dataset)).update
 
 
 def endless_epoch(run: TrainingRun) -> Action:

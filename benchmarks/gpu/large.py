@@ -77,8 +77,8 @@ def _step_seconds(model: nn.AGNN, problem: Problem, recipe: Recipe) -> float:
     gc.collect()
     torch.cuda.empty_cache()
     run = TrainingRun(model, problem, recipe)
-    run.step()
+    run.update()
     start = clock()
     for _ in range(3):
-        run.step()
+        run.update()
     return (clock() - start) / 3

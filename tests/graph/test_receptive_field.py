@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import Graph, ReceptiveField
+from agnn.graph import Graph, ReceptiveField, _receptive_field
 from zoo import ZOO, Specimen, tiny_random, zoo_graph
 
 
@@ -148,6 +148,39 @@ def test_the_row_of_a_node_that_is_no_target_is_refused(node):
     field = ReceptiveField.around(zoo_graph("random"), torch.tensor([4, 9, 30]), 2)
     with pytest.raises(InputError, match="must be targets of this receptive field"):
         field.rows_of(torch.tensor([4, node]))
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize(("name", "targets"), CASES)
+def test_an_order_for_the_cache_moves_rows_and_nothing_in_them(name, targets, hops, monkeypatch):
+    graph, chosen = zoo_graph(name), torch.tensor(targets)
+    plain = ReceptiveField.around(graph, chosen, hops)
+    monkeypatch.setattr(_receptive_field, "_WORTH_ORDERING", 0)
+    ordered = ReceptiveField.around(graph, chosen, hops, is_for_many_passes=True)
+    assert ordered.sizes == plain.sizes
+    assert torch.equal(ordered.targets, plain.targets)
+    for size in plain.sizes:
+        assert sorted(ordered.nodes[:size].tolist()) == sorted(plain.nodes[:size].tolist())
+    assert edges_by_node(ordered) == edges_by_node(plain)
+    assert torch.equal(ordered.graph.order, torch.argsort(ordered.nodes))
+
+
+def edges_by_node(field: ReceptiveField) -> dict[int, list[tuple[int, int]]]:
+    """Of every node its neighbours, by their labels in the whole graph, and the edges' indices."""
+    senders, ids = field.nodes[field.graph.columns].tolist(), field.edge_ids.tolist()
+    offsets = field.graph.offsets.tolist()
+    return {
+        node: list(zip(senders, ids, strict=True))[offsets[row] : offsets[row + 1]]
+        for row, node in enumerate(field.nodes.tolist())
+    }
+
+
+def test_neighbours_are_close_in_the_order_for_the_cache():
+    path = torch.randperm(200, generator=torch.Generator().manual_seed(0))
+    graph = Graph.from_edges(torch.stack([path[:-1], path[1:]]), 200)
+    places = graph.near_order
+    assert sorted(places.tolist()) == list(range(200))
+    assert (places[graph.receivers] - places[graph.senders]).abs().max() == 1
 
 
 def test_a_field_needs_a_target():

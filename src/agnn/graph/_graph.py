@@ -195,6 +195,20 @@ class Graph:
         return rows.numpy().view(np.uint64)
 
     @cached_property
+    def near_order(self) -> Tensor:
+        """Each node's place in an order in which neighbours are close; [n] int64, on the CPU.
+
+        Reverse Cuthill-McKee: breadth first, from a node of low degree.
+        """
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        entries = (np.ones(self.edges, np.int8), self.columns.numpy(), self.offsets.numpy())
+        adjacency = csr_array(entries, shape=(self.nodes, self.nodes))
+        nodes = reverse_cuthill_mckee(adjacency, symmetric_mode=True)
+        return torch.from_numpy(np.argsort(nodes))
+
+    @cached_property
     def longest_row(self) -> int:
         """The largest degree."""
         return int(self.degrees.max()) if self.edges else 0

@@ -12,6 +12,9 @@ from agnn.errors import InputError
 from agnn.graph._graph import Graph
 from agnn.graph._lookup import edge_places, hop_rings, row_edges
 
+# Edges, both directions counted, from which an order for the cache pays: below, states fit into it.
+_WORTH_ORDERING = 2_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class ReceptiveField:
@@ -72,16 +75,23 @@ class ReceptiveField:
         return cls(graph, whole.nodes, None, (count, *whole.sizes[1:]))
 
     @classmethod
-    def around(cls, graph: Graph, targets: Tensor, hops: int) -> ReceptiveField:
+    def around(
+        cls, graph: Graph, targets: Tensor, hops: int, *, is_for_many_passes: bool = False
+    ) -> ReceptiveField:
         """The field of the given target nodes (any order, repeats allowed) of a whole graph.
 
         Costs what the field holds, whatever the size of the graph and the degrees of its rim.
+        With `is_for_many_passes` the rows of a large graph that lies on the CPU are ordered such
+        that neighbours are close in memory, which costs a pass over the whole graph. No result
+        depends on that order.
         """
         if targets.numel() == 0:
             raise InputError("a receptive field needs at least one target node.")
         rings = hop_rings(graph, targets, hops)
         if rings[0].numel() == graph.nodes:
             return cls.whole(graph, hops)
+        if is_for_many_passes and graph.device.type == "cpu" and graph.edges >= _WORTH_ORDERING:
+            rings[1:] = [ring[torch.argsort(graph.near_order[ring])] for ring in rings[1:]]
         nodes = torch.cat(rings)
         sizes = tuple(accumulate(ring.numel() for ring in rings))
         inner = sizes[-2] if hops else 0  # the rows that some layer computes
@@ -98,9 +108,10 @@ class ReceptiveField:
         back = edge_places(graph, nodes[columns[is_outward]], nodes[rows])
         if bool((back < 0).any()):
             raise InputError("`graph` must be whole, its rows ascending; got a pruned one.")
-        # Places ascend with the rows, and inside a row they keep the whole graph's order, as does
-        # every sum.
-        back, order = torch.sort(back)
+        # Row by row, and inside a row in the whole graph's order, as every sum is.
+        order = torch.argsort(back)
+        order = order[torch.argsort(columns[is_outward][order], stable=True)]
+        back = back[order]
         degrees = torch.bincount(columns[is_outward], minlength=nodes.numel())
         degrees[:inner] = lengths
         offsets = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=graph.device)

@@ -29,14 +29,23 @@ class View:
     degrees: Tensor
 
     @classmethod
-    def around(cls, features: Features, graph: Graph, nodes: Tensor, hops: int) -> View:
+    def around(
+        cls,
+        features: Features,
+        graph: Graph,
+        nodes: Tensor,
+        hops: int,
+        *,
+        is_for_many_passes: bool = False,
+    ) -> View:
         """What `hops` propagation layers need for the given nodes, and no more.
 
         A very large graph is not copied: all its nodes count, or those up to the last given one.
+        A view `is_for_many_passes` in training, where preparing the graph for speed pays.
         """
         if graph.edges > TOO_LARGE_TO_PRUNE:
             return cls.leading(features, graph, int(nodes.max()) + 1, hops)
-        field = ReceptiveField.around(graph, nodes, hops)
+        field = ReceptiveField.around(graph, nodes, hops, is_for_many_passes=is_for_many_passes)
         return cls.of_field(features, graph, field)
 
     @classmethod

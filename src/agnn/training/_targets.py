@@ -46,7 +46,8 @@ class Targets:
         With `class_weights` [R, c], all above 0, the losses are means weighted by the label.
         """
         return cls.in_view(
-            lambda nodes: View.around(features, graph, nodes, hops), labels, sets, features,
+            lambda nodes: View.around(features, graph, nodes, hops, is_for_many_passes=True),
+            labels, sets, features,
             class_weights,
         )  # fmt: skip
 
