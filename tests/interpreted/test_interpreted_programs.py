@@ -109,6 +109,38 @@ def test_short_states_are_summed_in_single_precision(programs):
     assert_close(out.double(), exact, 2**-7)  # the interpreter cuts off where a GPU rounds
 
 
+def test_gradients_of_short_states_are_summed_in_single_precision(programs):
+    """Against the definition for the same rounded states, outputs and gradients."""
+    animal, beta = ZOO["lopsided"], torch.tensor([1.5])
+    graph, n = animal.graph(), animal.nodes
+    h, g = (animal.states(1, 16, torch.bfloat16, seed) for seed in (0, 1))
+    module = programs("cosine_attention")
+    out, kept = module.forward(graph, h, beta, n)
+    dh, dbeta = module.backward(graph, h, beta, out, kept, g)
+    wide = reference("cosine_attention")
+    exact, exact_beta = wide.backward(
+        graph, h.double(), beta.double(), out.double(), None, g.double()
+    )
+    assert (dh.dtype, dbeta.dtype) == (torch.bfloat16, torch.float32)
+    # g . o is taken with the rounded output: some roundings of 2^-8, not one per neighbour.
+    assert_close(dh.double(), exact, 2**-5)
+    assert_close(dbeta.double(), exact_beta, 2**-5, floor=1.0)
+
+
+def test_short_states_are_propagated_in_single_precision(programs):
+    animal = ZOO["lopsided"]
+    P = symmetric(animal.graph(), torch.float32)
+    double = Propagation(P.graph, P.edge_weights.double(), P.loop_weights.double())
+    h, n = animal.states(2, 7, torch.bfloat16), animal.nodes
+    ours, definition = programs("propagate"), reference("propagate")
+    for found, exact in (
+        (ours.forward(P, h, n), definition.forward(double, h.double(), n)),
+        (ours.backward(P, h, n), definition.backward(double, h.double(), n)),
+    ):
+        assert found.dtype == torch.bfloat16
+        assert_close(found.double(), exact, 2**-7)
+
+
 @pytest.mark.usefixtures("short_limits")
 @pytest.mark.parametrize("width", [1, 7, 16])
 def test_propagation_equals_the_reference(programs, width):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph, Propagation, ReceptiveField
-from agnn.kernels import cosine_attention, propagate
+from agnn.kernels import cosine_attention, propagate, weighted_sum
 from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits, gradients
 from zoo import Specimen, random_pairs
 
@@ -107,8 +107,9 @@ def test_states_that_do_not_fit_the_graph_are_refused(shape, rows, words):
 def test_other_number_types_are_refused():
     with pytest.raises(InputError, match=r"float32, float64 or bfloat16; got torch.float16"):
         cosine_attention(GRAPH, torch.zeros(2, 300, 4, dtype=torch.float16), BETA)
+    edges, loops = torch.zeros(2, GRAPH.edges, 1), torch.zeros(2, 300, 1)
     with pytest.raises(InputError, match=r"`h` is bfloat16, which is for a GPU"):
-        cosine_attention(GRAPH, torch.zeros(2, 300, 4, dtype=torch.bfloat16), BETA.float())
+        weighted_sum(GRAPH, torch.zeros(2, 300, 4, dtype=torch.bfloat16), edges, loops)
     with pytest.raises(InputError, match=r"weights are torch.float64, `h` is torch.float32"):
         propagate(unsymmetric(GRAPH, torch.float64), torch.zeros(2, 300, 4))
 

@@ -12,6 +12,7 @@ from agnn.kernels import (
     ELU,
     Anchor,
     Blend,
+    Cast,
     Dropout,
     HeadMean,
     HopMean,
@@ -35,6 +36,7 @@ CHAINS: dict[str, Callable[[], list[Link]]] = {
     "HeadMean": lambda: [HeadMean(4)],
     "one head": lambda: [ReLU(), HeadMean(1)],
     "Anchor": lambda: [Anchor()],
+    "Cast": lambda: [Cast(torch.bfloat16), ReLU(), Cast(torch.float32)],
     "RowCopies": lambda: [RowCopies(torch.tensor([2, 0]))],
     "Anchor after ReLU": lambda: [ReLU(), Anchor()],
 }

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix, View, diffusion, symmetric
+from agnn.graph import FeatureMatrix, Graph, View, diffusion, symmetric
 from agnn.kernels import Dropout, sparse_linear
 from agnn.nn import (
     APPNP,
@@ -131,8 +131,20 @@ def test_gats_attentions_are_rows_that_sum_to_one():
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
 @pytest.mark.parametrize("name", ["chebnet", "chebnet_of_order_1"])
 def test_chebnet_is_the_peers_layers_one_after_the_other(name, backend):
-    model = built(name, backend)
-    for r, found in enumerate(outputs(model)):
+    check_chebnet(built(name, backend), GRAPH)
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_chebnet_scales_the_laplacian_of_the_weighted_adjacency(backend):
+    ends = EDGES[:, EDGES[0] < EDGES[1]]
+    weights = torch.linspace(0.3, 3.0, ends.shape[1], dtype=torch.float64)
+    check_chebnet(built("chebnet", backend), Graph.from_edges(ends, N, weights))
+
+
+def check_chebnet(model, graph: Graph) -> None:
+    """Against the peer's layers, with the graph's edge weights."""
+    edges = torch.stack([graph.senders, graph.receivers])
+    for r, found in enumerate(model(View.whole(FEATURES, graph, model.hops))):
 
         def conv(weight, r=r):
             terms = weight[r].unflatten(-1, (-1, model.order + 1)).unbind(-1)
@@ -142,8 +154,8 @@ def test_chebnet_is_the_peers_layers_one_after_the_other(name, backend):
                 theirs.weight.data = own.T.contiguous()
             return peer
 
-        h = torch.relu(conv(model.first.weight)(DENSE, EDGES))
-        assert_close(found, conv(model.last.weight)(h, EDGES), 1e-10)
+        h = torch.relu(conv(model.first.weight)(DENSE, edges, graph.weights))
+        assert_close(found, conv(model.last.weight)(h, edges, graph.weights), 1e-10)
 
 
 def pair_conv(kind, maps: dict[str, str], model, layer: int, r: int, **how) -> torch.nn.Module:

@@ -114,6 +114,13 @@ def train(
             show_default="all neighbours",
         ),
     ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the states between propagations: float32, or bf16 to halve them on a GPU.",
+            show_default="float32",
+        ),
+    ] = None,
     settings: Settings = None,
     class_weight: ClassWeights = None,
     metric: Metric = None,
@@ -239,6 +246,7 @@ def train(
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "dropout": dropout, "scaling": scaling,
         "stop_after": stop_after, "stop_on": stop_on, "batch": batch, "fanout": fanout,
+        "precision": precision,
     }  # fmt: skip
     how: dict[str, Any] = {
         "device": device,

@@ -231,6 +231,8 @@ def train_rows(
             f"training nodes, which is not divided among ranks"
             + ("; --set strength=0 leaves consistency out." if method.name == "agnn_plus" else ".")
         )
+    if method.precision != "float32":
+        raise InputError("states of ranks that divide a graph are float32; --wire shortens them.")
     problem = RankProblem(
         features, local.graph, part.labels, task.splits, task.seeds, task.class_weights, local
     )

@@ -196,6 +196,22 @@ class Blend(Link):
         return self.share * gradient, ()
 
 
+class Cast(Link):
+    """The same numbers in another type, and the gradient in the former one."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The states, rounded where the type is shorter."""
+        self.former = x.dtype
+        return x.to(self.dtype)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient, likewise."""
+        return gradient.to(self.former), ()
+
+
 class RowCopies(Link):
     """Some rows a second time, at the end: [R, n, d] to [R, n + c, d].
 

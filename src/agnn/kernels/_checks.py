@@ -17,13 +17,23 @@ def parameter_type(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype == torch.bfloat16 else dtype
 
 
-def check_rows(graph: Graph, h: Tensor, rows: int | None) -> int:
+def single(h: Tensor) -> Tensor:
+    """States that are short on a CPU in single precision, which is computed in; others as given.
+
+    A GPU's programs read short states as they are.
+    """
+    return h.float() if h.dtype == torch.bfloat16 and h.device.type == "cpu" else h
+
+
+def check_rows(
+    graph: Graph, h: Tensor, rows: int | None, *, takes_short_on_cpu: bool = False
+) -> int:
     """The number of rows to compute, after a look at the states and the graph."""
     if h.ndim != 3:
         raise InputError(f"`h` must have shape [R, n, d]; got {list(h.shape)}.")
     if h.dtype not in _STATES:
         raise InputError(f"`h` must be float32, float64 or bfloat16; got {h.dtype}.")
-    if h.dtype == torch.bfloat16 and h.device.type == "cpu":
+    if h.dtype == torch.bfloat16 and h.device.type == "cpu" and not takes_short_on_cpu:
         raise InputError("`h` is bfloat16, which is for a GPU; use float32 on the CPU.")
     if h.device.type != graph.device.type:
         raise InputError(f"`h` lies on {h.device}, the graph on {graph.device}.")

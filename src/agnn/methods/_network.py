@@ -14,7 +14,7 @@ from agnn.data import NodeData, Scaling, suited_scaling
 from agnn.errors import DivergedError, InputError, unknown_name
 from agnn.graph import Features, Graph, adjacency, features_of
 from agnn.methods._protocol import Method, Outcome, Task, added, require_features
-from agnn.nn import NodeModel
+from agnn.nn import NodeModel, Precision
 from agnn.training import (
     EarlyStop,
     ExtraLoss,
@@ -74,6 +74,8 @@ class NetworkMethod(Method):
     # one number is for every hop. None and (): a step reads all training nodes and neighbours
     batch: int | None = added(None)
     fanout: tuple[int, ...] = added(())
+    # of the states between propagations; bf16 is for a GPU, where it takes half of the memory
+    precision: Precision = added("float32")  # noqa: RUF009 (a field)
 
     @property
     @abstractmethod
@@ -96,6 +98,13 @@ class NetworkMethod(Method):
         if self.stop_after == 0:
             return recipe
         return replace(recipe, selection=EarlyStop(recipe.selection, self.stop_after, self.stop_on))
+
+    def check_precision(self) -> None:
+        """Raise unless the model takes states of the wanted type."""
+        if self.precision not in get_args(Precision):
+            raise unknown_name("precision", str(self.precision), get_args(Precision))
+        if self.precision == "bf16" and not self.model.takes_bf16:
+            raise InputError(f"{self.name} has no states of type bf16; agnn, gcn and gln have.")
 
     def sampling(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the batches and samples of `batch` and `fanout`."""
@@ -143,7 +152,7 @@ class NetworkMethod(Method):
         model: Any = self.model
         own = {name: getattr(self, name) for name in model_keywords(model) if hasattr(self, name)}
         built: NodeModel = model(features, classes, seeds, backend=backend, **own)
-        built.scaling = self.scaling
+        built.scaling, built.precision = self.scaling, self.precision
         return built
 
     def propagating(self, model: NodeModel) -> tuple[NetworkMethod, NodeModel] | None:
@@ -217,6 +226,7 @@ class NetworkMethod(Method):
         """Train all replicas at once and score every node."""
         data = task.data
         require_features(data, self.name)
+        self.check_precision()
         check_memory(self.memory_estimate(task), task.device)
         recipe = self.recipe_by(task.metric)
         graph = Graph.of(data).to(task.device)

@@ -38,7 +38,7 @@ from agnn.nn._initialisation import generators, glorot_uniform
 from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
 from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._monet import MoNet
-from agnn.nn._node_model import ChainModel, NodeModel
+from agnn.nn._node_model import ChainModel, NodeModel, Precision
 from agnn.nn._pair_attention import GATv2, GraphTransformer
 from agnn.nn._row_models import DCNN, MLP, SGC, PropagatingSGC
 from agnn.nn._separated import GraphSAGE, Normalisation, Separated, Weights
@@ -74,6 +74,7 @@ __all__ = [
     "NodeModel",
     "Normalisation",
     "Paths",
+    "Precision",
     "PropagatingSGC",
     "Separated",
     "Units",

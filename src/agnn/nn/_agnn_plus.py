@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -41,6 +42,8 @@ class AGNNPlus(AGNN):
     (P(t) ... P(1))_ij: a node itself has at least 1 / (l + 1). With `relu_after_hops`, ReLU acts
     on the mean of the states, before its dropout, and not on H(0).
     """
+
+    takes_bf16: ClassVar[bool] = False  # the mean over its hops would be summed in it
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ class GCN(ChainModel):
 
     unexplained: ClassVar[str | None] = None
     reads_samples: ClassVar[bool] = True
+    takes_bf16: ClassVar[bool] = True
 
     def __init__(
         self,

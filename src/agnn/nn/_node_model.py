@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self, TypeAlias
 
+import torch
 from torch import Tensor, nn
 
 from agnn.data import Scaling
 from agnn.errors import InputError
 from agnn.graph import SampledView, View
 from agnn.kernels import (
+    Cast,
     CosineAttentionLink,
     Dropout,
     DropoutAt,
     Link,
     PropagateLink,
+    ReLU,
     RowCopies,
     run_chain,
 )
 from agnn.nn._linear_form import LinearForm, Paths
+
+Precision: TypeAlias = Literal["float32", "bf16"]
 
 # Places where dropout acts: the features, the input of the output layer, and from INSIDE on any
 # further places of a model. A seed's draws depend on these numbers: do not renumber.
@@ -38,6 +43,12 @@ class NodeModel(nn.Module, ABC):
 
     # Whether it runs on sampled neighbourhoods, too: views with other edges in every layer.
     reads_samples: ClassVar[bool] = False
+
+    # The type of the states between two propagations, "float32" or "bf16"; its method sets this.
+    precision: Precision = "float32"
+
+    # Whether its states may be of type bf16.
+    takes_bf16: ClassVar[bool] = False
 
     def __init__(self, replicas: int, hops: int, backend: str) -> None:
         super().__init__()
@@ -89,6 +100,8 @@ class ChainModel(NodeModel):
         links = self.links(view, dropout)
         if isinstance(view, SampledView):
             links = _on_samples(links, view)
+        if self.precision == "bf16":
+            links = _in_bf16(links)
         return run_chain(links, view.features.values)
 
 
@@ -109,6 +122,21 @@ def _on_samples(links: Sequence[Link], view: SampledView) -> list[Link]:
         else:
             raise InputError("only the symmetric matrix of GCN has a form for samples.")
     return found
+
+
+def _in_bf16(links: Sequence[Link]) -> list[Link]:
+    """The chain whose states around edges are bfloat16; linear layers have float32 there and back.
+
+    Sums over neighbours, parameters and logits are float32.
+    """
+    short = CosineAttentionLink | PropagateLink | ReLU | RowCopies
+    found, is_short = list[Link](), False
+    for link in links:
+        if isinstance(link, short) is not is_short:
+            is_short = not is_short
+            found.append(Cast(torch.bfloat16 if is_short else torch.float32))
+        found.append(link)
+    return [*found, Cast(torch.float32)] if is_short else found
 
 
 def rows_by_layer(view: View) -> tuple[int, ...]:

@@ -109,6 +109,7 @@ def prepare(
     if isinstance(method, NetworkMethod):
         check_scaling(method.scaling)
         method.stopping(method.recipe())  # checks the other values
+        method.check_precision()
         if not isinstance(method, AGNNPlus):  # whose consistency may still be left out
             method.sampling(method.recipe())
     return Tuned(method) if is_tuned else method

@@ -12,7 +12,7 @@ from agnn.graph import Graph
 from agnn.kernels._attention import Attention
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
-from agnn.kernels._checks import check_rows, parameter_type
+from agnn.kernels._checks import check_rows, parameter_type, single
 from agnn.kernels._cosine_attention import reference
 
 _NUMBERS_AT_ONCE: Final = 2**23
@@ -41,17 +41,18 @@ class CosineAttentionLink(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d]."""
-        rows = check_rows(self.graph, x, self.rows)
+        rows = check_rows(self.graph, x, self.rows, takes_short_on_cpu=True)
         _check_beta(x, self.beta)
-        out, self.kept = self.backend.forward(self.graph, x, self.beta, rows)
+        out, self.kept = self.backend.forward(self.graph, single(x), self.beta, rows)
+        out = out.to(x.dtype)
         self.saved = (x, out)
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and at beta."""
-        h, out = self.saved
-        dh, dbeta = self.backend.backward(self.graph, h, self.beta, out, self.kept, gradient)
-        return dh, (dbeta,)
+        h, out, g = (single(each) for each in (*self.saved, gradient))
+        dh, dbeta = self.backend.backward(self.graph, h, self.beta, out, self.kept, g)
+        return dh.to(gradient.dtype), (dbeta,)
 
 
 def cosine_attention(
@@ -67,8 +68,8 @@ def cosine_attention(
 
     Args:
         graph: the undirected graph; the node itself is added here, once.
-        h: states [R, n, d], float32, float64 or, on a GPU, bfloat16. On a pruned graph, n may be
-            any count that covers the neighbours of the first `rows` rows.
+        h: states [R, n, d], float32, float64 or bfloat16, whose sums are in float32. On a pruned
+            graph, n may be any count that covers the neighbours of the first `rows` rows.
         beta: one number per replica [R]; 0 gives the mean over the neighbourhood, weighted by w.
         rows: compute the first `rows` rows only; all n by default.
         backend: "auto", "reference", "numba" or "triton".

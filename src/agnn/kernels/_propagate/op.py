@@ -10,7 +10,7 @@ from agnn.errors import InputError
 from agnn.graph import Propagation
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
-from agnn.kernels._checks import check_rows, parameter_type
+from agnn.kernels._checks import check_rows, parameter_type, single
 
 
 class _Backend(Protocol):
@@ -33,16 +33,17 @@ class PropagateLink(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d]."""
-        rows = check_rows(self.propagation.graph, x, self.rows)
+        rows = check_rows(self.propagation.graph, x, self.rows, takes_short_on_cpu=True)
         weights = self.propagation.edge_weights
         if weights.dtype != parameter_type(x.dtype):
             raise InputError(f"the weights are {weights.dtype}, `h` is {x.dtype}.")
         self.n = x.shape[1]
-        return self.backend.forward(self.propagation, x, rows)
+        return self.backend.forward(self.propagation, single(x), rows).to(x.dtype)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient at the states."""
-        return self.backend.backward(self.propagation, gradient, self.n), ()
+        found = self.backend.backward(self.propagation, single(gradient), self.n)
+        return found.to(gradient.dtype), ()
 
 
 def propagate(
