@@ -44,6 +44,7 @@ def labelling(run: Path) -> Iterator[tuple[Any, httpx.Client]]:
             server.kill()
 
 
+@pytest.mark.slow
 def test_killed_while_labels_come_in_it_has_every_label_that_it_kept(run: Path) -> None:
     before = {each.name: each.read_bytes() for each in run.iterdir() if each.name != "map.npz"}
     file, kept = run.with_name("own.labels.jsonl"), {}

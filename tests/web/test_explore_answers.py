@@ -206,11 +206,11 @@ def test_without_edges_is_asked_of_both_runs(get: Any, runs: list[Run]) -> None:
     neighbours = graph.senders[graph.offsets[TARGET] : graph.offsets[TARGET + 1]].tolist()
     pairs = [(TARGET, neighbours[0]), (neighbours[1], TARGET)]
     written = ",".join(f"{i}-{j}" for i, j in pairs)
-    found = get("without", node=f"paper {TARGET}", edges=written)
-    for k, run in enumerate(runs):
-        assert found["before"][k] == pytest.approx(run.probabilities[TARGET].tolist(), abs=1e-6)
+    found = get("around", node=f"paper {TARGET}", without=written)["sides"]
+    for side, run in zip(found, runs, strict=True):
+        assert side["before"] == pytest.approx(run.probabilities[TARGET].tolist(), abs=1e-6)
         expected = without_edges(run, TARGET, pairs)
-        assert found["after"][k] == pytest.approx(expected.tolist(), abs=1e-6)
+        assert side["probabilities"] == pytest.approx(expected.tolist(), abs=1e-6)
         assert np.abs(expected - run.probabilities[TARGET]).max() > 1e-4
 
 
@@ -264,15 +264,15 @@ def test_a_cell_lists_its_most_relevant_edges(
     ("name", "parameters", "status", "sentence"),
     [
         ("around", {"node": "paper x"}, 404, "'papers' has no node 'paper x'; near it: 'paper "),
-        ("without", {"node": "nobody"}, 404, "'papers' has no node 'nobody'"),
+        ("change", {"node": "nobody"}, 404, "'papers' has no node 'nobody'"),
         ("around", {"node": "paper 1", "hops": 9}, 422, "`hops` must be at most 8."),
         ("around", {"node": "paper 1", "limit": 0}, 422, "`limit` must be at least 1."),
         ("around", {"node": "paper 1", "limit": 601}, 422, "`limit` must be at most 600."),
         ("around", {"node": "paper 1", "replica": 3}, 422, "`replica` must be from 0 to 2; got 3."),
         ("around", {}, 422, "`node` is missing."),
         ("around", {"node": "paper 1", "hops": "two"}, 422, "`hops` must be a whole number."),
-        ("without", {"node": "paper 1", "edges": "1-x"}, 422, "must look like 12-40,12-77; got"),
-        ("without", {"node": "paper 1", "edges": "0-1"}, 422, "edge 0 - 1, which the graph does"),
+        ("around", {"node": "paper 1", "without": "1-x"}, 422, "must look like 12-40,12-77; got"),
+        ("around", {"node": "paper 1", "without": "0-1"}, 422, "the edge 0 - 1 is named, which"),
         ("relevance", {"run": 2}, 422, "`run` must be from 0 to 1; got 2."),
         ("cell", {"receiver": 0, "sender": 3, "layer": 1}, 422, "`sender` must be from 0 to 2"),
         ("cell", {"receiver": 0, "sender": 0, "layer": 4}, 422, "`layer` must be from 1 to 3"),

@@ -105,6 +105,7 @@ def test_labels_are_a_table_that_retrain_reads(
     assert read_labels(tmp_path / "labels.csv", labelling.run.data) == {SCRIPT: 2, 3: 2}
 
 
+@pytest.mark.slow
 def test_training_runs_beside_the_page_and_the_page_then_shows_the_new_run(
     get: Any, post: Any, labelling: Labelling, folder: Path, tmp_path: Path
 ) -> None:

@@ -120,12 +120,6 @@ def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:
             own = target if of is None else of
             return JSONResponse(explorer.features(target, own, replica, changes))
 
-    @app.get("/api/without")
-    def without(node: Node, edges: Edges = "") -> JSONResponse:
-        with explorer.node_lock:
-            pairs = _pairs(edges, "edges")
-            return JSONResponse(explorer.without(explorer.runs[0].node(node), pairs))
-
     @app.get("/api/removals")
     def removals(
         node: Node, changes: WhatIf, edges: Edges = "", replica: Replica = None

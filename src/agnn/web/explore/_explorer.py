@@ -23,7 +23,6 @@ from agnn.explanation import (
     own_features,
     reach_of,
     removal_effects,
-    without_edges,
 )
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._cohorts import Cohorts
@@ -267,13 +266,6 @@ class Explorer:
         else:
             found = run.ensemble_at(nodes).probabilities
         return found
-
-    def without(self, node: int, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """The mean probabilities of a node in every run, with all edges and without some."""
-        return {
-            "before": [plain_numbers(run.probabilities[node]) for run in self.runs],
-            "after": [plain_numbers(without_edges(run, node, pairs)) for run in self.runs],
-        }
 
     def node_record(self, node: int) -> dict[str, Any]:
         """One entry in a list of nodes."""
