@@ -11,8 +11,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 demo: $(VENV)/.package
 	$(BIN)/agnn demo
 
+# The tests in a browser are those of test-browser alone.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --ignore=tests/browser
 
 # For the loop of writing and testing: what is fast and covers most packages, in under a minute.
 QUICK := tests/architecture tests/data tests/experiments tests/graph tests/metrics tests/training tests/test_files.py tests/cli/test_cli_mistakes.py
@@ -29,7 +30,7 @@ fuzz: $(VENV)/.test
 
 # The explorer in a real Chromium: the machine's own, or apt's where this runs as root.
 test-browser: $(VENV)/.browser
-	@browser=$$(scripts/browser.sh) && AGNN_CHROMIUM="$$browser" $(BIN)/python -m pytest tests/browser
+	@browser=$$(scripts/browser.sh) && AGNN_CHROMIUM="$$browser" $(BIN)/python -m pytest -n auto --dist loadfile tests/browser
 
 screenshots: $(VENV)/.browser
 	@browser=$$(scripts/browser.sh) && AGNN_CHROMIUM="$$browser" $(BIN)/python scripts/screenshots.py
@@ -47,7 +48,7 @@ lint-workflows: $(VENV)/.release
 
 # Compiled kernels and other processes are not seen: the figure is a lower bound.
 coverage: $(VENV)/.coverage
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --cov=agnn --cov-report=term:skip-covered --cov-report=html:build/coverage
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --ignore=tests/browser --cov=agnn --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # With the lowest versions that pyproject.toml allows, in an environment of their own.
 test-lowest: $(VENV)/.release

@@ -4,7 +4,7 @@
 set -uo pipefail
 python=$1
 shift
-if [ $# -eq 0 ]; then set -- -n auto --dist loadfile; fi
+if [ $# -eq 0 ]; then set -- -n auto --dist loadfile --ignore=tests/browser; fi
 
 PATHS=(
   "ATEN_CPU_CAPABILITY=default AGNN_TEST_THREADS=1"

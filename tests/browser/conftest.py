@@ -57,20 +57,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 
 @pytest.fixture(scope="session")
-def served() -> Iterator[Callable[..., str]]:
-    """Serves an explorer from a thread and gives back its address."""
+def started() -> Iterator[Callable[..., str]]:
+    """Serves an application from a thread and gives back its address."""
     import uvicorn
 
-    from agnn.web.explore import explore_app
     from agnn.web.server import address_of, bound_socket
 
     running: list[tuple[uvicorn.Server, threading.Thread]] = []
 
-    def serve(explorer: Any, labelling: Any = None) -> str:
+    def serve(application: Any) -> str:
         listener = bound_socket("127.0.0.1", 0)
-        config = uvicorn.Config(
-            explore_app(explorer, labelling), log_config=None, http="h11", ws="none"
-        )
+        config = uvicorn.Config(application, log_config=None, http="h11", ws="none")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
@@ -83,6 +80,14 @@ def served() -> Iterator[Callable[..., str]]:
     for server, thread in running:
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def served(started: Callable[..., str]) -> Callable[..., str]:
+    """Serves an explorer and gives back its address."""
+    from agnn.web.explore import explore_app
+
+    return lambda explorer, labelling=None: started(explore_app(explorer, labelling))
 
 
 @pytest.fixture(scope="session")

@@ -101,3 +101,14 @@ def test_the_page_follows_light_and_dark(explorer: Opener, scheme: str, is_dark:
     assert abs(ground - ink) > 0.6
     outline = page.dot(TARGET).locator("path").first.get_attribute("stroke")
     assert outline == ("#ffffff" if is_dark else "#000000")
+
+
+@pytest.mark.parametrize("compare", [False, True])
+def test_a_print_holds_the_pictures_whole(explorer: Opener, compare: bool) -> None:
+    page = explorer(node=at(TARGET), compare=compare)
+    page.page.emulate_media(media="print")
+    page.page.set_viewport_size({"width": 720, "height": 1000})  # A4 between its margins
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 720
+    boxes = [each.bounding_box() for each in page.page.locator(".canvas, .canvas .dot").all()]
+    assert len(boxes) > 5
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 720 for box in boxes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,4 +80,20 @@ def test_axe_finds_nothing_on_a_written_page(
     page = browser.new_page(color_scheme=scheme)
     page.goto(file.as_uri())
     assert violations(page, axe) == []
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_page_of_a_served_model(
+    browser: Any, runs: list[Any], started: Callable[..., str], axe: str, scheme: str
+) -> None:
+    from agnn.web.api import ServedModel, served_application
+
+    model = ServedModel(runs[0])
+    model.warm()
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 800})
+    page.goto(started(served_application(model)))
+    assert "AGNN" in page.locator("body").inner_text()
+    assert violations(page, axe) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
