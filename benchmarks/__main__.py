@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from agnn.cli._allocator import keep_freed_memory
+from agnn._allocator import keep_freed_memory
 from agnn.errors import AgnnError, InputError, unknown_name
 from benchmarks import gate, report
 from benchmarks.cases import GROUPS

@@ -46,7 +46,7 @@ def compile_kernels() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    from agnn.cli._allocator import keep_freed_memory
+    from agnn._allocator import keep_freed_memory
 
     keep_freed_memory()  # as the program `agnn` does
     chosen = {"memory": memory, "compile": compile_kernels}[sys.argv[1]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agnn import __version__
-from agnn.cli._allocator import keep_freed_memory
+from agnn._allocator import keep_freed_memory
 from agnn.cli._compare import compare
 from agnn.cli._data import with_reader_options
 from agnn.cli._datasets import datasets

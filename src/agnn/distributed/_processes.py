@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final
 
+from agnn._allocator import keep_freed_memory
 from agnn.distributed._ranks import LostRankError, silence
 from agnn.errors import AgnnError, StoppedError, UnavailableError
 from agnn.training import Checkpoints, Progress
@@ -169,6 +170,7 @@ def _child(
 ) -> None:
     os.environ.update(environment, RANK=str(rank), LOCAL_RANK=str(rank))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and tells
+    keep_freed_memory()
     import torch
 
     torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))

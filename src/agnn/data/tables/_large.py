@@ -143,6 +143,8 @@ class LargeTables:
 
     def edges(self, spill: Path) -> Iterator[NDArray[np.int64]]:
         """[2, k] The edges in batches, each end as a row of the node table."""
+        # The columns that were looked at last would take as much as the ids being joined.
+        self.__dict__.pop("table", None)
         frames = self._edge_frames()
         found = (
             _by_number(frames, self.ids)

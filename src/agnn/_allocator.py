@@ -1,4 +1,4 @@
-"""The C library's allocator in the process of the command line."""
+"""The C library's allocator in processes that are ours: the command line, and its ranks."""
 
 from __future__ import annotations
 
