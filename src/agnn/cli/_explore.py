@@ -49,6 +49,9 @@ def explore(
     Reads runs of every network that `agnn explain` can explain. The page is served at 127.0.0.1
     only, needs no other network, and runs until Ctrl-C.
     """
+    console = screen(is_error=True)
+    if console.is_terminal and not json and run.is_dir():
+        console.print(f"loading {run} ...", style="dim")  # what follows takes seconds
     from agnn.web import check_packages
 
     check_packages()
@@ -60,7 +63,7 @@ def explore(
 
     def working(words: str) -> None:
         if not json:
-            screen(is_error=True).print(words, style="dim")
+            console.print(words, style="dim")
 
     if compare is not None and label_mode:
         raise InputError("--label-mode shows one run; leave out --compare.")
