@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from agnn.cli._allocator import keep_freed_memory
 
 from agnn.kernels._cpu.simd import compiled
 from agnn.kernels._cpu.threads import run_in_pieces
@@ -120,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=15, help="default: %(default)s")
     parser.add_argument("--most", type=int, default=len(os.sched_getaffinity(0)), help="threads")
     options = parser.parse_args(arguments)
+    keep_freed_memory()  # as the program `agnn` does
     threads = counts(options.most)
     names = [name for name in CASES if name in options.cases.split(",")]
     found = {name: scaling(CASES[name](), threads, options.rounds) for name in names}
