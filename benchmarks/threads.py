@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from agnn.cli._allocator import keep_freed_memory
 
+from agnn._allocator import keep_freed_memory
 from agnn.kernels._cpu.simd import compiled
 from agnn.kernels._cpu.threads import run_in_pieces
 from benchmarks import ours
