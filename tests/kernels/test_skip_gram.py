@@ -117,12 +117,16 @@ def test_a_node_that_is_never_seen_has_a_vector_of_zeros(name):
 
 def test_sixteen_logistics_at_once_are_right_up_to_both_ends():
     """The ends are far beyond where float32's exponential overflows."""
-    from agnn.kernels._cpu.simd import LANES
+    from agnn.kernels._cpu.simd import LANES, compiled
     from agnn.kernels._skip_gram.numba_step import take_logistic
+
+    @compiled
+    def logistics(numbers, count):
+        take_logistic(numbers, count)
 
     x = np.concatenate([np.linspace(-20, 20, 13 * LANES), [-1e4, -90, -87, 0, 87, 90, 1e4, 1]])
     found = np.concatenate([x, np.zeros(8)]).astype(np.float32)
-    take_logistic(found, np.uint64(x.size))
+    logistics(found, np.uint64(x.size))
     exact = 0.5 + 0.5 * np.tanh(0.5 * x.astype(np.float32).astype(np.float64))
     assert np.abs(found[: x.size] - exact).max() < 3e-7
 

@@ -33,7 +33,8 @@ OPTIONS: dict[str, Any] = {
     "no_rewrites": True,
     "no_cfunc_wrapper": True,
 }
-# Inlined by LLVM: numba would copy all of the caller for every call.
+# Inlined by LLVM: numba would copy all of the caller for every call. Without the wrapper, which
+# vectors cannot have, these are for compiled code only: Python must not call them.
 inlined: Callable[..., Any] = njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)
 
 
