@@ -44,7 +44,7 @@ class LabelFile:
     ...     with LabelFile(f"{folder}/cora.labels.jsonl", cora) as file:
     ...         file.give([5, 8], 2)
     ...         file.give([5], 3)
-    ...         file.undo()
+    ...         _ = file.undo()
     ...     with LabelFile(f"{folder}/cora.labels.jsonl", cora) as file:
     ...         file.labels
     {5: 2, 8: 2}
