@@ -113,8 +113,11 @@ def test_a_rank_that_cannot_allocate_says_so(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
     last = said.strip().splitlines()[-1]
-    assert last.startswith("error: rank 1 of 2 failed: it has too little memory for its part"), said
-    assert "use more ranks or fewer replicas. The other one was ended." in last
+    # The C library ends a process that cannot even start a thread, before Python knows.
+    words = ("it has too little memory for its part; use more ranks", "perhaps for lack of memory")
+    assert last.startswith("error: rank 1 of 2 failed: it "), said
+    assert any(each in last for each in words)
+    assert "The other one was ended." in last
 
 
 def test_torchrun_goes_on_from_the_checkpoint_after_a_rank_was_killed(tmp_path: Path) -> None:

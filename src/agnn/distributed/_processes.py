@@ -139,7 +139,10 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
         hint = ", perhaps for lack of memory" if -code == signal.SIGKILL else ""
         cause = f"was killed by signal {-code} ({name}){hint}"
     else:
-        cause = f"failed: {_words(folder, rank) or 'its report is above'}".rstrip(".")
+        report = "its report is above"
+        if code != _CRASHED:  # the C library ends a process that cannot even start a thread
+            report = f"it ended with code {code}, perhaps for lack of memory; {report}"
+        cause = f"failed: {_words(folder, rank) or report}".rstrip(".")
     count = len(codes) - 1
     others = f" The other {count} ranks were ended." if count > 1 else " The other one was ended."
     others = others if count else ""
