@@ -153,9 +153,9 @@ def test_progress_goes_to_standard_error_and_quiet_silences_it(agnn: Any) -> Non
 
 @pytest.mark.usefixtures("raw")
 def test_threads_are_torch_s(agnn: Any) -> None:
-    assert torch.get_num_threads() == 1
-    assert agnn("train raw --epochs 1 --replicas 1 --threads 2 --quiet").code == 0
-    assert torch.get_num_threads() == 2
+    wanted = 3 - torch.get_num_threads()  # the tests have one or two
+    assert agnn(f"train raw --epochs 1 --replicas 1 --threads {wanted} --quiet").code == 0
+    assert torch.get_num_threads() == wanted
 
 
 def test_a_bundled_name_wins_over_a_folder_of_that_name(agnn: Any, raw: Path) -> None:

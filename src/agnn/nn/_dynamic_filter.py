@@ -20,7 +20,7 @@ from agnn.kernels import (
 from agnn.nn._initialisation import generators, normal
 from agnn.nn._layers import FeatureLinear, Linear
 from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
-from agnn.nn._neighbourhoods import Neighbourhoods, sizes
+from agnn.nn._neighbourhoods import Neighbourhoods, at_nodes, sizes
 from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at
 
 _DEVIATION = 0.1  # of all initial weights in the authors' code
@@ -39,7 +39,8 @@ class Assignment(nn.Module):
 
     def forward(self, view: View, near: Neighbourhoods, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Return the weights of edges and of self-loops for scores x U [R, n, M]."""
-        gap = scores[:, near.receivers] - scores[:, near.senders] + self.bias[:, None]
+        gap = at_nodes(scores, near.receivers) - at_nodes(scores, near.senders)
+        gap = gap + self.bias[:, None]
         share = gap.softmax(-1) / sizes(view)[near.receivers, None].to(gap.dtype)
         return near.parts(share)
 

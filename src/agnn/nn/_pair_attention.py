@@ -12,11 +12,11 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, dropout, heads_of, weighted_sum
+from agnn.kernels import Attention, Dropout, dense_linear, dropout, heads_of, weighted_sum
 from agnn.nn._initialisation import generators, glorot_uniform
 from agnn.nn._layers import FeatureLinear, Linear
 from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, elu_gate, last_hop
-from agnn.nn._neighbourhoods import Neighbourhoods
+from agnn.nn._neighbourhoods import Neighbourhoods, at_nodes
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, NodeModel, at
 
 _SLOPE = 0.2  # of the leaky ReLU, as in both papers on GAT
@@ -163,7 +163,8 @@ class PairAttentionModel(NodeModel):
         count = None if self.attends_to_itself else near.edges
         i, j = near.receivers[:count], near.senders[:count]
         ends = (heads_of(maps[name], heads) for name in (self.receiving, self.sending))
-        score = self.score(layer, *(end[:, each] for end, each in zip(ends, (i, j), strict=True)))
+        pairs = zip(ends, (i, j), strict=True)
+        score = self.score(layer, *(at_nodes(end, each) for end, each in pairs))
         lowest = score.new_full((self.replicas, rows, heads), -math.inf)
         index = i[None, :, None].expand_as(score)
         highest = lowest.scatter_reduce(1, index, score.detach(), "amax")
@@ -224,9 +225,12 @@ class GATv2(PairAttentionModel):
 
     def score(self, layer: int, receiver: Tensor, sender: Tensor) -> Tensor:
         """The sum over a of the activated sum of both ends."""
-        active = functional.leaky_relu(receiver + sender, _SLOPE)
-        scores: Tensor = (active * self.vectors[layer][:, None]).sum(2)
-        return scores
+        active = functional.leaky_relu(receiver + sender, _SLOPE).flatten(2)
+        # By a kernel: torch adds up the gradient of a in an order that depends on the threads and
+        # on how many replicas there are.
+        weight = torch.diag_embed(self.vectors[layer]).flatten(1, 2)  # [R, d K, K]
+        rows = torch.arange(active.shape[1], device=active.device)
+        return dense_linear(active, weight, None, rows, backend=self.backend)
 
 
 class GraphTransformer(PairAttentionModel):
