@@ -49,6 +49,8 @@ def start(folder: Path, *words: str, program: str = PROGRAM) -> subprocess.Popen
     return subprocess.Popen(  # noqa: S603 (ours)
         [sys.executable, "-c", program, *words], cwd=folder, env=places, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # Background jobs of a shell ignore SIGINT, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
