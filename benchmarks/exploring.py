@@ -107,13 +107,19 @@ def frames_while_panning(browser: Any, address: str) -> float:
     return float(frames / seconds)
 
 
-def walked(browser: Any, address: str, node: str, server: int, steps: int) -> Walk:
-    """A walk of some steps from a node."""
+def opened(browser: Any, address: str, node: str) -> tuple[Any, Any]:
+    """A page on which a node is drawn, and the session that measures its processor time."""
     page = browser.new_page()
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(f"{address}/#node={node}")
     drawn(page, 0)
+    return page, session
+
+
+def walked(browser: Any, address: str, node: str, server: int, steps: int) -> Walk:
+    """A walk of some steps from a node."""
+    page, session = opened(browser, address, node)
     before = server_seconds(server), page_seconds(session)
     found = page.evaluate(_WALK, [steps, 1])
     after = server_seconds(server), page_seconds(session)
@@ -124,11 +130,7 @@ def walked(browser: Any, address: str, node: str, server: int, steps: int) -> Wa
 
 def changed(browser: Any, address: str, node: str, server: int, times: int) -> Walk:
     """Removals of the edge behind the first bar of a node's waterfall, each of them undone."""
-    page = browser.new_page()
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.goto(f"{address}/#node={node}")
-    drawn(page, 0)
+    page, session = opened(browser, address, node)
     found, used = [], [0.0, 0.0]
     for _ in range(times):
         count = page.evaluate(f"{_LOADS}.length")

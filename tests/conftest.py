@@ -1,4 +1,4 @@
-"""What tests of several rooms share: a toy dataset, and Cora as the kernels read it."""
+"""What tests of several packages share: a toy dataset, and Cora as the kernels read it."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from explore_runs import SCRIPT, SCRIPT_ID
 
 TARGET = 100
-PATIENCE = 20.0  # seconds: a loaded machine is slow
+PATIENCE = 60.0  # seconds: a loaded machine is slow
 
 
 class ExplorerPage:

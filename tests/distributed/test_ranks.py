@@ -45,6 +45,26 @@ def await_file(file: Path, process: subprocess.Popen[str]) -> None:
     assert file.exists(), process.communicate(timeout=60)[1]
 
 
+def two_ranks(
+    folder: Path, *, replicas: int = 1
+) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """A long training on two ranks that has written a checkpoint, and the ranks."""
+    words = ["train", "cora", "--epochs", "100000", "--replicas", str(replicas), "--divide", "rows"]
+    process = start(folder, *words, "--ranks", "2", "--out", "run", "--checkpoint", "0s")
+    await_file(folder / "run.checkpoint", process)
+    return process, ranks_of(process, 2)
+
+
+def failure_of(process: subprocess.Popen[str], ranks: list[psutil.Process], within: float) -> str:
+    """The last line of a training that ends with an error in time, and all its ranks with it."""
+    begin = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - begin < within
+    assert process.returncode == 2, said
+    assert not any(each.is_running() and each.status() != "zombie" for each in ranks)
+    return said.strip().splitlines()[-1]
+
+
 def test_rows_on_two_processes_have_the_bits_of_one_and_make_an_ordinary_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,19 +88,11 @@ def test_replicas_on_two_processes_have_the_bits_of_one(tmp_path: Path) -> None:
 
 
 def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:
-    words = ["train", "cora", "--epochs", "100000", "--replicas", "1", "--divide", "rows"]
-    process = start(tmp_path, *words, "--ranks", "2", "--out", "run", "--checkpoint", "0s")
-    await_file(tmp_path / "run.checkpoint", process)
-    ranks = ranks_of(process, 2)
+    process, ranks = two_ranks(tmp_path)
     ranks[1].send_signal(signal.SIGKILL)
-    begin = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 60
-    assert process.returncode == 2
-    last = said.strip().splitlines()[-1]
-    assert last.startswith("error: rank 1 of 2 was killed by signal 9 (SIGKILL)"), said
+    last = failure_of(process, ranks, within=60)
+    assert last.startswith("error: rank 1 of 2 was killed by signal 9 (SIGKILL)"), last
     assert "--resume continues it" in last
-    assert not any(each.is_running() and each.status() != "zombie" for each in ranks)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run.checkpoint"]
 
 
@@ -88,34 +100,21 @@ def test_a_silent_rank_ends_the_others_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGNN_RANK_TIMEOUT", "3")
-    words = ["train", "cora", "--epochs", "100000", "--replicas", "1", "--divide", "rows"]
-    process = start(tmp_path, *words, "--ranks", "2", "--out", "run", "--checkpoint", "0s")
-    await_file(tmp_path / "run.checkpoint", process)
+    process, ranks = two_ranks(tmp_path)
     time.sleep(1.0)  # messages by which everything is compiled
-    ranks = ranks_of(process, 2)
     ranks[1].send_signal(signal.SIGSTOP)
-    begin = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 40
-    assert process.returncode == 2
-    last = said.strip().splitlines()[-1]
-    assert last.startswith("error: rank 1 of 2 did not answer for 3 seconds and was ended."), said
+    last = failure_of(process, ranks, within=40)
+    assert last.startswith("error: rank 1 of 2 did not answer for 3 seconds and was ended."), last
     assert "--resume continues it" in last
-    assert not any(each.is_running() and each.status() != "zombie" for each in ranks)
 
 
 def test_a_rank_that_cannot_allocate_says_so(tmp_path: Path) -> None:
-    words = ["train", "cora", "--epochs", "100000", "--replicas", "40", "--divide", "rows"]
-    process = start(tmp_path, *words, "--ranks", "2", "--out", "run", "--checkpoint", "0s")
-    await_file(tmp_path / "run.checkpoint", process)
-    ranks = ranks_of(process, 2)
+    process, ranks = two_ranks(tmp_path, replicas=40)
     ranks[1].rlimit(psutil.RLIMIT_DATA, (2**20, 2**20))  # what it has stays; it gets no more
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 2
-    last = said.strip().splitlines()[-1]
+    last = failure_of(process, ranks, within=60)
     # The C library ends a process that cannot even start a thread, before Python knows.
     words = ("it has too little memory for its part; use more ranks", "perhaps for lack of memory")
-    assert last.startswith("error: rank 1 of 2 failed: it "), said
+    assert last.startswith("error: rank 1 of 2 failed: it "), last
     assert any(each in last for each in words)
     assert "The other one was ended." in last
 

@@ -108,10 +108,10 @@ def _show_summary(found: "Explanation") -> None:
     console.print(title)
     console.print(shown_text(found.sentence, _LONGEST_WORDS))
     console.print()
-    room = max(12, min(console.width, 100) - 57)
+    columns = max(12, min(console.width, 100) - 57)
     for k in found.order[:_CLASSES]:
         mark = "  (label)" if k == found.label else ""
-        length = max(1, round(room * float(found.probabilities[k])))
+        length = max(1, round(columns * float(found.probabilities[k])))
         line = Text(f" {names[k]:<30} ")
         line.append(
             "\N{FULL BLOCK}" * length, style="blue" if k == found.answer else "bright_black"
@@ -120,28 +120,28 @@ def _show_summary(found: "Explanation") -> None:
     console.print()
     table = Table(box=None, padding=(0, 1), header_style="dim")
     table.add_column("what carries it", width=24, no_wrap=True)
-    table.add_column(f"over {names[found.second]}", width=room, no_wrap=True)
+    table.add_column(f"over {names[found.second]}", width=columns, no_wrap=True)
     table.add_column("adds", width=5, justify="right", no_wrap=True)
     table.add_column("class", width=18, no_wrap=True, style="dim")
     bars = waterfall(found)
     for each in bars.bars:
         colour = "orange3" if each.step.value < 0 else "blue"
         label, name = shown_text(each.step.label or "", 18), shown_text(each.step.name, 24)
-        bar = Text(_block(each, room), style=colour)
+        bar = Text(_block(each, columns), style=colour)
         table.add_row(name, bar, signed(each.step.value), label)
     lead = Text(signed(found.margin), style="bold")
-    bar = Text(_block(bars.total, room), style="bright_black")
+    bar = Text(_block(bars.total, columns), style="bright_black")
     table.add_row(Text("lead", style="bold"), bar, lead, "")
     console.print(table)
     for note in found.notes:
         console.print(f"Note: {note}")
 
 
-def _block(bar: "Bar", room: int) -> str:
-    """The bar in a column of `room` letters."""
-    start = min(round(room * bar.left / 100), room - 1)
-    end = max(start + 1, round(room * (bar.left + bar.width) / 100))
-    return " " * start + "\N{FULL BLOCK}" * (min(end, room) - start)
+def _block(bar: "Bar", columns: int) -> str:
+    """The bar as text that is `columns` characters wide."""
+    start = min(round(columns * bar.left / 100), columns - 1)
+    end = max(start + 1, round(columns * (bar.left + bar.width) / 100))
+    return " " * start + "\N{FULL BLOCK}" * (min(end, columns) - start)
 
 
 def _show(found: "Explanation") -> None:

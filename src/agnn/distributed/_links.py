@@ -53,7 +53,7 @@ def local_links(
     rows, links = part_rows(backend, local.graph.device.type), model.links(view, dropout)
     done, last = 0, sum(isinstance(each, _OVER_EDGES) for each in links)  # over edges
     chosen, is_chosen = _ChosenRows(local, needed.rows), False
-    there, back = _Room(), _Room()
+    there, back = _StatesWithHalo(), _StatesWithHalo()
     for link in links:
         if done == last and isinstance(link, DenseLinearLink) and not is_chosen:
             is_chosen = True  # the rest is about these rows alone
@@ -168,11 +168,11 @@ def _new(like: Tensor, shape: Sequence[int], *, is_all: bool) -> Tensor:
     return like.new_empty(shape) if is_all else like.new_zeros(shape)
 
 
-class _Room:
+class _StatesWithHalo:
     """States [R, own + halo, width], of which a link gives the own rows on as its output.
 
-    Where the next link over edges gets these very rows, the halo has its room behind them already:
-    they are not copied.
+    Where the next link over edges gets these very rows, the halo rows are behind them already, and
+    nothing is copied.
     """
 
     def __init__(self) -> None:
@@ -204,8 +204,8 @@ class _AttentionLink(Link):
         local: LocalGraph,
         rows: PartRows,
         layer: Layer,
-        there: _Room,
-        back: _Room,
+        there: _StatesWithHalo,
+        back: _StatesWithHalo,
     ) -> None:
         self.local, self.rows, self.layer, self.beta = local, rows, layer, link.beta
         self.there, self.back = there, back
@@ -278,7 +278,7 @@ class _PropagateLink(Link):
     def _product(self, x: Tensor, runs: TwoRuns, route: Route) -> Tensor:
         local, rows, (_, own, d) = self.local, self.rows, x.shape
         coming = local.send(route, x)
-        full = _Room().take(x, local.graph.nodes, rows.width(d))
+        full = _StatesWithHalo().take(x, local.graph.nodes, rows.width(d))
         out = _new(x, full.shape, is_all=runs.is_all)
         rows.propagate(self.propagation, full, runs.inner, out)
         _arrive(full, route, local.receive(coming, d, x.dtype)[0])

@@ -19,9 +19,9 @@ _SLACK: Final = 1.02  # how much more than an even share a part may have
 def node_order(graph: DiskGraph, parts: int, order: str) -> NDArray[np.int64] | None:
     """[n] The nodes in the order in which they are divided; None for as given.
 
-    "streaming" puts each node where most of its neighbours are, weighed by the room that is left
-    there (linear deterministic greedy, in several passes; O(n) memory). "metis" asks METIS, which
-    needs the graph in memory several times over.
+    "streaming" puts each node into the part with most of its neighbours, weighted by the capacity
+    that is left (linear deterministic greedy, in several passes; O(n) memory). "metis" asks METIS,
+    which needs the graph in memory several times over.
     """
     if order == "given" or parts == 1:
         return None

@@ -27,11 +27,11 @@ class Effort(NamedTuple):
     # How much more a short distance counts than a long one. Gansner's 2 folds the leaves of a hub
     # inwards; at 3 they stand around it.
     nearness: float
-    makes_room: bool  # whether edges of a node with many leaves are longer
+    widens_hubs: bool  # whether edges of a node with many leaves are longer
 
 
-CAREFUL: Final = Effort(300, 300, np.inf, np.inf, 3.0, makes_room=False)  # for print
-QUICK: Final = Effort(60, 10, 1.8e6, 5e3, 2.4, makes_room=True)  # hundreds of nodes in 0.1 s
+CAREFUL: Final = Effort(300, 300, np.inf, np.inf, 3.0, widens_hubs=False)  # for print
+QUICK: Final = Effort(60, 10, 1.8e6, 5e3, 2.4, widens_hubs=True)  # hundreds of nodes in 0.1 s
 
 
 def node_layout(
@@ -49,7 +49,7 @@ def node_layout(
     if size == 1:
         return np.zeros((1, 2))
     rounds = int(np.clip(effort.work / size**2, effort.least_rounds, effort.most_rounds))
-    reach = radii + _room(parents) if effort.makes_room else radii
+    reach = radii + _extra_length(parents) if effort.widens_hubs else radii
     place = _without_stress(
         _tree_places(parents), _graph_distances(edges, reach), effort.nearness, rounds
     )
@@ -58,11 +58,11 @@ def node_layout(
     return _laid_flat(_apart(place, radii, effort.most_rounds))
 
 
-def _room(parents: NDArray[np.int64]) -> NDArray[np.float64]:
+def _extra_length(parents: NDArray[np.int64]) -> NDArray[np.float64]:
     """What a node's edges are longer by, where a circle of length 1 does not hold its leaves."""
     leaves = np.bincount(parents[1:], minlength=parents.size)
-    room: NDArray[np.float64] = 2.0 * (np.sqrt(np.maximum(leaves / _CROWD, 1.0)) - 1.0)
-    return room
+    extra: NDArray[np.float64] = 2.0 * (np.sqrt(np.maximum(leaves / _CROWD, 1.0)) - 1.0)
+    return extra
 
 
 def _graph_distances(edges: NDArray[np.int64], radii: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -57,14 +57,14 @@ _FACTS = U(FACTS)
 
 @inlined
 def edge_buffers(count: Any, longest: Any, like: Any) -> Any:
-    """Room for the edges of a block, `count` times, each from a cache line on.
+    """`count` buffers for the edges of a block, the first from a cache line on.
 
-    A group of edges may write beyond the last edge of a block, so there is room for one more.
+    A group of edges may write beyond the last edge of a block, so the buffers are one group longer.
     """
-    room = (max(BLOCK, longest) // LANES + 2) * LANES
-    found = np.empty(count * room + LANES, like.dtype)
+    size = (max(BLOCK, longest) // LANES + 2) * LANES
+    found = np.empty(count * size + LANES, like.dtype)
     skip = -(found.ctypes.data // found.itemsize) % LANES
-    return found[skip : skip + count * room]
+    return found[skip : skip + count * size]
 
 
 @inlined
@@ -212,10 +212,10 @@ def backward_rows(
     shift = max(beta, zero)
     own_weight = h.dtype.type(math.exp(beta - shift))
     betas, shifts = splat_4(beta), splat_4(shift)
-    room = buffers.size // BUFFERS
-    weights, cosines, pull = buffers[:room], buffers[room : 2 * room], buffers[2 * room : 3 * room]
-    both, given = buffers[3 * room : 4 * room], buffers[4 * room : 5 * room]
-    inverse_norms = buffers[5 * room :]
+    size = buffers.size // BUFFERS
+    weights, cosines, pull = buffers[:size], buffers[size : 2 * size], buffers[2 * size : 3 * size]
+    both, given = buffers[3 * size : 4 * size], buffers[4 * size : 5 * size]
+    inverse_norms = buffers[5 * size :]
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:

@@ -98,14 +98,14 @@ def _in_region(
         shared = (data, all_units, count, thread_number, _I32(0), packed)
         job = ir.LiteralStructType([value.type for value in shared])
         body = _body(context, builder.module, overload.fndesc, job)
-        room = cgutils.alloca_once(builder, job)
+        record = cgutils.alloca_once(builder, job)
         for place, value in enumerate(shared):
-            builder.store(value, builder.gep(room, [_I32(0), _I32(place)]))
+            builder.store(value, builder.gep(record, [_I32(0), _I32(place)]))
         kind = ir.FunctionType(ir.VoidType(), [body.type, _BYTES, _I32, _I32])
         region = builder.inttoptr(enter, kind.as_pointer())
         size = builder.trunc(count, _I32)
-        builder.call(region, [body, builder.bitcast(room, _BYTES), size, _I32(0)])
-        failed = builder.load(builder.gep(room, [_I32(0), _I32(_FAILED)]))
+        builder.call(region, [body, builder.bitcast(record, _BYTES), size, _I32(0)])
+        failed = builder.load(builder.gep(record, [_I32(0), _I32(_FAILED)]))
         with builder.if_then(builder.icmp_signed("!=", failed, _I32(0)), likely=False):
             # The compiled functions raise nothing else: no memory for their buffers.
             context.call_conv.return_user_exc(builder, MemoryError, ())

@@ -2,7 +2,7 @@
 
 /** @typedef {import("./questions.js").Side} Side */
 
-const MARGIN = 26; // pixels around the outermost marks: room for a label
+const MARGIN = 26; // pixels around the outermost marks, for labels
 const LARGEST = 105; // pixels of an edge, so that two nodes alone are not blown up
 
 export class Frame {
@@ -17,8 +17,8 @@ export class Frame {
     const low = [0, 1].map((k) => Math.min(...dots.map((d) => d.place[k] - Math.max(...d.radius))));
     const high = [0, 1].map((k) => Math.max(...dots.map((d) => d.place[k] + Math.max(...d.radius))));
     this.middle = [0, 1].map((k) => (low[k] + high[k]) / 2);
-    const room = [width, height].map((side) => Math.max(side - 2 * MARGIN, 40));
-    this.scale = Math.min(LARGEST, ...[0, 1].map((k) => room[k] / Math.max(high[k] - low[k], 1e-6)));
+    const inner = [width, height].map((side) => Math.max(side - 2 * MARGIN, 40));
+    this.scale = Math.min(LARGEST, ...[0, 1].map((k) => inner[k] / Math.max(high[k] - low[k], 1e-6)));
     this.size = [width, height];
     this.spread = [0, 1].map((k) => high[k] - low[k]);
   }
