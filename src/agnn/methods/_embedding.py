@@ -33,6 +33,8 @@ class EmbeddingMethod(Method):
 
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"penalty_inverse": (0.01, 0.1, 1.0, 10.0)}
 
+    uses_blas: ClassVar[bool] = False  # whose sums may depend on the number of threads
+
     penalty_inverse: float = 1.0  # scikit-learn's default, as the programs leave it
 
     def __post_init__(self) -> None:
@@ -45,9 +47,14 @@ class EmbeddingMethod(Method):
 
     def run(self, task: Task) -> Outcome:
         """Compute the vectors of the replicas in parallel threads and classify with each."""
-        unfitted = replace(self, penalty_inverse=1.0)
-        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        unfitted, threads = replace(self, penalty_inverse=1.0), torch.get_num_threads()
+        each = 1 if self.uses_blas else threads
+        # A number of threads is its caller's, and that of threads which start later.
+        with ThreadPoolExecutor(
+            threads, initializer=torch.set_num_threads, initargs=(each,)
+        ) as pool:
             found = list(pool.map(lambda seed: _vectors(unfitted, task.data, seed), task.seeds))
+        torch.set_num_threads(threads)
         scores = [
             one_against_rest(vectors, task.data, split, self.penalty_inverse)
             for vectors, split in zip(found, task.splits, strict=True)

@@ -31,6 +31,7 @@ class Graph2Gauss(EmbeddingMethod):
     name: ClassVar[str] = "graph2gauss"
     title: ClassVar[str] = "Graph2Gauss"
     cites: ClassVar[str] = "Bojchevski and Günnemann 2018"
+    uses_blas: ClassVar[bool] = True
 
     width: int = 64  # the program's default, as are the next two
     hidden: int = 512
