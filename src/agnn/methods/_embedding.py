@@ -49,12 +49,14 @@ class EmbeddingMethod(Method):
         """Compute the vectors of the replicas in parallel threads and classify with each."""
         unfitted, threads = replace(self, penalty_inverse=1.0), torch.get_num_threads()
         each = 1 if self.uses_blas else threads
-        # A number of threads is its caller's, and that of threads which start later.
-        with ThreadPoolExecutor(
-            threads, initializer=torch.set_num_threads, initargs=(each,)
-        ) as pool:
-            found = list(pool.map(lambda seed: _vectors(unfitted, task.data, seed), task.seeds))
-        torch.set_num_threads(threads)
+        try:
+            # A number of threads is its caller's, and that of threads which start later.
+            with ThreadPoolExecutor(
+                threads, initializer=torch.set_num_threads, initargs=(each,)
+            ) as pool:
+                found = list(pool.map(lambda seed: _vectors(unfitted, task.data, seed), task.seeds))
+        finally:
+            torch.set_num_threads(threads)
         scores = [
             one_against_rest(vectors, task.data, split, self.penalty_inverse)
             for vectors, split in zip(found, task.splits, strict=True)
