@@ -148,6 +148,28 @@ def test_every_layer_leaves_out_what_nothing_depends_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["agnn", "gcn"])
+def test_a_part_may_end_with_isolated_nodes(name: str) -> None:
+    # The row before them ends with a neighbour on another rank.
+    whole, method = made(), METHODS[name]
+    is_kept = ~((whole.edges >= 100) & (whole.edges < 200)).any(0)
+    edges = np.concatenate([whole.edges[:, is_kept], [[99, 2], [299, 250]]], 1)
+    data = NodeData.build(
+        name="gap", features=whole.features, labels=whole.labels, edges=edges,
+        class_names=whole.class_names,
+    )  # fmt: skip
+    ends = np.array([2, 99, 250, 299])
+    rest = np.setdiff1d(np.arange(300), ends)
+    near = Split("near", ends, rest[::3], rest[1::3])
+    for split in (uniform_split(data, 0, (60, 80, 80)), near):
+        task = Task(data, (split,), (0,))
+        alone = trained(task, method, 1)
+        assert_near_one_process(alone, task, method)
+        found = trained(task, method, 2)
+        assert_same_bits(found, alone)
+        assert torch.equal(found.scores, alone.scores)
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn"])
 def test_the_reference_does_the_same(name: str) -> None:
     task, method = task_of(made(), backend="reference"), METHODS[name]
     alone = trained(task, method, 1)

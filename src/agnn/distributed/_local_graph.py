@@ -181,8 +181,9 @@ class LocalGraph:
         del is_read, is_end
         graph, offsets = self.graph, self.offsets
         if kept.size and kept.mean() < _NEARLY_ALL:
-            starts = np.minimum(offsets[:-1], kept.size - 1)
-            counts = np.add.reduceat(kept, starts, dtype=np.int64) * (degrees > 0)
+            counts = np.zeros(part.own, np.int64)
+            filled = degrees > 0  # see _any_by_row
+            counts[filled] = np.add.reduceat(kept, offsets[:-1][filled], dtype=np.int64)
             offsets = np.concatenate([[0], np.cumsum(counts)])
             graph = _graph(offsets, columns[kept], part.halo.size).to(graph.device)
         layer = Layer(
@@ -257,10 +258,11 @@ class LocalGraph:
 
 def _any_by_row(flags: Mask, offsets: NDArray[np.int64]) -> Mask:
     """Whether any of a row's entries is true; [rows]."""
-    if not flags.size:
-        return np.zeros(offsets.size - 1, dtype=bool)
-    starts = np.minimum(offsets[:-1], flags.size - 1)
-    found: Mask = np.logical_or.reduceat(flags, starts) & (np.diff(offsets) > 0)
+    found = np.zeros(offsets.size - 1, dtype=bool)
+    # `reduceat` has no sum of nothing, so it gets no empty rows: each would end the one before.
+    filled = np.diff(offsets) > 0
+    if flags.size:
+        found[filled] = np.logical_or.reduceat(flags, offsets[:-1][filled])
     return found
 
 
