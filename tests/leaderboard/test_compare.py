@@ -22,7 +22,7 @@ from agnn.data import NodeData, make_splits
 from agnn.errors import InputError
 from agnn.experiments import Progress, Store, Work
 from agnn.leaderboard import PORTFOLIO, Leaderboard, _compare
-from agnn.metrics import MEASURES, METRICS, accuracy_difference
+from agnn.metrics import MEASURES, METRICS, paired_difference
 
 QUICK = ["majority", "ridge", "label_propagation"]
 
@@ -55,7 +55,7 @@ def test_the_metric_orders_and_the_best_comes_first(metric, toy):
 def test_on_one_split_the_difference_is_that_of_the_accuracies_paired_by_node(toy):
     found = agnn.compare(toy, ["ridge", "label_propagation"], replicas=1)
     runs = [agnn.evaluate(entry.name, toy) for entry in found.entries]
-    expected = accuracy_difference(runs[1].scores, runs[0].scores, toy, runs[0].splits)
+    expected = paired_difference("accuracy", runs[1].scores, runs[0].scores, toy, runs[0].splits)
     assert found.entries[1].difference.mean == pytest.approx(expected.mean)
     assert found.entries[1].difference.interval == pytest.approx(expected.interval, abs=1e-3)
 

@@ -6,13 +6,15 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import agnn
 from agnn.cli.app import main
 from agnn.data import NodeData, Split
-from agnn.methods import Majority, Ridge
-from agnn.metrics import accuracy_difference
+from agnn.data.tables import from_pandas
+from agnn.methods import LabelPropagation, Majority, Ridge
+from agnn.metrics import paired_difference
 from agnn.report import run_facts
 
 
@@ -39,15 +41,17 @@ def failed() -> agnn.Run:
 
 
 def test_a_model_that_learned_nothing_is_called_one(failed):
-    majority, features = failed.baselines
+    majority, features, alone = failed.baselines
     assert (majority.baseline, features.baseline) == ("most_frequent_class", "features")
+    assert alone.baseline == "graph"
     assert not majority.difference.is_clear
     warning = failed.warnings[0]
     assert warning.startswith("Not clearly better than always predicting the most frequent class")
     assert f"{majority.accuracy:.1f} %" in warning
     assert "has learned little or nothing" in warning
-    assert warning.endswith("try another method: `separated` or `ridge` or `boosting`.")
+    assert warning.endswith("try another method: `separated`, `ridge`, `boosting` or `auto`.")
     assert "`ridge`" not in replace(majority, method="ridge").warning
+    assert replace(majority, is_chosen=True).warning.endswith("`separated`, `ridge` or `boosting`.")
 
 
 def test_a_model_that_learned_has_no_such_warning():
@@ -79,9 +83,72 @@ def test_it_is_not_the_most_frequent_class_of_the_training_nodes():
 def test_the_features_alone_are_ridge_regression_without_the_graph(failed):
     rival = agnn.evaluate(Ridge(views=("X",)), failed.data, seeds=(0, 1))
     assert failed.baselines[1].accuracy == pytest.approx(rival.accuracy.mean)
-    expected = accuracy_difference(failed.scores, rival.scores, failed.data, failed.splits)
+    expected = paired_difference(
+        "accuracy", failed.scores, rival.scores, failed.data, failed.splits
+    )
     assert failed.baselines[1].difference == expected
-    assert [each.baseline for each in rival.baselines] == ["most_frequent_class"]
+    assert [each.baseline for each in rival.baselines] == ["most_frequent_class", "graph"]
+
+
+def test_a_network_without_features_is_compared_with_the_graph_alone():
+    """Degrees say nothing about communities, and label propagation finds them."""
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 3, 300)
+    pairs = draw.integers(0, 300, (2, 6000))
+    pairs = pairs[:, (labels[pairs[0]] == labels[pairs[1]]) | (draw.random(6000) < 0.05)]
+    nodes = pd.DataFrame({"id": range(300), "group": [f"g{label}" for label in labels]})
+    edges = pd.DataFrame({"source": pairs[0], "target": pairs[1]})
+    data = from_pandas(nodes, edges, label="group")
+    run = agnn.evaluate("gcn", data, replicas=2, changes={"epochs": 30})
+    rival = agnn.evaluate(LabelPropagation(max_steps=30), data, seeds=(0, 1))
+    found = next(each for each in run.baselines if each.baseline == "graph")
+    assert rival.accuracy.mean > 95.0 > run.accuracy.mean
+    assert found.accuracy == pytest.approx(rival.accuracy.mean)
+    assert found.difference == paired_difference(
+        "accuracy", run.scores, rival.scores, data, run.splits
+    )
+    words = next(each for each in run.warnings if "the graph without the features" in each)
+    assert "Try another method: `label_propagation`, `sgc` or `auto`." in words
+    assert "graph" not in [each.baseline for each in rival.baselines]
+
+
+def rare(seed: int = 0) -> NodeData:
+    """400 nodes, 4 % of them of the second class, which a feature ranks but seldom decides."""
+    draw = np.random.default_rng(seed)
+    labels = (np.arange(400) % 25 == 0).astype(int)
+    pairs = draw.integers(0, 400, (2, 400))
+    order = draw.permutation(400)
+    split = Split("fixed", order[:200], order[200:280], order[280:])
+    return NodeData.build(
+        name="rare", features=draw.normal(size=(400, 2)) + 1.2 * labels[:, None], labels=labels,
+        edges=pairs[:, pairs[0] != pairs[1]], class_names=("no", "yes"), splits={"fixed": split},
+    )  # fmt: skip
+
+
+def test_a_model_of_a_rare_class_is_judged_by_what_accuracy_hides():
+    data = rare()
+    run = agnn.evaluate("multilayer_perceptron", data, replicas=1)
+    majority = run.baselines[0]
+    assert run.accuracy.mean == pytest.approx(majority.accuracy, abs=2.0)
+    assert (majority.metric, majority.value) == ("auc", 50.0)
+    assert majority.difference.mean == pytest.approx(run.measure("auc").mean - 50.0, abs=0.01)
+    assert majority.difference.is_clear
+    assert not any("has learned little or nothing" in words for words in run.warnings)
+
+
+def test_the_metric_of_the_run_is_that_of_the_comparison():
+    data = graph(is_learnable=False)
+    run = agnn.evaluate("gcn", data, replicas=1, changes={"epochs": 10}, metric="log_loss")
+    majority = run.baselines[0]
+    test = data.labels[run.split.test]
+    shares = np.bincount(test) / test.size
+    assert majority.metric == "log_loss"
+    assert majority.value == pytest.approx(-(shares * np.log(shares)).sum(), abs=1e-6)
+    assert majority.difference.mean == pytest.approx(
+        run.measure("log_loss").mean - majority.value, abs=1e-5
+    )
+    assert not majority.difference.is_clear
+    assert "log loss 0." in majority.warning
 
 
 def test_the_warning_is_in_the_report_the_model_card_and_a_loaded_run(failed, tmp_path):

@@ -43,7 +43,8 @@ No training value is farther away than the root of n; a new value that is has an
 
 STRUCTURE_NOTE: Final = (
     "There is no column to learn from, so the features are made of the graph itself: degree, mean "
-    "degree of the neighbours, core number. They say little about most classes."
+    "degree of the neighbours, core number. They say little about most classes: compare with "
+    "the methods `label_propagation` and `auto`."
 )
 _FORMAT: Final = "agnn-preprocessing-1"
 

@@ -25,9 +25,7 @@ one temperature that is fitted to validation nodes (`fitted_temperature`, `calib
 """
 
 from agnn.metrics._accuracy import (
-    AccuracyDifference,
     ClassAccuracy,
-    accuracy_difference,
     class_accuracies,
     replica_values,
 )
@@ -40,8 +38,10 @@ from agnn.metrics._calibration import (
 )
 from agnn.metrics._difference import (
     MeasureDifference,
+    PairedDifference,
     measure_difference,
     node_contributions,
+    paired_difference,
 )
 from agnn.metrics._ensemble import Ensemble, ensemble_of, held_out, tempered
 from agnn.metrics._measures import (
@@ -61,17 +61,16 @@ from agnn.metrics._summary import Interval, Summary, percent_interval, wilson_in
 __all__ = [
     "MEASURES",
     "METRICS",
-    "AccuracyDifference",
     "Calibration",
     "ClassAccuracy",
     "Ensemble",
     "Interval",
     "Measure",
     "MeasureDifference",
+    "PairedDifference",
     "Reliability",
     "Summary",
     "accuracy",
-    "accuracy_difference",
     "auc",
     "balanced_accuracy",
     "calibrated",
@@ -85,6 +84,7 @@ __all__ = [
     "macro_f1",
     "measure_difference",
     "node_contributions",
+    "paired_difference",
     "percent_interval",
     "reliability",
     "replica_values",

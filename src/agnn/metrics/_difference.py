@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.errors import InputError
-from agnn.metrics._measures import Labels, auc, balanced_accuracy, macro_f1
+from agnn.metrics._measures import MEASURES, Labels, auc, balanced_accuracy, macro_f1
 from agnn.metrics._summary import Interval, Summary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from agnn.data import NodeData, Split
 
 _NORMAL: Final = 1.96  # a normal distribution has 95 % within this many deviations
 
@@ -38,6 +43,52 @@ class MeasureDifference:
             "n": self.n,
             "is_tie": self.is_tie,
         }
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """A classifier's value of a measure minus another's, on the same test nodes."""
+
+    mean: float
+    interval: Interval  # 95 %, over test nodes
+    is_loss: bool = False  # whether a lower value is better
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the first classifier is better beyond the uncertainty of the test nodes."""
+        return self.interval.high < 0.0 if self.is_loss else self.interval.low > 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        return {"mean": self.mean, "interval": list(self.interval), "is_clear": self.is_clear}
+
+
+def paired_difference(
+    measure: str, scores: Tensor, other: Tensor, data: NodeData, splits: Sequence[Split]
+) -> PairedDifference | None:
+    """The measure of `scores` [R, n, c] minus that of `other` [R, n, c] on the same test nodes.
+
+    Paired by node: what both predict alike says nothing about which is better. Every node counts
+    with its mean over the replicas that have it for test. Replicas whose measure is not defined,
+    such as AUC without two classes to test, are left out; None if that leaves none.
+    """
+    total, count = np.zeros(data.nodes), np.zeros(data.nodes)
+    found = (each.detach().cpu().numpy() for each in (scores, other))
+    for own, rival, split in zip(*found, splits, strict=True):
+        labels = data.labels[split.test]
+        gain = node_contributions(measure, labels, own[split.test])
+        gain = gain - node_contributions(measure, labels, rival[split.test])
+        if np.isfinite(gain).all():
+            total[split.test] += gain
+            count[split.test] += 1
+    tested = count > 0
+    if not tested.any():
+        return None
+    gains = total[tested] / count[tested]
+    mean, n = float(gains.mean()), gains.size
+    reach = _NORMAL * float(gains.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    is_loss = MEASURES[measure].is_loss
+    return PairedDifference(mean, Interval(mean - reach, mean + reach), is_loss)
 
 
 def node_contributions(

@@ -1,32 +1,42 @@
-"""Comparison of a run with what needs no network: the most frequent class, the features alone."""
+"""Comparison of a run with one class for all nodes, the features alone and the graph alone."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
 
-from agnn.methods import Method, Ridge, Task
-from agnn.metrics import AccuracyDifference, Summary, accuracy_difference, replica_values
+from agnn.methods import LabelPropagation, Method, Ridge, Task
+from agnn.metrics import MEASURES, PairedDifference, Summary, paired_difference, replica_values
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData, Split
 
-_TITLES = {
+_TITLES: Final = {
     "most_frequent_class": "always predicting the most frequent class",
     "features": "the features without the graph (ridge regression)",
+    "graph": "the graph without the features (label propagation)",
 }
-_ADVICE = {
+_ADVICE: Final = {
     "most_frequent_class": "The model has learned little or nothing. Check the features with "
     "`agnn inspect`, and try another method: {others}.",
     "features": "The graph adds little to this model. Try another method: {others}.",
+    "graph": "The features add little to this model. Try another method: {others}.",
 }
-_OTHERS = ("separated", "ridge", "boosting")  # that may do better where most networks fail
+# What may do better where most networks fail; "auto" tries all of them.
+_OTHERS: Final = {
+    "most_frequent_class": ("separated", "ridge", "boosting", "auto"),
+    "features": ("separated", "ridge", "boosting", "auto"),
+    "graph": ("label_propagation", "sgc", "auto"),
+}
+_STEPS: Final = 30  # of label propagation: further ones cost more than they change
+_MOST_EDGES: Final = 2_000_000  # up to which label propagation takes seconds
 
 
 @dataclass(frozen=True)
@@ -34,9 +44,12 @@ class BaselineComparison:
     """How much better than a baseline a run is, on the same test nodes."""
 
     method: str  # of the run
-    baseline: str  # "most_frequent_class" or "features"
+    baseline: str  # "most_frequent_class", "features" or "graph"
     accuracy: float  # its mean test accuracy in percent
-    difference: AccuracyDifference  # the run's accuracy minus the baseline's
+    metric: str  # that the difference is of
+    value: float  # its mean over the replicas
+    difference: PairedDifference  # the run's value minus the baseline's
+    is_chosen: bool = False  # whether "auto" has chosen the method
 
     @property
     def title(self) -> str:
@@ -48,12 +61,18 @@ class BaselineComparison:
         """What to say where the run is not clearly better; None where it is."""
         if self.difference.is_clear:
             return None
+        measure = MEASURES[self.metric]
+        name = "" if self.metric == "accuracy" else f"{measure.title} "
+        unit, digits = (" points", 1) if measure.unit else ("", measure.digits)
+        value = f"{name}{self.value:.{digits}f}{measure.unit}"
         low, high = self.difference.interval
-        others = " or ".join(f"`{name}`" for name in _OTHERS if name != self.method)
+        known = {self.method, "auto"} if self.is_chosen else {self.method}
+        *others, last = [f"`{each}`" for each in _OTHERS[self.baseline] if each not in known]
+        advice = _ADVICE[self.baseline].format(others=f"{', '.join(others)} or {last}")
         return (
-            f"Not clearly better than {self.title}: {self.accuracy:.1f} %, a difference of "
-            f"{self.difference.mean:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}). "
-            f"{_ADVICE[self.baseline].format(others=others)}"
+            f"Not clearly better than {self.title}: {value}, a difference of "
+            f"{self.difference.mean:+.{digits}f}{unit} (95 % interval {low:+.{digits}f} to "
+            f"{high:+.{digits}f}). {advice}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,37 +80,57 @@ class BaselineComparison:
         return {
             "baseline": self.baseline,
             "accuracy": self.accuracy,
+            "metric": self.metric,
+            "value": self.value,
             "difference": self.difference.to_dict(),
             "warning": self.warning,
         }
 
 
 def compared_with_baselines(
-    method: Method, scores: Tensor, data: NodeData, splits: Sequence[Split]
+    method: Method,
+    scores: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    metric: str = "accuracy",
+    *,
+    is_chosen: bool = False,
 ) -> tuple[BaselineComparison, ...]:
     """The comparison of scores [R, n, c] with every baseline that is not the method itself.
 
-    Without test nodes there is none.
+    There is none without test nodes, and none with the graph alone where that is very large.
     """
     if not all(split.test.size for split in splits):
         return ()
+    chosen_by = None if metric == "accuracy" else metric
+    task = Task(data, tuple(splits), tuple(range(len(splits))), metric=chosen_by)
     rivals = {"most_frequent_class": _most_frequent(data, splits)}
     if data.feature_count and not (isinstance(method, Ridge) and method.views == ("X",)):
-        task = Task(data, tuple(splits), tuple(range(len(splits))))
         rivals["features"] = Ridge(views=("X",)).run(task).scores
+    if 0 < data.edges.shape[1] <= _MOST_EDGES and not isinstance(method, LabelPropagation):
+        rivals["graph"] = LabelPropagation(max_steps=_STEPS).run(task).scores
     found = []
     for name, rival in rivals.items():
+        used, difference = metric, paired_difference(metric, scores, rival, data, splits)
+        if difference is None:  # AUC, where no test part has two classes
+            used = "accuracy"
+            difference = paired_difference(used, scores, rival, data, splits)
+        if difference is None:
+            continue
         accuracy = Summary(replica_values("accuracy", rival, data, splits)).mean
-        difference = accuracy_difference(scores, rival, data, splits)
-        found.append(BaselineComparison(method.name, name, accuracy, difference))
+        values = replica_values(used, rival, data, splits)
+        value = Summary([each for each in values if not math.isnan(each)]).mean
+        found.append(
+            BaselineComparison(method.name, name, accuracy, used, value, difference, is_chosen)
+        )
     return tuple(found)
 
 
 def _most_frequent(data: NodeData, splits: Sequence[Split]) -> Tensor:
-    """All probability at the most frequent class of each split's test nodes; [R, n, c].
+    """The shares of the classes among each split's test nodes, for every node; [R, n, c].
 
-    Not of its training nodes: drawn in equal numbers per class, they do not know it.
+    Not of its training nodes: drawn in equal numbers per class, they do not know the most frequent.
     """
-    classes = [np.bincount(data.labels[split.test]).argmax() for split in splits]
-    chosen = torch.eye(data.classes)[torch.tensor(classes)]
-    return chosen[:, None].expand(-1, data.nodes, -1)
+    counts = [np.bincount(data.labels[split.test], minlength=data.classes) for split in splits]
+    shares = torch.tensor(np.stack(counts) / np.sum(counts, axis=1, keepdims=True))
+    return shares[:, None].expand(-1, data.nodes, -1)

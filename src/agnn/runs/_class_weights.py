@@ -53,22 +53,34 @@ def _named(wanted: Mapping[str, float], class_names: Sequence[str]) -> NDArray[n
     return weights
 
 
+def fitting_metric(data: NodeData) -> str:
+    """The metric to judge by if none is asked for: accuracy, unless a class is rare."""
+    if not _rare_classes(data).size:
+        return "accuracy"
+    return "auc" if data.classes == 2 else "balanced_accuracy"
+
+
 def rare_class_warning(data: NodeData) -> str | None:
-    """Which class is rare and which metric is better than accuracy; None if no class is rare.
+    """Which class is rare and which metric is better than accuracy; None if no class is rare."""
+    rare = _rare_classes(data)
+    if not rare.size:
+        return None
+    counts = np.bincount(data.labels[data.labelled], minlength=data.classes)
+    least = rare[counts[rare].argmin()]
+    more = "" if rare.size == 1 else f" ({rare.size} classes are rare)"
+    name = fitting_metric(data)
+    return (
+        f"Class '{data.class_names[least]}' has {100 * counts[least] / counts.sum():.1f} % of the "
+        f"labelled nodes{more}, so accuracy says little about it. Judge by "
+        f'{MEASURES[name].title}: `--metric {name}` (`metric="{name}"`) chooses by it.'
+    )
+
+
+def _rare_classes(data: NodeData) -> NDArray[np.int64]:
+    """The classes that under 5 % of the labelled nodes have.
 
     With more than ten classes one is rare only if it also has less than half of an equal share.
     """
     counts = np.bincount(data.labels[data.labelled], minlength=data.classes)
-    shares = counts / max(counts.sum(), 1)
     limit = min(_RARE, 0.5 / max(data.classes, 1))
-    rare = np.flatnonzero((counts > 0) & (shares < limit))
-    if not rare.size:
-        return None
-    least = rare[shares[rare].argmin()]
-    more = "" if rare.size == 1 else f" ({rare.size} classes are rare)"
-    name = "auc" if data.classes == 2 else "balanced_accuracy"
-    return (
-        f"Class '{data.class_names[least]}' has {100 * shares[least]:.1f} % of the labelled "
-        f"nodes{more}, so accuracy says little about it. Judge by {MEASURES[name].title}: "
-        f'`--metric {name}` (`metric="{name}"`) chooses by it.'
-    )
+    return np.flatnonzero((counts > 0) & (counts / max(counts.sum(), 1) < limit))

@@ -26,7 +26,7 @@ from agnn.metrics import (
     replica_values,
 )
 from agnn.runs._baselines import BaselineComparison, compared_with_baselines
-from agnn.runs._class_weights import ClassWeight, rare_class_warning
+from agnn.runs._class_weights import ClassWeight, fitting_metric, rare_class_warning
 from agnn.runs._divergence import divergence_warning, trial_means, unusable_replicas
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
@@ -197,10 +197,18 @@ class Run:
 
     @cached_property
     def baselines(self) -> tuple[BaselineComparison, ...]:
-        """How much better it is than the most frequent class and than the features alone."""
+        """How much better it is than one class for all, the features alone and the graph alone.
+
+        By the metric of the run; if none was asked for, by accuracy, or where a class is rare by
+        the metric that suits it.
+        """
         usable = np.flatnonzero(~self.unusable)
         splits = [self.splits[replica] for replica in usable]
-        return compared_with_baselines(self.method, self.scores[usable], self.data, splits)
+        metric = self.metric or fitting_metric(self.data)
+        return compared_with_baselines(
+            self.method, self.scores[usable], self.data, splits, metric,
+            is_chosen=self.choice is not None,
+        )  # fmt: skip
 
     @property
     def warnings(self) -> list[str]:
