@@ -85,3 +85,20 @@ def test_no_labels_and_one_class_are_hopeless() -> None:
     with pytest.raises(DataError, match="'frames' has no labels: name the column"):
         check_learnable(none)
     check_learnable(own(["a", "b", "", "a"]))
+
+
+def test_hundreds_of_columns_do_not_fill_the_screen() -> None:
+    draw = np.random.default_rng(0)
+    columns = {f"c{k}": draw.normal(size=30) for k in range(500)}
+    for k in range(100):
+        columns[f"c{k}"][3] = np.nan  # a note each
+    nodes = pd.DataFrame({"id": range(30), "y": ["a", "b"] * 15, **columns})
+    edges = pd.DataFrame({"source": range(29), "target": range(1, 30)})
+    report = from_pandas(nodes, edges, label="y").report
+    numbers = [words for name, words in report.column_lines() if name == "nodes: number"]
+    assert len(numbers) == 13
+    assert numbers[-1] == "and 488 more columns; `agnn inspect --json` lists all"
+    notes = [words for name, words in report.warning_lines() if name == "note"]
+    assert len(notes) == 21
+    assert "more notes; `agnn inspect --json` lists all" in notes[-1]
+    assert len(report.to_dict()["reading"]["columns"]) == 504

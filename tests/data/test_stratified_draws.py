@@ -92,10 +92,18 @@ def test_a_class_with_one_label_cannot_be_stratified() -> None:
             make_splits(data, spec, [0])
 
 
-@pytest.mark.parametrize("folds", [2, 7])
-def test_folds_need_three_parts_and_no_more_than_labels(folds: int) -> None:
-    with pytest.raises(InputError, match=f"at least 3 .* labelled nodes, 6; got {folds}"):
-        stratified_folds(plain([0, 0, 1, 1, 2, 2]), folds, 0)
+def test_folds_need_three_parts_and_no_more_than_labels() -> None:
+    data = plain([0, 0, 1, 1, 2, 2])
+    with pytest.raises(InputError, match=r"at least 3 \(test, validation, training\); got 2"):
+        stratified_folds(data, 2, 0)
+    with pytest.raises(InputError, match=r"has 6 labelled nodes, too few for 7 folds\. Label more"):
+        stratified_folds(data, 7, 0)
+
+
+def test_one_label_per_class_is_said_before_the_number_of_folds() -> None:
+    data = plain([0, 1, 2, -1, -1])
+    with pytest.raises(DataError, match="has one labelled node"):
+        make_splits(data, default_split(data), [0])
 
 
 def test_data_is_split_as_it_came_else_by_the_number_of_its_labels() -> None:

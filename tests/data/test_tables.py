@@ -193,6 +193,19 @@ def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     assert uses(asked)["nodes x"] == "left out"
 
 
+def test_frames_are_not_files() -> None:
+    with pytest.raises(agnn.InputError, match=r"for pandas frames use `agnn\.from_pandas`"):
+        read_tables(*nodes_and_ring(x=[1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d %H:%M:%S"])
+def test_dates_that_are_text_are_called_dates(written: str) -> None:
+    days = pd.date_range("2020-01-01", periods=120).strftime(written)
+    data = from_pandas(*nodes_and_ring(x=np.arange(120) / 2, joined=list(days)))
+    assert uses(data)["nodes joined"] == "left out"
+    assert "Column 'joined' is left out: it holds dates; to use them, convert them" in notes(data)
+
+
 NAMES = ("maria", "chen", "omar", "lena", "ivo")
 
 

@@ -18,11 +18,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import agnn
-from agnn.data import NodeData, make_splits
+from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
 from agnn.experiments import Progress, Store, Work
 from agnn.leaderboard import PORTFOLIO, Leaderboard, _compare
 from agnn.metrics import MEASURES, METRICS, paired_difference
+from agnn.report import leaderboard_markdown
 
 QUICK = ["majority", "ridge", "label_propagation"]
 
@@ -268,3 +269,18 @@ def test_the_split_of_every_seed_is_the_same_for_all_methods(toy, monkeypatch):
     expected = list(make_splits(toy, "stratified", [0, 1]))
     assert set(seen) == {"Majority", "Ridge", "LabelPropagation"}
     assert all(found == expected for found in seen.values())
+
+
+def test_a_rare_class_is_said_where_accuracy_orders(toy):
+    labels = np.zeros(toy.nodes, dtype=int)
+    labels[:2] = 1
+    split = Split("two", [0, *range(10, 20)], [*range(20, 30)], [1, *range(30, 40)])
+    data = replace(toy, labels=labels, class_names=("no", "yes"), splits={"two": split})
+    by_accuracy, by_f1 = (
+        agnn.compare(data, ["majority"], split="two", replicas=1, metric=metric)
+        for metric in ("accuracy", "f1")
+    )
+    assert "so accuracy says little about it. Judge by AUC" in by_accuracy.warnings[0]
+    assert by_accuracy.to_dict()["warnings"] == by_accuracy.warnings
+    assert by_accuracy.warnings[0] in leaderboard_markdown(by_accuracy)
+    assert by_f1.warnings == []

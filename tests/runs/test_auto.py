@@ -109,6 +109,57 @@ def test_the_best_on_the_inner_splits_wins_and_the_lead_is_paired(toy):
     assert f"{len(choice.tried)} settings" in choice.words
 
 
+def halving_of(scores: dict[str, list[float]], *, too_slow: str, monkeypatch) -> Choice:
+    """The choice among methods with these scores, one of which has time for the first round."""
+
+    def scored(_: object, candidate: _auto.Tried, count: int) -> None:
+        if candidate.method.name != too_slow or not candidate.scores:
+            candidate.scores = scores[candidate.method.name][:count]
+
+    monkeypatch.setattr(_auto._Halving, "_try", scored)
+    monkeypatch.setattr(_auto, "CANDIDATES", tuple((name, {}) for name in scores))
+    monkeypatch.setattr(_auto, "_VARIATIONS", 0)
+    return _auto.choose_method(
+        lambda name, _: agnn.methods.get_method(name), agnn.load_dataset("cora"),
+        agnn.load_dataset("cora").split("fixed"), replicas=1, seconds=100.0,
+    )  # fmt: skip
+
+
+def test_a_method_that_more_inner_splits_took_too_long_for_wins_if_it_was_better(monkeypatch):
+    scores = {
+        "ridge": [60.0, 61.0, 62.0, 63.0],
+        "gcn": [59.0, 60.0, 61.0, 62.0],
+        "agnn_plus": [90.0, 91.0],
+        "majority": [20.0, 20.0, 20.0, 20.0],
+    }
+    choice = halving_of(scores, too_slow="agnn_plus", monkeypatch=monkeypatch)
+    assert choice.winner.method.name == "agnn_plus"
+    assert choice.lead.values == (30.0, 30.0)
+    # The same inner splits decide, not a lucky beginning of the slow one.
+    scores |= {"agnn_plus": [62.0, 60.0], "ridge": [65.0, 64.0, 50.0, 50.0]}
+    scores |= {"gcn": [55.0, 54.0, 49.0, 49.0]}
+    choice = halving_of(scores, too_slow="agnn_plus", monkeypatch=monkeypatch)
+    assert choice.winner.method.name == "ridge"
+
+
+def test_a_log_loss_that_is_not_finite_never_wins(toy, monkeypatch):
+    real = _auto.replica_values
+
+    def broken(measure: str, scores: object, data: NodeData, splits: object) -> list[float]:
+        found = real(measure, scores, data, splits)
+        return [float("nan") for _ in found] if broken.first else found
+
+    def watched(halving: object, candidate: _auto.Tried, count: int) -> None:
+        broken.first = candidate.method.name == "majority"
+        tried(halving, candidate, count)
+
+    tried = _auto._Halving._try
+    monkeypatch.setattr(_auto._Halving, "_try", watched)
+    monkeypatch.setattr(_auto, "replica_values", broken)
+    choice = auto_plan(toy, "fixed", (0,), metric="log_loss").choice
+    assert choice.winner.method.name != "majority"
+
+
 def test_variations_of_the_best_methods_are_tried(toy):
     tried = auto_plan(toy, "fixed", (0,)).choice.tried
     assert any(set(each.changes) - {"epochs"} for each in tried if each.method.name == "gcn")
@@ -195,3 +246,22 @@ def test_what_has_no_choice_to_make_is_refused(toy):
     nobody = Split("no validation", toy.split("fixed").train, [], toy.split("fixed").test)
     with pytest.raises(InputError, match="chooses on validation nodes, and the split"):
         agnn.evaluate("auto", toy, nobody)
+
+
+def test_validation_nodes_of_new_classes_alone_are_too_few(toy):
+    """Every class needs a training node, which leaves none to choose by."""
+    first, second, third = (np.flatnonzero(toy.labels == label) for label in range(3))
+    split = Split("few", first[:3], [second[0], third[0]], first[3:])
+    with pytest.raises(InputError, match="has too few validation nodes for 'auto'"):
+        agnn.evaluate("auto", toy, split)
+
+
+def test_what_stopped_every_candidate_is_said(toy, monkeypatch):
+    monkeypatch.setattr(_auto, "CANDIDATES", (("gcn", {}),))
+
+    def failing(*_: object) -> Outcome:
+        raise InputError("no such thing.")
+
+    monkeypatch.setattr(GCN, "run", failing)
+    with pytest.raises(InputError, match=r"no method could be trained. GCN: no such thing\.$"):
+        agnn.evaluate("auto", toy)

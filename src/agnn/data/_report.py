@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -23,6 +24,8 @@ Line = tuple[str, str]
 _SHOWN: Final = 5  # examples of something unusual
 _COLUMNS: Final = 3  # names of columns with the same use
 _CLASSES: Final = 10
+_LINES: Final = 12  # on columns with the same use
+_NOTES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -149,15 +152,25 @@ class DataReport:
         return "classes", words + more or "none"
 
     def column_lines(self) -> Iterator[Line]:
-        """The use of each column; nothing for data that was not read from columns."""
+        """The use of the columns; nothing for data that was not read from columns.
+
+        Of many columns with one use, but different details, the first ones are shown.
+        """
         uses: Sequence[ColumnUse] = self.reading.columns if self.reading else ()
+        lines, hidden = Counter[str](), Counter[str]()
         for (table, use, detail), group in groupby(
             uses, key=lambda each: (each.table, each.use, each.detail)
         ):
             names = [each.name for each in group]
+            lines[f"{table}: {use}"] += 1
+            if lines[f"{table}: {use}"] > _LINES:
+                hidden[f"{table}: {use}"] += len(names)
+                continue
             shown = ", ".join(repr(name) for name in names[:_COLUMNS])
             more = f" and {len(names) - _COLUMNS:,} more" if len(names) > _COLUMNS else ""
             yield f"{table}: {use}", shown + more + (f": {detail}" if detail else "")
+        for name, count in hidden.items():
+            yield name, f"and {counted(count, 'more column')}; `agnn inspect --json` lists all"
 
     def warning_lines(self) -> Iterator[Line]:
         """What may be a mistake, notes from reading, and why nothing can be learned."""
@@ -167,8 +180,12 @@ class DataReport:
             yield "look at", f"{oddity.what}: {oddity.count:,} ({examples}{more})"
         for leak in self.reading.leaks if self.reading else ():
             yield "leak?", leak
-        for note in self.reading.notes if self.reading else ():
+        notes: Sequence[str] = self.reading.notes if self.reading else ()
+        for note in notes[:_NOTES]:
             yield "note", note
+        if len(notes) > _NOTES:
+            more = counted(len(notes) - _NOTES, "more note")
+            yield "note", f"and {more}; `agnn inspect --json` lists all"
         if self.obstacle is not None:
             yield "cannot train", self.obstacle
 

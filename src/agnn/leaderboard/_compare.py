@@ -145,8 +145,8 @@ class _Race:
 
     def add(self, methods: Sequence[Method], search: int) -> None:
         """Take part with these methods, after a search of their settings if one is asked for."""
-        begun, left = time.monotonic(), len(methods)
-        for method in methods:
+        begun = time.monotonic()
+        for left, method in zip(range(len(methods), 0, -1), methods, strict=True):
             if search and can_search(method):
                 share = None
                 if self.deadline is not None:
@@ -157,7 +157,6 @@ class _Race:
                 except AgnnError as error:
                     self.failures[method.name] = f"{method.title}: {error}"
                     continue
-            left -= 1
             self.works.append(
                 Work(
                     experiment="compare",

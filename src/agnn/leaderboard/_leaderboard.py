@@ -13,6 +13,7 @@ from agnn.data import make_splits
 from agnn.errors import UnavailableError
 from agnn.experiments import StoredRun, Work, kept_places, unpacked_contributions
 from agnn.metrics import MEASURES, MeasureDifference, Summary, measure_difference
+from agnn.runs import rare_class_warning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,6 +135,12 @@ class Leaderboard:
         sign = -1.0 if MEASURES[self.metric].is_loss else 1.0
         return max(known, key=lambda pair: sign * pair[0])[1]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the order must know: a rare class that accuracy says little about."""
+        rare = rare_class_warning(self.data) if self.metric == "accuracy" else None
+        return [] if rare is None else [rare]
+
     def to_frame(self) -> pd.DataFrame:
         """One row per method; needs pandas."""
         try:
@@ -172,6 +179,7 @@ class Leaderboard:
             "best": self.best.name,
             "tied_with_best": [entry.name for entry in self.tied],
             "best_on_validation_nodes": None if chosen is None else chosen.name,
+            "warnings": self.warnings,
             "failures": list(self.failures),
             "missing": list(self.missing),
         }

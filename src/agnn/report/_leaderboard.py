@@ -74,7 +74,7 @@ def board_notes(board: Leaderboard) -> list[str]:
     tied = [entry.title for entry in board.tied[1:]]
     words = f"{best.title} has the best {measure.title}"
     words += f"; {_listed(tied)} cannot be told from it." if tied else ", clearly."
-    found = [words]
+    found = [words, *board.warnings]
     if board.chosen is not None:
         found.append(
             f"On validation nodes {board.chosen.title} is best. The order above is by test nodes: "

@@ -18,7 +18,7 @@ explains its predictions, and is saved to a folder from which `load_run` gives t
 
 from agnn.runs._auto import AUTO, Choice, Tried, seconds_of
 from agnn.runs._baselines import BaselineComparison
-from agnn.runs._class_weights import ClassWeight, class_weights
+from agnn.runs._class_weights import ClassWeight, class_weights, rare_class_warning
 from agnn.runs._devices import find_device, machine, machine_words, versions
 from agnn.runs._evaluate import (
     Plan,
@@ -76,6 +76,7 @@ __all__ = [
     "plan",
     "prepare",
     "preset_method",
+    "rare_class_warning",
     "read_labels",
     "replica_seeds",
     "retrain",

@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -56,6 +56,7 @@ _VARIED, _VARIATIONS = 3, 3  # best methods that are varied after the first roun
 _SHARE: Final = 0.65  # of the time for choosing; the rest is for the training
 _MOST_OF_LEFT: Final = 0.3  # of the time left that one candidate may take
 _PROBE: Final = 5  # epochs after which a training's length is judged
+_TOO_SLOW: Final = "too slow"
 _FEWEST_EPOCHS: Final = 30  # a training that is cut shorter says nothing
 
 OnTried = Callable[["Tried", float], None]  # (what was tried, seconds left)
@@ -70,6 +71,7 @@ class Tried:
     scores: list[float] = field(default_factory=list)  # one per inner split, higher is better
     seconds: float = 0.0
     remark: str = ""  # why it was not tried further
+    is_beaten: bool = False  # in a round that it took part in
 
     @property
     def mean(self) -> float:
@@ -104,7 +106,7 @@ class Choice:
 
     @property
     def winner(self) -> Tried:
-        """The candidate with the best mean over the inner splits."""
+        """The best candidate, on the inner splits that it has in common with the others."""
         return self.tried[0]
 
     @property
@@ -210,6 +212,11 @@ def inner_split(data: NodeData, split: Split, seed: int) -> Split:
         train.append(members[:count])
         rest.append(members[count:])
     others = np.concatenate(rest)
+    if others.size < 2:
+        raise InputError(
+            f"the split '{split.name}' has too few validation nodes for 'auto': {others.size} are "
+            f"left beside the training nodes that every class needs. Use one with more."
+        )
     return Split(f"inner-{seed}", np.concatenate(train), others[::2], others[1::2], seed)
 
 
@@ -255,18 +262,32 @@ class _Halving:
         tried = [each for each in everything if each.scores or each.remark]
         tried.sort(key=lambda each: (bool(each.remark), -len(each.scores), -each.mean))
         if tried[0].remark:
-            raise InputError(
-                f"the time limit of {self.seconds:g} s is too short for a single method; allow "
-                f"more time. {tried[0].words}: {tried[0].remark.rstrip('.')}."
-            )
+            self._raise_for(tried)
+        winner = _winner([each for each in tried if not each.remark])
+        tried.sort(key=lambda each: each is not winner)
         known = self.split.train.size + self.split.validation.size
         return Choice(self.metric or "accuracy", tuple(tried), time.monotonic() - self.start, known)
+
+    def _raise_for(self, tried: Sequence[Tried]) -> NoReturn:
+        """Raise for candidates none of which could be trained."""
+        slow = [each for each in tried if each.remark.startswith(_TOO_SLOW)]
+        first = (slow or tried)[0]
+        why = f"{first.words}: {first.remark.rstrip('.')}."
+        if not slow:
+            raise InputError(f"no method could be trained. {why}")
+        raise InputError(
+            f"the time limit of {self.seconds:g} s is too short for a single method; allow more "
+            f"time. {why}"
+        )
 
     def _survivors(self, everything: Sequence[Tried], count: int) -> list[Tried]:
         """The better half of those that have come so far, best first."""
         full = [each for each in everything if len(each.scores) >= count and not each.remark]
         full.sort(key=lambda each: -each.mean)
-        return full[: max(2, math.ceil(len(full) / 2))]
+        kept = max(2, math.ceil(len(full) / 2))
+        for place, each in enumerate(full):
+            each.is_beaten = place >= kept
+        return full[:kept]
 
     def _variations(self, best: Sequence[Tried]) -> Iterator[Tried]:
         """Other settings of the best methods, drawn from the space of `searched`."""
@@ -299,18 +320,22 @@ class _Halving:
             scores = self._trained(candidate.method, task)
             found = replica_values(self.metric or "accuracy", scores, self.data, splits)
         except _TooSlowError:
-            candidate.remark = "too slow for the time limit"
+            candidate.remark = f"{_TOO_SLOW} for the time limit"
         except AgnnError as error:
             candidate.remark = str(error)
         else:
-            sign = -1.0 if MEASURES[self.metric or "accuracy"].is_loss else 1.0
-            # A class that the few nodes of an inner split lack leaves AUC undefined.
-            candidate.scores += [sign * value if math.isfinite(value) else 50.0 for value in found]
+            measure = MEASURES[self.metric or "accuracy"]
+            if measure.is_loss and not all(map(math.isfinite, found)):
+                candidate.remark = f"its {measure.title} is not finite"
+            else:
+                sign = -1.0 if measure.is_loss else 1.0
+                # A class that the few nodes of an inner split lack leaves AUC undefined.
+                candidate.scores += [sign * each if math.isfinite(each) else 50.0 for each in found]
         candidate.seconds += time.monotonic() - begun
         done = len(candidate.scores)
         each = candidate.seconds / max(done, 1)
         if done and each * self.replicas > self.start + self.seconds - time.monotonic():
-            candidate.remark = f"too slow to train {self.replicas} replicas in the time left"
+            candidate.remark = f"{_TOO_SLOW} to train {self.replicas} replicas in the time left"
         self.tell(candidate, max(0.0, self.left))
 
     def _trained(self, method: Method, task: Task) -> Tensor:
@@ -322,6 +347,21 @@ class _Halving:
             if watch.affordable < _FEWEST_EPOCHS or not hasattr(method, "epochs"):
                 raise
         return method.with_fields(epochs=watch.affordable).run(task).scores
+
+
+def _winner(tried: Sequence[Tried]) -> Tried:
+    """The best of candidates that were tried, of which some had no time for all inner splits.
+
+    `tried` is in the order of inner splits and mean. One with fewer of them that no round has
+    beaten is ahead if it is better on those that both have.
+    """
+    best = tried[0]
+    for each in tried[1:]:
+        common = min(len(each.scores), len(best.scores))
+        own, other = (Summary(scores[:common]).mean for scores in (each.scores, best.scores))
+        if not each.is_beaten and own > other and len(each.scores) < len(best.scores):
+            best = each
+    return best
 
 
 class _TooSlowError(Exception):

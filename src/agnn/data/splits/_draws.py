@@ -166,12 +166,14 @@ def stratified_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]
     The next fold is for validation and the rest for training, so nothing is chosen by the test
     part.
     """
-    if not 3 <= folds <= data.labelled.size:
-        raise InputError(
-            f"`folds` must be at least 3 (test, validation, training) and at most the number of "
-            f"labelled nodes, {data.labelled.size}; got {folds}."
-        )
     _check_two_per_class(data)
+    if folds < 3:
+        raise InputError(f"`folds` must be at least 3 (test, validation, training); got {folds}.")
+    if folds > data.labelled.size:
+        raise InputError(
+            f"'{data.name}' has {data.labelled.size} labelled nodes, too few for {folds} folds. "
+            f"Label more nodes, or name a split of your own."
+        )
     order = _shuffled_labelled(data, seed, Stream.STRATIFIED_FOLDS)
     # Dealt like cards, class by class: every fold gets its share of each, and sizes within 1.
     dealt = order[np.argsort(data.labels[order], kind="stable")]

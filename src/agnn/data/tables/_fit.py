@@ -36,6 +36,7 @@ _MOST_WORDS: Final = 20_000
 
 # Measurements that are whole numbers repeat themselves before there are this many.
 _MANY: Final = 100
+_DATE: Final = re.compile(r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{1,4}\b")  # 2024-03-31, 31.3.2024
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _FEW: Final = 20  # rows whose numbers may be 0, 1, 2, ... by chance
 _ID_NAME: Final = re.compile(
@@ -96,7 +97,8 @@ def fitted_features(
 _WHY_NOT: Final = {
     "": "it has no name, like the row numbers that pandas writes",
     "empty": "every row is empty",
-    "date": "it holds dates; convert them to numbers, such as days",
+    "date": "it holds dates; to use them, convert them to numbers, such as days, or split by them "
+    "with `split_time` (--split-time)",
     "other": "it holds neither numbers nor text",
 }
 
@@ -197,6 +199,9 @@ def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) ->
                 f"`ignore` (--ignore {column})."
             )
             _fit_words(fit, table, column)
+            return
+        if 2 * sum(bool(_DATE.match(value)) for value in values) > len(values):
+            fit.leave_out(column, _WHY_NOT["date"])
             return
         fit.leave_out(
             column,

@@ -49,6 +49,8 @@ def read_tables(
     each column, and what is unusual, is in the data's `report`.
     """
     chosen = ReadOptions(**options)
+    if not all(isinstance(each, str | Path) for each in (nodes, edges)):
+        raise InputError("`read_tables` reads files; for pandas frames use `agnn.from_pandas`.")
     own_name = name or Path(nodes if chosen.database is None else chosen.database).stem
     return assembled(
         _opened(nodes, "nodes", chosen), _opened(edges, "edges", chosen), own_name, chosen
