@@ -22,7 +22,15 @@ from typing import Any
 import numpy as np
 
 from agnn.data import NodeData, Split
-from agnn.distributed import PartSource, Ranks, RowsTask, open_part, partition, train_rows
+from agnn.distributed import (
+    PartSource,
+    Ranks,
+    RowsTask,
+    open_masks,
+    open_part,
+    partition,
+    train_rows,
+)
 from agnn.methods import get_method
 from agnn.runs import evaluate
 
@@ -87,7 +95,7 @@ def _parts(given: argparse.Namespace) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_DATA, (given.limit, given.limit))
     part = open_part(given.folder, 0, 1)
     classes = int(part.labels.max()) + 1
-    task = RowsTask(_method(given), classes, (_split(part.masks),), (0,))
+    task = RowsTask(_method(given), classes, (_split(open_masks(given.folder)),), (0,))
     clock = _Clock()
     train_rows(task, part, Ranks(device="cpu"), clock)
     return clock.result()

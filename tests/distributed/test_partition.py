@@ -18,6 +18,7 @@ from agnn.distributed import (
     ORDERS,
     PartSource,
     open_labels,
+    open_masks,
     open_part,
     open_positions,
     partition,
@@ -51,19 +52,17 @@ def assert_cut_of(data: NodeData, folder: Path, ranks: int | None = None) -> Non
     graph = Graph.from_edges(numbers[data.edges], data.nodes)
     features = data.features[positions]
     split = next(iter(data.splits.values()), None)
-    masks = {}
-    for name, nodes in {} if split is None else split.parts.items():
-        masks[name] = np.isin(positions, nodes)
+    masks = open_masks(folder)
+    assert list(masks) == [] if split is None else list(split.parts)
+    for name, mask in masks.items():
+        np.testing.assert_array_equal(mask, np.isin(positions, split.parts[name]))
     for rank in range(ranks or len(manifest.parts)):
         found = open_part(folder, rank, ranks)
-        own = Part.cut(graph, found.bounds, rank, features, data.labels[positions], masks)
+        own = Part.cut(graph, found.bounds, rank, features, data.labels[positions])
         for name in ARRAYS:
             np.testing.assert_array_equal(getattr(found, name), getattr(own, name), name)
         kept = found.features if manifest.is_dense else found.features.toarray()
         np.testing.assert_array_equal(kept, own.features.toarray())
-        assert list(found.masks) == list(own.masks)
-        for name, mask in own.masks.items():
-            np.testing.assert_array_equal(found.masks[name], mask)
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -222,6 +221,16 @@ def test_a_part_of_another_partition_is_noticed(cora, parts, tmp_path):
     shutil.copytree(tmp_path / "other" / "part-00002", parts / "part-00002")
     with pytest.raises(DataError, match=r"part-00002' is from another partition"):
         open_part(parts, 2)
+    (parts / "part-00001" / "part.json").write_text("[1")
+    with pytest.raises(DataError, match=r"part-00001' is from another partition"):
+        open_part(parts, 1)
+
+
+def test_a_changed_manifest_is_noticed(parts):
+    file = parts / "manifest.json"
+    file.write_text(file.read_text().replace('"nodes": 2708', '"nodes": 2709'))
+    with pytest.raises(DataError, match=r"the manifest of '.*' is damaged"):
+        open_part(parts, 0)
 
 
 def test_ranks_and_folders_that_do_not_fit_are_refused(parts, tmp_path):

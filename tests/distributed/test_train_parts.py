@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,29 @@ def test_bits_do_not_depend_on_how_parts_are_joined(parts: Path) -> None:
         weights.append(torch.cat([each.flatten() for each in found[0].model.state_dict().values()]))
     assert torch.equal(weights[0], weights[1])
     assert torch.equal(weights[0], weights[2])
+
+
+def test_a_machine_needs_its_own_parts_and_the_files_about_all_nodes(
+    parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = tmp_path / "parts"
+    shutil.copytree(parts, alone, ignore=shutil.ignore_patterns("part-0000[023]"))
+    data = parts_data(alone)
+    assert {name: len(nodes) for name, nodes in data.splits["fixed"].parts.items()} == {
+        "train": 140, "validation": 500, "test": 1000,
+    }  # fmt: skip
+    assert PartOnDisk(str(alone), 1, 4, "sum").open().rank == 1
+    # Whoever writes the run needs all of them, and says so before the training.
+    out = tmp_path / "run"
+    assert main(["train", str(alone), "--method", "gcn", "--out", str(out)]) == 2
+    assert "part 0 of" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_more_ranks_than_parts_are_refused_before_a_process_is_started(parts: Path) -> None:
+    planned = plan("gcn", parts_data(parts), "uniform", replicas=1)
+    with pytest.raises(InputError, match=r"^'.*' has 4 parts, too few for 5 ranks"):
+        planned.run(division=Division(5, parts=str(parts)))
 
 
 def test_parts_are_not_divided_by_replicas(parts: Path) -> None:

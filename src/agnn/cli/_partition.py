@@ -57,12 +57,18 @@ def partition(
     Tables (--nodes, --edges) may be larger than memory: ids that are text are looked up by DuckDB,
     which spills to disk, and edges are sorted in pieces.
     """
+    from agnn.distributed import check_order
     from agnn.distributed import partition as divide
+    from agnn.files import check_new_folder
 
+    # All of this before the tables, which may take long to read.
     if out is None:
         raise InputError("name a new folder for the parts with --out.")
+    check_new_folder(out)
     limit = _bytes(memory)
     column = order.removeprefix("column:") if order.startswith("column:") else None
+    if column is None:
+        check_order(order)
     source, positions = _source(dataset, nodes, edges, name, read, synthetic, column, limit)
     console = screen(is_error=True)
 

@@ -200,7 +200,7 @@ def train(
     Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
     from agnn.data import check_learnable, default_split
-    from agnn.distributed import is_parts_folder, parse_executor
+    from agnn.distributed import check_parts, is_parts_folder, parse_executor
     from agnn.files import check_new_folder, check_space
     from agnn.runs import (
         AUTO,
@@ -238,6 +238,8 @@ def train(
     check_label(nodes, edges, read)
     parts = dataset if dataset is not None and is_parts_folder(dataset) else None
     data = find_data(dataset, nodes, edges, name, read) if parts is None else parts_data(parts)
+    if parts is not None and is_first_rank():
+        check_parts(parts)  # all of them: this process puts the run together in the end
     check_learnable(data)
     spec = split or default_split(data)
     is_auto = method is not None and method.lower() == AUTO

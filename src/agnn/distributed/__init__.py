@@ -18,14 +18,16 @@ on several ranks: `train_rows` is what each of them does with its part.
 
 from agnn.distributed._division import Axis, Division, parts_of, rank_from_environment
 from agnn.distributed._executors import finished, open_executor, parse_executor
-from agnn.distributed._order import ORDERS
+from agnn.distributed._order import ORDERS, check_order
 from agnn.distributed._part_sources import PartSource
 from agnn.distributed._partition import partition
 from agnn.distributed._parts import (
     Manifest,
     PartFacts,
+    check_parts,
     is_parts_folder,
     open_labels,
+    open_masks,
     open_part,
     open_positions,
     read_ids,
@@ -48,10 +50,13 @@ __all__ = [
     "RowsOutcome",
     "RowsTask",
     "Shared",
+    "check_order",
+    "check_parts",
     "finished",
     "is_parts_folder",
     "open_executor",
     "open_labels",
+    "open_masks",
     "open_part",
     "open_positions",
     "parse_executor",

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from agnn.data import Scaling
-from agnn.distributed._parts import Manifest, open_part, read_manifest
+from agnn.distributed._parts import Manifest, open_part, part_groups, read_manifest
 from agnn.distributed._processes import run_together, stop_at_sigterm
 from agnn.distributed._ranks import Ranks
 from agnn.distributed._rows import RankCheckpoints, RowsOutcome, RowsTask, train_rows
@@ -87,6 +87,8 @@ class Division:
         """Where each rank's part comes from."""
         if self.parts is None:
             return list(parts_of(method, task, self.ranks))
+        # Refuses more ranks than parts before any process is started.
+        part_groups(self.parts, len(read_manifest(self.parts).parts), self.ranks)
         return [PartOnDisk(self.parts, k, self.ranks, method.scaling) for k in range(self.ranks)]
 
 

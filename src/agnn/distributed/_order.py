@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,16 @@ _PASSES: Final = 3  # over the nodes; later ones know where all neighbours are
 _SLACK: Final = 1.02  # how much more than an even share a part may have
 
 
+def check_order(order: str) -> None:
+    """Raise unless an order is known and what it needs is installed."""
+    if order not in ORDERS:
+        raise InputError(f"unknown order '{order}'; known: {', '.join(ORDERS)}, column:NAME.")
+    if order == "metis" and find_spec("pymetis") is None:
+        raise UnavailableError(
+            "pymetis is not installed, and --order metis needs it: pip install 'agnn[metis]'."
+        )
+
+
 def node_order(graph: DiskGraph, parts: int, order: str) -> NDArray[np.int64] | None:
     """[n] The nodes in the order in which they are divided; None for as given.
 
@@ -25,12 +36,7 @@ def node_order(graph: DiskGraph, parts: int, order: str) -> NDArray[np.int64] | 
     """
     if order == "given" or parts == 1:
         return None
-    if order == "streaming":
-        found = _streamed(graph, parts)
-    elif order == "metis":
-        found = _metis(graph, parts)
-    else:
-        raise InputError(f"unknown order '{order}'; known: {', '.join(ORDERS)}.")
+    found = _streamed(graph, parts) if order == "streaming" else _metis(graph, parts)
     return np.argsort(found, kind="stable")
 
 
@@ -81,12 +87,8 @@ def _compiled() -> Any:
 
 
 def _metis(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
-    try:
-        import pymetis
-    except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "pymetis is not installed, and --order metis needs it: pip install 'agnn[metis]'."
-        ) from error
+    import pymetis
+
     if graph.columns.size >= 2**31:
         raise InputError(
             f"METIS has 32-bit indices, too few for {graph.columns.size:,} stored edges; use "

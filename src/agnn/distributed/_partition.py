@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,9 +16,16 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData
 from agnn.distributed._external_csr import DiskGraph, disk_graph, mapped
-from agnn.distributed._order import node_order
+from agnn.distributed._order import check_order, node_order
 from agnn.distributed._part_sources import PartSource, TextIds
-from agnn.distributed._parts import MANIFEST, Manifest, PartFacts, part_folder
+from agnn.distributed._parts import (
+    MANIFEST,
+    Manifest,
+    PartFacts,
+    manifest_hash,
+    part_folder,
+    part_text,
+)
 from agnn.errors import DataError, InputError
 from agnn.files import check_new_folder, checksum, json_text, writing_folder
 from agnn.graph import local_rows, rank_bounds
@@ -62,6 +68,8 @@ def partition(
     if parts < 1:
         raise InputError(f"`parts` must be at least 1; got {parts}.")
     rank_bounds(graph_source.nodes, parts)  # refuses too many
+    if positions is None:
+        check_order(order)
     check_new_folder(out)
     with writing_folder(out) as draft, _scratch(spill, draft) as scratch:
         tell("reading the edges")
@@ -202,11 +210,10 @@ class _Writer:
             files=files,
             parts=tuple(facts),
         )
-        text = json_text(manifest.to_dict())
-        manifest = replace(manifest, partition=hashlib.sha256(text.encode()).hexdigest())
+        manifest = replace(manifest, partition=manifest_hash(manifest.to_dict()))
         for k in range(parts):
-            own = json_text({"partition": manifest.partition, "part": k})
-            (part_folder(self.folder, k) / "part.json").write_text(own, encoding="utf-8")
+            own = part_folder(self.folder, k) / "part.json"
+            own.write_bytes(part_text(manifest.partition, k).encode())
         text = json_text(manifest.to_dict(), indent=1)
         (self.folder / MANIFEST).write_text(text, encoding="utf-8")
         return manifest
@@ -227,7 +234,6 @@ class _Writer:
             **local,
             "degrees": np.concatenate([degrees[own], degrees[local["halo"]]]),
             "labels": self.source.labels[nodes],
-            **{f"mask-{name}": mask[nodes] for name, mask in self.source.masks.items()},
             **self.features.rows(nodes),
         }
         home = part_folder(self.folder, rank)
@@ -268,6 +274,7 @@ class _Writer:
         arrays: dict[str, NDArray[Any]] = {
             "positions": positions,
             "labels": self.source.labels[positions],
+            **{f"mask-{name}": mask[positions] for name, mask in self.source.masks.items()},
         }
         ids = self.source.ids
         if isinstance(ids, TextIds):

@@ -3,14 +3,17 @@
     PARTS/manifest.json      counts, classes, order, statistics of the features, cut and halo
     PARTS/positions.npy      [n] the row of the node table at each position of the order
     PARTS/labels.npy         [n] classes by position; -1 where there is none
+    PARTS/mask-train.npy     [n] whether a node is for training, by position; likewise others
     PARTS/ids.npy            [n] ids by row of the node table: numbers, or ids-*.npy for text
     PARTS/part-00000/        what `agnn.graph.Part` holds, an .npy file per array
 
-Every file has its SHA-256 in the manifest. Those of a part are compared when it is opened.
+Every file has its SHA-256 in the manifest. Those of a part are compared when it is opened. The
+manifest itself is named by its hash, which every part repeats.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
@@ -22,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.errors import DataError, InputError
-from agnn.files import checksum, read_json
+from agnn.files import checksum, json_text, read_json
 from agnn.graph import Part, local_rows
 
 FORMAT: Final = "agnn-parts-1"
 MANIFEST: Final = "manifest.json"
-ARRAYS: Final = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
+_ARRAYS: Final = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
 _SPARSE: Final = ("features-data", "features-indices", "features-indptr")
 
 
@@ -46,7 +49,7 @@ class PartFacts:
 class Manifest:
     """What is in a folder of parts."""
 
-    partition: str  # tells it from every other partition
+    partition: str  # the hash of the rest, which tells it from every other partition
     name: str
     nodes: int
     edges: int  # undirected
@@ -92,6 +95,8 @@ def read_manifest(folder: Path | str) -> Manifest:
     try:
         if values["format"] != FORMAT:
             raise DataError(f"'{folder}' has format {values['format']!r}; expected '{FORMAT}'.")
+        if values["partition"] != manifest_hash(values):
+            raise DataError(f"the manifest of '{folder}' is damaged: it is not what was written.")
         parts = tuple(PartFacts(**each) for each in values["parts"])
         known = {each.name: values[each.name] for each in fields(Manifest)}
         lists = {k: tuple(v) for k, v in known.items() if isinstance(v, list)}
@@ -100,9 +105,26 @@ def read_manifest(folder: Path | str) -> Manifest:
         raise DataError(f"the manifest of '{folder}' is damaged: {error!r}.") from error
 
 
+def manifest_hash(values: Mapping[str, Any]) -> str:
+    """The hash of all that a manifest says, by which its partition is named."""
+    return hashlib.sha256(json_text({**values, "partition": ""}).encode()).hexdigest()
+
+
 def part_folder(folder: Path | str, rank: int) -> Path:
     """Where a part is."""
     return Path(folder) / f"part-{rank:05d}"
+
+
+def part_text(partition: str, rank: int) -> str:
+    """The content of a part's own file, which says where it belongs."""
+    return json_text({"partition": partition, "part": rank})
+
+
+def part_groups(folder: Path | str, parts: int, ranks: int) -> NDArray[np.int64]:
+    """The parts of each rank, from one number to before the next; [ranks + 1]."""
+    if not 1 <= ranks <= parts:
+        raise InputError(f"'{folder}' has {parts} parts, too few for {ranks} ranks.")
+    return np.arange(ranks + 1) * parts // ranks
 
 
 def open_part(folder: Path | str, rank: int, ranks: int | None = None) -> Part:
@@ -113,11 +135,9 @@ def open_part(folder: Path | str, rank: int, ranks: int | None = None) -> Part:
     manifest = read_manifest(folder)
     parts = len(manifest.parts)
     ranks = parts if ranks is None else ranks
-    if not 1 <= ranks <= parts:
-        raise InputError(f"'{folder}' has {parts} parts, too few for {ranks} ranks.")
+    groups = part_groups(folder, parts, ranks)
     if not 0 <= rank < ranks:
         raise InputError(f"`rank` must be from 0 to {ranks - 1}; got {rank}.")
-    groups = np.arange(ranks + 1) * parts // ranks
     opened = [_opened(folder, manifest, k) for k in range(groups[rank], groups[rank + 1])]
     if ranks == parts:
         return opened[0]
@@ -133,6 +153,18 @@ def open_positions(folder: Path | str) -> NDArray[np.int64]:
 def open_labels(folder: Path | str) -> NDArray[np.int64]:
     """[n] The class at each position of the order; -1 where there is none."""
     return _whole(folder, "labels.npy")
+
+
+def open_masks(folder: Path | str) -> dict[str, NDArray[np.bool_]]:
+    """[n] Whether each position is for training, validation or test; none if nothing says so."""
+    return {name: _whole(folder, f"mask-{name}.npy") for name in read_manifest(folder).masks}
+
+
+def check_parts(folder: Path | str) -> None:
+    """Raise unless all parts are there and undamaged."""
+    manifest = read_manifest(folder)
+    for k in range(len(manifest.parts)):
+        _opened(folder, manifest, k)
 
 
 def read_ids(folder: Path | str) -> list[Any]:
@@ -158,8 +190,8 @@ def _opened(folder: Path | str, manifest: Manifest, rank: int) -> Part:
     home, facts = part_folder(folder, rank), manifest.parts[rank]
     if not home.is_dir():
         raise DataError(f"part {rank} of '{folder}' is missing: there is no folder '{home}'.")
-    own = read_json(home / "part.json") if (home / "part.json").is_file() else {}
-    if own.get("partition") != manifest.partition or own.get("part") != rank:
+    own = home / "part.json"
+    if not own.is_file() or own.read_bytes() != part_text(manifest.partition, rank).encode():
         raise DataError(f"'{home}' is from another partition than the manifest of '{folder}'.")
     arrays = {}
     for name, expected in facts.files.items():
@@ -183,8 +215,7 @@ def _opened(folder: Path | str, manifest: Manifest, rank: int) -> Part:
         rank=rank,
         bounds=np.asarray(manifest.bounds, np.int64),
         features=features,
-        masks={name: arrays[f"mask-{name}"] for name in manifest.masks},
-        **{name: arrays[name] for name in ARRAYS},
+        **{name: arrays[name] for name in _ARRAYS},
     )
 
 
@@ -214,7 +245,6 @@ def _joined(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Pat
         degrees = np.concatenate(
             [degrees, halo_degrees[places[np.searchsorted(ids, local["halo"])]]]
         )
-    masks = {k: np.concatenate([part.masks[k] for part in parts]) for k in parts[0].masks}
     return replace(
         parts[0],
         rank=rank,
@@ -223,7 +253,6 @@ def _joined(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Pat
         degrees=degrees,
         features=_joined_features(parts, end - first, scratch),
         labels=np.concatenate([part.labels for part in parts]),
-        masks=masks,
     )
 
 

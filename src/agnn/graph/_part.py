@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from agnn.errors import DataError, InputError
@@ -53,7 +52,8 @@ def rank_bounds(
         raise InputError(f"a graph of {nodes} nodes is too small to be divided among ranks.")
     if not 1 <= ranks < blocks.size:
         raise InputError(
-            f"`ranks` must be from 1 to {blocks.size - 1} for {nodes:,} nodes; got {ranks}."
+            f"a graph of {nodes:,} nodes is divided into 1 to {blocks.size - 1} parts, one per "
+            f"rank; got {ranks}."
         )
     work = blocks if offsets is None else blocks + np.asarray(offsets)[blocks]
     wanted = work[-1] * np.arange(1, ranks) / ranks
@@ -89,7 +89,6 @@ class Part:
     send_counts: NDArray[np.int64]  # [ranks]
     features: csr_array[Any, Any] | NDArray[np.float32]  # [own, d_x]
     labels: NDArray[np.int64]  # [own]; -1 where there is none
-    masks: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)  # [own] by name
 
     def __post_init__(self) -> None:
         lengths = {
@@ -99,7 +98,6 @@ class Part:
             "labels": (self.labels, self.own),
             "send_counts": (self.send_counts, self.ranks),
             "send_rows": (self.send_rows, int(self.send_counts.sum())),
-            **{f"mask '{name}'": (mask, self.own) for name, mask in self.masks.items()},
         }
         for name, (array, expected) in lengths.items():
             if array.shape[0] != expected:
@@ -141,13 +139,6 @@ class Part:
         every = block_bounds(self.nodes) - self.first
         return every[(every >= 0) & (every <= self.own)]
 
-    @cached_property
-    def graph(self) -> Graph:
-        """The own rows as the kernels read them, followed by empty rows for the halo."""
-        ends = np.full(self.halo.size, self.offsets[-1])
-        offsets = np.concatenate([self.offsets, ends])
-        return Graph(torch.from_numpy(offsets), torch.from_numpy(np.asarray(self.columns)))
-
     @classmethod
     def cut(
         cls,
@@ -156,7 +147,6 @@ class Part:
         rank: int,
         features: csr_array[Any, Any] | NDArray[np.float32],
         labels: NDArray[np.int64],
-        masks: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> Part:
         """The part of one rank of a whole graph, whose features and labels are given whole."""
         offsets, columns = graph.offsets.numpy(), graph.columns.numpy()
@@ -171,7 +161,6 @@ class Part:
             degrees=np.concatenate([degrees[own], degrees[local["halo"]]]),
             features=features[own],
             labels=np.asarray(labels)[own],
-            masks={name: np.asarray(mask)[own] for name, mask in (masks or {}).items()},
         )
 
 

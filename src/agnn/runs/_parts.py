@@ -13,6 +13,7 @@ from agnn.data import NodeData, Preprocessing, RawCounts, Split
 from agnn.distributed import (
     Manifest,
     open_labels,
+    open_masks,
     open_part,
     open_positions,
     read_ids,
@@ -38,10 +39,8 @@ def parts_data(folder: Path | str) -> NodeData:
     labels = np.array(open_labels(folder))
     splits = {}
     if set(_PARTS) <= set(manifest.masks):
-        masks = [open_part(folder, k).masks for k in range(len(manifest.parts))]
-        train, validation, test = (
-            np.flatnonzero(np.concatenate([each[name] for each in masks])) for name in _PARTS
-        )
+        masks = open_masks(folder)
+        train, validation, test = (np.flatnonzero(masks[name]) for name in _PARTS)
         splits["fixed"] = Split("fixed", train, validation, test)
     return NodeData(
         name=manifest.name,
