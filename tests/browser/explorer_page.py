@@ -49,6 +49,8 @@ class ExplorerPage:
 
     def after_load(self, action: Callable[[], Any]) -> None:
         """Do something and wait until the next neighbourhood is drawn."""
+        # One that is on the page already is counted after its paint.
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
         before = self.loads()
         action()
         self.until(lambda: self.loads() > before)

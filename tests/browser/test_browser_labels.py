@@ -160,8 +160,8 @@ def test_retraining_shows_progress_and_then_the_new_run(
     for _ in range(3):  # the page answers meanwhile
         page.page.locator("#next").click()
     page.until(page.page.locator("#label-result").is_visible, 6 * PATIENCE)  # a process of its own
+    page.until(page.page.locator("#label-train").is_visible)
     page.until(lambda: page.text("#facts") != before[0])
-    assert page.page.locator("#label-train").is_visible()
     rows = page.text("#label-table")
     assert f"Accuracy on the {labelling.run.split.test.size - 30} test nodes" in rows
     assert "written to run-labelled" in page.text("#label-said")
@@ -169,6 +169,7 @@ def test_retraining_shows_progress_and_then_the_new_run(
     assert f"GCN {now.accuracy.mean:.1f}" in page.text("#facts")
     assert violations(page.page, axe) == []
     page.page.locator("#view-map").dispatch_event("click")
+    page.until(page.page.locator("#cohort-list").is_visible)
     page.until(lambda: page.text("#cohort-list") != before[1])
     page.page.locator("#label-other").click()
     page.until(lambda: page.text("#facts") == before[0])

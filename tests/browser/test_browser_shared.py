@@ -107,6 +107,7 @@ def test_pictures_and_layers_are_those_of_the_server(
     tips = []
     for page in (file, served):
         page.page.locator(".dot[data-dot='3']").hover()
+        page.until(page.page.locator("#tip").is_visible)
         tips.append(page.text("#tip"))
     assert "P " in tips[0]
     assert tips[0] == tips[1]

@@ -118,7 +118,9 @@ def test_training_runs_beside_the_page_and_the_page_then_shows_the_new_run(
     assert post("training", action="start")["is_running"]
     assert "under way already" in post("training", 409, action="start")["error"]
     assert get("around", node="paper 100")["sides"], "answered while it trains"
+    post("labels", nodes=labelling.run.split.test[12:14].tolist(), label=0)  # for the next training
     now = finished(get)
+    assert now["result"]["labels"] == 12
     assert (now["said"], now["shown"], now["version"]) == (None, "retrained", 1)
     written = load_run(tmp_path / "run-labelled")
     expected = retrain(labelling.run, labels)

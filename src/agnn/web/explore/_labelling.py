@@ -38,7 +38,7 @@ class Labelling:
         self._explorer, self.run = explorer, explorer.opened[0]
         self._shown: dict[str, Explorer] = {}  # once there is more than one
         self._folder, self._out, self._is_trusting = folder, out, trust_unchecked
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._training: Training | None = None
         self._said: str | None = None  # about the last training
         self._result: dict[str, Any] | None = None
@@ -47,7 +47,10 @@ class Labelling:
 
     def to_dict(self) -> dict[str, Any]:
         """All labels, what was given last, and where things are, as JSON values."""
-        labels, data = self.file.labels, self._explorer.data
+        with self._lock:
+            labels, given = self.file.labels, self.file.given[-_LISTED:]
+            training = self.training()
+        data = self._explorer.data
         latest = [
             {
                 "label": each.label,
@@ -56,28 +59,29 @@ class Labelling:
                 "id": str(data.node_ids[each.nodes[0]]),
                 "name": data.name_of(each.nodes[0]),
             }
-            for each in reversed(self.file.given[-_LISTED:])
+            for each in reversed(given)
         ]
         return {
             "file": self.file.path.name,
             "nodes": list(labels),
             "classes": list(labels.values()),
             "latest": latest,
-            "training": self.training(),
+            "training": training,
         }
 
     def training(self) -> dict[str, Any]:
         """How far the training is, and what the last one came to."""
-        now = self._training
-        return {
-            "is_running": now is not None,
-            "done": 0 if now is None else now.done,
-            "total": 0 if now is None else now.total,
-            "said": self._said,
-            "result": self._result,
-            "version": self._version,
-            "shown": self._now,
-        }
+        with self._lock:
+            now = self._training
+            return {
+                "is_running": now is not None,
+                "done": 0 if now is None else now.done,
+                "total": 0 if now is None else now.total,
+                "said": self._said,
+                "result": self._result,
+                "version": self._version,
+                "shown": self._now,
+            }
 
     def give(self, nodes: Sequence[int], label: int) -> None:
         """Give a class to some nodes; kept when this returns."""
@@ -140,15 +144,16 @@ class Labelling:
             training = self._training
         try:
             if said is None and training is not None:
-                self._open(training.out)
+                self._open(training)
         except Exception as error:  # the page must hear of it, whatever it is
             said = f"The retrained run cannot be shown: {error}"
         with self._lock:
-            self._said, self._training = said, None
+            if self._training in (None, training):  # else another has begun
+                self._said, self._training = said, None
 
-    def _open(self, folder: Path) -> None:
+    def _open(self, training: Training) -> None:
         original = self._shown.setdefault("original", copy.copy(self._explorer))
-        run = load_run(folder, trust_unchecked=self._is_trusting)
+        run = load_run(training.out, trust_unchecked=self._is_trusting)
         other = Explorer([run], layout=original.layout)
         other.prepare()
         before, after = accuracy_before_and_after(self.run, run)
@@ -159,13 +164,14 @@ class Labelling:
         with self._lock:
             self._shown["retrained"] = other
             self._result = {
-                "folder": folder.name,
-                "labels": len(self.file.labels),
+                "folder": training.out.name,
+                "labels": training.labels,
                 "test": int(run.split.test.size),
                 "accuracy": [summary_record(before), summary_record(after)],
                 "cohorts": [[key, value, counts[1].get(key)] for key, value in counts[0].items()],
             }
             self._replace("retrained")
+            self._training = None  # at once with its result
 
 
 class _Body(BaseModel):

@@ -40,6 +40,7 @@ class Training:
         trust_unchecked: bool = False,
     ) -> None:
         self.out, self.done, self.total = out, 0, 0
+        self.labels = len(labels)
         self._is_cancelled, self._finished = False, finished
         self._process = subprocess.Popen(  # noqa: S603 (our own module)
             [sys.executable, "-m", "agnn.web.explore._training", str(run), str(out)],
@@ -88,10 +89,10 @@ class Training:
         self._process.wait()
         with contextlib.suppress(OSError):
             self._stdin.close()
-        if self._is_cancelled:
-            self._finished("The training was cancelled; nothing of it was kept.")
-        elif is_done:
+        if is_done:  # also where it was cancelled too late
             self._finished(None)
+        elif self._is_cancelled:
+            self._finished("The training was cancelled; nothing of it was kept.")
         else:
             self._finished(f"The training failed: {words or 'its process was ended'}")
 

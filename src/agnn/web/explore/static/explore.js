@@ -30,6 +30,7 @@ class Page {
     this.replicas = Math.min(...about.runs.map((run) => run.replicas)); // that every run has
     this.mostHops = Math.max(2, Math.min(8, this.layers));
     this.state = this.#linked();
+    this.settled = this.state; // that of what is shown
     this.around = null; // the server's last answer
     this.path = []; // the nodes walked through, as indices and ids
     this.effects = null; // of removals, by side and node
@@ -84,6 +85,7 @@ class Page {
   }
 
   lens = async (lens) => {
+    if (this.state.view === "map") return;
     this.state.lens = lens;
     this.#keepLink(false);
     await this.#askEffects();
@@ -97,6 +99,7 @@ class Page {
   }
 
   layer(layer) {
+    if (this.state.view === "map") return;
     this.state.layer = Math.min(Math.max(layer, 0), this.layers);
     this.#keepLink(false);
     this.show();
@@ -157,10 +160,13 @@ class Page {
   }
 
   async #go(change, isStep) {
-    const before = this.state;
-    this.state = { ...this.state, ...change };
+    const wanted = { ...this.state, ...change };
+    this.state = wanted;
     if (await this.load()) this.#keepLink(isStep);
-    else this.state = before;
+    else if (this.state === wanted) { // else somebody went on meanwhile
+      this.state = this.settled;
+      if (this.around && this.state.view === "node") this.show();
+    }
   }
 
   /** Ask for what the state says and show it; whether that went well. */
@@ -168,8 +174,9 @@ class Page {
     const began = performance.now();
     this.asked.abort();
     this.asked = new AbortController();
-    const { node, hops, limit, replica, view } = this.state;
+    const { state } = this, { node, hops, limit, replica, view } = state;
     if (view === "map") {
+      this.settled = state;
       at("message").hidden = true;
       this.#arrange();
       await this.map.show();
@@ -186,12 +193,15 @@ class Page {
       const before = around.sides.map((side) => side.before);
       this.change = before[0] ? { before, after: around.sides.map((side) => side.probabilities) } : null;
       this.effects = null;
+      at("stage").removeAttribute("aria-busy");
     } catch (error) {
       if (error.name !== "AbortError") this.fail(error);
       return false;
     }
+    this.settled = state;
     at("message").hidden = true;
     await Promise.all([this.#askWithout(), this.#askEffects()]);
+    if (this.state !== state) return false; // somebody went on meanwhile
     this.#arrange();
     this.#remember(this.around.node);
     this.show();
@@ -240,17 +250,17 @@ class Page {
   /** What the third lens shows takes a trial a node, so it is asked for when it is looked at. */
   async #askEffects() {
     if (this.state.lens !== "removal" || this.effects) return;
-    const { sides } = this.around, { node, replica } = this.state;
+    const { around } = this, { sides } = around, { node, replica } = this.state;
     at("stage").setAttribute("aria-busy", "true");
     try {
       const pairs = sides.map(trials);
       const answers = await Promise.all(pairs.map((each) =>
         ask("removals", { node, replica, edges: each.map((pair) => pair.join("-")).join(","), ...changesOf(this.state) })));
-      this.effects = sides.map((side, k) => byNode(side, pairs[k], answers[k].effects[k]));
+      if (this.around === around) this.effects = sides.map((side, k) => byNode(side, pairs[k], answers[k].effects[k]));
     } catch (error) {
-      this.fail(error);
+      if (this.around === around) this.fail(error);
     }
-    at("stage").removeAttribute("aria-busy");
+    if (this.around === around) at("stage").removeAttribute("aria-busy");
   }
 
   fail = (error) => {
@@ -321,7 +331,8 @@ class Page {
 
   /** Load; where the link's changes cannot be made, say so and show the model as it is. */
   async first() {
-    if ((await this.load()) || !Object.values(changesOf(this.state)).some(Boolean)) return;
+    const { state } = this;
+    if ((await this.load()) || this.state !== state || !Object.values(changesOf(state)).some(Boolean)) return;
     const words = at("message").textContent;
     Object.assign(this.state, { without: [], added: [], dropped: [], betas: null });
     if (await this.load()) this.fail(new Error(words));

@@ -29,6 +29,7 @@ export function searchable(page, field, list, chosen) {
   const look = async () => {
     running.abort();
     running = new AbortController();
+    if (!list.hidden && list.dataset.query === field.value) return; // a choice in it stays
     try {
       const asked = field.value;
       const answer = await ask("search", { q: asked }, running.signal);

@@ -44,19 +44,23 @@ export function whatIf(page) {
 }
 
 async function findChange(page) {
+  const { around } = page;
   at("changed").textContent = "Trying …";
   at("change").disabled = true;
   try {
     const { edges, is_smallest: isSmallest } = await ask("change", { node: page.state.node, ...changesOf(page.state) });
+    if (page.around !== around) return; // somebody walked on or changed something meanwhile
     const words = !edges.length ? "No set of its edges that was tried changes the prediction."
       : `Without ${counted(edges.length, "edge")} another class is predicted; ${isSmallest ? "no smaller set does it" : "none of them can be spared"}.`;
     if (edges.length) await page.what({ without: [...page.state.without, ...edges] });
     at("changed").textContent = words;
   } catch (error) {
+    if (page.around !== around) return;
     at("changed").textContent = "";
     page.fail(error);
+  } finally {
+    at("change").disabled = false;
   }
-  at("change").disabled = false;
 }
 
 /** What is otherwise, for a sentence. @param {import("./link.js").State} state */
@@ -115,12 +119,16 @@ function showFeatureNodes(page) {
   if (at("feature-of").selectedIndex < 0) at("feature-of").selectedIndex = 0;
 }
 
+let featuresAsked = new AbortController();
+
 /** The features of a node, each with a way to drop it. */
 async function listFeatures(page) {
   if (!at("own-features").open || !page.around || page.about.shared) return;
   const { node, replica } = page.state, of = Number(at("feature-of").value);
+  featuresAsked.abort();
+  featuresAsked = new AbortController();
   try {
-    const { count, features } = await ask("features", { node, of, replica, ...changesOf(page.state) });
+    const { count, features } = await ask("features", { node, of, replica, ...changesOf(page.state) }, featuresAsked.signal);
     at("feature-about").textContent = !count ? "It has none that is not 0."
       : `${counted(count, "feature")} that ${count === 1 ? "is" : "are"} not 0${count > features.length ? `, the ${features.length} that matter most` : ""}. What each adds to the lead; dropped, it is 0.`;
     at("feature-list").replaceChildren(...features.map(({ column, name, value }) =>
@@ -128,6 +136,6 @@ async function listFeatures(page) {
         { class: "word", "aria-label": `Drop ${name}`, title: `Drop ${name}` }),
       html("span", { class: `number ${value < 0 ? "con" : "pro"}` }, signed(value)))));
   } catch (error) {
-    page.fail(error);
+    if (error.name !== "AbortError") page.fail(error);
   }
 }
