@@ -90,6 +90,28 @@ def test_more_ranks_than_parts_are_refused_before_a_process_is_started(parts: Pa
         planned.run(division=Division(5, parts=str(parts)))
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--nodes", "n.csv", "--edges", "e.csv", "--label", "x"], "--nodes is for tables"),
+        (["--label", "topic"], "--label is for tables and graph files"),
+        (["--name", "mine"], "--name is for tables and graph files"),
+        (["--search", "2"], "--search trains many models, each on a whole graph"),
+        (["--method", "auto"], "--method auto trains many models, each on a whole graph"),
+    ],
+)
+def test_what_parts_cannot_follow_is_refused(
+    parts: Path, options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in ("n.csv", "e.csv"):
+        options = [each.replace(file, str(tmp_path / file)) for each in options]
+        (tmp_path / file).write_text("id,x\n1,2\n")
+    assert main(["train", str(parts), *options]) == 2
+    assert words in capsys.readouterr().err
+    assert main(["compare", str(parts)]) == 2
+    assert "is a folder of parts, for `agnn train`" in capsys.readouterr().err
+
+
 def test_parts_are_not_divided_by_replicas(parts: Path) -> None:
     division = Division(2, "replicas", parts=str(parts))
     planned = plan("gcn", parts_data(parts), "uniform", replicas=2)

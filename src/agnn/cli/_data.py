@@ -175,6 +175,8 @@ def _known_or_raw(dataset: str, name: str | None) -> NodeData:
 
     folder = Path(dataset)
     is_bundled = dataset.lower() in dataset_names()
+    if not is_bundled and (folder / "manifest.json").is_file():
+        raise InputError(f"'{dataset}' is a folder of parts, for `agnn train` and `agnn inspect`.")
     if not is_bundled and folder.is_dir():
         return load_planetoid(folder, name or _only_name(folder))
     if not is_bundled and (folder.exists() or os.sep in dataset):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from agnn.cli._data import flag_of
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,6 +73,28 @@ def division_of(
     count = ranks or 0
     axis = divide or ("replicas" if replicas >= count > 0 else "rows")
     return Division(count, cast("Axis", axis), wire)
+
+
+def check_division(
+    parts: str | None, tables: Mapping[str, Any], *, is_searched: bool, is_auto: bool
+) -> None:
+    """Raise for options that a folder of parts, or processes of torchrun, cannot follow.
+
+    `tables` are the values of options for tables and graph files.
+    """
+    given = [flag_of(field) for field, value in tables.items() if value is not None]
+    if parts is not None and given:
+        raise InputError(
+            f"{given[0]} is for tables and graph files; '{parts}' is a folder of parts, which "
+            f"`agnn partition` made with such options."
+        )
+    is_divided = parts is not None or "TORCHELASTIC_RUN_ID" in os.environ
+    for option in ["--search"] * is_searched + ["--method auto"] * is_auto:
+        if is_divided:
+            raise InputError(
+                f"{option} trains many models, each on a whole graph; for a folder of parts or "
+                f"under torchrun, name the method and its settings."
+            )
 
 
 def divisible(method: Method, division: Division | None) -> Method:

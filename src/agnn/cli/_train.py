@@ -8,7 +8,15 @@ import typer
 
 from agnn.cli._config import Config, ConfigSchema, SaveConfig, write_config
 from agnn.cli._console import screen, write_json
-from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data
+from agnn.cli._data import (
+    Dataset,
+    Edges,
+    Nodes,
+    check_label,
+    data_table,
+    find_data,
+    given_options,
+)
 from agnn.cli._failures import interruptible, stopping
 from agnn.cli._hyper_parameters import ClassWeights, Settings, class_weight_of, hyper_parameters
 from agnn.cli._options import (
@@ -32,6 +40,7 @@ from agnn.cli._ranks import (
     RankCount,
     Resume,
     Wire,
+    check_division,
     checkpoints_of,
     divisible,
     division_of,
@@ -237,12 +246,14 @@ def train(
         check_new_folder(out)
     check_label(nodes, edges, read)
     parts = dataset if dataset is not None and is_parts_folder(dataset) else None
+    is_auto = method is not None and method.lower() == AUTO
+    tables = {"nodes": nodes, "edges": edges, "name": name} | given_options(read)
+    check_division(parts, tables, is_searched=search is not None, is_auto=is_auto)
     data = find_data(dataset, nodes, edges, name, read) if parts is None else parts_data(parts)
     if parts is not None and is_first_rank():
         check_parts(parts)  # all of them: this process puts the run together in the end
     check_learnable(data)
     spec = split or default_split(data)
-    is_auto = method is not None and method.lower() == AUTO
     limit = None if time is None else seconds_of(time, "--time")
     named = {
         "epochs": epochs, "layers": layers, "hidden": hidden, "learning_rate": learning_rate,
