@@ -17,7 +17,8 @@ import pytest
 
 import agnn.experiments._executor as executor
 from agnn.distributed import finished, open_executor
-from agnn.errors import UnavailableError
+from agnn.distributed._dask import DaskWorkers, scheduler_address
+from agnn.errors import InputError, UnavailableError
 from agnn.experiments import Store, reproduce
 
 TABLE = """
@@ -174,6 +175,23 @@ def test_a_scheduler_that_is_not_there_is_an_error(
     where = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(UnavailableError, match=f"no Dask scheduler answers at '{where}'"):
         rows(table, f"dask:{where}")
+
+
+@pytest.mark.parametrize("content", [None, "[]", '{"address": null}', '{"address": "foo://x"}'])
+def test_what_is_no_address_is_refused_at_once(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "scheduler.json"
+    if content is not None:
+        file.write_text(content)
+    began = time.monotonic()
+    with pytest.raises(InputError, match="is neither the address of a Dask scheduler, such as"):
+        DaskWorkers.connected(str(file)).__enter__()
+    assert time.monotonic() - began < 5
+
+
+def test_the_address_may_be_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "scheduler.json").write_text('{"address": "tcp://[::1]:8786", "workers": {}}')
+    assert scheduler_address(str(tmp_path / "scheduler.json")) == "tcp://[::1]:8786"
+    assert scheduler_address("head:8786") == "head:8786"
 
 
 def test_a_scheduler_without_workers_is_an_error(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
@@ -16,6 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 from agnn.distributed._executors import lost_connection
 from agnn.errors import InputError, UnavailableError
+from agnn.files import read_json
 
 R = TypeVar("R")
 
@@ -61,10 +63,8 @@ class DaskWorkers(Executor):
         address = address or os.environ.get("DASK_SCHEDULER_ADDRESS")
         if address is None:
             options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
-        elif Path(address).is_file():
-            options = {"scheduler_file": address, "timeout": _PATIENCE}
         else:
-            options = {"address": address, "timeout": _PATIENCE}
+            options = {"address": scheduler_address(address), "timeout": _PATIENCE}
         try:
             with dask.config.set(_CALM if address is None else {}):
                 client = distributed.Client(set_as_default=False, **options)
@@ -114,6 +114,23 @@ class DaskWorkers(Executor):
                     f"version there."
                 )
             _compare(address, theirs, self._versions)
+
+
+def scheduler_address(text: str) -> str:
+    """The address of a scheduler, which may be in a file.
+
+    Dask itself waits for a long time for an address that is none, and then prints a traceback.
+    """
+    found = text
+    if Path(text).is_file():
+        content = read_json(Path(text))
+        found = str(content.get("address")) if isinstance(content, dict) else ""
+    if re.fullmatch(r"((tcp|tls|wss?|ucxx?)://)?[^\s/]+:\d+", found) is None:
+        raise InputError(
+            f"'{text}' is neither the address of a Dask scheduler, such as tcp://10.0.0.1:8786, "
+            f"nor its scheduler file."
+        )
+    return found
 
 
 @contextmanager
