@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from own_tables import write_tables
@@ -34,6 +37,24 @@ def test_a_dataset_and_a_random_graph_are_divided(agnn: Any, here: Path) -> None
     answer = agnn("partition --synthetic 1000,5000 --parts 4 --out random --quiet --json")
     assert (answer.code, json.loads(answer.out)["nodes"]) == (0, 1000)
     assert sorted(path.name for path in here.iterdir()) == ["cora", "random"]
+
+
+def test_queries_are_divided_as_the_tables_are(agnn: Any, here: Path) -> None:
+    write_tables(here, people=120)
+    with closing(sqlite3.connect(here / "all.sqlite")) as connection:
+        for name in ("nodes", "edges"):
+            pd.read_csv(f"{name}.csv").to_sql(name, connection, index=False)
+    rest = "--label topic --parts 2 --json --quiet"
+    tables = agnn(f"partition --nodes nodes.csv --edges edges.csv {rest} --out a")
+    queries = ["--nodes", "SELECT * FROM nodes", "--edges", "SELECT * FROM edges"]
+    found = agnn(f"partition --database all.sqlite {rest} --out b", *queries)
+    assert (tables.code, found.code) == (0, 0), found.err
+    one, two = (json.loads(each.out) for each in (tables, found))
+    for key in ("nodes", "edges", "feature_count", "class_names", "bounds", "parts"):
+        assert one[key] == two[key], key
+    line = f"partition --database all.sqlite {rest} --order column:topic --out c"
+    answer = agnn(line, *queries)
+    assert (answer.code, "that are files" in answer.err) == (2, True)
 
 
 @pytest.mark.parametrize(

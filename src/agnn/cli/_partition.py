@@ -55,7 +55,8 @@ def partition(
     """Divide a graph into parts on disk, to train on several ranks or with less memory.
 
     Tables (--nodes, --edges) may be larger than memory: ids that are text are looked up by DuckDB,
-    which spills to disk, and edges are sorted in pieces.
+    which spills to disk, and edges are sorted in pieces. What queries (--database) give must fit
+    in memory.
     """
     from agnn.distributed import check_order
     from agnn.distributed import partition as divide
@@ -106,19 +107,17 @@ def _source(
         if words is None:
             raise InputError(f"--synthetic takes NODES,EDGES; got '{synthetic}'.")
         return PartSource.synthetic(int(words[1]), int(words[2])), None
-    if nodes is not None or edges is not None:
+    if (nodes is not None or edges is not None) and read.database is None:
         if dataset is not None:
             raise InputError(f"give '{dataset}' or --nodes and --edges, not both.")
         from agnn.data.tables import LargeTables
 
-        if read.database is not None:
-            raise InputError("`agnn partition` reads files; --database is not among its options.")
         node_file, edge_file = (Path(each) for each in both_tables(nodes, edges))
         tables = LargeTables(node_file, edge_file, read, memory)
         positions = None if column is None else tables.order_by(column)
         return PartSource.of_tables(tables, name or node_file.stem), positions
     if column is not None:
-        raise InputError("an order by a column goes with --nodes and --edges.")
+        raise InputError("an order by a column goes with --nodes and --edges that are files.")
     return find_data(dataset, nodes, edges, name, read), None
 
 

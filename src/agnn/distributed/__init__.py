@@ -16,7 +16,7 @@ larger than memory; `open_part` gives one of them, memory-mapped and checked. A 
 on several ranks: `train_rows` is what each of them does with its part.
 """
 
-from agnn.distributed._division import Axis, Division, parts_of, rank_from_environment
+from agnn.distributed._division import Axis, Division, parts_of
 from agnn.distributed._executors import finished, open_executor, parse_executor
 from agnn.distributed._order import ORDERS, check_order
 from agnn.distributed._part_sources import PartSource
@@ -62,7 +62,6 @@ __all__ = [
     "parse_executor",
     "partition",
     "parts_of",
-    "rank_from_environment",
     "read_ids",
     "read_manifest",
     "train_rows",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -354,10 +353,3 @@ def _read_outcome(method: NetworkMethod, task: Task, path: Path) -> tuple[Any, H
 def _threads(processes: int) -> int:
     """The threads that each of several processes computes with."""
     return max(1, torch.get_num_threads() // processes)
-
-
-def rank_from_environment() -> tuple[int, int] | None:
-    """The rank and the number of ranks that torchrun gave this process; None without it."""
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
-        return None
-    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
