@@ -294,6 +294,7 @@ def test_auto_says_what_was_tried_what_won_and_by_how_much(
         ("--method auto --time soon", "--time takes a duration such as 30s, 5m or 2h; got 'soon'."),
         ("--time 5m", "--time goes with --method auto."),
         ("--nested", "--nested goes with --method auto."),
+        ("--stop-on score", "--stop-on goes with --stop-after, the number of epochs to wait."),
     ],
 )
 def test_a_mistake_with_auto_is_one_line(agnn: Any, options: str, words: str) -> None:

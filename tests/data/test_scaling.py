@@ -69,3 +69,28 @@ def test_bags_of_words_get_length_and_tables_of_numbers_are_standardised():
     assert suited_scaling(data(words)) == "length"
     assert suited_scaling(data(np.random.default_rng(0).random((10, 5)))) == "standard"
     assert suited_scaling(data(-words)) == "standard"
+
+
+def words_with(column: np.ndarray) -> NodeData:
+    """200 nodes with some of 100 words each, and one more column."""
+    draw = np.random.default_rng(0)
+    words = (draw.random((200, 100)) < 0.05).astype(float)
+    return NodeData.build(
+        name="mixed", features=np.column_stack([words, column]), labels=[0, 1] * 100,
+        edges=np.zeros((2, 0), dtype=int), class_names=("a", "b"),
+    )  # fmt: skip
+
+
+def test_a_column_of_large_numbers_does_not_hide_the_words_beside_it() -> None:
+    draw = np.random.default_rng(1)
+    followers = draw.lognormal(8.0, 1.0, 200)
+    assert suited_scaling(words_with(followers)) == "standard"
+    assert suited_scaling(words_with(np.ones(200))) == "length"  # a word that all have
+    assert suited_scaling(data(np.eye(6)[[0] * 6 + [1, 2, 3, 4]])) == "length"  # a category
+    rare = np.where(np.arange(200) % 3 == 0, followers, 0.0)  # not a column of numbers
+    assert suited_scaling(words_with(rare)) == "length"
+
+
+def test_a_matrix_too_large_to_be_dense_is_never_standardised(monkeypatch) -> None:
+    monkeypatch.setattr("agnn.data._scaling._MOST_ENTRIES", 200 * 101 - 1)
+    assert suited_scaling(words_with(np.arange(1e4, 1.02e4))) == "length"

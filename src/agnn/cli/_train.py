@@ -288,6 +288,8 @@ def train(
         chosen_method = method or default_name(data)
         changes = hyper_parameters(chosen_method, named, settings, is_tuned=tuned)
         trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
+        if stop_on is not None and not changes.get("stop_after"):
+            raise InputError("--stop-on goes with --stop-after, the number of epochs to wait.")
         if method is None and changes.get("strength") is None:
             trained = affordable(trained, data, len(seeds), device)
         planned = plan(trained, data, spec, seeds, **how)
@@ -387,4 +389,6 @@ def _tell_memory(planned: "Plan") -> None:
     if isinstance(planned.method, NetworkMethod):
         needed = planned.method.memory_estimate(planned.task()).total / 2**20
         words = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
-        screen().print(f"Training {len(planned.seeds)} replicas takes up to {words} of memory.\n")
+        count = len(planned.seeds)
+        models = "1 replica" if count == 1 else f"{count} replicas"
+        screen().print(f"Training {models} takes up to {words} of memory.\n")

@@ -20,6 +20,11 @@ SCALINGS: Final[tuple[str, ...]] = get_args(Scaling)
 
 _DENSE: Final = 0.25  # share of stored entries from which features are a table, not a bag of words
 
+# Share of the squared length of rows from which columns of numbers hide the words beside them; in
+# bags of words, frequent words have 0 to 0.28 of it.
+_LONG: Final = 0.5
+_MOST_ENTRIES: Final = 50_000_000  # of a matrix that may be made dense without being asked for
+
 
 def check_scaling(scaling: str) -> None:
     """Raise unless `scaling` is the name of one."""
@@ -55,12 +60,15 @@ def suited_scaling(data: NodeData) -> Scaling:
     """The scaling for a graph that no setting was published for, by what its features are.
 
     Bags of words, or other sparse counts, are scaled to length 1. Tables of numbers are
-    standardised, unless the reader has done so when it made the features from their columns.
+    standardised, unless the reader has done so when it made the features from their columns; so
+    are bags of words with columns of numbers beside them that make up most of a row's length.
     """
     x = data.features
-    if not _is_signed(x) and x.nnz < _DENSE * x.shape[0] * x.shape[1]:
+    is_sparse = x.nnz < _DENSE * x.shape[0] * x.shape[1]
+    is_raw = data.preprocessing is None
+    if not _is_signed(x) and is_sparse and not (is_raw and _has_long_columns(x)):
         return "length"
-    return "standard" if data.preprocessing is None else "none"
+    return "standard" if is_raw else "none"
 
 
 def column_statistics(features: SparseRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -83,6 +91,22 @@ def effective_scaling(data: NodeData, scaling: Scaling) -> Scaling:
 
 def _is_signed(features: SparseRows) -> bool:
     return bool(features.nnz and features.data.min() < 0)
+
+
+def _has_long_columns(features: SparseRows) -> bool:
+    """Whether columns of different numbers, few of them 0, make up most of the rows' length.
+
+    Never for a matrix that would be too large with its zeros.
+    """
+    n, d = features.shape
+    if not features.nnz or n * d > _MOST_ENTRIES:
+        return False
+    rows = _rows_of_length_one(features)
+    shares = np.bincount(rows.indices, rows.data.astype(np.float64) ** 2, minlength=d)
+    full = np.flatnonzero(np.bincount(rows.indices, minlength=d) > n / 2)
+    own = (features.data[features.indices == column] for column in full)
+    numbers = [column for column, each in zip(full, own, strict=True) if each.min() < each.max()]
+    return bool(shares[numbers].sum() > _LONG * shares.sum())
 
 
 def _rows_of_length_one(features: SparseRows) -> SparseRows:

@@ -59,6 +59,8 @@ class ConsistencySettings:
         for name in ("strength", "confidence"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"`{name}` must be at least 0; got {getattr(self, name)}.")
+        if self.confidence > 1:  # no node would ever count
+            raise InputError(f"`confidence` must be at most 1; got {self.confidence}.")
 
     def threshold(self, classes: int) -> float:
         """The probability that a node's mean prediction must reach in order to count."""
