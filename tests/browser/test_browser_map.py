@@ -15,14 +15,15 @@ def on_screen(page: ExplorerPage, node: int) -> tuple[float, float]:
     found = page.page.evaluate("fetch('/api/map').then((r) => r.json())")
     import base64
 
-    places = np.frombuffer(base64.b64decode(found["places"]), "<u2").reshape(-1, 2)
+    places = np.frombuffer(base64.b64decode(found["places"]), "<u2").reshape(-1, 2).astype(float)
     box = page.page.locator("#map-canvas").bounding_box()
-    side = min(box["width"], box["height"]) - 24
-    x, y = (
-        box[edge] / 2 - side / 2 + side * float(place) / 65535
-        for edge, place in zip(("width", "height"), places[node], strict=True)
-    )
-    return x, y
+    size = np.array([box["width"], box["height"]])
+    if (np.ptp(places[:, 0]) < np.ptp(places[:, 1])) != (size[0] < size[1]):
+        places = places[:, ::-1]  # the longer side along the longer one of the screen
+    spread = np.ptp(places, axis=0)
+    scale = ((size - 24) / spread).min()
+    x, y = size / 2 + scale * (places[node] - places.min(0) - spread / 2)
+    return float(x), float(y)
 
 
 def test_the_first_screen_is_a_map_of_all_nodes(explorer: Opener) -> None:
@@ -120,3 +121,38 @@ def test_a_cohort_that_is_not_there_gives_a_sentence(explorer: Opener) -> None:
     page = explorer(cohort="nonsense")
     page.until(page.page.locator("#message").is_visible)
     assert "there is no cohort 'nonsense'" in page.text("#message")
+
+
+def test_the_map_fills_the_canvas_and_is_zoomed_by_buttons_and_two_fingers(
+    explorer: Opener,
+) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = explorer(context=phone)
+    read = """() => { const canvas = document.getElementById('map-canvas');
+        const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const inked = []; for (let k = 3; k < data.length; k += 4) if (data[k]) inked.push((k - 3) / 4);
+        const xs = inked.map((k) => k % width), ys = inked.map((k) => Math.floor(k / width));
+        const most = (each) => each.reduce((a, b) => Math.max(a, b)), least = (each) => each.reduce((a, b) => Math.min(a, b));
+        return [(most(xs) - least(xs)) / canvas.width, (most(ys) - least(ys)) / canvas.height]; }"""  # noqa: E501
+    assert max(page.page.evaluate(read)) > 0.9
+    page.page.locator("#map-farther").tap()
+    assert max(page.page.evaluate(read)) < 0.75
+    page.page.locator("#map-fit").tap()
+    assert max(page.page.evaluate(read)) > 0.9
+    box = page.page.locator("#map-canvas").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = page.context.new_cdp_session(page.page)
+
+    def touch(kind: str, apart: float) -> None:
+        points = [{"x": x - apart, "y": y, "id": 1}, {"x": x + apart, "y": y, "id": 2}]
+        session.send(
+            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points if apart else []}
+        )
+
+    touch("touchStart", 120)
+    for apart in (100, 80, 60):
+        touch("touchMove", apart)
+    touch("touchEnd", 0)
+    page.until(lambda: max(page.page.evaluate(read)) < 0.6)
+    assert page.page.locator("#map-canvas").is_visible(), "two fingers walk nowhere"
+    page.complaints[:] = [each for each in page.complaints if "getImageData" not in each]  # ours

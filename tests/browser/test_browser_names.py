@@ -55,6 +55,12 @@ def test_titles_are_everywhere_and_stay_text(page: ExplorerPage, runs: list[Any]
     labels = [each.text_content() for each in page.page.locator(".canvas .name").all()]
     assert len(set(labels)) == len(labels) > 1
     assert all("…" in each for each in labels)
+    # So are those in tables: their ends are there and are not cut off.
+    tails = page.page.locator("#near .tail, .waterfall .tail")
+    assert tails.count() > 4
+    for tail in tails.all():
+        own, box = tail.bounding_box(), tail.locator("xpath=ancestor::th").bounding_box()
+        assert own["x"] + own["width"] <= box["x"] + box["width"] + 1
     assert page.page.evaluate("window.broken") is None
     assert page.page.locator("main img, main script").count() == 0
 
@@ -64,3 +70,25 @@ def test_search_finds_a_title(page: ExplorerPage) -> None:
     options = page.search("part 17")
     assert options.first.get_attribute("data-id") == "paper 17"
     assert options.first.locator("b").inner_text() == f"{HOSTILE}, part 17"
+
+
+def test_a_very_long_title_is_cut_in_its_middle_and_whole_for_a_screen_reader(
+    browser: Any, runs: list[Any], served: Callable[[Any], str]
+) -> None:
+    from agnn.web.explore import Explorer
+
+    titles = tuple(f"{'On the convergence of ' * 23}method {k}" for k in range(NODES))
+    data = replace(runs[0].data, texts={"title": titles})
+    page = ExplorerPage(browser, served(Explorer([replace(runs[0], data=data)])))
+    page.open(node=f"paper {TARGET}", hops=1)
+    heading = page.page.locator("#answer-title")
+    assert heading.bounding_box()["height"] < 150
+    assert heading.locator("[aria-hidden]").inner_text().endswith(f"method {TARGET}")
+    assert heading.locator(".hidden").text_content() == titles[TARGET]
+    node = neighbours(runs[0], TARGET)[0]
+    page.after_load(page.page.locator(f"[data-row='{node}'] .walk").click)
+    path = page.page.locator("#path")
+    assert path.bounding_box()["height"] < 60
+    assert path.locator(".tail").first.inner_text() == titles[TARGET][-6:]
+    assert page.complaints == []
+    page.close()

@@ -100,3 +100,14 @@ def test_a_lookup_in_the_whole_graph_gives_the_same_margin(run: Run, replica: in
         assert [step.name for step in one.steps] == [step.name for step in two.steps]
         for a, b in zip(one.steps, two.steps, strict=True):
             assert dict(a.features) == pytest.approx(dict(b.features), abs=1e-5)
+
+
+def test_the_sentence_never_calls_a_prediction_certain(run: Run) -> None:
+    from dataclasses import replace
+
+    found = margin(run, 100)
+    for chance, words in ((0.9962, "(over 99 %)"), (0.994, "(99 %)"), (0.814, "(81 %)")):
+        probabilities = np.full(len(run.data.class_names), 0.0)
+        probabilities[found.answer] = chance
+        said = replace(found, probabilities=probabilities).sentence("M", run.data.class_names)
+        assert words in said

@@ -67,6 +67,7 @@ def test_the_page_tells_all_parts(opened: Run, node: int, page: str) -> None:
     assert f"temperature {opened.temperature:.2f}" in text
     for lens in ("contribution", "attention", "removal"):
         assert f'id="around-{lens}-node-{node}"' in page
+    assert page.count('aria-label="Legend of the picture."') == 3
     assert found.sentence.split(",")[0] in text
     for step in found.lead.steps:
         assert signed(step.value) in text

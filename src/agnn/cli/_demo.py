@@ -76,8 +76,13 @@ def demo(
     console.print(f"\nThe page, with figures: {out / 'index.html'}", soft_wrap=True)
     console.print("What to do next:")
     folder = shlex.quote(str(out / "run"))
-    console.print(f"  agnn explore {folder}           walk through the graph in the browser")
-    console.print(f"  agnn explain {folder} {_EXAMPLE}   the reasons for one prediction")
+    about = {
+        f"agnn explore {folder}": "walk through the graph in the browser",
+        f"agnn explain {folder} {_EXAMPLE}": "the reasons for one prediction",
+    }
+    width = max(map(len, about))
+    for line, what in about.items():
+        console.print(f"  {line:<{width}}   {what}", soft_wrap=True)
 
 
 def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:

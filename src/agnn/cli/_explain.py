@@ -74,7 +74,7 @@ def explain(
     if full:
         _show(found)
     if counterfactual:
-        screen().print(_changed(found, changed), soft_wrap=True)
+        screen().print(_changed(found, changed))
     if html is not None:
         screen().print(f"the page: {html}", soft_wrap=True)
     if not full and screen().is_terminal:

@@ -100,7 +100,9 @@ class Margin:
         order = sorted(own, key=lambda each: -each.value)
         pro = [_words(each) for each in order[: _NAMED + 1] if each.value > _SMALL]
         con = [_words(each) for each in order[: -_NAMED - 1 : -1] if each.value < -_SMALL]
-        sure = f"{100 * float(self.probabilities[self.answer]):.0f} %"
+        chance = float(self.probabilities[self.answer])
+        # Nothing is certain: a rounded 100 % would say so.
+        sure = "over 99 %" if chance >= 0.995 else f"{100 * chance:.0f} %"
         said = f"{method} predicts {class_names[self.answer]} ({sure})"
         if self.second != self.answer:
             said += f" ahead of {class_names[self.second]}"

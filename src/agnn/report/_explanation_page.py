@@ -17,7 +17,12 @@ from agnn.explanation import (
     weighed_neighbourhood,
 )
 from agnn.report._environment import environment
-from agnn.report._neighbourhoods import Panel, neighbourhood_figure
+from agnn.report._neighbourhoods import (
+    Panel,
+    legend_figure,
+    lone_neighbourhood,
+    neighbourhood_figure,
+)
 from agnn.report._rendering import inline_svg, svg
 from agnn.report._style import figure_style
 from agnn.report._text import shown_text
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from agnn.runs import Run
 
 _LONGEST_WORDS: Final = 5000  # letters of the paragraph
+_LEGEND_WIDTH: Final = 6.0  # inches
 
 
 def surroundings_of(run: Run, node: int) -> Neighbourhood:
@@ -45,8 +51,15 @@ def explanation_page(
     """
     with figure_style():
         pictures = {
-            lens: inline_svg(explanation_figure(found, around, lens), f"around-{lens}", caption)
-            for lens, caption in _captions(found).items()
+            lens: (
+                inline_svg(lone_neighbourhood(_panel(found, around, lens)), f"around-{lens}", words)
+                + inline_svg(
+                    legend_figure([around], found.class_names, _LEGEND_WIDTH, lens),
+                    f"legend-{lens}",
+                    "Legend of the picture.",
+                )
+            )
+            for lens, words in _captions(found).items()
         }
     return environment().get_template("explanation.html").render(
         found=found,
@@ -73,10 +86,14 @@ def explanation_fragment(found: Explanation, around: Neighbourhood) -> str:
 def explanation_figure(
     found: Explanation, around: Neighbourhood, lens: str = "contribution"
 ) -> Figure:
-    """The neighbourhood through a lens, titled by the node and its prediction."""
+    """The neighbourhood through a lens, titled by the node and its prediction, with a legend."""
+    return neighbourhood_figure([[_panel(found, around, lens)]], found.class_names)
+
+
+def _panel(found: Explanation, around: Neighbourhood, lens: str) -> Panel:
     title = f"{shown_text(found.id, 24)}: {shown_text(found.prediction, 24)}"
     note = f"{found.method} with confidence {found.confidence:.2f}"
-    return neighbourhood_figure([[Panel(around, title, note, lens)]], found.class_names)
+    return Panel(around, title, note, lens)
 
 
 def _words(found: Explanation) -> str:

@@ -140,17 +140,14 @@ def _neighbourhoods(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
 
 
 def _caption(one: Surroundings, method: str, names: Sequence[str]) -> str:
-    row = one.answer
-    lead = one.around.lead
-    words = (
-        f"Node {shown_text(row.id)}: {shown_text(row.answer)} with probability "
-        f"{row.probability:.2f}"
+    row, lead = one.answer, one.around.lead
+    truth = f", label {shown_text(row.truth)}" if row.truth else ""
+    said = (
+        f"{method} predicts {shown_text(row.answer)} with probability {row.probability:.2f}."
+        if lead is None
+        else shown_text(lead.sentence(method, names), _LONGEST)
     )
-    words += f"; its label is {shown_text(row.truth)}." if row.truth else "."
-    if lead is None:
-        return words
-    said = lead.sentence(method, names)
-    return f"{words} {shown_text(said, _LONGEST)}"
+    return f"Node {shown_text(row.id)}{truth}. {said}"
 
 
 class Cell(NamedTuple):

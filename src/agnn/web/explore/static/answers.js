@@ -1,7 +1,10 @@
 /** What the runs say about the target, and what they would say if something were otherwise. */
 
 import { at, columns, html } from "./dom.js";
-import { precise } from "./words.js";
+import { precise, short } from "./words.js";
+
+const LETTERS = 140; // of a title
+const ROWS = 9; // classes with a bar; beyond, the least probable are folded away
 
 /**
  * Fill the card.
@@ -25,7 +28,7 @@ export function showAnswers(page, around, change, changes) {
   at("spoken").textContent = sides.map((side) => sentence(side, page.marks, changes)).join(" ");
   at("verdict").textContent = verdict;
   at("verdict").className = isRight === null || sides.length > 1 ? "" : isRight ? "right" : "wrong";
-  at("answers").replaceChildren(...sides.map((side) => bars(side, page.marks, label, sides.length > 1)));
+  at("answers").replaceChildren(...sides.flatMap((side) => bars(side, page.marks, label, sides.length > 1)));
 }
 
 function sentence({ title, before, after }, marks, changes) {
@@ -47,8 +50,13 @@ function bars({ title, before, after }, marks, label, isTitled) {
       html("td", { class: "number" }, precise(now)),
       ...(after ? [html("td", { class: "number change" }, points(now - before[k]))] : []));
   });
-  const caption = html("caption", { class: isTitled ? null : "hidden" }, title);
-  return html("table", { class: "bars" }, caption, columns("name", "bar", "value", ...(after ? ["value"] : [])), html("tbody", {}, ...rows));
+  const table = (words, isShown, body) => html("table", { class: "bars" }, html("caption", { class: isShown ? null : "hidden" }, words),
+    columns("name", "bar", "value", ...(after ? ["value"] : [])), html("tbody", {}, ...body));
+  if (rows.length <= ROWS + 2) return [table(title, isTitled, rows)];
+  const isFirst = (k) => k < ROWS || order[k] === label || (after && order[k] === best(after));
+  const rest = rows.filter((_, k) => !isFirst(k));
+  return [table(title, isTitled, rows.filter((_, k) => isFirst(k))),
+    html("details", { class: "rest" }, html("summary", {}, `${rest.length} less probable classes`), table(`${title}: less probable classes`, false, rest))];
 }
 
 function lengths(before, after, colour) {
@@ -73,7 +81,9 @@ function best(values) {
 /** The title of a node, or its id; both where there are both. */
 export function titled(node) {
   if (!node.title) return [node.id];
-  return [node.title, " ", html("small", {}, node.id)];
+  const cut = short(node.title, LETTERS), isCut = cut !== node.title;
+  const title = isCut ? [html("span", { "aria-hidden": "true", title: node.title }, cut), html("span", { class: "hidden" }, node.title)] : [node.title];
+  return [...title, " ", html("small", {}, node.id)];
 }
 
 /** Where the node is on the web and what it is, as far as the data says. */

@@ -79,7 +79,7 @@ export class CohortBar {
     const head = html("tr", {}, html("td"), ...marks.map((mark) =>
       html("th", { scope: "col", title: mark.name }, dotOf(mark), html("span", { class: "hidden" }, mark.name))));
     const rows = confusion.map((row, i) => html("tr", {},
-      html("th", { scope: "row" }, dotOf(marks[i]), html("span", {}, marks[i].name)),
+      html("th", { scope: "row", title: marks[i].name }, dotOf(marks[i]), html("span", {}, marks[i].name)),
       ...row.map((count, j) => {
         const key = `cell-${i}-${j}`, words = `${counted(count, "node")} of ${marks[i].name} predicted as ${marks[j].name}`;
         const made = button(count.toLocaleString("en"), () => this.page.cohort(this.now?.key === key ? "" : key),
@@ -89,7 +89,7 @@ export class CohortBar {
         return html("td", {}, made);
       })));
     at("cells").replaceChildren(
-      html("caption", {}, "Rows: true class. Columns: predicted class. Click a cell to see its nodes."),
+      html("caption", {}, html("span", {}, "Rows: true class. Columns: predicted class. Click a cell to see its nodes.")),
       html("thead", {}, head), html("tbody", {}, ...rows));
   }
 }

@@ -52,5 +52,18 @@ export function button(label, action, attributes = {}) {
   return made;
 }
 
+const TAIL = 6; // letters at the end of a name that stay where there is no room for all of it
+
+/**
+ * A name that loses its middle, not its end, where there is no room: those that begin alike stay apart.
+ * @param {string} text
+ * @param {string} [element]
+ */
+export function named(text, element = "span") {
+  if (text.length <= 3 * TAIL) return html(element, { class: "named" }, text);
+  return html(element, { class: "named long" }, html("span", { class: "head" }, text.slice(0, -TAIL)),
+    html("span", { class: "tail" }, text.slice(-TAIL)));
+}
+
 /** The columns of a table whose widths the style sheet has, by their names. */
 export const columns = (...names) => html("colgroup", {}, ...names.map((name) => html("col", { class: `col-${name}` })));

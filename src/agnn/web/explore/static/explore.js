@@ -4,7 +4,7 @@ import { showAnswers } from "./answers.js";
 import { showLegend, showRest } from "./below.js";
 import { CohortBar } from "./cohorts.js";
 import { makeControls, showControls, showFacts } from "./controls.js";
-import { at, button, html } from "./dom.js";
+import { at, button, html, named } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { showEdge } from "./edge.js";
 import { heatMap } from "./heat.js";
@@ -95,7 +95,7 @@ class Page {
   /** A button that walks to a node. */
   walkButton(index, id, title) {
     const words = title ?? String(id);
-    return button(words, () => this.walk(String(id)), { class: "walk", "aria-label": `Walk to ${words}`, title: words });
+    return button(named(words), () => this.walk(String(id)), { class: "walk", "aria-label": `Walk to ${words}`, title: words });
   }
 
   layer(layer) {
@@ -224,7 +224,7 @@ class Page {
     const known = this.path.findIndex(({ index }) => index === node.index);
     if (known >= 0) this.path.splice(known, 1);
     this.path = [...this.path, { index: node.index, id: node.id, title: node.title }].slice(-12);
-    const steps = this.path.slice(-6).map((each) => (each.index === node.index ? html("b", {}, each.title ?? each.id) : this.walkButton(each.index, each.id, each.title)));
+    const steps = this.path.slice(-6).map((each) => (each.index === node.index ? named(each.title ?? each.id, "b") : this.walkButton(each.index, each.id, each.title)));
     at("path").replaceChildren(...steps.flatMap((each, k) => (k ? [html("span", { "aria-hidden": "true" }, "→"), each] : [each])));
     at("path").hidden = this.path.length < 2;
   }

@@ -8,6 +8,7 @@ import { hideTip, showTip } from "./tip.js";
 import { counted, precise } from "./words.js";
 
 const NEAR = 9; // pixels within which a point is meant
+const ROOM = 24; // pixels around all points
 const SPLITS = ["in no part", "training", "validation", "test"];
 const PARTS = ["#8a949e", "#d55e00", "#009e73", "#0072b2"];
 const GOOD = "#8a949e", BAD = "#d55e00", UNKNOWN = "#b9c0c7";
@@ -78,11 +79,15 @@ export class GraphMap {
 
   /** Where every point is on the screen. */
   #place(width, height) {
-    const { points } = this, side = (Math.min(width, height) - 24) * this.zoom;
-    const left = width / 2 + this.shift[0] - side / 2, top = height / 2 + this.shift[1] - side / 2;
+    const { points } = this, { low, spread } = points;
+    // A layout has no up and down: its longer side lies along the longer one of the screen.
+    const [a, b] = (spread[0] < spread[1]) === (width < height) ? [0, 1] : [1, 0];
+    const scale = this.zoom * Math.min((width - ROOM) / spread[a], (height - ROOM) / spread[b]);
+    const left = width / 2 + this.shift[0] - scale * (low[a] + spread[a] / 2);
+    const top = height / 2 + this.shift[1] - scale * (low[b] + spread[b] / 2);
     for (let k = 0; k < points.count; k++) {
-      points.x[k] = left + side * points.places[2 * k] / 65535;
-      points.y[k] = top + side * points.places[2 * k + 1] / 65535;
+      points.x[k] = left + scale * points.places[2 * k + a];
+      points.y[k] = top + scale * points.places[2 * k + b];
     }
   }
 
@@ -182,11 +187,16 @@ export class GraphMap {
       split: () => SPLITS.map((name, k) => key(PARTS[k], name)),
     };
     at("map-legend").replaceChildren(...items[colour]());
+    const hues = new Set(marks.map((mark) => mark.colour)).size;
+    if (hues < marks.length && (colour === "prediction" || colour === "truth")) {
+      at("map-legend").append(html("li", { class: "note" }, `${marks.length} classes share ${hues} colours: point at a node to see its class.`));
+    }
   }
 
   #listen() {
     const { canvas } = this;
     let last = null, moved = false, waiting = false;
+    const fingers = new Map(); // where each finger is
     const redraw = () => {
       if (waiting) return;
       waiting = true;
@@ -207,11 +217,18 @@ export class GraphMap {
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button) return;
       canvas.setPointerCapture(event.pointerId);
+      if (event.pointerType === "touch") fingers.set(event.pointerId, spot(event));
       last = [event.clientX, event.clientY];
       moved = false;
       this.lasso = event.shiftKey ? [spot(event)] : null;
     });
     canvas.addEventListener("pointermove", (event) => {
+      if (fingers.size === 2) {
+        moved = true;
+        this.#pinch(fingers, event.pointerId, spot(event));
+        last = [event.clientX, event.clientY];
+        return redraw();
+      }
       if (!last) return this.#point(event);
       const step = [event.clientX - last[0], event.clientY - last[1]];
       if (!moved && Math.hypot(...step) < 4) return undefined;
@@ -222,8 +239,15 @@ export class GraphMap {
       last = [event.clientX, event.clientY];
       return redraw();
     });
+    canvas.addEventListener("pointercancel", (event) => { // the browser or the system needs the finger
+      fingers.delete(event.pointerId);
+      last = this.lasso = null;
+      redraw();
+    });
     canvas.addEventListener("pointerup", (event) => {
+      fingers.delete(event.pointerId);
       last = null;
+      if (fingers.size) return;
       const ring = this.lasso;
       this.lasso = null;
       if (ring && moved) this.page.cohorts.choose(this.#inside(ring));
@@ -238,6 +262,19 @@ export class GraphMap {
       this.shift = this.shift.map((each, k) => each + moves[event.key][k]);
       redraw();
     });
+  }
+
+  /** Two fingers zoom and move: what lies between them stays between them. */
+  #pinch(fingers, moving, place) {
+    const between = () => {
+      const [one, two] = [...fingers.values()];
+      return [Math.max(Math.hypot(one[0] - two[0], one[1] - two[1]), 1), [(one[0] + two[0]) / 2, (one[1] + two[1]) / 2]];
+    };
+    const [before, from] = between();
+    fingers.set(moving, place);
+    const [after, to] = between();
+    this.#magnify(after / before, to);
+    this.shift = this.shift.map((each, k) => each + to[k] - from[k]);
   }
 
   #magnify(factor, [x, y]) {
@@ -335,10 +372,15 @@ function shade(value) {
 
 function unpacked(map) {
   const read = (text, Kind) => new Kind(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
-  const count = map.ids.length;
+  const count = map.ids.length, places = read(map.places, Uint16Array);
+  const low = [Infinity, Infinity], high = [-Infinity, -Infinity];
+  places.forEach((each, k) => {
+    low[k % 2] = Math.min(low[k % 2], each);
+    high[k % 2] = Math.max(high[k % 2], each);
+  });
   return {
     count, titles: map.titles, how: map.how, of: map.of, ids: map.ids, nodes: read(map.nodes, Int32Array),
-    places: read(map.places, Uint16Array), label: read(map.label, Int16Array), answer: read(map.answer, Int16Array),
+    places, low, spread: high.map((each, k) => Math.max(each - low[k], 1)), label: read(map.label, Int16Array), answer: read(map.answer, Int16Array),
     confidence: read(map.confidence, Uint8Array), disagreement: read(map.disagreement, Uint8Array),
     split: read(map.split, Uint8Array), x: new Float32Array(count), y: new Float32Array(count),
   };

@@ -1,7 +1,7 @@
 /** The nodes of the picture as a table, those that matter most through the lens first. */
 
 import { dotOf } from "./answers.js";
-import { at, button, html } from "./dom.js";
+import { at, button, html, named } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { percent, precise, signed } from "./words.js";
 
@@ -96,7 +96,7 @@ function row(page, side, k, columns, places, gone) {
   const dot = side.nodes[k], mark = page.marks.at(dot.label);
   const via = dot.hop > 1 ? ` · via ${side.nodes[dot.parent].title ?? side.nodes[dot.parent].id}` : "";
   const words = dot.title ?? dot.id;
-  const name = k === 0 ? html("b", {}, words) : page.walkButton(dot.index, dot.id, dot.title);
+  const name = k === 0 ? named(words, "b") : page.walkButton(dot.index, dot.id, dot.title);
   const answer = `prediction: ${page.marks[dot.answer].name}, ${precise(dot.confidence)}`;
   return html("tr", { "data-row": dot.index },
     html("th", { scope: "row", title: `${words}; ${mark.name}${via}; ${answer}` }, name,
