@@ -284,3 +284,14 @@ def test_a_rare_class_is_said_where_accuracy_orders(toy):
     assert by_accuracy.to_dict()["warnings"] == by_accuracy.warnings
     assert by_accuracy.warnings[0] in leaderboard_markdown(by_accuracy)
     assert by_f1.warnings == []
+
+
+def test_an_auc_that_a_later_split_does_not_define_is_refused_at_once(toy):
+    labels = (np.arange(toy.nodes) < 3).astype(int)
+    first = Split("own-1", [0, *range(10, 20)], [1, *range(20, 30)], [2, *range(30, 40)])
+    second = Split("own-2", [0, 1, 2, *range(10, 20)], [*range(20, 30)], [*range(30, 40)])
+    data = replace(
+        toy, labels=labels, class_names=("no", "yes"), splits={"own-1": first, "own-2": second}
+    )
+    with pytest.raises(InputError, match="AUC needs nodes of two classes"):
+        agnn.compare(data, ["majority"], split="own", replicas=2, metric="auc")

@@ -7,7 +7,7 @@ import pytest
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import Boosting, Majority, Ridge
+from agnn.methods import Boosting, Majority, Ridge, Task
 
 
 def graph_of(features: np.ndarray, labels: np.ndarray, edges: list[tuple[int, int]]) -> NodeData:
@@ -88,6 +88,14 @@ def test_ridge_chooses_the_view_on_validation_nodes():
     assert right[split.test].mean() > 0.9
     own = Ridge(penalties=(1.0,)).scores(data, Split("odd", odd[::4], [], odd[2::4])).argmax(1)
     assert (own == labels)[split.test].mean() <= right[split.test].mean()
+
+
+def test_ridge_chooses_by_the_error_where_the_metric_is_not_defined(ring):
+    """AUC needs two classes, and these validation nodes have one."""
+    same = np.flatnonzero(ring.labels == ring.labels[5])
+    split = Split("one class", [0, 1, 2, 3, 4, 5], same[same > 5][:2], [])
+    task = Task(ring, (split,), (0,), metric="auc")
+    assert np.isfinite(Ridge().run(task).scores.numpy()).all()
 
 
 def test_ridge_on_the_features_alone_does_not_read_the_graph(ring):

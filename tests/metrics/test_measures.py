@@ -82,3 +82,10 @@ def test_every_measure_is_taken_on_each_replicas_own_test_nodes(name, toy):
 def test_an_unknown_measure_is_named_with_the_nearest_one(toy):
     with pytest.raises(InputError, match="did you mean 'accuracy'"):
         replica_values("accurcy", torch.zeros(1, toy.nodes, 3), toy, [toy.split("fixed")])
+
+
+def test_to_choose_by_an_auc_that_is_not_defined_is_to_choose_by_chance():
+    labels, probabilities = np.zeros(3, dtype=int), np.full((3, 2), 0.5)
+    assert np.isnan(MEASURES["auc"](labels, probabilities))
+    assert MEASURES["auc"].score(labels, probabilities) == 50.0
+    assert MEASURES["log_loss"].score(labels, probabilities) == pytest.approx(np.log(0.5))

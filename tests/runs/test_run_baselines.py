@@ -136,6 +136,17 @@ def test_a_model_of_a_rare_class_is_judged_by_what_accuracy_hides():
     assert not any("has learned little or nothing" in words for words in run.warnings)
 
 
+def test_validation_nodes_without_the_rare_class_are_no_obstacle():
+    data = rare()
+    common, yes = (np.flatnonzero(data.labels == label) for label in (0, 1))
+    parts = ([*common[:100], *yes[:8]], common[100:150], [*common[150:], *yes[8:]])
+    run = agnn.evaluate("majority", data, Split("none of them", *parts))
+    assert [each.metric for each in run.baselines] == ["auc"] * 3
+    nowhere = Split("nor here", parts[0], parts[1], common[150:])
+    run = agnn.evaluate("majority", data, nowhere)
+    assert [each.metric for each in run.baselines] == ["accuracy"] * 3
+
+
 def test_the_metric_of_the_run_is_that_of_the_comparison():
     data = graph(is_learnable=False)
     run = agnn.evaluate("gcn", data, replicas=1, changes={"epochs": 10}, metric="log_loss")

@@ -96,7 +96,7 @@ def compare(
     chosen_by = None if metric == "accuracy" else metric
     names = PORTFOLIO if methods is None else _checked(methods)
     prepared = [affordable(prepare(name, data, spec), data, _AFFORDABLE, device) for name in names]
-    plan(prepared[0], data, spec, seeds[:1], device=device, backend=backend, metric=metric)
+    plan(prepared[0], data, spec, seeds[:_REPLICAS], device=device, backend=backend, metric=metric)
     with _opened(store) as kept:
         race = _Race(
             kept, data, spec, seeds, metric, chosen_by, device, backend, executor, threads,

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from agnn.errors import InputError, unknown_name
 from agnn.metrics._calibration import reliability
 
+_CHANCE: Final = 50.0  # percent: the AUC of a guess
+
 Labels = NDArray[np.int64]
 Function = Callable[[Labels, NDArray[Any]], float]  # (labels [k], probabilities [k, c])
 
@@ -31,9 +33,14 @@ class Measure:
         return self.function(labels, probabilities)
 
     def score(self, labels: Labels, probabilities: NDArray[Any]) -> float:
-        """The value with its sign such that higher is better."""
+        """The value with its sign such that higher is better; for choices.
+
+        An AUC that is not defined counts as chance, so that something can still be chosen.
+        """
         value = self.function(labels, probabilities)
-        return -value if self.is_loss else value
+        if self.is_loss:
+            return -value
+        return _CHANCE if np.isnan(value) else value
 
     def shown(self, value: float) -> str:
         """The value as text, without the unit; a dash for one that is not defined."""
