@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import agnn
+
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "docs"))
 
@@ -26,6 +28,7 @@ from pages import (  # noqa: E402
     with_headers,
     with_links,
 )
+from reference import python_pages  # noqa: E402
 
 
 def test_every_page_of_the_docs_is_in_the_menu_and_every_entry_exists() -> None:
@@ -41,6 +44,14 @@ def test_every_link_of_the_docs_leads_to_a_file(tmp_path: Path) -> None:
     for path in (ROOT / "docs").rglob("*.md"):
         page = path.relative_to(ROOT / "docs").as_posix()
         with_links(path.read_text(encoding="utf-8"), f"docs/{page}", page, tmp_path)
+
+
+def test_everything_agnn_offers_is_described_on_a_generated_page() -> None:
+    pages = python_pages()
+    links = re.findall(r"\]\((\S+)#agnn\.\S+\.(\w+)\)", pages["reference/python/agnn.md"])
+    assert {name for _, name in links} == set(agnn.__all__)
+    for page, name in links:
+        assert f"        - {name}\n" in pages[f"reference/python/{page}"]
 
 
 def test_a_page_in_no_menu_an_entry_without_a_page_and_a_repeated_one_are_refused() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -45,7 +46,9 @@ def build() -> None:
     shutil.rmtree(site, ignore_errors=True)
     program = Path(sys.executable).parent / "zensical"
     command = [str(program), "build", "--strict", "--config-file", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603 (our own words)
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}  # docstrings.py imports its neighbour
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)  # noqa: S603
     if done.returncode:
         raise SiteError(done.stdout + done.stderr)
     wrong = findings(site)

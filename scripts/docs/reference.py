@@ -33,9 +33,11 @@ def python_pages() -> dict[str, str]:
     """A page of what `import agnn` offers, and one for each package."""
     folder = "reference/python"
     pages = {f"{folder}/agnn.md": _top()}
-    for name in agnn._PACKAGES:
-        path = SOURCE / name / "__init__.py"
-        text = (path if path.is_file() else SOURCE / f"{name}.py").read_text(encoding="utf-8")
+    deeper = {package.removeprefix("agnn.") for package in agnn._NAMES if package.count(".") > 1}
+    for name in sorted({*agnn._PACKAGES, *deeper}):
+        place = SOURCE / name.replace(".", "/")
+        path = place / "__init__.py"
+        text = (path if path.is_file() else place.with_suffix(".py")).read_text(encoding="utf-8")
         members = _exported(text)
         if name == "methods":  # each has a page of its own
             members = [each for each in members if each not in _method_classes()]
