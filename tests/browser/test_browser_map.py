@@ -156,3 +156,19 @@ def test_the_map_fills_the_canvas_and_is_zoomed_by_buttons_and_two_fingers(
     page.until(lambda: max(page.page.evaluate(read)) < 0.6)
     assert page.page.locator("#map-canvas").is_visible(), "two fingers walk nowhere"
     page.complaints[:] = [each for each in page.complaints if "getImageData" not in each]  # ours
+
+
+def test_nodes_that_all_lie_at_one_place_are_in_the_middle(
+    browser: Any, runs: list[Any], served: Any
+) -> None:
+    from agnn.web.explore import Explorer
+    from agnn.web.explore._node_map import NodeMap
+
+    nodes = np.arange(NODES)
+    layout = NodeMap(nodes, np.full((NODES, 2), 0.25, dtype=np.float32), "nothing")
+    page = ExplorerPage(browser, served(Explorer(runs[:1], layout=layout))).open()
+    box = page.page.locator("#map-canvas").bounding_box()
+    middle = {"x": box["width"] / 2, "y": box["height"] / 2}
+    page.page.locator("#map-canvas").hover(position=middle)
+    page.until(page.page.locator("#tip").is_visible)
+    page.close()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
+import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -264,6 +267,25 @@ def test_the_page_lists_the_operations_without_scripts_or_other_servers(
     columns = schema["components"]["schemas"]["Columns"]
     assert columns["additionalProperties"] is False
     assert set(columns["required"]) == {"age", "colour", "motto"}
+
+
+def test_the_examples_of_the_page_work_as_they_stand(app: Application, ask: Any) -> None:
+    page = ask(app, headers={"host": "localhost:4711"}).text
+    block = re.search(r"<pre.*?<code>(.*?)</code>", page, re.DOTALL)
+    assert block is not None
+    post, get = (shlex.split(line) for line in html.unescape(block[1]).splitlines())
+    assert post[:3] == ["curl", "-s", "localhost:4711/predict"]
+    assert ask(app, "POST", "/predict", json=json.loads(post[-1])).status_code == 200
+    assert get[2].startswith("localhost:4711/explain?node=")
+    assert ask(app, "GET", get[2].removeprefix("localhost:4711")).status_code == 200
+
+
+def test_the_page_of_a_model_without_explanations_has_no_such_example(
+    served: dict[str, ServedModel], ask: Any
+) -> None:
+    page = ask(served_application(served["spread"])).text
+    assert "/predict -H" in page
+    assert "/explain?" not in page
 
 
 def test_names_are_text_on_the_page(tmp_path: Any, ask: Any) -> None:

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from collections.abc import Hashable, Sequence
 from importlib.resources import files
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from jinja2 import Environment, PackageLoader
+
+from agnn.files import plain_id
 
 _METHODS: Final = ("get", "post")
 
 
-def add_page(app: FastAPI) -> None:
-    """Add the page at / and its style."""
+def add_page(app: FastAPI, node: Hashable, *, explains: bool) -> None:
+    """Add the page at / and its style; its examples ask about a node, given by its id.
+
+    `explains` says whether the model can explain its predictions.
+    """
     style = (files("agnn.web.api") / "templates" / "api.css").read_text(encoding="utf-8")
 
     @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return Response(page_of(app.openapi()), media_type="text/html")
+    async def page(request: Request) -> Response:
+        examples = _examples(request.headers.get("host", "127.0.0.1"), node)
+        examples = examples if explains else examples[:1]
+        return Response(page_of(app.openapi(), examples), media_type="text/html")
 
     @app.get("/api.css", include_in_schema=False)
     async def page_style() -> Response:
         return Response(style, media_type="text/css")
 
 
-def page_of(schema: dict[str, Any]) -> str:
+def _examples(address: str, node: Hashable) -> list[str]:
+    """Commands for a shell that ask about a node."""
+    body = json.dumps({"ids": [plain_id(node)]})
+    asked = shlex.join(["curl", "-s", f"{address}/predict"])
+    return [
+        f"{asked} -H 'Content-Type: application/json' -d {shlex.quote(body)}",
+        shlex.join(["curl", "-s", f"{address}/explain?{urlencode({'node': str(node)})}"]),
+    ]
+
+
+def page_of(schema: dict[str, Any], examples: Sequence[str]) -> str:
     """The operations and the shapes of an OpenAPI schema as one HTML page."""
     loader = PackageLoader("agnn.web.api", "templates")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -35,7 +56,7 @@ def page_of(schema: dict[str, Any]) -> str:
         if method in about
     ]
     return environment.get_template("api.html").render(
-        info=schema["info"], operations=operations, shapes=_shapes(schema)
+        info=schema["info"], operations=operations, shapes=_shapes(schema), examples=examples
     )
 
 

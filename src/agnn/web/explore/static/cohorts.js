@@ -89,7 +89,6 @@ export class CohortBar {
         return html("td", {}, made);
       })));
     at("cells").replaceChildren(
-      html("caption", {}, html("span", {}, "Rows: true class. Columns: predicted class. Click a cell to see its nodes.")),
       html("thead", {}, head), html("tbody", {}, ...rows));
   }
 }

@@ -79,12 +79,12 @@ export class GraphMap {
 
   /** Where every point is on the screen. */
   #place(width, height) {
-    const { points } = this, { low, spread } = points;
+    const { points } = this, { middle, spread } = points;
     // A layout has no up and down: its longer side lies along the longer one of the screen.
     const [a, b] = (spread[0] < spread[1]) === (width < height) ? [0, 1] : [1, 0];
     const scale = this.zoom * Math.min((width - ROOM) / spread[a], (height - ROOM) / spread[b]);
-    const left = width / 2 + this.shift[0] - scale * (low[a] + spread[a] / 2);
-    const top = height / 2 + this.shift[1] - scale * (low[b] + spread[b] / 2);
+    const left = width / 2 + this.shift[0] - scale * middle[a];
+    const top = height / 2 + this.shift[1] - scale * middle[b];
     for (let k = 0; k < points.count; k++) {
       points.x[k] = left + scale * points.places[2 * k + a];
       points.y[k] = top + scale * points.places[2 * k + b];
@@ -380,7 +380,7 @@ function unpacked(map) {
   });
   return {
     count, titles: map.titles, how: map.how, of: map.of, ids: map.ids, nodes: read(map.nodes, Int32Array),
-    places, low, spread: high.map((each, k) => Math.max(each - low[k], 1)), label: read(map.label, Int16Array), answer: read(map.answer, Int16Array),
+    places, middle: high.map((each, k) => (each + low[k]) / 2), spread: high.map((each, k) => Math.max(each - low[k], 1)), label: read(map.label, Int16Array), answer: read(map.answer, Int16Array),
     confidence: read(map.confidence, Uint8Array), disagreement: read(map.disagreement, Uint8Array),
     split: read(map.split, Uint8Array), x: new Float32Array(count), y: new Float32Array(count),
   };
