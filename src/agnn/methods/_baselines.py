@@ -114,7 +114,7 @@ class Ridge(SplitMethod):
         X = _with_constant(scaled_columns_or_rows(data))
         A = row_normalised(adjacency(data.edges, data.nodes, data.edge_weights))
         # Only the training rows of a view are ever formed: A^2 X of a whole graph can be dense.
-        rows = _training_rows(A, X, split.train)
+        rows = {name: _training_rows(name, A, X, split.train) for name in self.views}
         Y = one_hot(data.labels[split.train], data.classes)
         order = sorted(self.penalties, key=lambda penalty: abs(np.log(penalty)))
         alone = ((name,) for name in self.views) if len(self.views) > 1 else ()
@@ -132,10 +132,14 @@ def _shares(fitted: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
-def _training_rows(A: Any, X: Any, train: NDArray[np.int64]) -> dict[str, Any]:
-    """The given rows of every view."""
-    one, own = A[train] @ X, X[train]
-    return {"X": own, "AX": one, "A2X": (A[train] @ A) @ X, "X-AX": own - one}
+def _training_rows(view: str, A: Any, X: Any, train: NDArray[np.int64]) -> Any:
+    """The given rows of a view."""
+    if view == "X":
+        return X[train]
+    one = A[train]
+    if view == "A2X":
+        return (one @ A) @ X
+    return one @ X if view == "AX" else X[train] - one @ X
 
 
 def _solver(
