@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from agnn.data import NodeData
+from agnn.data import NodeData, make_splits
 from agnn.errors import DataError, DivergedError, InputError, UnavailableError
 from agnn.methods import Method, Outcome, Task, get_method
-from agnn.runs import Search, searched
+from agnn.runs import Search, optimism, searched
 
 CALLS: list[dict[str, float]] = []
 
@@ -209,3 +209,11 @@ def test_searches_that_share_a_journal_try_different_settings(
     (tmp_path / "noise.journal").write_bytes(b"{no journal at all\n" * 9)
     with pytest.raises(DataError, match=r"noise\.journal' is not a search file, or is damaged"):
         look(toy, tmp_path / "noise.journal", 1)
+
+
+def test_validation_nodes_that_others_test_make_a_search_optimistic(toy):
+    fixed, drawn = (make_splits(toy, spec, range(4)) for spec in ("fixed", "stratified"))
+    assert optimism(fixed) is None
+    assert "slightly optimistic" in optimism(drawn)
+    assert optimism(make_splits(toy, "stratified", [0])) is None
+    assert "slightly optimistic" in optimism(make_splits(toy, "stratified-3-fold", [0]), 3)

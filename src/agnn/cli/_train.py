@@ -220,6 +220,7 @@ def train(
         folder_size,
         keep_elsewhere,
         nested_estimate,
+        optimism,
         parts_data,
         parts_method,
         plan,
@@ -308,6 +309,8 @@ def train(
     looked_for = None
     if search is not None:
         looked_for = Search(search, search_file, frozenset(changes))
+        if (words := optimism(planned.splits, planned.folds)) and not quiet:
+            screen(is_error=True).print(f"note: {words}", soft_wrap=True)
     if data.reading is not None and not json and is_first_rank():
         _tell(data, spec)
         _tell_memory(planned)

@@ -77,7 +77,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: [c] the classes; the names in a NodeData, else the values of `y`.
-        run_: the trained Run: splits, seeds, model, scores.
+        run_: the trained Run: splits, seeds, model, scores; `run_.warnings` says where it is
+            no better than a cheap baseline.
         accuracy_: percent of test nodes for each replica (with folds, each trial), with its mean
             and standard error.
         calibration_: the ensemble on test nodes: accuracy, temperature, calibration error.

@@ -40,7 +40,7 @@ from agnn.runs._parts import parts_data, parts_method, whole_run
 from agnn.runs._predictions import Predictions, check_table_file
 from agnn.runs._retrain import accuracy_before_and_after, retrain, retrain_plan
 from agnn.runs._run import Run
-from agnn.runs._search import Search, searched
+from agnn.runs._search import Search, optimism, searched
 from agnn.runs._search_space import can_search
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "machine",
     "machine_words",
     "nested_estimate",
+    "optimism",
     "parts_data",
     "parts_method",
     "plan",

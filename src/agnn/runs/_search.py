@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from agnn.data import NodeData
+from agnn.data import NodeData, Split
 from agnn.distributed import Shared, finished, open_executor
 from agnn.errors import AgnnError, DataError, DivergedError, InputError, UnavailableError
 from agnn.methods import Method, Task, validation_scores
@@ -85,10 +85,11 @@ def searched(
 ) -> Method:
     """The method with the hyper-parameters that predict validation nodes best.
 
-    Candidates are judged by the mean over the replicas of the first seeds; the labels of test
-    nodes are never read. They are compared by `metric`, by default accuracy. The first candidate
-    is the method as given, if it is in the search space. After `until`, in `time.monotonic`'s
-    seconds, no further one is begun but the first.
+    Candidates are judged by the mean over the replicas of the first three seeds, on the validation
+    nodes of each; where replicas draw their own splits see `optimism`. They are compared by
+    `metric`, by default accuracy. The first candidate is the method as given, if it is in the
+    search space. After `until`, in `time.monotonic`'s seconds, no further one is begun but the
+    first.
 
     With an `executor` (see `agnn.distributed.open_executor`) ten candidates at a time are trained
     by its workers, so the result depends neither on their number nor on which is the fastest.
@@ -131,6 +132,23 @@ def searched(
                         done += 1
                         on_trial(done, search.trials, study.best_value)
         return method.with_fields(**study.best_params)
+
+
+def optimism(splits: Sequence[Split], folds: int = 1) -> str | None:
+    """What a reader of accuracies on these splits must know if settings were searched on them.
+
+    None if no validation node that chooses is a test node of another replica; `folds` of the
+    splits belong to one seed.
+    """
+    judged = splits[: _SEEDS * folds]
+    chosen_by = {node for split in judged for node in split.validation.tolist()}
+    if all(chosen_by.isdisjoint(split.test.tolist()) for split in splits):
+        return None
+    return (
+        "the settings are chosen once, by validation nodes that are test nodes of other replicas, "
+        "so the accuracy is slightly optimistic. With one split for all replicas, as fixed, a "
+        ".json file or --method auto have it, it is not."
+    )
 
 
 @dataclass(frozen=True, eq=False)
