@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -96,3 +99,29 @@ def test_processes_use_their_threads_and_survive_kills(tmp_path, monkeypatch):
         workers.submit(time.sleep, 600)
         workers.__exit__(KeyboardInterrupt, None, None)
         assert time.monotonic() - begun < 300, "nobody waits for what is running"
+
+
+CLIENT = """
+import os, time
+from agnn.distributed import open_executor
+if __name__ == "__main__":
+    with open_executor("local:1", threads=1) as workers:
+        print(workers.submit(os.getpid).result(), flush=True)
+        workers.submit(time.sleep, 600).result()
+"""
+
+
+@pytest.mark.slow
+def test_processes_end_with_a_client_that_is_killed(tmp_path):
+    (tmp_path / "client.py").write_text(CLIENT)
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, str(tmp_path / "client.py")]
+    with subprocess.Popen(  # noqa: S603 (ours)
+        words, env=places, stdout=subprocess.PIPE, text=True
+    ) as client:
+        worker = psutil.Process(int(client.stdout.readline()))
+        client.kill()
+    _, left = psutil.wait_procs([worker], timeout=20)
+    for each in left:
+        each.kill()
+    assert left == []

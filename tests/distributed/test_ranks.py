@@ -96,6 +96,16 @@ def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run.checkpoint"]
 
 
+def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    process, ranks = two_ranks(tmp_path)
+    with process:  # not `communicate`: ranks that are left would keep its output open
+        process.kill()
+    _, left = psutil.wait_procs(ranks, timeout=20)
+    for each in left:
+        each.kill()
+    assert left == []
+
+
 def test_a_silent_rank_ends_the_others_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,9 +203,22 @@ class LocalProcesses(Executor):
         self.shutdown()
 
 
+def end_with_parent() -> None:
+    """Let this process end as soon as the one that started it is gone, also by a kill."""
+
+    def wait_for_end(parent: Any) -> None:
+        parent.join()
+        os._exit(1)
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=wait_for_end, args=(parent,), daemon=True).start()
+
+
 def _begin(threads: int) -> None:
     """Prepare a process: its threads; Ctrl-C, which a terminal sends to all, is the client's."""
     import torch
 
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)

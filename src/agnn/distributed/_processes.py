@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agnn._allocator import keep_freed_memory
+from agnn.distributed._executors import end_with_parent
 from agnn.distributed._ranks import LostRankError, silence
 from agnn.errors import AgnnError, StoppedError, UnavailableError
 from agnn.training import Checkpoints, Progress
@@ -173,6 +174,7 @@ def _child(
 ) -> None:
     os.environ.update(environment, RANK=str(rank), LOCAL_RANK=str(rank))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and tells
+    end_with_parent()
     keep_freed_memory()
     import torch
 
