@@ -144,6 +144,32 @@ def test_torchrun_goes_on_from_the_checkpoint_after_a_rank_was_killed(tmp_path: 
     assert said.count("Training AGNN on cora") == 2, said
 
 
+def test_a_silent_rank_of_torchrun_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGNN_RANK_TIMEOUT", "3")
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "3")
+    words = ["train", "cora", "--epochs", "100000", "--replicas", "1", "--checkpoint", "0s"]
+    process = start(tmp_path, *words, "--out", "run", program=torchrun)
+    await_file(tmp_path / "run.checkpoint", process)
+    time.sleep(1.0)  # messages by which everything is compiled
+    found = ranks_of(process, 3)
+    stopped = next(each for each in found if each.environ()["RANK"] == "0")
+    stopped.send_signal(signal.SIGSTOP)
+    try:
+        end = time.monotonic() + 60
+        others = [each for each in found if each != stopped]
+        while any(each.is_running() and each.status() != "zombie" for each in others):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    finally:
+        stopped.kill()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode != 0
+    lines = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert lines == ["error: rank 0 of 3 did not answer for 3 seconds."], said
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -116,8 +116,8 @@ def with_rank(message: str, error: Any) -> str | None:
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return message
-    if type(error).__name__ == "LostRankError":
-        return message if os.environ.get("RANK") == "0" else None
+    if type(error).__name__ == "LostRankError":  # by name: its package loads torch
+        return message if error.is_told else None
     return f"rank {os.environ.get('RANK')}: {message}"
 
 
