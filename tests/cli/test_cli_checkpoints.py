@@ -22,7 +22,7 @@ def environment() -> dict[str, str]:
 def test_killed_trainings_end_with_the_same_bits(tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603 (ours)
         [sys.executable, str(HERE / "killed_trainings.py"), str(tmp_path), "4"],
-        env=environment(), capture_output=True, text=True, timeout=300, check=False,
+        env=environment(), capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert "4 kills" in done.stdout
