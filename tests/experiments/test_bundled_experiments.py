@@ -184,3 +184,12 @@ def test_all_is_everything_in_the_papers_order_and_once():
     assert [each.name for each in find_experiments(["table2", "TABLE2"])] == ["table2"]
     with pytest.raises(InputError, match="unknown experiment 'tabel2'; did you mean 'table2'"):
         find_experiments(["tabel2"])
+
+
+def test_no_figure_shows_a_neighbourhood_of_another_again():
+    seen = set()
+    for name in ("figure2", "figure4", "figure5", "figure6"):
+        for panel in bundled(name).panels:
+            own = {(panel.dataset, panel.skip + k) for k in range(panel.count)}
+            assert not own & seen
+            seen |= own

@@ -55,6 +55,7 @@ def drawing_hash(drawing: Drawing) -> str:
     for panel in drawing.panels:
         layer, count = getattr(panel, "layer", None), getattr(panel, "count", None)
         parts += [panel.dataset, panel.title, layer, count]
+        parts += [skip] if (skip := getattr(panel, "skip", 0)) else []
         parts += [load_dataset(panel.dataset).fingerprint]
         parts += [
             RunSpec.of(preset_method(name, _SPLIT, panel.dataset), _SPLIT, None).text

@@ -175,9 +175,10 @@ class RelevancePanel(Panel):
 
 @dataclass(frozen=True)
 class NeighbourhoodPanel(Panel):
-    """The neighbourhoods of `count` test nodes."""
+    """The neighbourhoods of `count` test nodes, after the first `skip`, which others show."""
 
     count: Count
+    skip: Annotated[int, Field(ge=0, strict=True)] = 0
 
 
 @dataclass(frozen=True)

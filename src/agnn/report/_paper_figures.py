@@ -37,7 +37,7 @@ def _relevance(panel: RelevancePanel, runs: Mapping[str, Run]) -> Figure:
 def _neighbourhoods(panel: NeighbourhoodPanel, runs: Mapping[str, Run]) -> Figure:
     agnn, gcn = (runs[name] for name in ("agnn", "gcn"))
     split = runs["agnn"].splits[0]
-    targets = find_contrasts(agnn, gcn, split, panel.count)
+    targets = find_contrasts(agnn, gcn, split, panel.skip + panel.count)[panel.skip :]
     return contrast_figure({"AGNN": agnn, "GCN": gcn}, split, targets, title=panel.title)
 
 
