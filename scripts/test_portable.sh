@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Run the tests under the code paths that other CPUs take: test_portable.sh PYTHON [PYTEST ARGUMENTS]
 # Each line of PATHS is one run: torch, oneDNN, MKL, OpenBLAS and numba choose their code by it.
+# torch.compile keeps code that it made for one of them and would take it for another.
 set -uo pipefail
 python=$1
 shift
@@ -13,10 +14,12 @@ PATHS=(
   "NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=${TMPDIR:-/tmp}/agnn-numba-generic AGNN_TEST_THREADS=1"
 )
 
-failed=0
+failed=0 number=0
+inductor=$(mktemp -d)
+trap 'rm -rf "$inductor"' EXIT
 for path in "${PATHS[@]}"; do
   echo "== $path"
   # shellcheck disable=SC2086 (a path is several assignments)
-  env $path "$python" -m pytest -q "$@" || failed=1
+  env $path TORCHINDUCTOR_CACHE_DIR="$inductor/$((number++))" "$python" -m pytest -q "$@" || failed=1
 done
 exit $failed
