@@ -152,8 +152,8 @@ def rank_logits(
     """The model's outputs at the rows of `needed`; [R, k, c]."""
     if not isinstance(model, ChainModel):
         raise InputError(
-            f"{type(model).__name__} is not a chain of operations, so its graph cannot be divided "
-            f"among ranks."
+            f"the rows of {type(model).__name__} cannot be divided among ranks; its replicas can "
+            f"(--divide replicas)."
         )
     view = local.view(model.hops)
     return run_chain(local_links(model, view, dropout, local, needed), view.features.values)

@@ -333,7 +333,7 @@ class Weights:
                 self._differing.add(name)
 
     def settled(
-        self, place: str, *, ignore: bool, is_named: bool = False
+        self, place: str, *, ignore: bool, is_named: bool = False, can_use: bool = True
     ) -> tuple[list[ColumnUse], list[str]]:
         """The use of each column, and notes; what looks like weights must be named or ignored.
 
@@ -341,10 +341,11 @@ class Weights:
         """
         heavy = [] if is_named else sorted(self._differing - self._words)
         if heavy and not ignore:
+            use = f"Use them with `edge_weight` (--edge-weight {heavy[0]}), or leave"
+            advice = use if can_use else "Tables that are read in parts keep none; leave"
             raise DataError(
-                f"{place}, column '{heavy[0]}': numbers at the edges look like weights. Use them "
-                f"with `edge_weight` (--edge-weight {heavy[0]}), or leave them out with "
-                f"`ignore_weights` (--ignore-weights)."
+                f"{place}, column '{heavy[0]}': numbers at the edges look like weights. {advice} "
+                f"them out with `ignore_weights` (--ignore-weights)."
             )
         why = dict.fromkeys(heavy, "a weight, ignored as requested")
         uses = [

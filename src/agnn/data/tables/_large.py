@@ -181,7 +181,9 @@ class LargeTables:
         if others:
             weights = Weights(others)
             weights.look_at(next(self.edge_table.batches(others)))
-            _, notes = weights.settled(self.edge_table.place, ignore=self.options.ignore_weights)
+            _, notes = weights.settled(
+                self.edge_table.place, ignore=self.options.ignore_weights, can_use=False
+            )
             self.notes += notes
         for frame in self.edge_table.batches(self.ends):
             yield _plain(frame[self.ends[0]]), _plain(frame[self.ends[1]])
