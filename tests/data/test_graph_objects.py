@@ -203,7 +203,7 @@ def test_pyg_s_own_object_is_one_of_them() -> None:
 
 def test_a_pyg_object_may_lack_features_labels_and_masks() -> None:
     data = from_pyg(pyg(x=None, y=None))
-    assert (data.nodes, data.feature_count, data.classes, len(data.splits)) == (4, 3, 0, 0)
+    assert (data.nodes, data.feature_count, data.classes, len(data.splits)) == (4, 67, 0, 0)
 
 
 def test_masks_with_several_columns_are_the_data_s_own_splits() -> None:

@@ -278,7 +278,7 @@ def test_numbers_taken_as_names_are_one_hot() -> None:
 
 def test_without_columns_the_graph_itself_gives_features_and_that_is_said() -> None:
     data = from_pandas(*nodes_and_ring(y=["a", "b", "a", "b"]), label="y")
-    assert data.feature_count == 3
+    assert data.feature_count == 3 + 64
     assert "the features are made of the graph itself" in notes(data)
 
 

@@ -90,13 +90,14 @@ def test_the_features_alone_are_ridge_regression_without_the_graph(failed):
     assert [each.baseline for each in rival.baselines] == ["most_frequent_class", "graph"]
 
 
-def test_a_network_without_features_is_compared_with_the_graph_alone():
-    """Degrees say nothing about communities, and label propagation finds them."""
+def test_a_network_is_compared_with_the_graph_alone():
+    """One column of noise says nothing about communities, and label propagation finds them."""
     draw = np.random.default_rng(0)
     labels = draw.integers(0, 3, 300)
     pairs = draw.integers(0, 300, (2, 6000))
     pairs = pairs[:, (labels[pairs[0]] == labels[pairs[1]]) | (draw.random(6000) < 0.05)]
-    nodes = pd.DataFrame({"id": range(300), "group": [f"g{label}" for label in labels]})
+    groups = [f"g{label}" for label in labels]
+    nodes = pd.DataFrame({"id": range(300), "group": groups, "noise": draw.normal(size=300)})
     edges = pd.DataFrame({"source": pairs[0], "target": pairs[1]})
     data = from_pandas(nodes, edges, label="group")
     run = agnn.evaluate("gcn", data, replicas=2, changes={"epochs": 30})

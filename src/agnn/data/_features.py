@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     SparseRows: TypeAlias = csr_array[np.float32, tuple[int, int]]  # [n, d_x]
+
+POSITIONS: Final = 64
+_POSITION_STEPS: Final = 6
+_POSITION_SEED: Final = 0
 
 
 def checked_features(features: ArrayLike | Any) -> SparseRows:
@@ -75,6 +79,26 @@ def structure_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float6
     mean = np.divide(total, degree, out=np.zeros(nodes), where=degree > 0)
     measures: NDArray[np.float64] = np.stack([degree, mean, core_numbers(adjacency)], axis=1)
     return np.log1p(measures)
+
+
+def position_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64]:
+    """[n, 64] Coordinates, rows of length 1, in which nodes with the same surroundings are near.
+
+    A random vector for each node, by its index, is multiplied six times by D^-1/2 (A + I) D^-1/2,
+    where D holds the degrees plus 1: a random projection of the sixth power of that matrix.
+    """
+    from scipy import sparse
+
+    x = np.random.default_rng(_POSITION_SEED).standard_normal((nodes, POSITIONS), dtype=np.float32)
+    i, j = np.concatenate([edges, edges[::-1]], axis=1)
+    scale = (1.0 / np.sqrt(np.bincount(i, minlength=nodes) + 1.0)).astype(np.float32)
+    mean = sparse.csr_array((scale[i] * scale[j], (i, j)), shape=(nodes, nodes))
+    own = (scale * scale)[:, None]
+    for _ in range(_POSITION_STEPS):
+        x = mean @ x + own * x
+    found: NDArray[np.float64] = x.astype(np.float64)
+    found /= np.maximum(np.sqrt((found * found).sum(axis=1, keepdims=True)), 1e-30)
+    return found
 
 
 def core_numbers(adjacency: Any) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """How columns become features: fitted once, saved as JSON, applied again to new nodes.
 
 A `Preprocessing` is a sequence of blocks side by side: standardised `Numbers`, `Counts` (a bag of
-words), one-hot `Category`, `Words` (TF-IDF) and, without any column, `Structure`.
+words), one-hot `Category`, `Words` (TF-IDF) and, without any column, `Structure` and `Positions`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from agnn.data._features import structure_columns
+from agnn.data._features import POSITIONS, position_columns, structure_columns
 from agnn.data._report import shown_rows
 from agnn.errors import DataError
 
@@ -29,6 +29,7 @@ __all__ = [
     "Category",
     "Counts",
     "Numbers",
+    "Positions",
     "Preprocessing",
     "Source",
     "Structure",
@@ -41,10 +42,10 @@ FARTHEST: Final = 1e6
 No training value is farther away than the root of n; a new value that is has another unit.
 """
 
-STRUCTURE_NOTE: Final = (
-    "There is no column to learn from, so the features are made of the graph itself: degree, mean "
-    "degree of the neighbours, core number. They say little about most classes: compare with "
-    "the methods `label_propagation` and `auto`."
+GRAPH_NOTE: Final = (
+    f"There is no column to learn from, so the features are made of the graph itself: degree, mean "
+    f"degree of the neighbours, core number, and {POSITIONS} coordinates of a node's surroundings. "
+    f"Compare with the methods `label_propagation` and `auto`."
 )
 _FORMAT: Final = "agnn-preprocessing-1"
 
@@ -200,35 +201,65 @@ class Words(Block):
 
 
 @dataclass(frozen=True)
-class Structure(Block):
-    """Degree, mean degree of the neighbours and core number, standardised."""
+class _OfGraph(Block):
+    """Features that are made of the graph alone, for all nodes at once; standardised."""
 
-    kind: ClassVar[str] = "structure"
     is_signed: ClassVar[bool] = True
 
     means: tuple[float, ...]
     scales: tuple[float, ...]
 
+    @staticmethod
+    @abstractmethod
+    def measures(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64]:
+        """[n, d] What is standardised."""
+
     @classmethod
-    def fitted(cls, edges: NDArray[np.int64], nodes: int) -> Structure:
+    def fitted(cls, edges: NDArray[np.int64], nodes: int) -> Self:
         """Means and scales of this graph's measures."""
-        raw = structure_columns(edges, nodes)
+        raw = cls.measures(edges, nodes)
         scales = np.where(raw.std(axis=0) > 0, raw.std(axis=0), 1.0)
         return cls(tuple(raw.mean(axis=0).tolist()), tuple(scales.tolist()))
+
+    def rows(self, source: Source) -> SparseRows:
+        """Standardised measures of this graph."""
+        raw = self.measures(source.edges, source.nodes)
+        return _rows_of((raw - np.array(self.means)) / np.array(self.scales))
+
+
+@dataclass(frozen=True)
+class Structure(_OfGraph):
+    """Degree, mean degree of the neighbours and core number."""
+
+    kind: ClassVar[str] = "structure"
+    measures = staticmethod(structure_columns)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The three measures."""
         return ("log degree", "log mean degree of the neighbours", "log core number")
 
-    def rows(self, source: Source) -> SparseRows:
-        """Standardised measures of this graph."""
-        raw = structure_columns(source.edges, source.nodes)
-        return _rows_of((raw - np.array(self.means)) / np.array(self.scales))
+
+@dataclass(frozen=True)
+class Positions(_OfGraph):
+    """Coordinates in which nodes with the same surroundings are near each other."""
+
+    kind: ClassVar[str] = "positions"
+    measures = staticmethod(position_columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coordinates have no meaning of their own."""
+        return tuple(f"position {k}" for k in range(1, len(self.means) + 1))
+
+
+def graph_blocks(edges: NDArray[np.int64], nodes: int) -> list[Block]:
+    """The features of a graph without any column; `GRAPH_NOTE` says so."""
+    return [Structure.fitted(edges, nodes), Positions.fitted(edges, nodes)]
 
 
 _BLOCKS: Final[Mapping[str, Any]] = {
-    block.kind: block for block in (Numbers, Counts, Category, Words, Structure)
+    block.kind: block for block in (Numbers, Counts, Category, Words, Structure, Positions)
 }
 
 
@@ -263,7 +294,7 @@ class Preprocessing:
     @property
     def is_structural(self) -> bool:
         """Whether the features are made of the graph alone, for all nodes at once."""
-        return all(block.kind == Structure.kind for block in self.blocks)
+        return all(isinstance(block, _OfGraph) for block in self.blocks)
 
     def features(self, source: Source) -> SparseRows:
         """[n, d_x] The features of these nodes."""

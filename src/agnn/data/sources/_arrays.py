@@ -15,7 +15,7 @@ from agnn.data._input_files import check_file, check_fits
 from agnn.data._labels import Labels, check_classes, checked_ids, encoded_labels
 from agnn.data._node_data import NodeData
 from agnn.data._report import Reading
-from agnn.data.preprocessing import STRUCTURE_NOTE, Preprocessing, Source, Structure
+from agnn.data.preprocessing import GRAPH_NOTE, Preprocessing, Source, graph_blocks
 from agnn.data.splits import Split
 from agnn.errors import AgnnError, DataError, InputError
 
@@ -201,9 +201,9 @@ def _node_data(
     found += edge_notes(pairs, np.arange(pairs.shape[1]), simple, facts, ids, place)
     preprocessing, is_given = None, features is not None
     if not is_given:
-        preprocessing = Preprocessing((Structure.fitted(simple, nodes),))
+        preprocessing = Preprocessing(tuple(graph_blocks(simple, nodes)))
         features = preprocessing.features(Source(None, simple, nodes))
-        found.append(STRUCTURE_NOTE)
+        found.append(GRAPH_NOTE)
     is_signed = bool(features.size and features.min() < 0)
     return NodeData.build(
         name=name,

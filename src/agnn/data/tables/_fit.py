@@ -12,14 +12,14 @@ import numpy as np
 
 from agnn.data._report import ColumnUse, shown_rows
 from agnn.data.preprocessing import (
-    STRUCTURE_NOTE,
+    GRAPH_NOTE,
     Block,
     Category,
     Counts,
     Numbers,
     Preprocessing,
-    Structure,
     Words,
+    graph_blocks,
     word_weigher,
 )
 from agnn.data.tables._columns import NodeTable, plain_text
@@ -89,8 +89,8 @@ def fitted_features(
         elif kind != "number":
             fit.leave_out(column, _WHY_NOT[kind])
     if not fit.blocks:
-        fit.blocks.append(Structure.fitted(edges, len(table.frame)))
-        fit.notes.append(STRUCTURE_NOTE)
+        fit.blocks += graph_blocks(edges, len(table.frame))
+        fit.notes.append(GRAPH_NOTE)
     return fit
 
 
