@@ -129,7 +129,7 @@ def test_a_cohort_and_circled_nodes_are_given_a_class_at_once(
     box = page.page.locator("#map-canvas").bounding_box()
     mouse = page.page.mouse
     page.page.keyboard.down("Shift")
-    corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98), (0.02, 0.02)]
+    corners = [(0.003, 0.003), (0.997, 0.003), (0.997, 0.997), (0.003, 0.997), (0.003, 0.003)]
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     mouse.move(*places[0])
     mouse.down()
