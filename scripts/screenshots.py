@@ -116,6 +116,16 @@ def label_shot(browser: Any, address: str) -> None:
     page.close()
 
 
+def why_shot(browser: Any, run: str, folder: Path) -> None:
+    """The page that `agnn explain --html` writes."""
+    page = browser.new_page(viewport={"width": 780, "height": 1072})
+    file = folder / "why.html"
+    subprocess.run([*PROGRAM, "explain", run, EXAMPLE, "--html", str(file)], check=True)  # noqa: S603
+    page.goto(file.as_uri())
+    page.screenshot(path=FOLDER / "why.png")
+    page.close()
+
+
 def send(page: Any, name: str, body: Any) -> None:
     """Have the server do something."""
     headers = {"content-type": "application/json"}
@@ -144,6 +154,7 @@ def main() -> None:
                 all_shots(browser, *addresses[:2])
                 what_if_shot(browser, addresses[0])
                 label_shot(browser, addresses[2])
+                why_shot(browser, runs[0], Path(made))
                 browser.close()
         finally:
             for each in servers:
