@@ -30,6 +30,7 @@ def test_help_names_every_verb(agnn: Any, line: str) -> None:
     assert answer.code == 0
     for verb in ("demo", "train", "inspect", "datasets", "methods", "doctor"):
         assert f" {verb} " in answer.out
+    assert "<bool>" not in answer.out
 
 
 def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,6 +52,7 @@ def test_every_command_has_help(agnn: Any, command: str) -> None:
     answer = agnn(f"{command} --help")
     assert (answer.code, answer.err) == (0, "")
     assert f"Usage: agnn {command}" in answer.out
+    assert "<bool>" not in answer.out  # a flag takes no value
 
 
 def test_a_new_option_of_the_readers_is_one_of_train_and_inspect(

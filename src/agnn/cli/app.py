@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from agnn import __version__
 from agnn._allocator import keep_freed_memory
@@ -71,24 +72,44 @@ READERS: Mapping[str, Sequence[str] | None] = {
 }
 
 
+def _with_plain_flags(options: list[Any]) -> list[Any]:
+    """The options; Typer's help would write `<bool>` beside a flag, which takes no value."""
+    for each in options:
+        if getattr(each, "is_flag", False) and each.metavar is None:
+            each.metavar = ""
+    return options
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _with_plain_flags(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _with_plain_flags(super().get_params(ctx))
+
+
 def program(words: Sequence[str]) -> typer.Typer:
     """The program with all options of the commands among `words`.
 
     The others are only listed: the options of readers come from `agnn.data`, and help on something
     else should not have to load it.
     """
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app = typer.Typer(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback(invoke_without_command=True)(_program)
     for command in COMMANDS:
         name = command.__name__
         panel, example = _ABOUT[name]
-        about: dict[str, str] = {"rich_help_panel": panel, "epilog": f"Example: {example}"}
+        about: dict[str, Any] = {
+            "rich_help_panel": panel, "epilog": f"Example: {example}", "cls": _Command,
+        }  # fmt: skip
         if name not in words:
-            app.command(name, help=command.__doc__, **about)(lambda: None)  # type: ignore[arg-type]
+            app.command(name, help=command.__doc__, **about)(lambda: None)
         elif name in READERS:
-            app.command(name, **about)(with_reader_options(command, READERS[name]))  # type: ignore[arg-type]
+            app.command(name, **about)(with_reader_options(command, READERS[name]))
         else:
-            app.command(name, **about)(command)  # type: ignore[arg-type]
+            app.command(name, **about)(command)
     return app
 
 
