@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -79,6 +79,26 @@ def test_arguments_may_be_added_replaced_and_dropped_on_the_way():
 def test_an_error_that_is_not_ours_is_raised():
     with ThreadPoolExecutor(1) as own, pytest.raises(ZeroDivisionError, match="division"):
         list(finished(own, lambda k: 1 // k, deque([0])))
+
+
+class AtOnce(Executor):
+    """Calls are finished when they are submitted."""
+
+    def submit(self, function, /, *given, **named):
+        future = Future()
+        try:
+            future.set_result(function(*given, **named))
+        except InputError as error:
+            future.set_exception(error)
+        return future
+
+
+def test_what_finished_beside_an_error_comes_before_it() -> None:
+    for waiting in ([-1, 2], [2, -1]):  # sets of futures have no order
+        found = list(finished(AtOnce(), square, deque(waiting)))
+        assert found[0] == (2, 4)
+        assert found[1][0] == -1
+        assert isinstance(found[1][1], InputError)
 
 
 @pytest.mark.slow

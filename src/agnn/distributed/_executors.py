@@ -104,7 +104,8 @@ def finished(
             done = wait(running, _LOOK, FIRST_COMPLETED).done
             if not done and getattr(executor, "is_lost", False):  # their futures never end
                 raise lost_connection()
-            for future in done:
+            # A caller may end at an error, so what has finished beside it comes first.
+            for future in sorted(done, key=_has_failed):
                 result = _outcome(future)
                 yield running.pop(future), result
     finally:
@@ -116,6 +117,10 @@ def _window(executor: Executor) -> int:
     """How many calls to have under way: a worker that becomes free finds the next one there."""
     count = getattr(executor, "worker_count", None) or getattr(executor, "_max_workers", None)
     return 2 * (count or _cores())
+
+
+def _has_failed(future: Future[Any]) -> bool:
+    return future.cancelled() or future.exception() is not None
 
 
 def _outcome(future: Future[R]) -> R | AgnnError:
