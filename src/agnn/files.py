@@ -86,7 +86,7 @@ def check_space(path: Path | str, needed: int) -> None:
 
 @contextmanager
 def writing_file(path: Path | str, *, replace: bool = False) -> Iterator[Path]:
-    """Give a path to write to, which becomes `path` at the end; after an error there is no file.
+    """Yield a temporary path that is renamed to `path` on success and removed after an error.
 
     An existing file is refused, or with `replace` stays as it is until the new one is complete.
     """

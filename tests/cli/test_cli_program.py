@@ -25,11 +25,11 @@ def test_version_is_the_package_s(agnn: Any) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "--help", "-h"])
-def test_help_names_every_verb(agnn: Any, line: str) -> None:
+def test_help_names_the_commands(agnn: Any, line: str) -> None:
     answer = agnn(line)
     assert answer.code == 0
-    for verb in ("demo", "train", "inspect", "datasets", "methods", "doctor"):
-        assert f" {verb} " in answer.out
+    for command in ("demo", "train", "inspect", "datasets", "methods", "doctor"):
+        assert f" {command} " in answer.out
     assert "<bool>" not in answer.out
 
 

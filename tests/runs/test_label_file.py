@@ -219,5 +219,5 @@ def test_a_wrong_table_is_refused(data: NodeData, tmp_path: Path, text: str, wor
     path.write_bytes(b"id,class\n\xff\xfe,a\n")
     with pytest.raises(DataError, match="cannot be read as a table"):
         read_labels(path, data)
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="does not exist"):
         read_labels(tmp_path / "none.csv", data)

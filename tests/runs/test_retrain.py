@@ -116,5 +116,5 @@ def test_the_command_writes_a_new_run_and_leaves_the_old_one(
     words[words.index("--out") + 1] = str(tmp_path / "third")
     words[words.index("--labels") + 1] = str(tmp_path / "none.csv")
     assert main(words) == 2
-    assert "there is no file" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert not (tmp_path / "third").exists()

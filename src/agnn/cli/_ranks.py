@@ -117,7 +117,7 @@ def with_rank(message: str, error: Any) -> str | None:
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return message
     if type(error).__name__ == "LostRankError":  # by name: its package loads torch
-        return message if error.is_told else None
+        return message if error.is_reporter else None
     return f"rank {os.environ.get('RANK')}: {message}"
 
 

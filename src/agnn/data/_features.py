@@ -92,10 +92,10 @@ def position_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64
     x = np.random.default_rng(_POSITION_SEED).standard_normal((nodes, POSITIONS), dtype=np.float32)
     i, j = np.concatenate([edges, edges[::-1]], axis=1)
     scale = (1.0 / np.sqrt(np.bincount(i, minlength=nodes) + 1.0)).astype(np.float32)
-    mean = sparse.csr_array((scale[i] * scale[j], (i, j)), shape=(nodes, nodes))
+    between = sparse.csr_array((scale[i] * scale[j], (i, j)), shape=(nodes, nodes))
     own = (scale * scale)[:, None]
     for _ in range(_POSITION_STEPS):
-        x = mean @ x + own * x
+        x = between @ x + own * x
     found: NDArray[np.float64] = x.astype(np.float64)
     found /= np.maximum(np.sqrt((found * found).sum(axis=1, keepdims=True)), 1e-30)
     return found

@@ -16,8 +16,8 @@ from agnn.errors import InputError, UnavailableError
 
 _SETUP: Final = timedelta(minutes=30)  # reading the data and compiling may take long
 _SILENCE: Final = 45.0  # seconds after which a rank counts as dead
-_ROLL_CALL: Final = 8.0  # seconds for the other ranks to report once one is silent
-_SPOKEN: Final = 2.0  # seconds in which one rank says what happened, before the others end
+_REPORT_WITHIN: Final = 8.0  # seconds for the other ranks to report once one is silent
+_HEAD_START: Final = 2.0  # seconds for one rank to print what happened, before the others end
 _PREPARED_AFTER: Final = 64  # messages: by then everything is compiled
 
 
@@ -36,12 +36,12 @@ def silence() -> float:
 class LostRankError(UnavailableError):
     """Another rank did not answer: it died, or its machine cannot be reached.
 
-    All ranks that are left have this error; `is_told` is true on the one that reports it.
+    All ranks that are left have this error; `is_reporter` is true on the one that prints it.
     """
 
-    def __init__(self, message: str, *, is_told: bool = True) -> None:
+    def __init__(self, message: str, *, is_reporter: bool = True) -> None:
         super().__init__(message)
-        self.is_told = is_told
+        self.is_reporter = is_reporter
 
 
 class Ranks:
@@ -56,7 +56,7 @@ class Ranks:
         self.rank, self.size, self.device = rank, size, torch.device(device)
         self._messages = 0
         self._quick: Any = None
-        self._board: Any = None  # torchrun's store, which outlives the ranks
+        self._reports: Any = None  # torchrun's store, which outlives the ranks
 
     @classmethod
     def join(cls, device: str = "cpu") -> Self:
@@ -93,7 +93,7 @@ class Ranks:
         # torchrun keeps its store over restarts: addresses of dead processes must not be found.
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         found = dist.PrefixStore(f"agnn-{attempt}", store)  # type: ignore[attr-defined]
-        self._board = found if is_torchruns else None
+        self._reports = found if is_torchruns else None
         return found
 
     def leave(self) -> None:
@@ -178,17 +178,17 @@ class Ranks:
             if silent:
                 words = f"rank {', '.join(map(str, silent))} of {self.size}"
                 if self.rank != first:
-                    time.sleep(_SPOKEN)  # torchrun ends all when one has ended
+                    time.sleep(_HEAD_START)  # torchrun ends all when one has ended
                 raise LostRankError(
                     f"{words} did not answer for {silence():.0f} seconds.",
-                    is_told=self.rank == first,
+                    is_reporter=self.rank == first,
                 ) from error
             if "closed by peer" in reason or "reset by peer" in reason:
                 reason = "another rank ended and closed the connection"
             elif is_silence:
                 reason = f"another rank did not answer for {silence():.0f} seconds"
             raise LostRankError(
-                f"rank {self.rank} lost the others: {reason[:200]}.", is_told=self.rank == 0
+                f"rank {self.rank} lost the others: {reason[:200]}.", is_reporter=self.rank == 0
             ) from error
 
     def _silent_ranks(self, *, is_silence: bool) -> list[int]:
@@ -196,20 +196,20 @@ class Ranks:
 
         None without torchrun: the process that started the ranks sees which did not end.
         """
-        if self._board is None:
+        if self._reports is None:
             return []
         try:
-            self._board.set(f"alive-{self.rank}", "")
+            self._reports.set(f"alive-{self.rank}", "")
             if is_silence:
-                self._board.set("silence", "")
+                self._reports.set("silence", "")
             # Where a rank has died instead, torchrun names it, and nobody is to be waited for.
-            end = time.monotonic() + (_ROLL_CALL if is_silence else 1.0)
+            end = time.monotonic() + (_REPORT_WITHIN if is_silence else 1.0)
             missing = list(range(self.size))
             while missing and time.monotonic() < end:
                 time.sleep(0.1)
-                missing = [rank for rank in missing if not self._board.check([f"alive-{rank}"])]
-                if not is_silence and self._board.check(["silence"]):
-                    is_silence, end = True, time.monotonic() + _ROLL_CALL
+                missing = [rank for rank in missing if not self._reports.check([f"alive-{rank}"])]
+                if not is_silence and self._reports.check(["silence"]):
+                    is_silence, end = True, time.monotonic() + _REPORT_WITHIN
         except (RuntimeError, dist.DistError):  # the store's machine is gone, too
             return []
         return missing if is_silence else []

@@ -33,11 +33,14 @@ class Measure:
         return self.function(labels, probabilities)
 
     def score(self, labels: Labels, probabilities: NDArray[Any]) -> float:
-        """The value with its sign such that higher is better; for choices.
+        """The value as a score to choose by."""
+        return self.as_score(self.function(labels, probabilities))
+
+    def as_score(self, value: float) -> float:
+        """A value with its sign such that higher is better.
 
         An AUC that is not defined counts as chance, so that something can still be chosen.
         """
-        value = self.function(labels, probabilities)
         if self.is_loss:
             return -value
         return _CHANCE if np.isnan(value) else value

@@ -129,7 +129,7 @@ def leaderboard_figure(board: Leaderboard) -> Figure:
             axes.margins(x=0.08)
             axes.spines[["top", "right", "left"]].set_visible(False)
             axes.grid(axis="x", color=GRID, linewidth=0.6)
-            axes.tick_params(axis="y", length=0, pad=9)  # a triangle at the edge needs its room
+            axes.tick_params(axis="y", length=0, pad=9)  # clear of the triangle at the edge
             axes.set_axisbelow(True)
     return figure
 

@@ -328,9 +328,7 @@ class _Halving:
             if measure.is_loss and not all(map(math.isfinite, found)):
                 candidate.remark = f"its {measure.title} is not finite"
             else:
-                sign = -1.0 if measure.is_loss else 1.0
-                # A class that the few nodes of an inner split lack leaves AUC undefined.
-                candidate.scores += [sign * each if math.isfinite(each) else 50.0 for each in found]
+                candidate.scores += map(measure.as_score, found)
         candidate.seconds += time.monotonic() - begun
         done = len(candidate.scores)
         each = candidate.seconds / max(done, 1)

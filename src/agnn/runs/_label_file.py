@@ -243,7 +243,7 @@ def read_labels(path: Path | str, data: NodeData) -> dict[int, int]:
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"there is no file '{path}'.")
+        raise InputError(f"'{path}' does not exist.")
     if path.suffix.lower() != ".csv":
         with path.open("rb", buffering=0) as stream:
             given, _ = _given(_limited(stream, path), data, path)

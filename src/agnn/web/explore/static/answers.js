@@ -35,8 +35,8 @@ function sentence({ title, before, after }, marks, changes) {
   const said = (values) => `${marks[best(values)].name} (${precise(Math.max(...values))})`;
   const whole = `${title} predicts ${said(before)}.`;
   if (!after) return whole;
-  const verb = best(before) === best(after) ? "still" : "instead";
-  return `${whole} ${changes} it ${verb} predicts ${said(after)}.`;
+  const adverb = best(before) === best(after) ? "still" : "instead";
+  return `${whole} ${changes} it ${adverb} predicts ${said(after)}.`;
 }
 
 function bars({ title, before, after }, marks, label, isTitled) {
