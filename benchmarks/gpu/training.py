@@ -43,6 +43,11 @@ def _warm(run: TrainingRun, work: Callable[[], object]) -> Callable[[], object]:
     return recorded.graph.replay
 
 
+def _works(run: TrainingRun) -> dict[str, Callable[[], object]]:
+    """What can be timed, by its name in the peer's training."""
+    return {"step": run.update, "epoch": run.epoch}
+
+
 def _again(run: TrainingRun, work: Callable[[], object]) -> None:
     # The history has a row for each epoch of the recipe: stay in the middle of it.
     run.number.fill_(10)
@@ -72,7 +77,7 @@ def duel(name: str, replicas: int, work: str, rounds: int) -> dict[str, Any]:
     """`work` ("step" or "epoch") of so many replicas, against PyG eager and compiled."""
     data = load_dataset(name)
     run = our_run(data, replicas)
-    mine = _warm(run, getattr(run, work))
+    mine = _warm(run, _works(run)[work])
     row: dict[str, Any] = {"dataset": name, "replicas": replicas, "work": work, "peers": {}}
     for kind in ("eager", "compiled"):
         try:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from agnn.cli import main
+from agnn.distributed._ranks import _place
 
 WORDS = ["train", "cora", "--epochs", "12", "--quiet", "--json"]
 
@@ -85,6 +87,48 @@ def test_replicas_on_two_processes_have_the_bits_of_one(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
     assert bits(tmp_path / "two") == bits(tmp_path / "one")
+
+
+def test_divided_replicas_go_on_with_another_number_of_processes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", "cora", "--epochs", "400", "--replicas", "3", "--quiet", "--json"]
+    assert main([*words, "--out", str(tmp_path / "one")]) == 0
+    process = start(tmp_path, *words, "--ranks", "2", "--out", "two", "--checkpoint", "0s")
+    for piece in ("1of2", "2of2"):
+        await_file(tmp_path / f"two.checkpoint-{piece}", process)
+    ranks = ranks_of(process, 2)
+    ranks[0].send_signal(signal.SIGKILL)
+    last = failure_of(process, ranks, within=60)
+    assert last.endswith("two.checkpoint-*'; --resume continues it."), last
+    pieces = sorted(tmp_path.glob("two.checkpoint-*"))
+    assert [each.name for each in pieces] == ["two.checkpoint-1of2", "two.checkpoint-2of2"]
+    resumed = [*words, "--ranks", "1", "--out", str(tmp_path / "two"), "--checkpoint", "1h"]
+    capsys.readouterr()
+    assert main(resumed) == 2  # they would be lost
+    assert "unfinished training" in capsys.readouterr().err
+    other = tmp_path / "two.checkpoint-1of5"
+    other.touch()
+    assert main([*resumed, "--resume"]) == 2
+    assert "a training in 2 pieces and of one in 5" in capsys.readouterr().err
+    other.unlink()
+    assert main([*resumed, "--resume"]) == 0
+    assert bits(tmp_path / "two") == bits(tmp_path / "one")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "ranks", "expected"),
+    [(4, 4, ("cuda:3", "nccl")), (2, 4, ("cuda:1", "gloo")), (1, 4, ("cuda:0", "gloo"))],
+)
+def test_ranks_share_gpus_where_there_are_too_few(
+    monkeypatch: pytest.MonkeyPatch, gpus: int, ranks: int, expected: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setenv("LOCAL_RANK", str(ranks - 1))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(ranks))
+    assert _place("cuda") == expected
+    assert _place("cpu") == ("cpu", "gloo")
 
 
 def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from scipy import sparse
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Propagation, symmetric
+from agnn.kernels import FACTS, Runs
 from properties import assert_close, assert_same_bits
 from zoo import ZOO, tiny_random
 
@@ -234,3 +235,50 @@ def test_a_step_of_adam_equals_the_reference(programs, dtype, tolerance):
         moved.append([*p, *m, *v])
     for one, other in zip(*moved, strict=True):
         assert_close(one, other, tolerance)
+
+
+def on_part(module, graph: Graph, h: Tensor, beta: Tensor, order: list[int]) -> list[Tensor]:
+    """Attention and propagation there and back, the rows in two calls."""
+    nodes, half = graph.nodes, graph.nodes // 2
+    g, facts = drawn(*h.shape, dtype=h.dtype, seed=5), h.new_zeros(len(h), nodes, FACTS)
+    out, dh, moved = (torch.zeros_like(h) for _ in range(3))
+    of_beta = h.new_zeros(len(h), nodes)
+    is_first = np.isin(np.arange(nodes), order[:half])
+    offsets = graph.offsets.numpy()
+    groups = [Runs.of(each, offsets) for each in (is_first, ~is_first)]
+    module.norms(h, facts, 0, half)
+    module.norms(h, facts, half, nodes)
+    for runs in groups:
+        module.attend(graph, h, beta, facts, runs, out)
+    module.slopes(g, out, facts, nodes)
+    for runs in groups:
+        module.attend_back(graph, h, g, beta, facts, runs, dh, of_beta)
+        module.propagate(symmetric(graph), h, runs, moved)
+    return [facts, out, dh, of_beta, moved, module.block_sums(of_beta, np.array([0, half, nodes]))]
+
+
+@pytest.mark.parametrize("longest", [1024, 2])
+@pytest.mark.parametrize("width", [1, 7, 16])
+@pytest.mark.parametrize("name", SMALL)
+def test_rows_of_a_part_equal_the_reference(programs, monkeypatch, name, width, longest):
+    monkeypatch.setattr("agnn.kernels._part_rows.op._LONGEST_ROW", longest)
+    animal = ZOO[name]
+    graph, h = animal.graph(), animal.states(2, width)
+    beta = torch.tensor([3.0, -0.7], dtype=torch.float64)
+    order = list(range(0, animal.nodes, 2)) + list(range(1, animal.nodes, 2))
+    found = on_part(programs("part_rows"), graph, h, beta, order)
+    exact = on_part(reference("part_rows"), graph, h, beta, order)
+    for one, other in zip(found, exact, strict=True):
+        assert_close(one, other, 1e-9, floor=1.0)
+
+
+def test_the_bits_of_a_row_do_not_depend_on_the_rows_beside_it(programs):
+    animal = tiny_random(12, 40, seed=2)
+    graph, h = animal.graph(), animal.states(2, 7, torch.float32)
+    beta = torch.tensor([2.0, 0.5])
+    one, other = (
+        on_part(programs("part_rows"), graph, h, beta, order)
+        for order in (list(range(12)), [11, 3, 5, 0, 8, 9])
+    )
+    for first, second in zip(one, other, strict=True):
+        assert_same_bits(first, second)

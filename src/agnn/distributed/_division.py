@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agnn.data import Scaling
 from agnn.distributed._parts import Manifest, open_part, part_groups, read_manifest
-from agnn.distributed._processes import run_together, stop_at_sigterm
+from agnn.distributed._processes import piece_files, run_together, stop_at_sigterm
 from agnn.distributed._ranks import Ranks
 from agnn.distributed._rows import RankCheckpoints, RowsOutcome, RowsTask, train_rows
 from agnn.errors import InputError
@@ -216,51 +216,64 @@ def _described(own: Checkpoints | None) -> tuple[Path, float | None, bool, dict[
 
 
 def _by_replicas(method: NetworkMethod, task: Task, count: int) -> Outcome:
-    """Train some replicas in each of several new processes."""
-    groups = [each for each in np.array_split(np.arange(len(task.seeds)), count) if each.size]
+    """Train the replicas in pieces, in several new processes.
+
+    There are as many pieces as processes; those of a training that is continued stay as they were,
+    and a process may have several.
+    """
     own = task.checkpoints
-    _check_pieces(own, len(groups))
+    stored = _stored_pieces(own)
+    replicas = np.array_split(np.arange(len(task.seeds)), stored or count)
+    groups = [each.tolist() for each in replicas if each.size]
+    pieces, processes = len(groups), min(count, len(groups))
     with tempfile.TemporaryDirectory(prefix="agnn-ranks-") as name:
         folder = Path(name)
         payloads = [
-            (method, _some(task, group.tolist(), k), folder, _piece(own, k, len(groups)))
-            for k, group in enumerate(groups)
+            [
+                (k, method, _some(task, groups[k], process), folder, _piece(own, k, pieces))
+                for k in range(process, pieces, processes)
+            ]
+            for process in range(processes)
         ]
         run_together(
-            _train_replicas, payloads, folder, threads=_threads(len(groups)),
+            _train_replicas, payloads, folder, threads=_threads(processes),
             progress=task.progress, checkpoints=own,
         )  # fmt: skip
-        pieces = range(len(groups))
         histories, states = [], []
-        for k in pieces:
+        for k in range(pieces):
             state, history, before = _tensors(folder / f"outcome-{k}.safetensors")
             if own is not None:
                 own.seconds_before = max(own.seconds_before, before)
             states.append(state)
             histories.append(history)
-        scores = [torch.from_numpy(np.load(folder / f"scores-{k}.npy")) for k in pieces]
+        scores = [torch.from_numpy(np.load(folder / f"scores-{k}.npy")) for k in range(pieces)]
     model = method.build(
         method.input_width(task.data.feature_count), task.data.classes, task.seeds, task.backend
     )
     model.load_state_dict({key: torch.cat([each[key] for each in states]) for key in states[0]})
     if own is not None:
-        for k in pieces:
-            _piece_file(own.file, k, len(groups)).unlink(missing_ok=True)
+        for file in piece_files(own.file):
+            file.unlink(missing_ok=True)
     return Outcome(torch.cat(scores), model.to(task.device), joined(histories))
 
 
-def _train_replicas(rank: int, payload: Any, progress: Progress) -> None:
-    method, task, folder, described = payload
-    checkpoints = None
-    if described is not None:
-        file, every, is_resumed, about = described
-        checkpoints = Checkpoints(file, every, resume=is_resumed and file.exists())
-        checkpoints.about = about
-        stop_at_sigterm(checkpoints)
-    outcome = method.run(replace(task, progress=progress, checkpoints=checkpoints))
-    np.save(folder / f"scores-{rank}.npy", outcome.scores.cpu().numpy())
-    found = RowsOutcome(outcome.model, outcome.history, outcome.scores)
-    _write_outcome(found, folder / f"outcome-{rank}.safetensors", checkpoints)
+def _train_replicas(_: int, payload: Any, progress: Progress) -> None:
+    """Train some pieces, one after the other."""
+    for place, (k, method, task, folder, described) in enumerate(payload):
+        checkpoints = None
+        if described is not None:
+            file, every, is_resumed, about = described
+            checkpoints = Checkpoints(file, every, resume=is_resumed and file.exists())
+            checkpoints.about = about
+            stop_at_sigterm(checkpoints)
+
+        def tell(done: int, total: int, before: int = place) -> None:
+            progress(before * total + done, len(payload) * total)
+
+        outcome = method.run(replace(task, progress=tell, checkpoints=checkpoints))
+        np.save(folder / f"scores-{k}.npy", outcome.scores.cpu().numpy())
+        found = RowsOutcome(outcome.model, outcome.history, outcome.scores)
+        _write_outcome(found, folder / f"outcome-{k}.safetensors", checkpoints)
 
 
 def _some(task: Task, replicas: Sequence[int], piece: int) -> Task:
@@ -280,13 +293,23 @@ def _piece_file(file: Path, piece: int, pieces: int) -> Path:
     return file.with_name(f"{file.name}-{piece + 1}of{pieces}")
 
 
-def _check_pieces(own: Checkpoints | None, pieces: int) -> None:
-    """Raise unless there are checkpoints to continue, or none that would be lost."""
+def _stored_pieces(own: Checkpoints | None) -> int | None:
+    """In how many pieces the replicas of a training are that is to be continued.
+
+    Raises unless there are checkpoints to continue, or none that would be lost.
+    """
     if own is None:
-        return
-    files = [_piece_file(own.file, k, pieces) for k in range(pieces)]
-    there = next((each for each in files if each.exists()), None)
-    Checkpoints(there or files[0], resume=own.resume).check()
+        return None
+    there = piece_files(own.file)
+    first = there[0] if there else own.file
+    Checkpoints(first, resume=own.resume).check()
+    counts = {int(each.name.rpartition("of")[2]) for each in there}
+    if len(counts) > 1:
+        raise InputError(
+            f"'{first.parent}' has checkpoints of a training in {min(counts)} pieces and of one in "
+            f"{max(counts)}; delete those that are not to be continued ('{own.file.name}-*')."
+        )
+    return min(counts, default=None)
 
 
 def _piece(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import sys
@@ -47,7 +48,8 @@ def run_together(
     reader, writer = spawn.Pipe(duplex=False)
     environment = {
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()),
-        "WORLD_SIZE": str(len(payloads)), "OMP_NUM_THREADS": str(threads),
+        "WORLD_SIZE": str(len(payloads)), "LOCAL_WORLD_SIZE": str(len(payloads)),
+        "OMP_NUM_THREADS": str(threads),
     }  # fmt: skip
     processes = [
         spawn.Process(
@@ -148,9 +150,18 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
     others = f" The other {count} ranks were ended." if count > 1 else " The other one was ended."
     others = others if count else ""
     more = ""
-    if checkpoints is not None and checkpoints.file.exists():
-        more = f" The state is in '{checkpoints.file}'; --resume continues it."
+    if checkpoints is not None:
+        file, pieces = checkpoints.file, piece_files(checkpoints.file)
+        if pieces or file.exists():
+            more = f" The state is in '{file}{'-*' if pieces else ''}'; --resume continues it."
     raise UnavailableError(f"rank {rank} of {len(codes)} {cause}.{others}{more}")
+
+
+def piece_files(file: Path) -> list[Path]:
+    """The checkpoints of pieces of the replicas that are there for this one."""
+    pattern = re.compile(re.escape(file.name) + r"-\d+of\d+")
+    there = file.parent.iterdir() if file.parent.is_dir() else ()
+    return sorted(each for each in there if pattern.fullmatch(each.name))
 
 
 def _words(folder: Path, rank: int) -> str:

@@ -67,18 +67,17 @@ class Ranks:
             raise InputError(
                 "this process was not started as one of several ranks; use torchrun, or --ranks."
             ) from error
-        place = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if device == "cuda" else device
+        place, engine = _place(device)
         found = cls(rank, size, place)
         if size > 1:
-            found._guard(lambda: found._meet(os.environ.get("AGNN_BACKEND")))
+            found._guard(lambda: found._meet(os.environ.get("AGNN_BACKEND") or engine))
         return found
 
-    def _meet(self, backend: str | None) -> None:
-        name = backend or ("nccl" if self.device.type == "cuda" else "gloo")
+    def _meet(self, engine: str) -> None:
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
         dist.init_process_group(
-            name, store=self._store(), rank=self.rank, world_size=self.size, timeout=_SETUP
+            engine, store=self._store(), rank=self.rank, world_size=self.size, timeout=_SETUP
         )
         # Every rank takes part in every message, so a rank that is silent for long is gone.
         self._quick = dist.new_group(timeout=timedelta(seconds=silence()))
@@ -213,6 +212,19 @@ class Ranks:
         except (RuntimeError, dist.DistError):  # the store's machine is gone, too
             return []
         return missing if is_silence else []
+
+
+def _place(device: str) -> tuple[str, str]:
+    """The device of this process, and what its messages travel by: gloo, or NCCL between GPUs.
+
+    A GPU of its own for every rank of a machine; ranks beyond their number share them, which NCCL
+    refuses.
+    """
+    if device != "cuda":
+        return device, "gloo"
+    own, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    is_shared = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > count
+    return f"cuda:{own % max(count, 1)}", "gloo" if is_shared else "nccl"
 
 
 class Exchange:

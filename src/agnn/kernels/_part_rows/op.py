@@ -8,10 +8,11 @@ unnormalised weights and g . o. docs/kernels.md derives the backward pass, which
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -24,6 +25,7 @@ INVERSE_NORM, INVERSE_TOTAL, SLOPE = 0, 1, 2
 # Below this beta a whole row could underflow under the constant shift of the scores.
 _LOWEST_BETA: Final = -40.0
 _LONGEST_RUN: Final = 256  # rows, so that threads can share them
+_LONGEST_ROW: Final = 1024  # entries that one of several rows of a program of a GPU may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,8 @@ class Runs:
     starts: NDArray[np.uint64]
     ends: NDArray[np.uint64]
     edges: int  # that the rows hold, for the division among threads
+    long: NDArray[np.int64]  # the rows with many entries
+    known: dict[torch.device, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Runs:
@@ -43,8 +47,19 @@ class Runs:
         place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         first = np.repeat(starts, counts) + place * _LONGEST_RUN
         last = np.minimum(first + _LONGEST_RUN, np.repeat(ends, counts))
-        edges = int((np.diff(offsets) * rows).sum())
-        return cls(first.astype(np.uint64), last.astype(np.uint64), edges)
+        lengths = np.diff(offsets) * rows
+        long = np.flatnonzero(lengths > _LONGEST_ROW)
+        return cls(first.astype(np.uint64), last.astype(np.uint64), int(lengths.sum()), long)
+
+    def on(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """The rows with few entries and those with many, on a device."""
+        if device not in self.known:
+            spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+            rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(*each) for each in spans)])
+            short = np.setdiff1d(rows, self.long, assume_unique=True)
+            found = (torch.from_numpy(each).to(device) for each in (short, self.long))
+            self.known[device] = (next(found), next(found))
+        return self.known[device]
 
 
 class PartRows(Protocol):
