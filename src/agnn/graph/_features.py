@@ -16,7 +16,11 @@ from agnn.graph._long_rows import LongRows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
 
-_LONGEST_LINE = 256  # entries of a row or column that one program of a GPU goes through
+# Entries of a row or column that one program of a GPU goes through: fewer where all are few, since
+# the longest line then decides how long they take.
+_LONGEST_LINE = 128
+_SHORTER_LINE = 64
+_FEW_ENTRIES = 100_000
 _DENSE = 0.25  # share of stored entries from which a dense matrix is smaller and faster
 
 
@@ -119,12 +123,17 @@ class FeatureMatrix:
     @cached_property
     def long_rows(self) -> LongRows:
         """The rows that one program of a GPU would take too long for."""
-        return LongRows.of(self.offsets, _LONGEST_LINE)
+        return LongRows.of(self.offsets, self._longest_line)
 
     @cached_property
     def long_columns(self) -> LongRows:
         """The columns that one program of a GPU would take too long for."""
-        return LongRows.of(self.by_column[0], _LONGEST_LINE)
+        return LongRows.of(self.by_column[0], self._longest_line)
+
+    @property
+    def _longest_line(self) -> int:
+        is_small = self.values.numel() <= _FEW_ENTRIES
+        return min(_SHORTER_LINE, _LONGEST_LINE) if is_small else _LONGEST_LINE
 
     def select(self, rows: Tensor) -> FeatureMatrix:
         """The given rows, in the given order."""

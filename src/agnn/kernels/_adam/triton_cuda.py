@@ -1,4 +1,4 @@
-"""A step of Adam on a GPU: one pass over each parameter."""
+"""A step of Adam on a GPU: one pass over each parameter, several in a launch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from agnn.kernels._adam.reference import EPSILON, FIRST_DECAY, SECOND_DECAY
 
 _NUMBERS = 1024  # entries that one program moves
+_TOGETHER = 8  # parameters that one launch moves
 
 
 @triton.jit
@@ -18,6 +19,7 @@ def _entries(
     parameter, gradient, first, second, step, rates, decays,
     size, A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
+    """COUNT entries of one parameter of one replica."""
     r = tl.program_id(1).to(tl.int64)
     k = tl.program_id(0) * COUNT + tl.arange(0, COUNT)
     inside, place = k < size, r * size + k
@@ -39,15 +41,31 @@ def _entries(
     tl.store(parameter + place, p, mask=inside)
 
 
+@triton.jit
+def _parameters(
+    parameters, gradients, first, second, step, rates, decays, sizes,
+    A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
+    """COUNT entries of the parameter that the program is for, of one replica."""
+    for k in tl.static_range(len(parameters)):
+        if (tl.program_id(2) == k) & (tl.program_id(0) * COUNT < sizes[k]):
+            _entries(
+                parameters[k], gradients[k], first[k], second[k], step, rates, decays[k],
+                sizes[k], A, B, EPS, COUNT,
+            )  # fmt: skip
+
+
 def forward(
     parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
     second: Sequence[Tensor], step: Tensor, rates: Tensor, decays: Tensor,
 ) -> None:  # fmt: skip
     """Move every parameter [R, ...] and its moments in place; `step` [1] counts from 1."""
     replicas = rates.numel()
-    for k, (p, g, m, v) in enumerate(zip(parameters, gradients, first, second, strict=True)):
-        size = p.numel() // replicas
-        _entries[(-(-size // _NUMBERS), replicas)](
-            p.detach(), g, m, v, step, rates, decays[k], size, FIRST_DECAY, SECOND_DECAY, EPSILON,
-            _NUMBERS,
+    for start in range(0, len(parameters), _TOGETHER):
+        some = slice(start, start + _TOGETHER)
+        moved = tuple(each.detach() for each in parameters[some])
+        sizes = tuple(each.numel() // replicas for each in moved)
+        _parameters[(-(-max(sizes) // _NUMBERS), replicas, len(sizes))](
+            moved, tuple(gradients[some]), tuple(first[some]), tuple(second[some]), step, rates,
+            tuple(decays[some].unbind()), sizes, FIRST_DECAY, SECOND_DECAY, EPSILON, _NUMBERS,
         )  # fmt: skip

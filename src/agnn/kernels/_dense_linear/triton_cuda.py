@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SMALL = 512  # numbers of W, filled up to powers of two, that a program holds
 _ROWS = 32  # rows of H that a program looks at together
 _CHUNK = 256  # rows that a program sums the gradient of W over
+_FEW = 2048  # rows: up to so many a program sums over those of one look, for the shorter way
 
 
 @triton.jit
@@ -148,13 +149,14 @@ def backward(
             dh, kept = dropout.backward(dh, row_ids, drop), dropout.forward(h, row_ids, drop)
         return dh, torch.bmm(kept.mT, g), summed(g)
     (replicas, n, d), k = h.shape, weight.shape[2]
-    chunks = -(-n // _CHUNK)
+    chunk = _ROWS if n <= _FEW else _CHUNK
+    chunks = -(-n // chunk)
     dh = torch.empty_like(h, memory_format=torch.contiguous_format)
     dweights = h.new_empty(replicas, chunks, d * k)
     dbiases = h.new_empty(replicas, chunks, k)
     _backward[(chunks, replicas)](
         h.detach().contiguous(), weight.detach().contiguous(), g, *_draws(row_ids, drop), dh,
         dweights, dbiases, n, chunks, drop is not None, d, power_of_two(d), k, power_of_two(k),
-        _ROWS, _CHUNK,
+        _ROWS, chunk,
     )  # fmt: skip
     return dh, summed(dweights).view(replicas, d, k), summed(dbiases)
