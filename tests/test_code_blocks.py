@@ -128,7 +128,7 @@ COMMANDS = sorted(
 def test_the_program_understands_every_command(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agnn.cli.app import program
+    from agnn.cli._app import program
 
     monkeypatch.chdir(tmp_path)
     Path("run.toml").touch()  # a configuration is read when its option is

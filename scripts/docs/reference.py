@@ -14,7 +14,7 @@ from messages import GAP, Message, messages
 from pages import ROOT, with_code_blocks
 
 import agnn
-from agnn.cli.app import COMMANDS, program
+from agnn.cli._app import COMMANDS, program
 from agnn.experiments import Choice, chosen_experiments, finished_store, results_of
 from agnn.methods import Method, get_method, method_names
 

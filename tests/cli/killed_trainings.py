@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 import agnn.runs  # noqa: F401 (in every fork)
-from agnn.cli.app import main
+from agnn.cli import main
 
 WORDS = [
     "train", "cora", "--replicas", "2", "--epochs", "160", "--checkpoint", "0s", "--quiet",

@@ -14,9 +14,9 @@ import pytest
 import typer
 
 import agnn as package
+from agnn.cli._app import COMMANDS, program
 from agnn.cli._failures import one_line
 from agnn.cli._train import train
-from agnn.cli.app import COMMANDS, program
 from agnn.data import ReadOptions
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agnn.cli.app import main
+from agnn.cli import main
 from agnn.experiments import (
     NAMES,
     Choice,

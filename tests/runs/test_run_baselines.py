@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import agnn
-from agnn.cli.app import main
+from agnn.cli import main
 from agnn.data import NodeData, Split
 from agnn.data.tables import from_pandas
 from agnn.methods import LabelPropagation, Majority, Ridge

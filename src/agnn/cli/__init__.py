@@ -8,6 +8,6 @@ unfinished or a kernel that is wrong, 2 for an error, 130 after Ctrl-C.
 2
 """
 
-from agnn.cli.app import main
+from agnn.cli._app import main
 
 __all__ = ["main"]
