@@ -64,7 +64,7 @@ dist: $(VENV)/.release
 	sha256sum dist/*
 
 # The wheel in an empty environment, from another folder, without a network.
-test-dist:
+test-dist: dist
 	scripts/test_wheel.sh $(PYTHON)
 
 # The site in build/site; fails on a dead link, a missing image and a page in no menu.
