@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import agnn
+from agnn.methods import get_method, method_names
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "docs"))
@@ -27,8 +29,9 @@ from pages import (  # noqa: E402
     with_code_blocks,
     with_headers,
     with_links,
+    without_blank_lines,
 )
-from reference import python_pages  # noqa: E402
+from reference import field_notes, python_pages  # noqa: E402
 
 
 def test_every_page_of_the_docs_is_in_the_menu_and_every_entry_exists() -> None:
@@ -172,3 +175,24 @@ def test_headers_of_tables_are_not_empty_for_a_screen_reader() -> None:
     assert with_headers("| | b |\n|---|---|\n| | x |") == f"| {unseen} | b |\n|---|---|\n| | x |"
     assert with_headers("|  |  |\n| --- | --- |") == f"| {unseen} | {unseen} |\n| --- | --- |"
     assert with_headers("| a |\n\n| | c |") == "| a |\n\n| | c |"
+
+
+def test_the_html_has_no_blank_lines_but_those_of_code() -> None:
+    html = '<ul>\n\n    <li>a\n  b</li></ul>\n<pre class="x"><code>a:\n\n    b</code></pre>\n\n'
+    assert without_blank_lines(html) == (
+        '<ul>\n<li>a\nb</li></ul>\n<pre class="x"><code>a:\n\n    b</code></pre>\n'
+    )
+
+
+def test_a_screenshot_has_its_dark_form_in_dark_mode(tmp_path: Path) -> None:
+    assert with_links("![x](screenshots/light.png)", "docs/index.md", "index.md", tmp_path) == (
+        "![x](screenshots/light.png#only-light)![x](screenshots/dark.png#only-dark)"
+    )
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_hyper_parameter_is_described(name: str) -> None:
+    method = get_method(name)
+    notes = field_notes(method)
+    assert {each.name for each in fields(method)} - set(notes) == set()
+    assert [words for words in notes.values() if "noqa" in words] == []

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 from checks import findings
 from notebooks import write_notebooks
-from pages import ROOT, SiteError, check_menu, menu, settings, stage
+from pages import ROOT, SiteError, check_menu, menu, settings, stage, without_blank_lines
 from reference import generated_pages
 
 BUILD = ROOT / "build"
@@ -51,6 +51,8 @@ def build() -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment)  # noqa: S603
     if done.returncode:
         raise SiteError(done.stdout + done.stderr)
+    for page in site.rglob("*.html"):
+        page.write_text(without_blank_lines(page.read_text(encoding="utf-8")), encoding="utf-8")
     wrong = findings(site)
     if wrong:
         raise SiteError("\n".join(wrong))

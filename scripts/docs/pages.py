@@ -21,6 +21,7 @@ ROOT_PAGES = {
 }
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
+_SHOWN_AS_IS = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
 _HEADER = re.compile(r"^ *\|.*\|(?=\n *\|[-| :]+\|$)", re.MULTILINE)
 _DOCTEST = re.compile(r"^( *)>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 _VERDICT = re.compile(r"(?<=\| )([^|]*?\b(reproduced|same|above|below|missing))(?= \|)")
@@ -86,7 +87,11 @@ def with_links(text: str, source: str, page: str, folder: Path) -> str:
             shutil.copyfile(file, copy)
             name = f"docs/assets/{file.name}"
         up = "../" * page.count("/")
-        return f"{mark}[{words}]({up}{name.removeprefix('docs/')}{hash_}{part})"
+        link = f"{mark}[{words}]({up}{name.removeprefix('docs/')}{hash_}{part})"
+        if mark and name == "docs/screenshots/light.png":  # in dark mode, the same view in dark
+            dark = link.replace("light.png", "dark.png#only-dark")
+            return f"{link.replace('light.png', 'light.png#only-light')}{dark}"
+        return link
 
     parts = _FENCE.split(text)
     return "".join(each if each.startswith("```") else _LINK.sub(moved, each) for each in parts)
@@ -99,6 +104,14 @@ def with_headers(text: str) -> str:
         return re.sub(r"\|\s*(?=\|)", '| <span class="unseen">column</span> ', match[0])
 
     return _HEADER.sub(filled, text)
+
+
+def without_blank_lines(html: str) -> str:
+    """The HTML without empty lines and margins, except where they are shown."""
+    parts = _SHOWN_AS_IS.split(html)
+    return "".join(
+        each if each.startswith("<pre") else re.sub(r"\s*\n\s*", "\n", each) for each in parts
+    )
 
 
 def coloured(text: str) -> str:

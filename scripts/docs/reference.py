@@ -97,7 +97,7 @@ def _command(name: str) -> str:
     lines = [f"# agnn {name}", "", _prose(inspect.cleandoc(command.help or "")), ""]
     lines += [f"    agnn {name} {' '.join(['[options]', *usage])}", ""]
     if command.epilog:
-        lines += [_prose(inspect.cleandoc(command.epilog)), ""]
+        lines += ["Example:", "", f"    {command.epilog.removeprefix('Example: ')}", ""]
     groups: dict[str, list[tuple[str, str]]] = {}
     for each in command.params:
         record = each.get_help_record(context)
@@ -244,7 +244,9 @@ def field_notes(method: type) -> dict[str, str]:
         above: list[str] = []
         for line in inspect.getsource(kind).split("\n"):
             comment = re.match(r"    # (.*)", line)
-            field = re.match(r"    (\w+): (?!ClassVar).*?(?:  # (.*))?$", line)
+            field = re.match(
+                r"    (\w+): (?!ClassVar).*?(?:  # (?!noqa)(.*?))?(?:  # noqa.*)?$", line
+            )
             if comment:
                 above.append(comment[1])
                 continue

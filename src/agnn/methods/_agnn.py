@@ -52,9 +52,9 @@ class AGNN(HiddenNetwork):
     # layers lose 18 points on a graph whose neighbours often differ.
     elsewhere: ClassVar[Mapping[str, Any]] = {"layers": 2, "hidden": 64, "patience": 100}
 
-    layers: int = 4
+    layers: int = 4  # propagation layers
     epochs: int = 1000
-    beta_start: float = 1.0
+    beta_start: float = 1.0  # beta of every layer before training
     first_beta: float | None = None  # a constant beta of the first layer; None: it is learned
     window: int = 4  # epochs over which the watched accuracy is averaged
     # Epochs without a better accuracy or a lower loss before training stops; the best epoch is

@@ -69,11 +69,11 @@ class AGNNPlus(HiddenNetwork):
     }
 
     scaling: Scaling = "length"
-    layers: int = 4
+    layers: int = 4  # hops
     hidden: int = 64
     weight_decay: float = 2e-3
     epochs: int = 1000  # at most: `patience` ends the training
-    patience: int = 150
+    patience: int = 150  # epochs without progress that end the training
     input_dropout: float | None = None  # of the features; None: `dropout`
     row_dropout: float = 0.5  # of whole rows of H(0)
     relu_after_hops: bool = False  # ReLU acts on the mean of the hops, not on H(0)

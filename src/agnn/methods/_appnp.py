@@ -19,17 +19,17 @@ class APPNP(HiddenNetwork):
 
     name: ClassVar[str] = "appnp"
     title: ClassVar[str] = "APPNP"
-    cites: ClassVar[str] = "Klicpera, Bojchevski and Guennemann 2019"
+    cites: ClassVar[str] = "Klicpera, Bojchevski and Günnemann 2019"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.APPNP
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
 
     hidden: int = 64
-    steps: int = 10
-    alpha: float = 0.1
+    steps: int = 10  # K: of the power iteration
+    alpha: float = 0.1  # probability of a restart
     weight_decay: float = 5e-3
     epochs: int = 2000
-    patience: int = 100
+    patience: int = 100  # epochs without progress that end the training
 
     def __post_init__(self) -> None:
         super().__post_init__()

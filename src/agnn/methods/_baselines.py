@@ -73,8 +73,8 @@ class Ridge(SplitMethod):
     cites: ClassVar[str] = "Zhao, Zhou, Dai et al. 2025"
     uses_edge_weights: ClassVar[bool] = True
 
-    penalties: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
-    views: tuple[str, ...] = _VIEWS
+    penalties: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)  # to choose from
+    views: tuple[str, ...] = _VIEWS  # of the features, to choose from
 
     def __post_init__(self) -> None:
         # A list is what a run folder gives back.
@@ -179,10 +179,10 @@ class Boosting(SplitMethod):
     cites: ClassVar[str] = "Bazhenov, Platonov and Prokhorenkova 2025"
     uses_edge_weights: ClassVar[bool] = True
 
-    iterations: int = 200
-    learning_rate: float = 0.1
+    iterations: int = 200  # number of trees per class
+    learning_rate: float = 0.1  # how much each tree counts
     leaf: int = 5  # fewest training nodes in a leaf
-    components: int = 64
+    components: int = 64  # principal components of wide features
 
     def __post_init__(self) -> None:
         for name in ("iterations", "leaf", "components"):

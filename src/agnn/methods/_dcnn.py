@@ -41,13 +41,13 @@ class DCNN(NetworkMethod):
     implied: ClassVar[Mapping[str, Any]] = {"scaling": "none"}
 
     scaling: Scaling = "none"
-    steps: int = 2
-    learning_rate: float = 0.005
-    weight_decay: float = 0.0
+    steps: int = 2  # powers of the transition matrix
+    learning_rate: float = 0.005  # of Adam
+    weight_decay: float = 0.0  # weight of the L2 penalty
     batch: int = 10
-    epochs: int = 100
-    window: int = 4
-    watched: Part = "validation"
+    epochs: int = 100  # at most
+    window: int = 4  # epochs over which the watched accuracy is averaged
+    watched: Part = "validation"  # the nodes by which the epoch is chosen
 
     def __post_init__(self) -> None:
         if self.steps < 0:

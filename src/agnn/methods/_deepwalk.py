@@ -30,11 +30,11 @@ class DeepWalk(EmbeddingMethod):
         "penalty_inverse": (0.01, 0.1, 1.0, 10.0),
     }
 
-    walks_per_node: int = 10
-    walk_length: int = 40
-    width: int = 64
-    window: int = 5
-    passes: int = 1
+    walks_per_node: int = 10  # walks that start at a node
+    walk_length: int = 40  # nodes of a walk
+    width: int = 64  # of the embeddings
+    window: int = 5  # greatest distance of a context on a walk
+    passes: int = 1  # over the walks
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""
@@ -54,7 +54,7 @@ class NEU(DeepWalk):
 
     near: float = 0.5  # the authors' lambda_1
     far: float = 0.25  # the authors' lambda_2
-    times: int = 3
+    times: int = 3  # number of updates
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""

@@ -24,8 +24,8 @@ class DynamicFilter(HiddenNetwork):
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "first_assignment.*")
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"filters": (1, 2, 4, 8)}
 
-    filters: int = 2
-    window: int = 10
+    filters: int = 2  # of a layer
+    window: int = 10  # training stops at a watched loss above the mean of this many epochs
 
     @property
     def state_width(self) -> int:

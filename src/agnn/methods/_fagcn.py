@@ -42,14 +42,14 @@ class FAGCN(HiddenNetwork):
         **HiddenNetwork.presets,
     }
 
-    layers: int = 2
+    layers: int = 2  # propagation layers
     hidden: int = 32
     epsilon: float = 0.3  # the share of H(0) that every layer adds
     learning_rate: float = 0.01
     weight_decay: float = 5e-5
     dropout: float = 0.5
     epochs: int = 500
-    patience: int = 200
+    patience: int = 200  # epochs without progress that end the training
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -34,13 +34,13 @@ class GAT(HiddenNetwork):
         **HiddenNetwork.presets,
     }  # fmt: skip
 
-    hidden: int = 8
-    heads: int = 8
-    output_heads: int = 1
+    hidden: int = 8  # width of a head
+    heads: int = 8  # of the first layer
+    output_heads: int = 1  # of the last layer
     learning_rate: float = 0.005
     dropout: float = 0.6
     epochs: int = 2000
-    patience: int = 100
+    patience: int = 100  # epochs without progress that end the training
 
     @property
     def state_width(self) -> int:

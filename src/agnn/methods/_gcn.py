@@ -23,7 +23,7 @@ class GCN(HiddenNetwork):
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
     model: ClassVar[type[nn.NodeModel]] = nn.GCN
 
-    window: int = 10
+    window: int = 10  # training stops at a watched loss above the mean of this many epochs
 
     def footprint(self, classes: int) -> Footprint:
         """Return what a step holds per node and edge beyond AGNN with as many layers."""

@@ -42,15 +42,15 @@ class GCNII(HiddenNetwork):
         **HiddenNetwork.presets,
     }
 
-    layers: int = 8
+    layers: int = 8  # propagation layers
     hidden: int = 64
-    alpha: float = 0.1
+    alpha: float = 0.1  # share of the first layer that every layer keeps
     strength: float = 0.5  # lambda: how slowly a layer's own matrix fades with depth
     weight_decay: float = 0.01  # of the convolutions
     dense_decay: float = 5e-4  # of the first and the last layer
     dropout: float = 0.6
     epochs: int = 1500
-    patience: int = 100
+    patience: int = 100  # epochs without progress that end the training
 
     def __post_init__(self) -> None:
         if self.layers < 1:

@@ -60,8 +60,8 @@ class GRAND(HiddenNetwork):
     steps: int = 4  # K
     hidden: int = 32
     epochs: int = 5000
-    patience: int = 200
-    input_dropout: float = 0.5
+    patience: int = 200  # epochs without progress that end the training
+    input_dropout: float = 0.5  # of the input of the first layer
     row_dropout: float = 0.5  # q
     versions: int = 4  # S
     strength: float = 1.0  # lambda

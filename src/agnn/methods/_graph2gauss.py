@@ -34,12 +34,12 @@ class Graph2Gauss(EmbeddingMethod):
     uses_blas: ClassVar[bool] = True
 
     width: int = 64  # the program's default, as are the next two
-    hidden: int = 512
-    learning_rate: float = 1e-3
+    hidden: int = 512  # width of the hidden layer
+    learning_rate: float = 1e-3  # of Adam
     # The program takes all nodes in each of up to 2000 steps and stops by held-out edges. Ours
     # draws each node 50 times on average, in batches: minutes on PubMed, and no held-out edge.
     epochs: int = 50
-    batch: int = 64
+    batch: int = 64  # nodes per step
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -28,7 +28,7 @@ class GraphCNN(HiddenNetwork):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": (16, 48)}
 
     epochs: int = 300
-    window: int = 4
+    window: int = 4  # epochs over which the watched accuracy is averaged
 
     @property
     def state_width(self) -> int:

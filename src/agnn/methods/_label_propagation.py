@@ -37,8 +37,8 @@ class LabelPropagation(SplitMethod):
     }
 
     tolerance: float = 1e-6  # the iteration ends when no entry changes by more
-    max_steps: int = 10_000
-    has_mass_normalisation: bool = True
+    max_steps: int = 10_000  # of the iteration
+    has_mass_normalisation: bool = True  # whether classes are scaled to their shares
 
     def __post_init__(self) -> None:
         if self.max_steps < 1:

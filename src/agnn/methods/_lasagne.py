@@ -27,11 +27,11 @@ class LASAGNE(EmbeddingMethod):
     title: ClassVar[str] = "LASAGNE"
     cites: ClassVar[str] = "Faerman, Borutta, Fountoulakis and Mahoney 2017"
 
-    alpha: float = 0.15
-    tolerance: float = 1e-4
-    contexts: int = 100
-    width: int = 128
-    negatives: int = 5
+    alpha: float = 0.15  # probability of a restart of the PageRank
+    tolerance: float = 1e-4  # of the approximate PageRank
+    contexts: int = 100  # nodes that a node has as contexts
+    width: int = 128  # of the embeddings
+    negatives: int = 5  # random nodes per pair
     samples_per_node: int = 2000  # about as many as DeepWalk's walks give
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:

@@ -24,9 +24,9 @@ class MoNet(HiddenNetwork):
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"kernels": (1, 2, 4)}
 
-    kernels: int = 2
-    dimensions: int = 2
-    window: int = 10
+    kernels: int = 2  # of a layer
+    dimensions: int = 2  # of the coordinates of an edge
+    window: int = 10  # training stops at a watched loss above the mean of this many epochs
 
     @property
     def state_width(self) -> int:

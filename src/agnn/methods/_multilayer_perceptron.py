@@ -33,8 +33,8 @@ class MultilayerPerceptron(HiddenNetwork):
         "weight_decay": (5e-4, 1e-2),
     }
 
-    has_bias: bool = False
-    window: int = 10
+    has_bias: bool = False  # whether the layers have one
+    window: int = 10  # training stops at a watched loss above the mean of this many epochs
 
     @property
     def propagation_steps(self) -> int:

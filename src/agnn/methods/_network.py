@@ -70,9 +70,9 @@ class NetworkMethod(Method):
     stop_after: int = added(0)
     # what counts as progress: a lower loss or a higher score
     stop_on: StopOn = added("loss")  # noqa: RUF009 (a field)
-    # training nodes per step, and neighbours that are sampled per hop, from the batch outwards;
-    # one number is for every hop. None and (): a step reads all training nodes and neighbours
-    batch: int | None = added(None)
+    batch: int | None = added(None)  # training nodes per step, with `fanout`; None: all
+    # neighbours that are sampled per hop, from the batch outwards; one number is for every hop,
+    # (): a step reads all neighbours
     fanout: tuple[int, ...] = added(())
     # of the states between propagations; bf16 is for a GPU, where it takes half of the memory
     precision: Precision = added("float32")  # noqa: RUF009 (a field)
@@ -253,12 +253,12 @@ class HiddenNetwork(NetworkMethod):
         ("cross-validation", "*"): {"watched": "test"},
     }
 
-    hidden: int = 16
-    learning_rate: float = 0.01
-    weight_decay: float = 5e-4
-    dropout: float = 0.5
-    epochs: int = 200
-    watched: Part = "validation"
+    hidden: int = 16  # width of the hidden states
+    learning_rate: float = 0.01  # of Adam
+    weight_decay: float = 5e-4  # weight of the L2 penalty
+    dropout: float = 0.5  # share of inputs and states that a step drops
+    epochs: int = 200  # at most
+    watched: Part = "validation"  # the nodes by which the epoch is chosen
 
     def __post_init__(self) -> None:
         if self.hidden < 1:

@@ -30,12 +30,12 @@ class Node2Vec(EmbeddingMethod):
 
     p: float = 1.0  # above 1: a walk returns less often to the node before
     q: float = 1.0  # below 1: a walk moves away more often
-    walks_per_node: int = 10
-    walk_length: int = 80
-    width: int = 128
-    window: int = 10
-    negatives: int = 5
-    passes: int = 1
+    walks_per_node: int = 10  # walks that start at a node
+    walk_length: int = 80  # nodes of a walk
+    width: int = 128  # of the embeddings
+    window: int = 10  # greatest distance of a context on a walk
+    negatives: int = 5  # random nodes per pair
+    passes: int = 1  # over the walks
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""

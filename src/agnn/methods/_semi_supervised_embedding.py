@@ -42,10 +42,10 @@ class SemiSupervisedEmbedding(HiddenNetwork):
     has_checkpoints: ClassVar[bool] = False  # its pairs come from generators with a state
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"weight": (0.1, 1.0, 10.0)}
 
-    weight: float = 1.0
-    margin: float = 1.0
-    pairs: int = 2000
-    window: int = 4
+    weight: float = 1.0  # of the second loss
+    margin: float = 1.0  # distance that random pairs should have
+    pairs: int = 2000  # of each kind, per step
+    window: int = 4  # epochs over which the watched accuracy is averaged
 
     def __post_init__(self) -> None:
         super().__post_init__()

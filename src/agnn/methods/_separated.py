@@ -40,17 +40,17 @@ class Separated(HiddenNetwork):
         {"layers": 5, "dropout": 0.5, "weight_decay": 5e-3, "scaling": "length"},
     )
 
-    layers: int = 5
-    hidden: int = 64
-    learning_rate: float = 3e-3
-    weight_decay: float = 0.0
-    dropout: float = 0.2
+    layers: int = 5  # propagation layers
+    hidden: int = 64  # width of the hidden states
+    learning_rate: float = 3e-3  # of Adam
+    weight_decay: float = 0.0  # weight of the L2 penalty
+    dropout: float = 0.2  # share of states that a step drops
     scaling: Scaling = "standard"
-    epochs: int = 1000
-    patience: int = 200
-    weights: nn.Weights = "symmetric"
-    normalisation: nn.Normalisation = "layer"
-    tries_candidates: bool = True
+    epochs: int = 1000  # at most
+    patience: int = 200  # epochs without progress that end the training
+    weights: nn.Weights = "symmetric"  # of the edges
+    normalisation: nn.Normalisation = "layer"  # before every layer
+    tries_candidates: bool = True  # whether settings are chosen on validation nodes
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,10 +118,10 @@ class GraphSAGE(HiddenNetwork):
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.GraphSAGE
 
-    layers: int = 2
-    hidden: int = 128
-    epochs: int = 1000
-    patience: int = 100
+    layers: int = 2  # propagation layers
+    hidden: int = 128  # width of the hidden states
+    epochs: int = 1000  # at most
+    patience: int = 100  # epochs without progress that end the training
     scaling: Scaling = "length"
 
     def __post_init__(self) -> None:

@@ -41,11 +41,11 @@ class SGC(NetworkMethod):
         "weight_decay": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
     }
 
-    steps: int = 2
-    learning_rate: float = 0.2
-    weight_decay: float = 1e-5
-    dropout: float = 0.0
-    epochs: int = 100
+    steps: int = 2  # K: powers of the adjacency matrix
+    learning_rate: float = 0.2  # of Adam
+    weight_decay: float = 1e-5  # weight of the L2 penalty
+    dropout: float = 0.0  # share of inputs that a step drops
+    epochs: int = 100  # all of them are run
 
     def __post_init__(self) -> None:
         if self.steps < 0:

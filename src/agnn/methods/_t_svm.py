@@ -49,7 +49,7 @@ class TransductiveSVM(SplitMethod):
     # SVM-light's default C, relative to 1 / mean squared row length
     penalty_inverse: float = renamed(1.0, stored="penalty")
     unlabelled_weight: float = 1.0  # C* / C at the last stage
-    has_unit_rows: bool = False
+    has_unit_rows: bool = False  # whether features are scaled to rows of length 1
 
     def __post_init__(self) -> None:
         for name in ("penalty_inverse", "unlabelled_weight"):

@@ -88,7 +88,7 @@ class PlanetoidI(Variant):
     title: ClassVar[str] = "Planetoid-I"
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
 
-    context_rate: float = 1e-3
+    context_rate: float = 1e-3  # learning rate of the embeddings
     label_pairs: int = 20
     label_batches: int = 10_000
     walks: int = 20

@@ -42,7 +42,7 @@ class Variant(Method):
     window: int = 3  # greatest distance of a context on a walk
     learning_rate: float = 0.1  # of the classifier
     epochs: int = 1000  # steps of the classifier
-    context_rate: float = 1e-2
+    context_rate: float = 1e-2  # learning rate of the embeddings
     label_pairs: int = 100  # per batch
     label_batches: int = 2000  # before the classifier's first step
     walks: int = 200  # per batch
