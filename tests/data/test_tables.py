@@ -270,6 +270,19 @@ def test_an_identifier_is_left_out_of_a_csv_too(tmp_path: Path) -> None:
     assert "keep it as a feature with `number` (--number facebook_id)" in notes(data)
 
 
+def test_a_few_numbers_that_set_the_scale_of_a_column_are_named(tmp_path: Path) -> None:
+    ages = [f"{20 + i % 50}.5" for i in range(200)]
+    ages[7] = "1e12"
+    # Long tails and columns that are mostly zero are nothing to worry about.
+    rows = [f"n{i},{ages[i]},{2.5 ** (i % 10)},{1e6 * (i % 40 == 0) + 0.5}" for i in range(200)]
+    (tmp_path / "n.csv").write_text(text(["id,age,income,amount", *rows]))
+    (tmp_path / "e.csv").write_text("a,b\nn0,n1\n")
+    said = notes(read_tables(tmp_path / "n.csv", tmp_path / "e.csv"))
+    assert "Column 'age' has numbers far from all others in row 8, such as 1e+12" in said
+    assert "income" not in said
+    assert "amount" not in said
+
+
 def test_numbers_taken_as_names_are_one_hot() -> None:
     data = from_pandas(*nodes_and_ring(code=[3, 7, 3, 9], x=[1, 2, 3, 5]), category="code")
     assert data.preprocessing is not None

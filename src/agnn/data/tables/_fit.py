@@ -38,7 +38,11 @@ _MOST_WORDS: Final = 20_000
 _MANY: Final = 100
 _DATE: Final = re.compile(r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{1,4}\b")  # 2024-03-31, 31.3.2024
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_FEW: Final = 20  # rows whose numbers may be 0, 1, 2, ... by chance
+# A column whose deviation is so many times that of its values between the percentiles has a scale
+# that a few of them set.
+_FAR: Final = 100.0
+_INNER: Final = (1.0, 99.0)  # percentiles
+_FEW: Final = 20  # rows whose numbers may be 0, 1, 2, ... or far apart by chance
 _ID_NAME: Final = re.compile(
     r"(^|[_\-. ])(?i:u?id|uuid|guid|key|index|idx|nr|no|number|code)$|[a-z](Id|ID)$"
 )
@@ -143,6 +147,13 @@ def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str], kept: Seque
                 f"'{column} is missing' marks it."
             )
             detail += f"; {profile.gaps.size:,} missing, filled with the mean and marked"
+        far = _far_rows(table.numbers(column))
+        if far.size:
+            fit.notes.append(
+                f"Column '{column}' has numbers far from all others in {shown_rows(far)}, such as "
+                f"{table.numbers(column)[far[0]]:.4g}: standardised, the other rows are nearly "
+                f"equal. Correct them, or leave the column out with `ignore` (--ignore {column})."
+            )
         fit.use(column, "number", detail)
     if used:
         means, scales = zip(*((profiles[c].mean, profiles[c].scale) for c in used), strict=True)
@@ -169,6 +180,20 @@ def _is_identifier(table: NodeTable, column: str) -> bool:
         return True
     counts_rows = known[0] in (0, 1) and bool((np.diff(known) == 1).all())
     return counts_rows and known.size >= _FEW
+
+
+def _far_rows(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The rows of a column whose few numbers set its scale, if there are any."""
+    known = values[~np.isnan(values)]
+    if known.size < _FEW:
+        return np.zeros(0, np.int64)
+    low, high = np.percentile(known, _INNER)
+    inner = known[(known >= low) & (known <= high)]
+    spread = float(inner.std())
+    if spread == 0.0 or float(known.std()) <= _FAR * spread:
+        return np.zeros(0, np.int64)
+    with np.errstate(invalid="ignore"):  # missing values are far from nothing
+        return np.flatnonzero(np.abs(values - inner.mean()) > _FAR * spread)
 
 
 @dataclass(frozen=True, eq=False)
