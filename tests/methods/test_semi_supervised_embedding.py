@@ -11,7 +11,6 @@ from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
 from agnn.methods import SemiSupervisedEmbedding, Task
 from agnn.methods._semi_supervised_embedding import squared_distances
-from agnn.nn import GCN
 from properties import assert_close
 
 
@@ -68,11 +67,6 @@ def test_a_strong_term_pulls_neighbours_together(toy):
         near = (h[graph.receivers] - h[graph.senders]).norm(dim=1).mean()
         ratios.append(float(near / torch.cdist(h, h).mean()))
     assert ratios[1] < 0.9 * ratios[0]
-
-
-def test_a_model_without_hidden_states_is_refused(toy):
-    with pytest.raises(InputError, match="the loss on pairs needs hidden states"):
-        SemiSupervisedEmbedding().extra_loss(GCN(30, 3), *parts(toy), (0,))
 
 
 @pytest.mark.parametrize("name", ["hidden", "pairs"])

@@ -20,7 +20,7 @@ from agnn.data import SCALINGS, NodeData
 from agnn.errors import InputError
 from agnn.graph import Graph, features_of
 from agnn.metrics import ensemble_of
-from agnn.nn import AGNN, GCN, GLN, MLP, Beta, NodeModel
+from agnn.nn import AGNN, GCN, GLN, MLP, AGNNPlus, Beta, NodeModel
 from agnn.onnx import _model, export_run, onnx_model
 from agnn.runs import Run, evaluate
 from agnn.training import probabilities
@@ -33,6 +33,10 @@ BETAS = (Beta(0.0, learned=False), Beta(1.3), Beta(-0.8))
 MODELS: dict[str, Callable[[int, int], NodeModel]] = {
     "agnn": lambda features, classes: AGNN(features, classes, SEEDS, betas=BETAS),
     "agnn, large beta": lambda features, classes: AGNN(features, classes, betas=[Beta(200.0)]),
+    "agnn_plus": lambda features, classes: AGNNPlus(features, classes, SEEDS, betas=BETAS),
+    "agnn_plus, ReLU after the hops": lambda features, classes: AGNNPlus(
+        features, classes, SEEDS, betas=BETAS, relu_after_hops=True
+    ),
     "gcn": lambda features, classes: GCN(features, classes, SEEDS),
     "gln": lambda features, classes: GLN(features, classes, SEEDS),
 }

@@ -25,11 +25,17 @@ def run(toy) -> Run:
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("name", ["agnn", "agnn_plus", "gcn", "gln"])
-def test_the_module_gives_the_scores_of_its_replica(name, is_weighted, toy):
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("agnn", {}), ("agnn_plus", {}), ("agnn_plus", {"relu_after_hops": True}), ("gcn", {}),
+        ("gln", {}),
+    ],
+)  # fmt: skip
+def test_the_module_gives_the_scores_of_its_replica(name, changes, is_weighted, toy):
     drawn = np.random.default_rng(0).lognormal(size=toy.edges.shape[1]).astype(np.float32)
     data = replace(toy, edge_weights=drawn) if is_weighted else toy
-    found = evaluate(name, data, "fixed", (0, 1), changes={"epochs": 3})
+    found = evaluate(name, data, "fixed", (0, 1), changes={"epochs": 3} | changes)
     given = pyg_data(found)
     for replica in range(2):
         module = found.to_pyg(replica)

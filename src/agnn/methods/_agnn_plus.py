@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import torch
 
@@ -140,9 +140,7 @@ class AGNNPlus(HiddenNetwork):
         """Cross-entropy of all versions, and their consistency."""
         if self.strength == 0.0:
             return None
-        if not isinstance(model, nn.AGNNPlus):
-            raise InputError(f"{self.name} trains its own model; got {type(model).__name__}.")
-        return Consistency(model, features, graph, self.consistency)
+        return Consistency(cast(nn.AGNNPlus, model), features, graph, self.consistency)
 
     def footprint(self, classes: int) -> Footprint:
         """Return what a step holds per node and edge beyond AGNN with as many layers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from agnn import nn
 from agnn.errors import InputError
@@ -91,10 +91,8 @@ class GRAND(HiddenNetwork):
 
     def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:
         """Cross-entropy of all versions, and their consistency."""
-        if not isinstance(model, nn.GRAND):
-            raise InputError(f"{self.name} trains its own model; got {type(model).__name__}.")
         settings = ConsistencySettings(self.versions, self.strength, self.temperature)
-        return Consistency(model, features, graph, settings)
+        return Consistency(cast(nn.GRAND, model), features, graph, settings)
 
     def selection(self) -> Selection:
         """The epoch of the lowest loss; better accuracy counts as progress, too."""

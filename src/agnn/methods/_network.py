@@ -13,7 +13,15 @@ import numpy as np
 from agnn.data import NodeData, Scaling, suited_scaling
 from agnn.errors import DivergedError, InputError, unknown_name
 from agnn.graph import Features, Graph, adjacency, features_of
-from agnn.methods._protocol import Method, Outcome, Task, added, require_features
+from agnn.methods._protocol import (
+    Method,
+    Outcome,
+    Task,
+    added,
+    get_method,
+    method_names,
+    require_features,
+)
 from agnn.nn import NodeModel, Precision
 from agnn.training import (
     EarlyStop,
@@ -104,7 +112,8 @@ class NetworkMethod(Method):
         if self.precision not in get_args(Precision):
             raise unknown_name("precision", str(self.precision), get_args(Precision))
         if self.precision == "bf16" and not self.model.takes_bf16:
-            raise InputError(f"{self.name} has no states of type bf16; agnn, gcn and gln have.")
+            able = _networks_whose_model("takes_bf16")
+            raise InputError(f"{self.name} has no states of type bf16; {able} have.")
 
     def sampling(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the batches and samples of `batch` and `fanout`."""
@@ -117,8 +126,8 @@ class NetworkMethod(Method):
             return recipe
         if not self.model.reads_samples:
             raise InputError(
-                f"{self.name} cannot train on sampled neighbourhoods; agnn, agnn_plus, gcn, gln "
-                f"and gcnii can."
+                f"{self.name} cannot train on sampled neighbourhoods; "
+                f"{_networks_whose_model('reads_samples')} can."
             )
         hops, fanout = self.propagation_steps, self.fanout
         if len(fanout) not in (1, hops):
@@ -315,6 +324,13 @@ def model_keywords(model: type[NodeModel]) -> tuple[str, ...]:
     """Return the hyper-parameters of a model: its keyword-only arguments but the backend."""
     found = inspect.signature(model).parameters.values()
     return tuple(p.name for p in found if p.kind is p.KEYWORD_ONLY and p.name != "backend")
+
+
+def _networks_whose_model(can: str) -> str:
+    """The names of the methods whose model has this ability, an attribute of `NodeModel`."""
+    found = (get_method(name) for name in method_names())
+    networks = (each for each in found if issubclass(each, NetworkMethod))
+    return ", ".join(each.name for each in networks if getattr(each.model, can))
 
 
 def check_usable(history: History) -> None:

@@ -133,6 +133,10 @@ class Method(ABC):
         """Return the method for data that no setting was published for; itself by default."""
         return self
 
+    def affordable(self, data: NodeData, replicas: int, device: str) -> Method:
+        """Return the method without what would take too long on this data; itself by default."""
+        return self
+
     def settled(self, task: Task) -> Method:
         """Return the method with every choice made that it leaves to validation nodes."""
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -69,15 +69,12 @@ class SemiSupervisedEmbedding(HiddenNetwork):
         self, model: nn.NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
     ) -> ExtraLoss:
         """Return the loss on pairs, which are drawn anew in every step."""
-        if not isinstance(model, nn.MLP):
-            raise InputError(
-                f"the loss on pairs needs hidden states; {type(model).__name__} has none."
-            )
+        perceptron = cast(nn.MLP, model)
         view = View.whole(features, graph, model.hops)
         sources = [np.random.default_rng((seed, _PAIRS)) for seed in seeds]
 
         def losses(dropout: Dropout) -> Tensor:
-            h = model.hidden_states(view, dropout)
+            h = perceptron.hidden_states(view, dropout)
             n, m = graph.nodes, graph.edges
             apart = torch.from_numpy(
                 np.stack([s.integers(n, size=(2, self.pairs)) for s in sources])

@@ -32,6 +32,9 @@ class AGNN(ChainModel):
     reads_samples: ClassVar[bool] = True
     takes_bf16: ClassVar[bool] = True
 
+    # Whether ReLU acts on what the output layer reads, and not on H1.
+    relu_after_hops: bool = False
+
     def __init__(
         self,
         features: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import singledispatch
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +15,8 @@ import agnn
 from agnn.data import Scaling, check_scaling, column_statistics, effective_scaling
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
-from agnn.kernels import ReLU
 from agnn.methods import NetworkMethod
-from agnn.nn import AGNN, GCN, AGNNPlus, NodeModel
+from agnn.nn import AGNN, GCN, NodeModel
 from agnn.onnx._draft import Draft, onnx_package
 from agnn.onnx._formulas import (
     Neighbourhoods,
@@ -42,7 +42,7 @@ def export_run(run: Run, path: Path | str) -> int:
         raise InputError(f"{run.method.title} has no trained network to export.")
     if run.graph.weights is not None:
         raise InputError(
-            f"'{run.data.name}' has edge weights, which an ONNX file of ours does not take. Train "
+            f"'{run.data.name}' has edge weights, which the exported file cannot take. Train "
             f"without them to export."
         )
     scaling = _scaling(run)
@@ -89,12 +89,13 @@ def onnx_model(
     if (scaling == "standard") != (statistics is not None):
         raise InputError("the scaling 'standard', and no other, needs `statistics`.")
     helper, numbers = onnx_package().helper, onnx_package().TensorProto
-    _check(model)
-    features = model.get_parameter("first.weight").shape[1]
-    classes = model.get_parameter("last.weight").shape[2]
+    _check_size(model)
     draft = Draft()
     x = scaled_features(draft, _FEATURES, scaling, statistics)
-    by_replica = draft.op("Transpose", _logits(draft, x, model), perm=[1, 0, 2])
+    logits = _logits(model, Neighbourhoods(draft, _FEATURES, _EDGES), x)
+    features = model.get_parameter("first.weight").shape[1]
+    classes = model.get_parameter("last.weight").shape[2]
+    by_replica = draft.op("Transpose", logits, perm=[1, 0, 2])
     scores = draft.op("Softmax", by_replica, axis=-1, output="replica_probabilities")
     chosen = range(model.replicas) if members is None else members
     ensemble(draft, scores, chosen, temperature, "probabilities")
@@ -116,10 +117,8 @@ def onnx_model(
     return made
 
 
-def _check(model: NodeModel) -> None:
-    """Raise unless the model can be exported."""
-    if not isinstance(model, AGNN | GCN):
-        raise InputError(f"AGNN, AGNN+, GCN and GLN can be exported; got {type(model).__name__}.")
+def _check_size(model: NodeModel) -> None:
+    """Raise unless the weights fit one file."""
     size = 4 * sum(tensor.numel() for tensor in model.state_dict().values())
     if size > _LARGEST:
         raise InputError(
@@ -128,36 +127,37 @@ def _check(model: NodeModel) -> None:
         )
 
 
-def _logits(draft: Draft, x: str, model: Any) -> str:
-    """The model's output for its scaled input x; [n, R, c]."""
-    near = Neighbourhoods(draft, _FEATURES, _EDGES)
-    return (_agnn if isinstance(model, AGNN) else _gcn)(near, x, model)
+@singledispatch
+def _logits(model: NodeModel, near: Neighbourhoods, x: str) -> str:  # noqa: ARG001 (as below)
+    """The model's output for its scaled input x; [n, R, c]. One function per kind of model."""
+    raise InputError(f"AGNN, AGNN+, GCN and GLN can be exported; got {type(model).__name__}.")
 
 
-def _agnn(near: Neighbourhoods, x: str, model: Any) -> str:
-    """Eq. (4) to (6), with the mean over the hops for AGNN+; logits [n, R, c]."""
+@_logits.register
+def _(model: AGNN, near: Neighbourhoods, x: str) -> str:
+    """Eq. (4) to (6), with the mean over the hops for AGNN+."""
     draft = near.draft
-    is_late = isinstance(model, AGNNPlus) and model.relu_after_hops
     first = first_layer(draft, x, model.first.weight, model.first.bias)
-    states = [first if is_late else draft.op("Relu", first)]
-    for layer in model.layers:
-        states.append(attention_layer(near, states[-1], layer.beta))
+    states = [first if model.relu_after_hops else draft.op("Relu", first)]
+    for beta in model.betas.unbind(1):
+        states.append(attention_layer(near, states[-1], beta))
     read = [
         h if share == 1.0 else draft.op("Mul", h, draft.number(share))
         for h, share in zip(states, model.combination, strict=True)
         if share
     ]
     h = read[0] if len(read) == 1 else draft.op("Sum", *read)
-    if is_late:
+    if model.relu_after_hops:
         h = draft.op("Relu", h)
     return last_layer(draft, h, model.last.weight, model.last.bias)
 
 
-def _gcn(near: Neighbourhoods, x: str, model: Any) -> str:
-    """Eq. (1), or Eq. (3) for a model with nothing between its layers; logits [n, R, c]."""
+@_logits.register
+def _(model: GCN, near: Neighbourhoods, x: str) -> str:
+    """Eq. (1), or Eq. (3) for a model with nothing between its layers."""
     draft = near.draft
     propagate = SymmetricPropagation(near)
     h = propagate(first_layer(draft, x, model.first.weight, None))
-    if any(isinstance(link, ReLU) for link in model.between()):
+    if model.between():
         h = draft.op("Relu", h)
     return propagate(last_layer(draft, h, model.last.weight, None))

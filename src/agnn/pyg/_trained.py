@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,7 +12,7 @@ from torch_geometric.nn import GCNConv
 
 from agnn.errors import InputError
 from agnn.graph import DenseFeatures
-from agnn.nn import AGNN, GCN
+from agnn.nn import AGNN, GCN, NodeModel
 from agnn.pyg._conv import AGNNConv
 
 if TYPE_CHECKING:
@@ -30,16 +31,18 @@ class TrainedAGNN(nn.Module):
         self.convs = nn.ModuleList(_conv(beta) for beta in model.betas[replica])
         self.last = _linear(model.last.weight[replica], _part(model.last.bias, replica))
         self.combination = model.combination  # the weight of each state in what `last` reads
+        self.relu_after_hops = model.relu_after_hops
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Logits [n, c] at all nodes."""
-        h = torch.relu(self.first(x))
-        states = [h]
+        first = self.first(x)
+        states = [first if self.relu_after_hops else first.relu()]
         for conv in self.convs:
             states.append(conv(states[-1], edge_index, edge_weight))
         mixed = [share * state for share, state in zip(self.combination, states, strict=True)
                  if share]  # fmt: skip
-        logits: Tensor = self.last(torch.stack(mixed).sum(0))
+        h = torch.stack(mixed).sum(0)
+        logits: Tensor = self.last(h.relu() if self.relu_after_hops else h)
         return logits
 
 
@@ -74,13 +77,23 @@ def trained_module(run: Run, replica: int = 0) -> nn.Module:
     if not 0 <= replica < run.replicas:
         raise InputError(f"`replica` must be from 0 to {run.replicas - 1}; got {replica}.")
     model = run.network
-    if isinstance(model, AGNN):
-        return TrainedAGNN(model, replica).to(_device(model)).eval()
-    if isinstance(model, GCN):
-        return TrainedGCN(model, replica).to(_device(model)).eval()
-    raise InputError(
-        f"{run.method.title} has no form as a PyG module: agnn, agnn_plus, gcn and gln have one."
-    )
+    made = _module(model, replica)
+    if made is None:
+        raise InputError(
+            f"{run.method.title} has no form as a PyG module: agnn, agnn_plus, gcn and gln have "
+            f"one."
+        )
+    return made.to(next(model.parameters()).device).eval()
+
+
+@singledispatch
+def _module(model: NodeModel, replica: int) -> nn.Module | None:  # noqa: ARG001 (as below)
+    """One replica in PyG's layers; None for a model that has no such form."""
+    return None
+
+
+_module.register(AGNN, TrainedAGNN)
+_module.register(GCN, TrainedGCN)
 
 
 def pyg_data(run: Run, replica: int = 0) -> Data:
@@ -138,7 +151,3 @@ def _gcn_conv(weight: Tensor) -> Any:
 
 def _part(bias: Tensor | None, replica: int) -> Tensor | None:
     return None if bias is None else bias[replica]
-
-
-def _device(model: nn.Module) -> torch.device:
-    return next(model.parameters()).device

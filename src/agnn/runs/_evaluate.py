@@ -82,8 +82,6 @@ def default_name(data: NodeData) -> str:
 
 def affordable(method: Method, data: NodeData, replicas: int, device: str) -> Method:
     """The method, without the consistency of AGNN+ where that would take too long here."""
-    if not isinstance(method, AGNNPlus):
-        return method
     return method.affordable(data, replicas, find_device(device))
 
 
