@@ -87,6 +87,33 @@ def test_a_model_trained_on_numbered_nodes_takes_new_ones_from_csv(agnn: Any, he
     assert "the id '7' is in 'n' already; new nodes need new ids" in answer.err
 
 
+def test_new_edges_may_have_their_weights_in_a_column_of_another_name(
+    agnn: Any, here: Path
+) -> None:
+    n = 40
+    nodes = {"id": range(n), "x": [k / 3 for k in range(n)], "y": ["a", "b"] * 20}
+    weights = [1 + k % 3 for k in range(n)]
+    edges = {"source": range(n), "target": [*range(2, n), 0, 1], "w": weights}
+    pd.DataFrame(nodes).to_csv(here / "n.csv", index=False)
+    pd.DataFrame(edges).to_csv(here / "e.csv", index=False)
+    tables = "--nodes n.csv --edges e.csv --label y --edge-weight w"
+    line = f"train {tables} --method gcn --epochs 3 --replicas 1 --quiet --out run"
+    assert agnn(line).code == 0
+    (here / "new.csv").write_text("id,x\n100,2.5\n101,0.5\n")
+    (here / "links.csv").write_text("source,target,strength\n100,101,0.5\n101,100,2.5\n")
+    line = "predict run --nodes new.csv --edges links.csv --json"
+    answer = agnn(line)
+    assert answer.code == 2
+    assert "Name the column with `edge_weight` (--edge-weight)" in answer.err
+    for more in ("", " --new-graph"):
+        answer = agnn(f"{line}{more} --edge-weight strength")
+        assert (answer.code, answer.err) == (0, "")
+    model = NodeClassifier.load("run")
+    found = model.predict_new(here / "new.csv", here / "links.csv", edge_weight="strength")
+    answer = agnn(f"{line} --edge-weight strength")
+    assert json.loads(answer.out)["predictions"] == found.to_dict()
+
+
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
 def test_without_tables_every_node_of_the_training_data_is_answered(
     agnn: Any, place: Path, out: str

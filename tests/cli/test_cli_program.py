@@ -43,15 +43,13 @@ def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyP
         assert f"--{name.replace('_', '-')}" in answer.out
 
 
-@pytest.mark.parametrize(
-    "command", ["demo", "predict", "explain", "report", "explore", "share", "serve", "export",
-                "inspect", "reproduce", "datasets", "methods", "doctor", "push", "pull",
-                "retrain"],
-)  # fmt: skip
+@pytest.mark.parametrize("command", [each.__name__ for each in COMMANDS])
 def test_every_command_has_help(agnn: Any, command: str) -> None:
     answer = agnn(f"{command} --help")
     assert (answer.code, answer.err) == (0, "")
     assert f"Usage: agnn {command}" in answer.out
+    own = next(each for each in COMMANDS if each.__name__ == command).__doc__ or ""
+    assert " ".join(own.split()) in " ".join(answer.out.split())  # no word of it is lost
     assert "<bool>" not in answer.out  # a flag takes no value
 
 
@@ -156,6 +154,7 @@ def test_a_long_help_has_its_options_in_panels(agnn: Any, monkeypatch: pytest.Mo
     panels = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert [each for each in panels if each != "Arguments"] == titles
     assert "--learning-rate" in panels["Hyper-parameters"]
+    assert all(f"--{each}" in panels["Hyper-parameters"] for each in ("batch", "fanout"))
     assert "--threads" in panels["Computing"]
     # A short help keeps them together.
     assert "Computing" not in agnn("report --help").out

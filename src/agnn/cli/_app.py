@@ -68,8 +68,10 @@ READERS: Mapping[str, Sequence[str] | None] = {
     "compare": None,
     "inspect": None,
     "partition": None,
-    "predict": ("database", "node_id", "source", "target", "drop_unknown", "ignore_weights"),
-}
+    "predict": (
+        "database", "node_id", "source", "target", "drop_unknown", "edge_weight", "ignore_weights",
+    ),
+}  # fmt: skip
 
 
 def _with_plain_flags(options: list[Any]) -> list[Any]:

@@ -91,8 +91,8 @@ def compare(
 ) -> None:
     """Train many methods on the same splits of a graph and print a leaderboard.
 
-    Every finished run is kept in --out: the same command continues where it was interrupted, with
-    a longer --time or more --replicas it adds to what is there.
+    Every finished run is kept in --out: the same command continues where it was interrupted. With a
+    longer --time or more --replicas it adds to what is there.
     """
     from agnn import leaderboard
     from agnn.report import write_leaderboard

@@ -43,7 +43,7 @@ def explain(
     json: Json = False,
     allow_unchecked: AllowUnchecked = False,
 ) -> None:
-    """Explain one prediction: what carries it over the second class, node by node.
+    """Explain one prediction: why this class leads the second one, node by node.
 
     Numbers are means over the replicas. docs/explanations.md lists the methods that can be
     explained.

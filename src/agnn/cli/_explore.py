@@ -36,7 +36,7 @@ def explore(
             show_default="RUN-labelled",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(help="The port to listen at; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address and open no browser.")
     ] = False,

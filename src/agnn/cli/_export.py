@@ -17,9 +17,9 @@ def export(
 ) -> None:
     """Write the model of a run as ONNX, for graphs of any size.
 
-    The file takes `features` [n, d_x] as your data has them, which it scales itself, and
-    `edge_index` [2, m], both directions of every edge. It gives `probabilities` [n, c], the same as
-    `agnn predict`, and `replica_probabilities` [R, n, c].
+    The file takes `features`, one row per node as your data has them, which it scales itself, and
+    `edge_index`, two rows with both directions of every edge. It gives `probabilities`, the same as
+    `agnn predict`, and `replica_probabilities`, those of every replica.
     """
     from agnn.files import check_new_file
     from agnn.onnx import export_run

@@ -13,7 +13,7 @@ from agnn.errors import InputError
 PANELS: Final[Mapping[str, Sequence[str]]] = {
     "Hyper-parameters": (
         "epochs", "layers", "hidden", "learning_rate", "weight_decay", "dropout", "scaling",
-        "stop_after", "stop_on", "settings", "class_weight",
+        "stop_after", "stop_on", "fanout", "precision", "settings", "class_weight",
     ),
     "Choosing settings": ("metric", "time", "nested", "tuned", "search", "search_file"),
     "Computing": ("device", "backend", "threads", "executor", "ranks", "divide", "wire"),
@@ -32,7 +32,8 @@ SplitName = Annotated[
     ),
 ]
 Replicas = Annotated[
-    int, typer.Option(help="Models to train at once, each with its own seed; with folds, trials.")
+    int,
+    typer.Option(help="Models to train, each with its own seed; with folds, trials."),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the first replica; the others count up from it.")]
 Epochs = Annotated[

@@ -32,7 +32,7 @@ def predict(
     batch: Annotated[
         int | None,
         typer.Option(
-            help="Nodes to compute at a time.", show_default="all, or what memory suffices for"
+            help="Nodes to compute at a time.", show_default="all, or as many as fit in memory"
         ),
     ] = None,
     out: Annotated[

@@ -24,7 +24,9 @@ def serve(
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8000,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="A further name under which it is asked, as behind a proxy; repeatable."),
+        typer.Option(
+            help="Another host name that requests may have, such as a proxy's; may be repeated."
+        ),
     ] = None,
     token_file: Annotated[
         Path | None,

@@ -93,8 +93,8 @@ def train(
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="Of the features: sum (rows that sum to 1), length (rows of length 1), standard "
-            "(columns of mean 0 and variance 1) or none.",
+            help="Scaling of the features: sum (rows that sum to 1), length (rows of length 1), "
+            "standard (columns of mean 0 and variance 1) or none.",
             show_default="sum on the paper's datasets, else what suits the features",
         ),
     ] = None,
@@ -112,7 +112,9 @@ def train(
     batch: Annotated[
         int | None,
         typer.Option(
-            help="Training nodes per step, with --fanout.", show_default="all, or the method's own"
+            help="Training nodes per step, with --fanout.",
+            show_default="all, or the method's own",
+            rich_help_panel="Hyper-parameters",  # not that of `agnn predict`
         ),
     ] = None,
     fanout: Annotated[
@@ -126,7 +128,8 @@ def train(
     precision: Annotated[
         str | None,
         typer.Option(
-            help="Of the states between propagations: float32, or bf16 to halve them on a GPU.",
+            help="Type of the states between propagations: float32, or bf16 to halve them on a "
+            "GPU.",
             show_default="float32",
         ),
     ] = None,
@@ -204,8 +207,8 @@ def train(
 ) -> None:
     """Train a method and score it on the test nodes.
 
-    DATASET is one of the package, a graph file, a folder of `agnn partition`, or your own tables
-    (--nodes, --edges, --label).
+    DATASET is the name of a bundled dataset, a graph file or a folder that `agnn partition` wrote.
+    For your own tables give --nodes, --edges and --label instead.
     Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
     from agnn.data import check_learnable, default_split

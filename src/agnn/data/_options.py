@@ -49,10 +49,10 @@ class ReadOptions:
         str | None, "Column of the ids; else one called id, node or node_id; else the first."
     ] = None
     source: Annotated[
-        str | None, "Column of an edge's one end; else the one called source; else the first."
+        str | None, "Column of one end of each edge; else the one called source; else the first."
     ] = None
     target: Annotated[
-        str | None, "Column of its other end; else the one called target; else the second."
+        str | None, "Column of the other end; else the one called target; else the second."
     ] = None
     text: Annotated[Sequence[str], "Column of text, used word by word (TF-IDF)."] = ()
     category: Annotated[
@@ -80,12 +80,12 @@ class ReadOptions:
         str | Path | None,
         "SQLite or DuckDB file; nodes and edges are then queries: SELECT ... FROM ...",
     ] = None
-    drop_unknown: Annotated[bool, "Leave out edges that name an id which no node has."] = False
+    drop_unknown: Annotated[bool, "Leave out edges with an id that no node has."] = False
     edge_weight: Annotated[
         str | None, "Column of the edge table that holds the weights, numbers above 0."
     ] = None
     ignore_weights: Annotated[
-        bool, "Leave out numbers at the edges that look like weights; else they are an error."
+        bool, "Ignore a column of edges that looks like weights; otherwise it is an error."
     ] = False
     preprocessing: Preprocessing | None = None
     """A fitted preprocessing to apply, rather than to fit one to this table."""

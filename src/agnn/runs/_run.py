@@ -330,8 +330,8 @@ class Run:
 
         `nodes` and `edges` are files or pandas frames, with the columns that the run was trained
         on; an edge may name new and known ids. Of the options `node_id`, `source`, `target`,
-        `drop_unknown` and `ignore_weights` apply. The cost is that of the new nodes'
-        neighbourhood, whatever the size of the graph.
+        `database`, `drop_unknown`, `edge_weight` and `ignore_weights` apply. The cost is that of
+        the new nodes' neighbourhood, whatever the size of the graph.
         """
         self._require_network("predict nodes it has not seen")
         ids, scores = scores_of_new(self._inference, nodes, edges, **options)
