@@ -4,7 +4,7 @@ const reachable = () => {
     each.tabIndex = 0;
   });
   // The copy button of a code block is no landmark of the page.
-  document.querySelectorAll(".md-code__nav").forEach((each) => each.setAttribute("role", "group"));
+  document.querySelectorAll(".md-code__nav").forEach((each) => each.setAttribute("role", "none"));
 };
 reachable();
 new MutationObserver(reachable).observe(document.body, { childList: true, subtree: true });
