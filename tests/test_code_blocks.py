@@ -1,8 +1,7 @@
 """Every code block of the documentation is run by a test, or has a reason why not.
 
-The tutorials are run here, block by block. Other pages have a test of their own, or a reason below.
-A single block is left out by a comment before it: `<!-- not run: REASON -->`. Run or not, every
-`agnn` command must be one that the program understands.
+The tutorials are run here, block by block; other pages have a test of their own, which runs what
+`code_blocks` finds on them. Run or not, every command must be one that exists.
 """
 
 from __future__ import annotations
@@ -11,86 +10,88 @@ import re
 import shlex
 import subprocess
 import sys
-import textwrap
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import typer
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-HERE = sorted((DOCS / "tutorials").glob("*.md"))
+import agnn.leaderboard._compare as comparison
+from agnn.cli import main
+from code_blocks import DOCS, ROOT, RUN, SHOWN, blocks, commands, programs
+
+HERE = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "training.md"]
 ELSEWHERE = {  # pages with a test of their own
-    "your_own_graph.md": "test_walkthrough.py",
-    "serving.md": "test_serving_page.py",
-    "pyg.md": "pyg/test_pyg_page.py",
-    "leaderboard.md": "test_leaderboard_walkthrough.py",
-    "explanations.md": "explanation/test_explanations_page.py",
+    "README.md": "test_code_blocks.py",
+    "docs/your_own_graph.md": "test_walkthrough.py",
+    "docs/serving.md": "test_serving_page.py",
+    "docs/pyg.md": "pyg/test_pyg_page.py",
+    "docs/leaderboard.md": "test_leaderboard_walkthrough.py",
+    "docs/explanations.md": "explanation/test_explanations_page.py",
 }
 NOT_RUN = {
-    "explore.md": "servers that run until they are stopped; tests/browser opens them",
-    "reproduction.md": "days of training; tests/experiments checks the page against results/",
-    "scaling.md": "many machines; tests/distributed runs ranks, parts and Dask workers",
-    "training.md": "the commands have tests in tests/cli",
+    "docs/reproduction.md": "days of training; tests/experiments checks the page against results/",
 }
-PROGRAMS = r"(?:agnn|python|pip|make|curl|torchrun|uvx|pipx|dask)"
-_FENCED = re.compile(
-    r"(?:^ *<!-- not run: (?P<reason>[^\n]+) -->\n)?^(?P<margin> *)```(?P<kind>\w*)[^\n]*\n"
-    r"(?P<body>.*?)^(?P=margin)```",
-    re.MULTILINE | re.DOTALL,
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_names_its_language_and_is_run_or_has_a_reason(page: Path) -> None:
+    found = blocks(page)
+    assert [each for each in found if each.kind not in (*RUN, *SHOWN)] == []
+    if page not in HERE and name_of(page) not in {*ELSEWHERE, *NOT_RUN}:
+        assert [each for each in found if each.is_run] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("```python\n1\n```\n", ("python", "1\n", None)),
+        ("```bash\nls\n```\n", ("bash", "ls\n", None)),
+        ("~~~\nls\n~~~\n", ("", "ls\n", None)),
+        ("1. a\n\n   ```sh\n   ls\n   ```\n", ("sh", "ls\n", None)),
+        ("A:\n\n    import os\n", ("indented", "import os", None)),
+        ("A:\n\n    agnn demo\n", ("sh", "agnn demo", None)),
+        ("<!-- not run: why -->\n\n    agnn demo\n", ("sh", "agnn demo", "why")),
+        ("<!-- not run: why -->\n```sh\nls\n```\n", ("sh", "ls\n", "why")),
+    ],
 )
-_COMMAND = re.compile(rf"^ {{4,}}({PROGRAMS} .*)$", re.MULTILINE)
+def test_blocks_are_found_in_every_form(
+    text: str, expected: tuple[str, str, str | None], tmp_path: Path
+) -> None:
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    assert blocks(tmp_path / "page.md") == [expected]
 
 
-class Block(NamedTuple):
-    """A piece of code: its language, its text, and why it is not run, if so."""
-
-    kind: str
-    text: str
-    reason: str | None
-
-
-def blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page, then commands that stand indented."""
-    text = page.read_text(encoding="utf-8").replace("\\\n", " ")  # lines that go on
-    found = [
-        Block(each["kind"], textwrap.dedent(each["body"]), each["reason"])
-        for each in _FENCED.finditer(text)
-    ]
-    return found + [Block("sh", line, None) for line in _COMMAND.findall(_FENCED.sub("", text))]
-
-
-PAGES = {
-    path.relative_to(DOCS).as_posix(): [
-        each for each in blocks(path) if each.kind in ("python", "sh")
-    ]
-    for path in sorted(DOCS.rglob("*.md"))
-}
-
-
-def test_every_page_with_code_is_run_or_has_a_reason() -> None:
-    here = {path.relative_to(DOCS).as_posix() for path in HERE}
-    with_code = {page for page, found in PAGES.items() if any(b.reason is None for b in found)}
-    assert with_code - here - set(ELSEWHERE) - set(NOT_RUN) == set()
+def test_a_reason_is_for_the_next_block_alone(tmp_path: Path) -> None:
+    text = "<!-- not run: why -->\n```sh\na\n```\n\n```sh\nb\n```\n\n    agnn demo\n"
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    assert [each.reason for each in blocks(tmp_path / "page.md")] == ["why", None, None]
 
 
 @pytest.mark.parametrize(("page", "test"), ELSEWHERE.items())
 def test_the_page_has_the_test_that_is_named(page: str, test: str) -> None:
-    assert f"{page}" in (ROOT / "tests" / test).read_text(encoding="utf-8")
+    text = (ROOT / "tests" / test).read_text(encoding="utf-8")
+    assert Path(page).name in text
+    found = {each.kind for each in blocks(ROOT / page) if each.is_run}
+    for kind, call in (("sh", "commands("), ("python", "programs(")):
+        assert (kind in found) == (call in text) or page == "README.md"
 
 
 def program_of(page: Path) -> str:
     """The blocks of a page as one program, with lines for its commands."""
     lines = ["from agnn.cli import main"]
-    for block in blocks(page):
-        if block.reason or block.kind not in ("python", "sh"):
-            continue
+    for block in filter(lambda each: each.is_run, blocks(page)):
         if block.kind == "python":
             lines.append(block.text)
         else:
-            commands = map(shlex.split, block.text.strip().split("\n"))
-            lines += [f"assert main({words[1:]!r}) == 0" for words in commands]
+            words = map(shlex.split, block.text.strip().split("\n"))
+            lines += [f"assert main({each[1:]!r}) == 0" for each in words]
     return "\n".join(lines)
 
 
@@ -113,18 +114,50 @@ def test_the_tutorials_run_from_the_first_line_to_the_last(tmp_path: Path) -> No
     assert (tmp_path / "eight_machines" / "predictions.csv").is_file()
 
 
-COMMANDS = sorted(
+@pytest.mark.slow
+def test_the_python_of_the_readme_runs_and_is_that_of_the_start_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (program,) = programs(ROOT / "README.md")
+    assert program in {each.text for each in blocks(DOCS / "index.md")}
+    exec(program, {})  # noqa: S102 (our own page)
+    accuracy = float(capsys.readouterr().out.split()[0])
+    assert 81 < accuracy < 85
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_run_on_two_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(comparison, "PORTFOLIO", ("majority", "ridge"))  # a dozen take minutes
+    rows = [f"paper-{i},{i % 2},{i % 3},{'ab'[i % 2]}" for i in range(60)]
+    Path("papers.csv").write_text("\n".join(["paper,x,y,topic", *rows]), encoding="utf-8")
+    links = [f"paper-{i},paper-{(i + 2 * j) % 60}" for i in range(60) for j in (1, 3)]
+    Path("links.csv").write_text("\n".join(["citing,cited", *links]), encoding="utf-8")
+    Path("new.csv").write_text("paper,x,y\nnew,1,2\n", encoding="utf-8")
+    Path("new_links.csv").write_text("citing,cited\nnew,paper-17\n", encoding="utf-8")
+    lines = [shlex.split(each, comments=True) for each in commands(ROOT / "README.md")]
+    assert [words[1] for words in lines] == [
+        "demo", "test", "inspect", "compare", "train", "predict", "explain", "explore"
+    ]  # fmt: skip
+    for words in lines[2:-1]:  # `make` is for a clone, and the explorer is a server
+        assert main(words[1:]) == 0, words
+    assert "new," in Path("predictions.csv").read_text(encoding="utf-8")
+
+
+LINES = sorted(
     {
         line.partition(";")[0].strip()
-        for path in [*DOCS.rglob("*.md"), ROOT / "README.md"]
+        for path in PAGES
         for block in blocks(path)
         for line in block.text.split("\n")
-        if block.kind in ("sh", "") and re.match(r" *agnn \w", line) and "…" not in line
+        if block.kind == "sh" and "…" not in line
     }
 )
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+@pytest.mark.parametrize("line", [each for each in LINES if each.startswith("agnn ")])
 def test_the_program_understands_every_command(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,3 +170,18 @@ def test_the_program_understands_every_command(
     group = typer.main.get_command(program([name, *words]))
     assert name in group.commands, line
     group.commands[name].make_context(f"agnn {name}", words)
+
+
+def test_every_target_script_and_module_that_is_named_exists(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)  # for benchmarks
+    text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
+    targets = set(re.findall(r"(?:`|^ {4})make ([a-z-]+)", text, re.MULTILINE))
+    assert "docs" in targets
+    missing = {name for name in targets if not re.search(rf"^{name}:", MAKEFILE, re.MULTILINE)}
+    assert missing - {"forget-compiled"} == set()  # the changelog says that it is gone
+    modules = set(re.findall(r"python -m ((?:benchmarks|agnn)[\w.]*)", text))
+    assert [name for name in modules if find_spec(name.rstrip(".")) is None] == []
+    scripts = set(re.findall(r"\bscripts/[\w/]+(?:\.\w+)?", text))
+    assert [name for name in scripts if not (ROOT / name).exists()] == []

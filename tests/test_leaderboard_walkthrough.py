@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 import shlex
 import sys
@@ -13,11 +12,10 @@ import pytest
 from agnn.cli import main
 from agnn.leaderboard import _compare
 from agnn.runs import _auto
+from code_blocks import ROOT, commands, programs
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8")
-PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
-COMMANDS = re.findall(r"^    (\S.*)$", PROGRAM.sub("", PAGE), re.MULTILINE)
+PAGE = ROOT / "docs" / "leaderboard.md"
+COMMANDS = commands(PAGE)
 
 
 @pytest.mark.slow
@@ -46,6 +44,6 @@ def test_the_commands_and_the_python_run_in_their_order(
         verbs.append(verb)
     assert list(dict.fromkeys(verbs)) == ["inspect", "compare", "train", "explain"]
     assert (tmp_path / "pages" / "compared" / "leaderboard.html").exists()
-    (program,) = PROGRAM.findall(PAGE)
+    (program,) = programs(PAGE)
     exec(program, {})  # noqa: S102 (our own page)
     assert "is_tied" in capsys.readouterr().out

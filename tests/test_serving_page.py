@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import runpy
 import shlex
 import sys
@@ -16,10 +15,10 @@ import pytest
 from agnn.cli import main
 from agnn.runs import load_run
 from agnn.web.api import ServedModel, ServeOptions, served_application
+from code_blocks import ROOT, commands
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^ +((?:pip|python|agnn|curl) .*)$", PAGE, re.MULTILINE)
+PAGE = ROOT / "docs" / "serving.md"
+COMMANDS = commands(PAGE)
 TOKEN = "a-token-of-many-letters"  # noqa: S105
 
 
@@ -84,4 +83,4 @@ def test_the_limits_on_the_page_are_those_of_the_program() -> None:
         f"| time for the headers of a request | {_connections.HEAD_SECONDS:g} seconds |",
         f"part of its answer | {_connections.READ_SECONDS:g} seconds |",
     ):
-        assert words in PAGE
+        assert words in PAGE.read_text(encoding="utf-8")

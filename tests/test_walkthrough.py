@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 import shlex
 import sys
@@ -12,11 +11,10 @@ import networkx as nx
 import pytest
 
 from agnn.cli import main
+from code_blocks import ROOT, commands, programs
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "your_own_graph.md").read_text(encoding="utf-8")
-PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
-COMMANDS = re.findall(r"^    (\S.*)$", PROGRAM.sub("", PAGE), re.MULTILINE)
+PAGE = ROOT / "docs" / "your_own_graph.md"
+COMMANDS = commands(PAGE)
 
 
 def test_the_commands_and_the_python_run_in_their_order(
@@ -35,6 +33,6 @@ def test_the_commands_and_the_python_run_in_their_order(
         out = capsys.readouterr().out
         assert out.strip(), line
         assert ("test accuracy" in out) == (verb == "train")
-    (program,) = PROGRAM.findall(PAGE)
+    (program,) = programs(PAGE)
     exec(program, {})  # noqa: S102 (our own page)
     assert capsys.readouterr().out.startswith("DataReport(name='papers', nodes=2698")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 import agnn.pyg  # noqa: F401 (PyG's import warns, and that import keeps it to itself)
+from code_blocks import DOCS, programs
 
-PAGE = (Path(__file__).parents[2] / "docs" / "pyg.md").read_text(encoding="utf-8")
+PAGE = DOCS / "pyg.md"
 
 
 def test_the_pages_programs_run_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
-    programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(programs) == 3
+    found = programs(PAGE)
+    assert len(found) == 3
     names: dict[str, object] = {}
-    for program in programs:
+    for program in found:
         exec(program, names)  # noqa: S102 (our own page)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 4 + 3 + 1 + 2  # edges, self-loops, the explainer's mask, a trained model
