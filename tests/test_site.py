@@ -148,6 +148,19 @@ def test_messages_that_depend_on_the_case_are_found_in_all_their_forms(tmp_path:
     assert found.forms == tuple(f"too {word} rows: {GAP}. Take others." for word in ("many", "few"))
 
 
+def test_messages_that_depend_on_the_row_of_a_loop_are_found(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(
+        "class InputError(AgnnError): ...\n"
+        "def f(a):\n"
+        "    for part, words in ((1, 'which is missing'), (2, 'which is there')):\n"
+        "        raise InputError(f'the part {part} is named, {words}.')\n",
+        encoding="utf-8",
+    )
+    (found,) = messages(tmp_path)
+    ends = ("which is missing", "which is there")
+    assert found.forms == tuple(f"the part {GAP} is named, {words}." for words in ends)
+
+
 def test_the_messages_that_the_questions_explain_are_raised() -> None:
     page = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))

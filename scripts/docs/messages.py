@@ -129,6 +129,7 @@ class _Reader:
                 and node.value is not None
                 and name in {ast.unparse(t) for t in _targets(node)}
             ]
+            values += [value for node in ast.walk(scope) for value in _looped(name, node)]
             texts = [
                 text
                 for value in values
@@ -143,6 +144,17 @@ class _Reader:
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
     return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def _looped(name: str, node: ast.AST) -> list[ast.expr]:
+    """What a name stands for in a loop over rows that are written out."""
+    if not (isinstance(node, ast.For) and isinstance(node.target, ast.Tuple)):
+        return []
+    names = [ast.unparse(each) for each in node.target.elts]
+    if name not in names or not isinstance(node.iter, ast.Tuple | ast.List):
+        return []
+    rows = [row for row in node.iter.elts if isinstance(row, ast.Tuple)]
+    return [row.elts[names.index(name)] for row in rows]
 
 
 def _joined(parts: list[list[str]]) -> list[str]:
