@@ -20,7 +20,7 @@ QUICK := tests/architecture tests/data tests/experiments tests/graph tests/metri
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" $(QUICK)
 
-# All tests again under the code paths of other CPUs: vector width, BLAS, numba's target, threads.
+# What `test` runs, four times, under code paths of other CPUs: vector width, BLAS, numba's target.
 test-portable: $(VENV)/.test
 	scripts/test_portable.sh $(BIN)/python
 

@@ -1,4 +1,4 @@
-"""The errors a user can meet, each with one line that says what came and what to do.
+"""The errors a user can meet, each with one line that says what was given and what to do.
 
 >>> import agnn
 >>> agnn.get_method("agn")
@@ -12,6 +12,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+
+__all__ = [
+    "AgnnError",
+    "DataError",
+    "DivergedError",
+    "InputError",
+    "StoppedError",
+    "UnavailableError",
+    "UnknownNodeError",
+    "unknown_name",
+]
 
 
 class AgnnError(Exception):

@@ -70,7 +70,7 @@ def refused(agnn: Any, here: Path, line: str) -> str:
         ("cora --tuned", "agnn has no grid to tune over."),
         (
             "cora --method multilayer_perceptron --tuned --hidden 8",
-            "--hidden is among what --tuned chooses; leave one out.",
+            "--hidden is chosen by --tuned; leave one of them out.",
         ),
         ("cora --device gpu", "unknown device 'gpu'"),
         ("cora --backend numbaa", "unknown backend 'numbaa'; did you mean 'numba'?"),

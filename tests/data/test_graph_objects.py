@@ -326,7 +326,7 @@ def test_a_bad_npz_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.Mo
     assert "`labels` must have shape" in refused_npz(path, labels=np.array([0, 1]))
     assert "the weight is -2" in refused_npz(path, adj_data=np.array([1.0, -2, 1, 1]))
     np.savez(path, other=[1])
-    with pytest.raises(DataError, match="has no adj_data and its siblings"):
+    with pytest.raises(DataError, match="is not a graph file: it has no adj_data, only"):
         read_graph(path)
     path.write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(DataError, match=r"is damaged or not an \.npz"):

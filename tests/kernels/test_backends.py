@@ -44,7 +44,7 @@ def test_an_unknown_backend_is_refused_with_the_nearest_name():
 def test_a_backend_that_cannot_run_is_refused_with_the_reason():
     with pytest.raises(UnavailableError, match="backend 'triton' cannot run: "):
         choose("triton", "cpu")
-    with pytest.raises(UnavailableError, match="runs on cpu, but the data lies on cuda"):
+    with pytest.raises(UnavailableError, match="runs on cpu, but the data is on cuda"):
         choose("numba", "cuda")
 
 

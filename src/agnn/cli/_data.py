@@ -194,8 +194,7 @@ def _only_name(folder: Path) -> str:
     names = sorted(match[1] for match in matches if match)
     if not names:
         raise DataError(
-            f"'{folder}' holds no raw Planetoid files: ind.NAME.graph and its seven siblings are "
-            f"expected."
+            f"'{folder}' holds no raw Planetoid files: ind.NAME.graph and seven more are expected."
         )
     if len(names) > 1:
         raise InputError(f"'{folder}' holds {', '.join(names)}; choose one with --name.")

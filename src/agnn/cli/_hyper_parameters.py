@@ -68,7 +68,7 @@ def hyper_parameters(
     for name, value in changes.items():
         label = _option(name) if named.get(name) is not None else f"`{name}`"
         if is_tuned and name in found.grid:
-            raise InputError(f"{label} is among what --tuned chooses; leave one out.")
+            raise InputError(f"{label} is chosen by --tuned; leave one of them out.")
         _check_number(label, value)
     return changes
 

@@ -8,15 +8,7 @@ import typer
 
 from agnn.cli._config import Config, ConfigSchema, SaveConfig, write_config
 from agnn.cli._console import screen, write_json
-from agnn.cli._data import (
-    Dataset,
-    Edges,
-    Nodes,
-    check_label,
-    data_table,
-    find_data,
-    given_options,
-)
+from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data, given_options
 from agnn.cli._failures import interruptible, stopping
 from agnn.cli._hyper_parameters import ClassWeights, Settings, class_weight_of, hyper_parameters
 from agnn.cli._options import (

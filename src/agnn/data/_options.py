@@ -95,7 +95,9 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.edge_weight is not None and self.ignore_weights:
-            raise InputError("`edge_weight` names the weights that `ignore_weights` leaves out.")
+            raise InputError(
+                "`edge_weight` and `ignore_weights` exclude each other; leave one out."
+            )
         for field in ("text", "category", "number", "ignore"):
             given = getattr(self, field)
             # A single name is also a sequence: of its letters.

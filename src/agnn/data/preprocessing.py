@@ -2,6 +2,15 @@
 
 A `Preprocessing` is a sequence of blocks side by side: standardised `Numbers`, `Counts` (a bag of
 words), one-hot `Category`, `Words` (TF-IDF) and, without any column, `Structure` and `Positions`.
+
+>>> import agnn, pandas
+>>> nodes = pandas.DataFrame({"id": ["a", "b", "c"], "age": [20, 30, 40], "sex": ["f", "m", "f"]})
+>>> edges = pandas.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
+>>> made = agnn.from_pandas(nodes, edges).preprocessing
+>>> [type(block).__name__ for block in made.blocks], made.columns
+(['Numbers', 'Category'], ('age', 'sex'))
+>>> Preprocessing.from_dict(made.to_dict()) == made
+True
 """
 
 from __future__ import annotations

@@ -2,6 +2,14 @@
 
 `write_data` and `read_data` keep any graph. `read_data` also reads the two layouts of version
 0.1.0: that of the bundled datasets and that of `data.npz` in run folders.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> cora = load_dataset("cora")
+>>> with TemporaryDirectory() as folder:
+...     checksum = write_data(cora, Path(folder) / "cora.npz")
+...     read_data(Path(folder) / "cora.npz").fingerprint == cora.fingerprint
+True
 """
 
 from __future__ import annotations

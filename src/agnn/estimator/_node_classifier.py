@@ -319,7 +319,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, NodeData):
             if y is not None or edges is not None or edge_weight is not None:
                 raise InputError(
-                    "a NodeData holds its own labels and edges; leave `y`, `edges` and "
+                    "a NodeData holds its own labels and edges; leave out `y`, `edges` and "
                     "`edge_weight`."
                 )
             self.classes_ = np.array(X.class_names, dtype=object)
@@ -329,7 +329,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("NodeClassifier requires y to be passed, but the target y is None.")
         if self.graph is not None:
             if edge_weight is not None:
-                raise InputError("`graph` has its own edges; leave `edge_weight`.")
+                raise InputError("`graph` has its own edges; leave out `edge_weight`.")
             nodes = positions(X, self.graph)
             labels = class_labels(y)
             self.classes_, self.n_features_in_ = labels.classes, 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,7 +94,7 @@ def reproduce(
     choice = Choice.of(methods, datasets, seeds, data)
     experiments = chosen_experiments([names] if isinstance(names, str) else names, choice)
     tell = progress or (lambda _: None)
-    with _opened(store) as kept:
+    with Store.of(store) as kept:
         done = execute(
             works_behind(experiments), kept, device=device, backend=backend, tell=tell,
             executor=executor, threads=threads,
@@ -140,15 +139,6 @@ def finished_store(store: Path, rows: Path | None) -> Store:
     if not store.is_file():
         raise InputError(f"there is no store '{store}'; give --store, or --rows with a folder.")
     return Store.open(store)
-
-
-@contextmanager
-def _opened(store: Store | Path | str | None) -> Iterator[Store]:
-    if isinstance(store, Store):
-        yield store
-        return
-    with closing(Store.in_memory() if store is None else Store.open(Path(store))) as kept:
-        yield kept
 
 
 def _trainer(

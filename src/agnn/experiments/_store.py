@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
@@ -114,6 +114,16 @@ class Store:
     def in_memory(cls) -> Self:
         """An empty store that is gone with the process."""
         return cls._prepared(":memory:")
+
+    @classmethod
+    @contextmanager
+    def of(cls, place: Store | Path | str | None) -> Iterator[Store]:
+        """A store that is given, or for a while the one in a file; None: one in memory."""
+        if isinstance(place, Store):
+            yield place
+            return
+        with closing(cls.in_memory() if place is None else cls.open(Path(place))) as opened:
+            yield opened
 
     @classmethod
     def _prepared(cls, name: str) -> Self:

@@ -22,13 +22,7 @@ from agnn.explanation._counterfactuals import Counterfactual, counterfactual
 from agnn.explanation._explain import explain
 from agnn.explanation._explained_run import explained_run, run_with_betas
 from agnn.explanation._explanation import Explanation, ReachingNode
-from agnn.explanation._flow import (
-    edge_flows,
-    layer_weights,
-    model_paths,
-    path_attention,
-    path_rows,
-)
+from agnn.explanation._flow import edge_flows, layer_weights, model_paths, path_attention, path_rows
 from agnn.explanation._margin import (
     Margin,
     OwnFeature,

@@ -10,12 +10,7 @@ from torch import Tensor
 
 from agnn.graph._features import FeatureMatrix, Features
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
-from agnn.graph._propagation import (
-    Propagation,
-    neighbour_mean,
-    normalised_adjacency,
-    symmetric,
-)
+from agnn.graph._propagation import Propagation, neighbour_mean, normalised_adjacency, symmetric
 from agnn.graph._receptive_field import ReceptiveField
 
 

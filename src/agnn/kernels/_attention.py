@@ -1,4 +1,4 @@
-"""What attention layers compute by edge, for whoever reads it."""
+"""The weights that an attention layer computes, per edge and per node for itself."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def choose(name: str, device: str, operation: str | None = None) -> str:
     needs = BACKENDS[name].device
     if needs is not None and needs != device:
         raise UnavailableError(
-            f"backend '{name}' runs on {needs}, but the data lies on {device}; use 'auto'."
+            f"backend '{name}' runs on {needs}, but the data is on {device}; use 'auto'."
         )
     return name
 

@@ -36,7 +36,7 @@ def check_rows(
     if h.dtype == torch.bfloat16 and h.device.type == "cpu" and not takes_short_on_cpu:
         raise InputError("`h` is bfloat16, which is for a GPU; use float32 on the CPU.")
     if h.device.type != graph.device.type:
-        raise InputError(f"`h` lies on {h.device}, the graph on {graph.device}.")
+        raise InputError(f"`h` is on {h.device}, the graph on {graph.device}.")
     n = h.shape[1]
     if n > graph.nodes:
         raise InputError(f"`h` has {n} rows, but the graph has {graph.nodes} nodes.")

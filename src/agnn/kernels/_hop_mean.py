@@ -10,6 +10,7 @@ from torch import Tensor
 
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link
+from agnn.kernels._dropout.op import DropoutBackend
 from agnn.kernels._dropout.stream import DropoutAt
 
 
@@ -63,12 +64,12 @@ class RowDropoutLink(Link):
 
     def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
         self.row_ids, self.drop = row_ids, drop
-        self.backend = implementation("dropout", backend, drop.keys.device.type)
+        self.backend: DropoutBackend = implementation("dropout", backend, drop.keys.device.type)
 
     def forward(self, x: Tensor) -> Tensor:
         """The states [R, n, d] with some rows dropped."""
         ones = x.new_ones(x.shape[0], x.shape[1], 1)
-        factors: Tensor = self.backend.forward(ones, self.row_ids, self.drop)
+        factors = self.backend.forward(ones, self.row_ids, self.drop)
         self.saved = (factors,)
         return x * factors
 

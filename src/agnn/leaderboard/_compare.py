@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -97,7 +97,7 @@ def compare(
     names = PORTFOLIO if methods is None else _checked(methods)
     prepared = [affordable(prepare(name, data, spec), data, _AFFORDABLE, device) for name in names]
     plan(prepared[0], data, spec, seeds[:_REPLICAS], device=device, backend=backend, metric=metric)
-    with _opened(store) as kept:
+    with Store.of(store) as kept:
         race = _Race(
             kept, data, spec, seeds, metric, chosen_by, device, backend, executor, threads,
             progress, None if limit is None else start + limit * (1.0 - _KEPT_BACK),
@@ -277,15 +277,6 @@ class _Race:
     def _runs(self, work: Work) -> list[StoredRun]:
         wanted = set(self.seeds)
         return [run for run in self.store.runs(work.key) if run.seed in wanted]
-
-
-@contextmanager
-def _opened(store: Store | Path | str | None) -> Iterator[Store]:
-    if isinstance(store, Store):
-        yield store
-        return
-    with closing(Store.in_memory() if store is None else Store.open(Path(store))) as kept:
-        yield kept
 
 
 @contextmanager

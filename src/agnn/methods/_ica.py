@@ -14,14 +14,7 @@ from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, row_normalised
 from agnn.methods._linear import OneVsRest
-from agnn.methods._protocol import (
-    Method,
-    Outcome,
-    Task,
-    register,
-    renamed,
-    require_features,
-)
+from agnn.methods._protocol import Method, Outcome, Task, register, renamed, require_features
 from agnn.methods._split_method import one_hot
 
 if TYPE_CHECKING:

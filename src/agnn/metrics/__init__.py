@@ -24,11 +24,7 @@ The replicas of a run form an `Ensemble`: the mean of their probabilities, sharp
 one temperature that is fitted to validation nodes (`fitted_temperature`, `calibrated`).
 """
 
-from agnn.metrics._accuracy import (
-    ClassAccuracy,
-    class_accuracies,
-    replica_values,
-)
+from agnn.metrics._accuracy import ClassAccuracy, class_accuracies, replica_values
 from agnn.metrics._calibration import (
     Calibration,
     Reliability,

@@ -12,15 +12,7 @@ from agnn.graph import View
 from agnn.kernels import Attention, Dropout, heads_of, propagate
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import (
-    SUM_OVER_PATHS,
-    Hop,
-    LinearForm,
-    Paths,
-    Units,
-    fixed_note,
-    last_hop,
-)
+from agnn.nn._linear_form import SUM_OVER_PATHS, Hop, LinearForm, Paths, Units, fixed_note, last_hop
 from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
 
 

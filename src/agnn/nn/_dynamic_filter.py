@@ -9,14 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from agnn.graph import View
-from agnn.kernels import (
-    Attention,
-    Dropout,
-    dense_linear,
-    heads_of,
-    sparse_linear,
-    weighted_sum,
-)
+from agnn.kernels import Attention, Dropout, dense_linear, heads_of, sparse_linear, weighted_sum
 from agnn.nn._initialisation import generators, normal
 from agnn.nn._layers import FeatureLinear, Linear
 from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers

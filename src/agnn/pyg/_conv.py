@@ -6,12 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, OptTensor, PairTensor, Size, SparseTensor, torch_sparse
-from torch_geometric.utils import (
-    add_self_loops,
-    is_torch_sparse_tensor,
-    remove_self_loops,
-    softmax,
-)
+from torch_geometric.utils import add_self_loops, is_torch_sparse_tensor, remove_self_loops, softmax
 from torch_geometric.utils.sparse import set_sparse_value
 
 from agnn.errors import InputError
@@ -134,7 +129,7 @@ class AGNNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
         if not isinstance(edge_index, Tensor) or is_torch_sparse_tensor(edge_index):
             raise InputError(
                 "self-loops of a bipartite graph need its edges as `edge_index` [2, m]; give them "
-                "so, or set `add_self_loops=False`."
+                "in that form, or set `add_self_loops=False`."
             )
         counts = size if size is not None else [each.shape[self.node_dim] for each in x]
         return int(min(counts))

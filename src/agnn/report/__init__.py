@@ -60,12 +60,7 @@ from agnn.report._marks import class_mark
 from agnn.report._neighbourhoods import Panel, mark_areas, neighbourhood_figure
 from agnn.report._paper_figures import contrast_figure, panel_figure, relevance_figure
 from agnn.report._rendering import PageFigure, png, svg
-from agnn.report._reproduction import (
-    figure_drawer,
-    result_values,
-    write_page,
-    write_reproduction,
-)
+from agnn.report._reproduction import figure_drawer, result_values, write_page, write_reproduction
 from agnn.report._run_page import rendered, run_figures, run_page
 from agnn.report._sections import Relation, Section, relations
 from agnn.report._style import figure_style, ink_on

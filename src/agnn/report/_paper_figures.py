@@ -6,12 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.errors import InputError
-from agnn.explanation import (
-    MOST_DRAWN,
-    find_contrasts,
-    layer_relevances,
-    neighbourhood,
-)
+from agnn.explanation import MOST_DRAWN, find_contrasts, layer_relevances, neighbourhood
 from agnn.report._charts import relevance_heat_map
 from agnn.report._neighbourhoods import Panel, neighbourhood_figure
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agnn.experiments import (
-    Drawing,
-    chosen_experiments,
-    drawing_hash,
-    finished_store,
-    results_of,
-)
+from agnn.experiments import Drawing, chosen_experiments, drawing_hash, finished_store, results_of
 from agnn.files import plain
 from agnn.report._comparisons import (
     DrawingSection,

@@ -102,7 +102,7 @@ def prepare(
     wanted = {field: value for field, value in (changes or {}).items() if value is not None}
     for field in wanted:
         if is_tuned and field in method.grid:
-            raise InputError(f"`{field}` is among what tuning chooses; leave one of them.")
+            raise InputError(f"`{field}` is chosen by tuning; do not set it.")
     method = method.with_fields(**wanted)
     if isinstance(method, NetworkMethod):
         check_scaling(method.scaling)

@@ -1,4 +1,4 @@
-"""Callbacks: what is told about a training while it runs."""
+"""Callbacks: functions that are called while a training runs."""
 
 from __future__ import annotations
 

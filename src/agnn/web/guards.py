@@ -4,6 +4,9 @@ A request must name this server in its Host header, must not come from another s
 must bring a body of limited size in limited time. Starlette's TrustedHostMiddleware is not used:
 it takes the first of several Host headers, has no rule for "any IP address", and answers in plain
 text or with a redirect.
+
+>>> is_loopback("localhost"), is_loopback("0.0.0.0")
+(True, False)
 """
 
 from __future__ import annotations
@@ -15,16 +18,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from agnn.web._asgi import (
-    Application,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    header,
-    header_values,
-    refuse,
-)
+from agnn.web._asgi import Application, Message, Receive, Scope, Send, header, header_values, refuse
 from agnn.web._body_limit import MAX_BODY, BodyLimit
 
 __all__ = ["FIXED_HEADERS", "MAX_BODY", "POLICY", "Hosts", "guarded", "hosts_of", "is_loopback"]

@@ -1,4 +1,9 @@
-"""Run a server on one address, report the address once ready, stop on a signal."""
+"""Run a server on one address, report the address once ready, stop on a signal.
+
+>>> with bound_socket("127.0.0.1", 0) as listener:  # 0: a free port
+...     address_of(listener).rpartition(":")[0]
+'http://127.0.0.1'
+"""
 
 from __future__ import annotations
 

@@ -143,7 +143,10 @@ def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData
         with np.load(path, allow_pickle=False) as arrays:
             adjacency = _matrix(arrays, "adj")
             if adjacency is None:
-                raise DataError(f"'{path}' has no adj_data and its siblings: {arrays.files}.")
+                raise DataError(
+                    f"'{path}' is not a graph file: it has no adj_data, only "
+                    f"{', '.join(arrays.files)}."
+                )
             attributes = _matrix(arrays, "attr")
             labels = arrays.get("labels")
             names = _class_names(arrays, labels)

@@ -122,7 +122,7 @@ def neighbour_lists_in(content: bytes) -> dict[int, list[int]]:
         raise DataError("is not a valid graph: it claims more neighbours than it has bytes.")
     for node, neighbours in found.items():
         if not isinstance(neighbours, list) or not all(type(i) is int for i in [node, *neighbours]):
-            raise DataError(f"must map node indices to lists of them; {node!r} is not so.")
+            raise DataError(f"must map node indices to lists of them; {node!r} does not.")
     return dict(found)  # a plain one: never call a default factory that a file brings
 
 

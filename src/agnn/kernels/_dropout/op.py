@@ -12,7 +12,9 @@ from agnn.kernels._chain import Link, run_chain
 from agnn.kernels._dropout.stream import DropoutAt
 
 
-class _Backend(Protocol):
+class DropoutBackend(Protocol):
+    """What every implementation of dropout has."""
+
     def forward(self, h: Tensor, row_ids: Tensor, drop: DropoutAt) -> Tensor: ...
 
     def backward(self, gradient: Tensor, row_ids: Tensor, drop: DropoutAt, /) -> Tensor: ...
@@ -23,7 +25,7 @@ class DropoutLink(Link):
 
     def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
         self.row_ids, self.drop = row_ids, drop
-        self.backend: _Backend = implementation("dropout", backend, drop.keys.device.type)
+        self.backend: DropoutBackend = implementation("dropout", backend, drop.keys.device.type)
         # In another epoch the backward pass would draw other numbers.
         self.watched = (drop.epoch,)
 

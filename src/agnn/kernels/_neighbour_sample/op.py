@@ -35,7 +35,7 @@ def sample_neighbours(
         Offsets [k + 1] and the places of the chosen edges in the graph, ascending for each node.
     """
     if graph.device.type != "cpu":
-        raise InputError(f"neighbours are sampled on the CPU; the graph lies on {graph.device}.")
+        raise InputError(f"neighbours are sampled on the CPU; the graph is on {graph.device}.")
     if fanout < 1:
         raise InputError(f"`fanout` must be at least 1; got {fanout}.")
     starts = graph.offsets.numpy()

@@ -30,7 +30,7 @@ def random_walks(
     round and starting node: neither threads nor the order of work change it.
     """
     if graph.device.type != "cpu":
-        raise InputError(f"random walks run on the CPU; the graph lies on {graph.device}.")
+        raise InputError(f"random walks run on the CPU; the graph is on {graph.device}.")
     nodes = np.flatnonzero(graph.degrees.numpy()).astype(np.uint64)
     rounds = np.arange(walks.per_node, dtype=np.uint64)[:, None]
     names = rounds * U(graph.nodes) + nodes  # [rounds, nodes]: one a walk

@@ -1,1 +1,1 @@
-"""What a report says, as data: one small file a section, and nothing drawn."""
+"""What a report says, as data: one module per section, and nothing drawn."""

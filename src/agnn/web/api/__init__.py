@@ -2,6 +2,13 @@
 
 `served_application(ServedModel(run), ServeOptions(...))` is an ASGI application behind all guards;
 `agnn.web.server.run_server` runs it. docs/serving.md describes the operations.
+
+>>> import agnn
+>>> run = agnn.evaluate("agnn", agnn.load_dataset("cora"), changes={"epochs": 1})
+>>> model = ServedModel(run)
+>>> model.facts().nodes, [answer.id for answer in model.known(["1131150"])]
+(2708, ['1131150'])
+>>> application = served_application(model)  # FastAPI's TestClient or any ASGI server takes it
 """
 
 from agnn.web.api._application import ServeOptions, served_application

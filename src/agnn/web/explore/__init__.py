@@ -4,6 +4,12 @@
 shows both. With a `Labelling` the user gives nodes a class and retrains. `share(run, path)` writes
 the page as one file that needs no server, and no package of the extra `serve`. docs/explore.md
 describes the page.
+
+>>> import agnn
+>>> run = agnn.evaluate("agnn", agnn.load_dataset("cora"), changes={"epochs": 1})
+>>> explorer = Explorer([run])
+>>> explorer.about()["nodes"]
+2708
 """
 
 from __future__ import annotations
