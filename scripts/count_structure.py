@@ -1,12 +1,12 @@
-"""Figures on the structure of the source: files, lines, imports, privacy, and one walk through it.
+"""Figures on the structure of the source: files, lines, imports, privacy, four walks through it.
 
     python scripts/count_structure.py            # all figures
     python scripts/count_structure.py --list     # and the modules behind them
-    python scripts/count_structure.py --no-run   # without `agnn train cora`
+    python scripts/count_structure.py --no-run   # without the walks, which take half a minute
 
 A module's importers are the modules that import it, also inside functions and for type checking;
-the `__init__` of its package is one of them. A file takes part in `agnn train cora` if one of its
-functions is called; compiled kernels are not seen, the functions around them are.
+the `__init__` of its package is one of them. A file takes part in a walk if one of its functions is
+called; compiled kernels are not seen, the functions around them are.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import argparse
 import ast
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -62,11 +63,9 @@ def package(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
-def files_of_a_training() -> set[str]:
-    """The files of the package whose functions run in `agnn train cora`."""
-    from agnn.cli import main
-
-    line, seen = ["train", "cora", "--replicas", "2", "--epochs", "3", "--quiet"], set[str]()
+def files_of(walk: Callable[[], object]) -> list[str]:
+    """The files of the package whose functions run in a walk, below `src`."""
+    seen = set[str]()
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         is_function = frame.f_code.co_flags & 0x1  # the bodies of modules and classes are none
@@ -74,13 +73,57 @@ def files_of_a_training() -> set[str]:
             seen.add(frame.f_code.co_filename)
 
     with redirect_stdout(StringIO()):
-        main(line)  # imports and compiles
+        walk()  # imports and compiles
         threading.setprofile(watch)
         sys.setprofile(watch)
-        main(line)
+        walk()
         sys.setprofile(None)
         threading.setprofile(None)
-    return seen
+    return sorted(str(Path(file).relative_to(SOURCE)) for file in seen)
+
+
+def walks(folder: Path) -> dict[str, Callable[[], object]]:
+    """Four ways through the package, from what a user asks to the answer."""
+    import pandas
+    from starlette.testclient import TestClient
+
+    import agnn
+    from agnn.cli import main
+    from agnn.web.explore import Explorer, explore_app
+
+    names = [f"p{k}" for k in range(60)]
+    nodes = pandas.DataFrame(
+        {"id": names, "age": range(20, 80), "topic": ["art", "sport", "art"] * 20}
+    )
+    edges = pandas.DataFrame({"source": names, "target": [*names[3:], *names[:3]]})
+    nodes.to_csv(folder / "nodes.csv", index=False)
+    edges.to_csv(folder / "edges.csv", index=False)
+    new = pandas.DataFrame({"id": ["q"], "age": [40]})
+    links = pandas.DataFrame({"source": ["q"], "target": ["p3"]})
+
+    def classify() -> object:
+        data = agnn.read_tables(folder / "nodes.csv", folder / "edges.csv", label="topic")
+        model = agnn.NodeClassifier("agnn", replicas=2, epochs=3).fit(data)
+        return model.predict_new(new, links)
+
+    run = agnn.evaluate("agnn", agnn.load_dataset("cora"), changes={"epochs": 3})
+    client = TestClient(explore_app(Explorer([run])), base_url="http://127.0.0.1:8000")
+
+    def look() -> object:
+        return client.get("/api/around?node=31336").raise_for_status()
+
+    def reproduce() -> object:
+        out = str(folder / f"out-{len(list(folder.iterdir()))}")  # with nothing finished
+        only = ["--methods", "gcn", "--datasets", "cora", "--seeds", "1"]
+        return main(["reproduce", "table2", *only, "--quiet", "--out", out])
+
+    train = ["train", "cora", "--replicas", "2", "--epochs", "3", "--quiet"]
+    return {
+        "`agnn train cora`": lambda: main(train),
+        "two CSV files to a classifier to a new node": classify,
+        "one node in the explorer, as its page asks for it": look,
+        "one cell of `agnn reproduce table2`": reproduce,
+    }
 
 
 def report(what: str, names: list[str], *, is_listed: bool) -> None:
@@ -120,14 +163,15 @@ def count(*, is_listed: bool, has_run: bool) -> None:
     words = "modules that only their own package uses and that are not private"
     report(words, own, is_listed=is_listed)
     if has_run:
-        part = sorted(str(Path(file).relative_to(SOURCE)) for file in files_of_a_training())
-        report("files that take part in `agnn train cora`", part, is_listed=is_listed)
+        with TemporaryDirectory() as folder:
+            for walk, work in walks(Path(folder)).items():
+                report(f"files that take part in {walk}", files_of(work), is_listed=is_listed)
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(SOURCE))
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="also print the modules")
-    parser.add_argument("--no-run", action="store_true", help="leave out `agnn train cora`")
+    parser.add_argument("--no-run", action="store_true", help="leave out the walks")
     options = parser.parse_args()
     count(is_listed=options.list, has_run=not options.no_run)

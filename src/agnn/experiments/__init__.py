@@ -19,7 +19,6 @@ from agnn.experiments._choice import (
     Choice,
     check_choice,
     chosen_experiments,
-    command_of,
     narrowed,
     narrowed_drawing,
 )
@@ -34,7 +33,7 @@ from agnn.experiments._comparison import (
     compare,
     verdict,
 )
-from agnn.experiments._drawings import KINDS, drawing_hash, drawing_runs
+from agnn.experiments._drawings import KINDS, drawing_hash
 from agnn.experiments._executor import Executed, execute
 from agnn.experiments._measured import ALL_MEASURES, kept_places, unpacked_contributions
 from agnn.experiments._pace import Progress, duration
@@ -107,11 +106,9 @@ __all__ = [
     "bundled",
     "check_choice",
     "chosen_experiments",
-    "command_of",
     "compare",
     "count_runs",
     "drawing_hash",
-    "drawing_runs",
     "duration",
     "execute",
     "export_rows",

@@ -29,7 +29,6 @@ from agnn.explanation._margin import (
     Step,
     feature_name,
     margin,
-    margin_on,
     own_features,
 )
 from agnn.explanation._neighbourhood import (
@@ -82,7 +81,6 @@ __all__ = [
     "layer_relevances",
     "layer_weights",
     "margin",
-    "margin_on",
     "model_paths",
     "neighbourhood",
     "own_features",

@@ -27,7 +27,6 @@ from agnn.graph._propagation import (
     Propagation,
     diffusion,
     neighbour_mean,
-    normalised_adjacency,
     symmetric,
 )
 from agnn.graph._receptive_field import ReceptiveField
@@ -60,7 +59,6 @@ __all__ = [
     "hop_rings",
     "local_rows",
     "neighbour_mean",
-    "normalised_adjacency",
     "rank_bounds",
     "row_edges",
     "row_normalised",

@@ -36,7 +36,6 @@ from agnn.report._explanation_page import (
 from agnn.report._facts.run_facts import RunFacts, run_facts
 from agnn.report._files import (
     FIGURES,
-    adopt_figures,
     check_demo_folder,
     demo_folder,
     drawn_figures,
@@ -58,11 +57,11 @@ from agnn.report._leaderboard import (
 )
 from agnn.report._marks import class_mark
 from agnn.report._neighbourhoods import Panel, mark_areas, neighbourhood_figure
-from agnn.report._paper_figures import contrast_figure, panel_figure, relevance_figure
+from agnn.report._paper_figures import contrast_figure, relevance_figure
 from agnn.report._rendering import PageFigure, png, svg
 from agnn.report._reproduction import figure_drawer, result_values, write_page, write_reproduction
 from agnn.report._run_page import rendered, run_figures, run_page
-from agnn.report._sections import Relation, Section, relations
+from agnn.report._sections import Section
 from agnn.report._style import figure_style, ink_on
 from agnn.report._text import shown_text, signed, spread
 
@@ -73,12 +72,10 @@ __all__ = [
     "DrawingSection",
     "PageFigure",
     "Panel",
-    "Relation",
     "RunFacts",
     "Section",
     "ShownExplanation",
     "TableSection",
-    "adopt_figures",
     "board_columns",
     "board_notes",
     "board_rows",
@@ -105,9 +102,7 @@ __all__ = [
     "markdown_page",
     "neighbourhood_figure",
     "node_layout",
-    "panel_figure",
     "png",
-    "relations",
     "relevance_figure",
     "relevance_heat_map",
     "reliability_diagram",
