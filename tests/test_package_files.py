@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -33,6 +34,33 @@ def test_the_version_stands_in_one_place_and_the_citation_has_it() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert PROJECT["dynamic"] == ["version"]
     assert citation["version"] == agnn.__version__
+    changes = _text(ROOT / "CHANGELOG.md")
+    assert f"\n## {agnn.__version__} - {citation['date-released']}\n" in changes
+
+
+def test_the_badges_are_true() -> None:
+    badges = re.findall(r"img\.shields\.io/badge/(\w+)-(\S+)-blue", _text(ROOT / "README.md"))
+    named = [line.split(" :: ")[-1] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    lint = re.search(r"^lint:.*?\n\n", MAKEFILE, re.MULTILINE | re.DOTALL)
+    assert {name: unquote(value) for name, value in badges} == {
+        "python": " | ".join(named), "licence": PROJECT["license"], "types": "mypy strict"
+    }  # fmt: skip
+    assert lint is not None
+    assert "mypy" in lint[0]
+    assert "\nstrict = true\n" in _text(ROOT / "pyproject.toml")
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    files = [*ROOT.glob("*.md"), ROOT / "llms.txt", *(ROOT / "docs").rglob("*.md")]
+    files += [*(ROOT / "src").rglob("*.py")]
+    found = {
+        name
+        for path in files
+        for words in re.findall(r"(?:agnn|'\.)\[([a-z,]+)\]", _text(path))
+        for name in words.split(",")
+    }
+    assert found >= {"tables", "serve", "large"}
+    assert found - set(PROJECT["optional-dependencies"]) == set()
 
 
 def test_every_requirement_is_pinned() -> None:

@@ -51,7 +51,7 @@ def build() -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment)  # noqa: S603
     if done.returncode:
         raise SiteError(done.stdout + done.stderr)
-    for page in site.rglob("*.html"):
+    for page in set(site.rglob("*.html")) - {site / "pictures" / "live.html"}:  # it has scripts
         page.write_text(without_blank_lines(page.read_text(encoding="utf-8")), encoding="utf-8")
     wrong = findings(site)
     if wrong:

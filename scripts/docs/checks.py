@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 LARGEST = 300_000  # bytes of a page's HTML
 # What a page loads; a link that a reader follows may lead elsewhere.
 _LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+_FROM_THE_ROOT = ("404.html", "pictures/live.html")  # their addresses are those of a server
 _UNLOADED = {"canonical", "prev", "next", "alternate"}  # kinds of `link` that fetch nothing
 
 
@@ -46,7 +47,7 @@ def findings(site: Path) -> list[str]:
         foreign = [address for address in page.loaded if urlsplit(address).netloc]
         wrong += [f"{name}: loads '{address}' from elsewhere." for address in foreign]
         wrong += [f"{name}: image '{each}' has no words." for each in page.images_without_words]
-        if name == "404.html":  # its addresses are the server's, from the root
+        if name in _FROM_THE_ROOT:
             continue
         for address in [*page.links, *page.loaded]:
             complaint = _dead(site, name, address, pages)
@@ -74,6 +75,8 @@ def _dead(site: Path, name: str, address: str, pages: dict[str, _Page]) -> str |
             return f"'{address}' leads nowhere."
         target = path.resolve().relative_to(site.resolve()).as_posix()
     part = unquote(parts.fragment)
+    if "=" in part:  # what the explorer shows
+        return None
     if part and target in pages and part not in pages[target].names and part != "__top":
         return f"'{address}': there is no '{part}' on that page."
     return None
