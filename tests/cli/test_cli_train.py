@@ -209,6 +209,8 @@ def test_a_method_s_own_defaults_can_be_written_out(name: str) -> None:
         ("--set hedas=4", "unknown hyper-parameter of gat 'hedas'; did you mean 'heads'?"),
         ("--set heads=many", "`heads` of gat must be a whole number; got 'many'."),
         ("--set heads=2.5", "`heads` of gat must be a whole number; got '2.5'."),
+        ("--set heads=none", "`heads` of gat must be a whole number; got 'none'."),
+        ("--set batch=few", "`batch` of gat must be a whole number or none; got 'few'."),
         ("--set heads", "--set takes NAME=VALUE, such as --set heads=4; got 'heads'."),
         ("--set dropout=nan", "`dropout` must be a finite number; got nan."),
         ("--set watched=tset", "`watched` of gat must be one of validation, test; got 'tset'."),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agnn import nn
+from agnn.cli._hyper_parameters import hyper_parameters
 from agnn.errors import InputError
 from agnn.methods import AGNN, GCN, GLN
+from agnn.runs import prepare
 from agnn.training import HighestAccuracy, WindowStop
 
 # Appendix C, "Hyper-parameters for AGNN model", row by row as printed:
@@ -96,3 +100,14 @@ def test_an_unknown_field_is_refused_with_the_nearest():
 def test_a_network_without_size_is_refused(fields, words):
     with pytest.raises(InputError, match=words):
         AGNN(**fields)
+
+
+def test_a_preset_is_undone_by_the_text_none(cora):
+    preset = prepare("agnn", cora, "fixed")
+    assert preset.first_beta == 0.0
+    assert prepare("agnn", cora, "fixed", {"first_beta": None}) == preset
+    free = prepare("agnn", cora, "fixed", {"first_beta": "none"})
+    assert free == replace(preset, first_beta=None)
+    assert all(beta.learned for beta in free.betas)
+    changes = hyper_parameters("agnn", {}, ["first_beta=none"])
+    assert prepare("agnn", cora, "fixed", changes) == free

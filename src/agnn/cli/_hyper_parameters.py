@@ -79,6 +79,8 @@ def typed_value(method: type[Method], name: str, text: str) -> Any:
 
     hint = get_type_hints(method)[name]
     value: Any = text.strip()
+    if value == "none" and method.may_be_none(name):
+        return value
     if get_origin(hint) is tuple:
         value = tuple(part.strip() for part in value.strip("()").split(",") if part.strip())
     try:
@@ -95,9 +97,15 @@ def _kind_words(hint: Any) -> str:
         return f"one of {', '.join(map(str, kinds))}"
     if get_origin(hint) is tuple:
         return f"values separated by commas, each {_kind_words(kinds[0])}"
-    if kinds:  # a union; None is what a field has when it is not set
-        return " or ".join(_kind_words(kind) for kind in kinds if kind is not type(None))
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    if kinds:  # a union
+        return " or ".join(map(_kind_words, kinds))
+    words = {
+        type(None): "none",
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "a text",
+    }
     return words.get(hint, str(hint))
 
 

@@ -73,7 +73,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         graph: the graph that indices `X` point into.
         hyper_parameters: any of the method's, by name, such as `hidden=32`; see
             `agnn methods NAME`. The others are the method's own, which are the paper's for its
-            datasets. None is the same as leaving one out.
+            datasets. None is the same as leaving one out; the text "none" is the value None.
 
     Attributes:
         classes_: [c] the classes; the names in a NodeData, else the values of `y`.

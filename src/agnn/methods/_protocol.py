@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,13 +162,23 @@ class Method(ABC):
         return cls(**{present.get(name, name): value for name, value in settings.items()})
 
     def with_fields(self, **changes: Any) -> Self:
-        """Return a copy with some hyper-parameters changed; None changes nothing."""
+        """Return a copy with some hyper-parameters changed.
+
+        None changes nothing; the text "none" is the value None, where a field may have it.
+        """
         wanted = {name: value for name, value in changes.items() if value is not None}
         known = [each.name for each in fields(self)]
-        for name in wanted:
+        for name, value in wanted.items():
             if name not in known:
                 raise unknown_name(f"hyper-parameter of {self.name}", name, known)
+            if value == "none" and self.may_be_none(name):
+                wanted[name] = None
         return replace(self, **wanted)
+
+    @classmethod
+    def may_be_none(cls, name: str) -> bool:
+        """Whether None is a value of this hyper-parameter."""
+        return type(None) in get_args(get_type_hints(cls)[name])
 
 
 def stored_name(method: Method | type[Method], name: str) -> str:

@@ -419,7 +419,8 @@ def evaluate(
         seeds: one per replica.
         replicas: instead of `seeds`, the number of replicas.
         seed: the first of their seeds.
-        changes: hyper-parameters by name.
+        changes: hyper-parameters by name. None is the same as leaving one out; the text "none" is
+            the value None.
         device: "auto", "cpu" or "cuda".
         backend: "auto", "reference", "numba" or "triton".
         progress: called with (epochs done, epochs in all).
