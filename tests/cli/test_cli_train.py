@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from agnn import NodeData, get_method, load_run, method_names
 from agnn.cli._hyper_parameters import typed_value
 from agnn.metrics import MEASURES
-from agnn.runs import evaluate, preset_method
+from agnn.runs import _evaluate, evaluate, preset_method
 
 KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
@@ -302,3 +303,24 @@ def test_auto_says_what_was_tried_what_won_and_by_how_much(
 def test_a_mistake_with_auto_is_one_line(agnn: Any, options: str, words: str) -> None:
     answer = agnn(f"train cora {options}")
     assert (answer.code, answer.out, answer.err) == (2, "", f"error: {words}\n")
+
+
+@pytest.mark.usefixtures("raw")
+def test_splits_class_weights_and_device_are_found_once(
+    agnn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Counter[str]()
+
+    def counted(name: str) -> Any:
+        own = getattr(_evaluate, name)
+
+        def call(*given: Any) -> Any:
+            calls[name] += 1
+            return own(*given)
+
+        return call
+
+    for name in ("make_splits", "class_weights", "find_device"):
+        monkeypatch.setattr(_evaluate, name, counted(name))
+    assert agnn(f"train raw {SHORT}").code == 0
+    assert calls == {"make_splits": 1, "class_weights": 1, "find_device": 1}

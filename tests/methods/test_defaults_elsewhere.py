@@ -11,7 +11,7 @@ import torch
 from agnn.data import NodeData, load_dataset
 from agnn.errors import InputError
 from agnn.methods import AGNN, GCN, AGNNPlus, Task, get_method
-from agnn.runs import affordable, default_name, evaluate, plan, suited_method
+from agnn.runs import default_name, evaluate, plan, suited_method
 from agnn.training import BestScore, HighestAccuracy
 
 
@@ -32,9 +32,9 @@ def test_the_default_method_is_agnn_on_the_papers_datasets_and_agnn_plus_elsewhe
 
 
 def test_consistency_is_left_out_where_it_would_take_too_long(toy):
-    assert affordable(AGNNPlus(), toy, 10, "cpu") == AGNNPlus()
-    assert affordable(AGNNPlus(), toy, 10**7, "cpu") == AGNNPlus(strength=0.0)
-    assert affordable(GCN(), toy, 10**7, "cpu") == GCN()
+    assert AGNNPlus().affordable(toy, 10, "cpu") == AGNNPlus()
+    assert AGNNPlus().affordable(toy, 10**7, "cpu") == AGNNPlus(strength=0.0)
+    assert GCN().affordable(toy, 10**7, "cpu") == GCN()
     # Who asks for it gets it.
     asked = plan(None, toy, replicas=2, changes={"strength": 1.0})
     assert asked.method == AGNNPlus(strength=1.0)

@@ -209,7 +209,6 @@ def train(
     from agnn.runs import (
         AUTO,
         Search,
-        affordable,
         auto_plan,
         default_name,
         folder_size,
@@ -286,12 +285,10 @@ def train(
         trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
         if stop_on is not None and not changes.get("stop_after"):
             raise InputError("--stop-on goes with --stop-after, the number of epochs to wait.")
-        if method is None and changes.get("strength") is None:
-            trained = affordable(trained, data, len(seeds), device)
         planned = plan(trained, data, spec, seeds, **how)
     division = division_of(ranks, divide, wire, len(planned.seeds), parts)
     if method is None and changes.get("strength") is None:
-        trained = divisible(trained, division)
+        trained = divisible(trained.affordable(data, len(seeds), planned.device), division)
     if parts is not None:
         trained = parts_method(trained, parts, is_scaling_given=scaling is not None)
     planned = replace(planned, method=trained)

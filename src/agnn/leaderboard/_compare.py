@@ -20,8 +20,8 @@ from agnn.methods import Method, get_method
 from agnn.metrics import check_metric
 from agnn.runs import (
     Search,
-    affordable,
     can_search,
+    find_device,
     plan,
     prepare,
     replica_seeds,
@@ -95,7 +95,8 @@ def compare(
     # Every method keeps its own rule for the epoch where accuracy is what counts.
     chosen_by = None if metric == "accuracy" else metric
     names = PORTFOLIO if methods is None else _checked(methods)
-    prepared = [affordable(prepare(name, data, spec), data, _AFFORDABLE, device) for name in names]
+    place = find_device(device)
+    prepared = [prepare(name, data, spec).affordable(data, _AFFORDABLE, place) for name in names]
     plan(prepared[0], data, spec, seeds[:_REPLICAS], device=device, backend=backend, metric=metric)
     with Store.of(store) as kept:
         race = _Race(

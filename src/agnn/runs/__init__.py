@@ -22,7 +22,6 @@ from agnn.runs._class_weights import ClassWeight, class_weights, rare_class_warn
 from agnn.runs._devices import find_device, machine, machine_words, versions
 from agnn.runs._evaluate import (
     Plan,
-    affordable,
     auto_plan,
     default_name,
     evaluate,
@@ -56,7 +55,6 @@ __all__ = [
     "Search",
     "Tried",
     "accuracy_before_and_after",
-    "affordable",
     "auto_plan",
     "can_search",
     "check_table_file",

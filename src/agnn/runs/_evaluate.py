@@ -80,11 +80,6 @@ def default_name(data: NodeData) -> str:
     return "agnn" if preset_name(data) != "*" else "agnn_plus"
 
 
-def affordable(method: Method, data: NodeData, replicas: int, device: str) -> Method:
-    """The method, without the consistency of AGNN+ where that would take too long here."""
-    return method.affordable(data, replicas, find_device(device))
-
-
 def prepare(
     name: str,
     data: NodeData,
@@ -262,15 +257,15 @@ def plan(
     if isinstance(split, Split):
         data, split = data.with_split(split), split.name
     spec = split or default_split(data)
+    place = find_device(device)
     if method is None:
         method = prepare(default_name(data), data, spec, changes)
         if (changes or {}).get("strength") is None:
-            method = affordable(method, data, len(seeds), device)
+            method = method.affordable(data, len(seeds), place)
     elif isinstance(method, str):
         method = prepare(method, data, spec, changes)
     elif changes:
         method = method.with_fields(**changes)
-    place = find_device(device)
     choose(backend, place.split(":")[0])
     splits = make_splits(data, spec, seeds)
     for each in splits:
