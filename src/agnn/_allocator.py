@@ -1,4 +1,4 @@
-"""The C library's allocator in processes that are ours: the command line, and its ranks."""
+"""The C library's allocator: settings for processes that are ours, and memory handed back."""
 
 from __future__ import annotations
 
@@ -27,3 +27,16 @@ def keep_freed_memory() -> bool:
     return all(
         mallopt(ctypes.c_int(name), ctypes.c_int(value)) for name, value in _SETTINGS.items()
     )
+
+
+def return_freed_memory() -> bool:
+    """Ask glibc to hand all freed memory back to the system; whether it could.
+
+    It keeps freed blocks that others in use lie behind, which after many steps of changing sizes is
+    more than one step needs. Unlike the settings this changes nothing that comes later.
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return False
+    return bool(trim(ctypes.c_size_t(0)))

@@ -8,7 +8,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix
+from agnn.graph import FeatureMatrix, features_of
+from agnn.graph import _features as features_module
 
 SOURCE = np.random.default_rng(3)
 X = SOURCE.normal(size=(30, 12)) * (SOURCE.random((30, 12)) < 0.3)
@@ -58,3 +59,19 @@ def test_columns_list_their_rows_by_label_so_that_sums_keep_their_order(rows):
 def test_features_that_are_where_they_should_be_are_not_copied():
     features = FeatureMatrix.from_scipy(sparse.csr_array(X))
     assert features.to("cpu") is features
+
+
+def test_a_large_full_matrix_is_read_where_it_lies(monkeypatch, recwarn):
+    full = sparse.csr_array(np.random.default_rng(0).random((30, 7), np.float32) + 1)
+    full.data.setflags(write=False)
+    expected = torch.from_numpy(full.toarray())
+    assert features_of(full).values.data_ptr() != full.data.ctypes.data
+    monkeypatch.setattr(features_module, "_WORTH_SHARING", 1)
+    found = features_of(full)
+    assert found.values.data_ptr() == full.data.ctypes.data
+    assert torch.equal(found.values, expected)
+    assert not recwarn.list
+    # Of another type, or not in the order of the columns: a copy.
+    assert torch.equal(features_of(full, torch.float64).values, expected.double())
+    turned = sparse.csr_array((full.data, full.indices[::-1].copy(), full.indptr), full.shape)
+    assert torch.equal(features_of(turned).values, torch.from_numpy(turned.toarray()))

@@ -10,12 +10,15 @@ from torch import Tensor
 
 from agnn.graph import (
     FeatureMatrix,
+    Graph,
     Propagation,
     ReceptiveField,
     View,
     neighbour_mean,
     symmetric,
 )
+from agnn.graph import _propagation as propagation
+from agnn.graph._propagation import diffusion, normalised_adjacency
 from properties import assert_close
 from zoo import ZOO, zoo_graph
 
@@ -38,6 +41,20 @@ def test_weights_are_rounded_once_to_the_type_asked_for():
     double = symmetric(zoo_graph("random"), torch.float64)
     assert torch.equal(single.edge_weights, double.edge_weights.float())
     assert torch.equal(single.loop_weights, double.loop_weights.float())
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("matrix", [symmetric, neighbour_mean, normalised_adjacency, diffusion])
+def test_weights_are_made_in_pieces_without_lists_of_both_ends(matrix, is_weighted, monkeypatch):
+    def built():
+        graph = zoo_graph("lopsided")
+        weights = torch.rand(graph.edges, generator=torch.Generator().manual_seed(0))
+        return Graph(graph.offsets, graph.columns, None, weights if is_weighted else None)
+
+    whole, graph = matrix(built()), built()
+    monkeypatch.setattr(propagation, "_EDGES_AT_ONCE", 3)
+    assert torch.equal(matrix(graph).edge_weights, whole.edge_weights)
+    assert not {"receivers", "senders"} & vars(graph).keys()
 
 
 def test_transposed_weights_stand_at_the_reversed_edges():

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from agnn.errors import InputError
+from agnn.graph import symmetric
 from agnn.kernels import (
     ELU,
     Anchor,
@@ -14,11 +15,14 @@ from agnn.kernels import (
     DenseLinearLink,
     HeadMean,
     Link,
+    PropagateLink,
     ReLU,
     cosine_attention,
     dense_linear,
+    propagate,
     run_chain,
 )
+from agnn.kernels._propagate import op as propagate_link
 from properties import CPU_BACKENDS, assert_same_bits
 from zoo import ZOO, zoo_graph
 
@@ -55,6 +59,34 @@ def test_a_chain_gives_the_outputs_and_gradients_of_its_links_one_by_one(backend
         found.append([out.detach(), *torch.autograd.grad(out, own, g)])
     for one, other in zip(*found, strict=True):
         assert_same_bits(one, other)
+
+
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_without_gradients_states_are_written_over_with_the_same_bits(backend, monkeypatch):
+    """All but those that the caller has, or that a later link reads."""
+    monkeypatch.setattr(propagate_link, "_LARGE", 1)
+    P, anchor = symmetric(zoo_graph("random")), Anchor()
+    h = ZOO["random"].states(2, 40, torch.float32) - 0.3
+    given = h.clone()
+
+    def links():
+        layer = PropagateLink(P, None, backend)
+        return [ReLU(), layer, ReLU(), anchor, ReLU(), layer, ELU(), Blend(anchor, 0.25), layer]
+
+    expected = run_chain(links(), given.clone().requires_grad_()).detach()
+    with torch.no_grad():
+        assert_same_bits(run_chain(links(), h), expected)
+    assert_same_bits(h, given)
+
+
+def test_a_large_state_is_propagated_in_its_place(monkeypatch):
+    P, h = symmetric(zoo_graph("random")), ZOO["random"].states(2, 40, torch.float32)
+    expected = propagate(P, h)
+    assert PropagateLink(P, None, "auto").overwrite(h) is not h
+    monkeypatch.setattr(propagate_link, "_LARGE", 1)
+    assert PropagateLink(P, 3, "auto").overwrite(h) is not h  # of some rows only
+    assert PropagateLink(P, None, "auto").overwrite(h) is h
+    assert_same_bits(h, expected)
 
 
 def test_a_chain_is_one_node():

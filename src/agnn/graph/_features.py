@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 128
 _SHORTER_LINE = 64
 _FEW_ENTRIES = 100_000
+_WORTH_SHARING = 1 << 22  # entries, 16 MiB
 _DENSE = 0.25  # share of stored entries from which a dense matrix is smaller and faster
 
 
@@ -246,4 +248,20 @@ def features_of(
         return DenseFeatures(torch.from_numpy(matrix).to(dtype), torch.arange(rows))
     if matrix.nnz < _DENSE * rows * columns:
         return FeatureMatrix.from_scipy(matrix, dtype)
-    return DenseFeatures(torch.from_numpy(matrix.toarray()).to(dtype), torch.arange(rows))
+    return DenseFeatures(_dense(matrix, dtype), torch.arange(rows))
+
+
+def _dense(matrix: csr_array[Any, Any] | csr_matrix[Any], dtype: torch.dtype) -> Tensor:
+    """All entries of a matrix [n, d_x]; not to be written to.
+
+    A large matrix that stores every entry in order already lies in memory row by row: it is read
+    there, in place of a copy.
+    """
+    rows, columns = matrix.shape
+    is_full = matrix.nnz == rows * columns and bool(matrix.has_canonical_format)
+    if matrix.nnz < _WORTH_SHARING or not is_full:
+        return torch.from_numpy(matrix.toarray()).to(dtype)
+    with warnings.catch_warnings():
+        # Checked data is read-only, and torch has no read-only tensors.
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.from_numpy(matrix.data.reshape(rows, columns)).to(dtype)

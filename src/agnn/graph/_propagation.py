@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,8 @@ from agnn.graph._graph import Graph
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+_EDGES_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +51,7 @@ def symmetric(
     """
     whole = graph.weighted_degrees if degrees is None else degrees
     scale = (whole + 1).to(torch.float64).rsqrt()
-    edges = _weighted(graph, scale[graph.receivers] * scale[graph.senders])
-    return Propagation(graph, edges.to(dtype), (scale * scale).to(dtype))
+    return Propagation(graph, _by_edge(graph, dtype, scale, scale), (scale * scale).to(dtype))
 
 
 def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
@@ -58,8 +60,9 @@ def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
     As DCNN's program has it; A and D as for `symmetric`.
     """
     share = (graph.weighted_degrees + 1).to(torch.float64).reciprocal()
-    edges = _weighted(graph, share[graph.senders])
-    return Propagation(graph, edges.to(dtype), torch.zeros_like(share, dtype=dtype))
+    return Propagation(
+        graph, _by_edge(graph, dtype, None, share), torch.zeros_like(share, dtype=dtype)
+    )
 
 
 def neighbour_mean(
@@ -72,8 +75,9 @@ def neighbour_mean(
     """
     whole = graph.weighted_degrees if degrees is None else degrees
     share = torch.where(whole > 0, whole, 1).to(torch.float64).reciprocal()
-    edges = _weighted(graph, share[graph.receivers])
-    return Propagation(graph, edges.to(dtype), torch.zeros_like(share, dtype=dtype))
+    return Propagation(
+        graph, _by_edge(graph, dtype, share, None), torch.zeros_like(share, dtype=dtype)
+    )
 
 
 def normalised_adjacency(
@@ -85,11 +89,32 @@ def normalised_adjacency(
     """
     whole = graph.weighted_degrees if degrees is None else degrees
     scale = torch.where(whole > 0, whole, 1).to(torch.float64).rsqrt()
-    edges = _weighted(graph, scale[graph.receivers] * scale[graph.senders])
-    return Propagation(graph, edges.to(dtype), torch.zeros_like(scale, dtype=dtype))
+    return Propagation(
+        graph, _by_edge(graph, dtype, scale, scale), torch.zeros_like(scale, dtype=dtype)
+    )
 
 
-def _weighted(graph: Graph, values: Tensor) -> Tensor:
-    """Values by edge [m] times the weights of the edges, if there are any."""
-    weights = graph.weights_as(torch.float64)
-    return values if weights is None else values * weights
+def _by_edge(
+    graph: Graph, dtype: torch.dtype, receivers: Tensor | None, senders: Tensor | None
+) -> Tensor:
+    """A number [n] of each edge's receiver, times one of its sender, times its weight; [m].
+
+    Both ends and the products in double precision would take ten times the memory of what is
+    returned; so they exist for some rows at a time.
+    """
+    found = torch.empty(graph.edges, dtype=dtype, device=graph.device)
+    pieces = 1 + graph.edges // _EDGES_AT_ONCE
+    bounds = [graph.nodes * piece // pieces for piece in range(pieces + 1)]
+    for first, last in pairwise(bounds):
+        edges = slice(graph.edges_of(first), graph.edges_of(last))
+        factors = []
+        if receivers is not None:
+            count = edges.stop - edges.start
+            own, degrees = receivers[first:last], graph.degrees[first:last]
+            factors.append(torch.repeat_interleave(own, degrees, output_size=count))
+        if senders is not None:
+            factors.append(senders[graph.columns[edges]])
+        if graph.weights is not None:
+            factors.append(graph.weights[edges].to(torch.float64))
+        found[edges] = reduce(torch.mul, factors)
+    return found

@@ -42,6 +42,13 @@ class Link(ABC):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the input (a first link gives any) and at the parameters."""
 
+    def overwrite(self, x: Tensor) -> Tensor:
+        """The output of `forward`, bit for bit, where nothing else reads `x`.
+
+        It may be written over the input, which saves the memory of a state.
+        """
+        return self.forward(x)
+
 
 class _Chain(torch.autograd.Function):
     @staticmethod
@@ -89,15 +96,22 @@ def run_chain(links: Sequence[Link], source: Tensor) -> Tensor:
 
 def _output(links: Sequence[Link], source: Tensor) -> Tensor:
     """The output of the last link, without anything that a backward pass would read."""
-    x = source
+    x, held = source, {_memory(source)}
     for link in links:
-        x = link.forward(x)
+        x = link.forward(x) if _memory(x) in held else link.overwrite(x)
         link.kept = None
-        if not link.is_read_later:
+        if link.is_read_later:
+            held |= {_memory(each) for each in link.saved}
+        else:
             link.saved = ()
     for link in links:
         link.saved = ()
     return x
+
+
+def _memory(x: Tensor) -> int:
+    """What all views of the same numbers have in common."""
+    return x.untyped_storage().data_ptr()
 
 
 class ReLU(Link):
@@ -108,6 +122,10 @@ class ReLU(Link):
         out = torch.relu(x)
         self.saved = (out,)
         return out
+
+    def overwrite(self, x: Tensor) -> Tensor:
+        """The output in the place of the input."""
+        return x.relu_()
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient where the output is positive."""

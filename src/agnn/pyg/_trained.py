@@ -105,7 +105,7 @@ def pyg_data(run: Run, replica: int = 0) -> Data:
     view, graph, split = run.whole_view(), run.graph, run.splits[replica]
     features = view.features
     if isinstance(features, DenseFeatures):
-        x = features.values.float()
+        x = features.values.to(torch.float32, copy=True)  # theirs to change
     else:
         x = torch.zeros(features.rows, features.width, device=features.values.device)
         x[features.row_of_entry, features.columns.long()] = features.values

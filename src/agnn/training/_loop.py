@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from agnn._allocator import return_freed_memory
 from agnn.data import Split
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
@@ -33,6 +34,7 @@ ExtraLoss = Callable[[Dropout], Tensor]
 
 _ASK_EVERY = 10  # epochs between checks whether all replicas have stopped
 _ASK_DIVERGED_EVERY = 100  # the same for divergence, where a rule itself never waits for a device
+_MANY_NODES = 50_000  # from here on an evaluation takes more memory than freed blocks hold
 # The share of the replicas in a batch that must have stopped before they leave it: a smaller batch
 # has to be recorded anew on a GPU.
 _LEAVE_AT = {"cpu": 0.1, "cuda": 0.5}
@@ -293,7 +295,10 @@ class TrainingRun:
         """One step, or one per batch; returns the mean of the losses before each, [R]."""
         if self.samples is not None:
             batches = self.samples.epoch(int(self.number), int(self.dropout.epoch))
-            return torch.stack([self.step(targets) for targets in batches]).mean(0)
+            # Not a loop: its variable would hold a batch while the next one is sampled.
+            losses = torch.stack(list(map(self.step, batches))).mean(0)
+            self._return_freed_memory()
+            return losses
         targets, size = cast(Targets, self.training), self.recipe.batch
         if size is None:
             return self.step(targets)
@@ -373,8 +378,14 @@ class TrainingRun:
         self.selected = larger.selected[remaining]
         self.diverged_at = larger.diverged_at[remaining]
 
+    def _return_freed_memory(self) -> None:
+        """Before an evaluation: what sampled steps have left would come on top of it."""
+        if self.samples is not None and self.problem.graph.nodes >= _MANY_NODES:
+            return_freed_memory()
+
     def finish(self, epochs: int) -> History:
         """Put the kept weights into the model and return the history of the epochs run."""
+        self._return_freed_memory()
         if self.record is not None:
             self.record.take(self, epochs)
             self.record.give_back(self)

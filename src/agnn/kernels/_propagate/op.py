@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
+import torch
 from torch import Tensor
 
 from agnn.errors import InputError
@@ -11,6 +12,9 @@ from agnn.graph import Propagation
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
 from agnn.kernels._checks import check_rows, parameter_type, single
+
+_LARGE: Final = 2**24  # numbers of a state from which one in place of two is worth the copies
+_COLUMNS: Final = 16  # of such a state that are computed together
 
 
 class _Backend(Protocol):
@@ -39,6 +43,14 @@ class PropagateLink(Link):
             raise InputError(f"the weights are {weights.dtype}, `h` is {x.dtype}.")
         self.n = x.shape[1]
         return self.backend.forward(self.propagation, single(x), rows).to(x.dtype)
+
+    def overwrite(self, x: Tensor) -> Tensor:
+        """The new states in the place of large ones: no column of the product reads another."""
+        if x.numel() < _LARGE or self.rows not in (None, x.shape[1]):
+            return self.forward(x)
+        for columns in torch.split(x, _COLUMNS, dim=2):
+            columns.copy_(self.forward(columns.contiguous()))
+        return x
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient at the states."""
