@@ -55,7 +55,7 @@ def _top() -> str:
     lines = ["# agnn", "", *with_code_blocks(inspect.getdoc(agnn) or "").split("\n"), ""]
     for package, names in agnn._NAMES.items():
         page = package.removeprefix("agnn.")
-        lines += [f"## From {package}", "", "| | |", "|---|---|"]
+        lines += [f"## From {package}", "", "| name | what it is |", "|---|---|"]
         for name in names:
             words = (inspect.getdoc(getattr(agnn, name)) or "").split("\n")[0]
             lines.append(f"| [`{name}`]({page}.md#{package}.{name}) | {_cell(words)} |")
@@ -105,7 +105,7 @@ def _command(name: str) -> str:
         if record:
             groups.setdefault(each.rich_help_panel or kind, []).append(record)
     for title, records in groups.items():
-        lines += [f"## {title}", "", "| | | default |", "|---|---|---|"]
+        lines += [f"## {title}", "", "| name | what it does | default |", "|---|---|---|"]
         for words, text in records:
             text, _, default = text.partition("  [default: ")
             default = default.removesuffix("]").removeprefix("(").removesuffix(")")
@@ -177,7 +177,7 @@ def _method(method: type[Method], figures: list[str]) -> str:
     if model is not None:
         lines += [f"## Model: `agnn.nn.{model.__name__}`", "", _docstring(model), ""]
     notes = field_notes(method)
-    lines += ["## Hyper-parameters", "", "| field | default | |", "|---|---|---|"]
+    lines += ["## Hyper-parameters", "", "| field | default | meaning |", "|---|---|---|"]
     for each in fields(method):
         default = "required" if each.default is MISSING else f"`{each.default!r}`"
         lines.append(f"| `{each.name}` | {default} | {_cell(notes.get(each.name, ''))} |")

@@ -73,7 +73,8 @@ class NetworkMethod(Method):
     # the fields that differ from the defaults on a graph that no setting was published for
     elsewhere: ClassVar[Mapping[str, Any]] = {}
 
-    scaling: Scaling = "sum"  # of the features: rows that sum to 1, as in the paper
+    # of the features: sum (rows that sum to 1, as in the paper), length, standard or none
+    scaling: Scaling = "sum"
     # epochs without progress at the watched nodes that end a replica's training; 0: off
     stop_after: int = added(0)
     # what counts as progress: a lower loss or a higher score
