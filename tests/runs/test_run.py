@@ -76,7 +76,7 @@ def test_a_method_without_a_network_answers_and_has_no_trained_model(
     opened = saved_toy(toy, tmp_path / "run", "label_propagation")
     assert opened.probabilities.shape == (120, 3)
     assert opened.ensemble_at([4, 5]).probabilities.tolist() == opened.probabilities[4:6].tolist()
-    with pytest.raises(InputError, match=r"LP has no trained network, so it cannot be looked into"):
+    with pytest.raises(InputError, match=r"LP has no trained network, so it cannot be inspected"):
         _ = opened.network
     with pytest.raises(InputError, match=r"LP has no trained network, so it cannot predict nodes"):
         opened.predict_new("a.csv", "b.csv")

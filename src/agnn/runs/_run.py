@@ -403,7 +403,7 @@ class Run:
     @property
     def network(self) -> NodeModel:
         """The trained network; raises for methods without one."""
-        return self._require_network("be looked into")
+        return self._require_network("be inspected")
 
     @property
     def graph(self) -> Graph:
