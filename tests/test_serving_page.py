@@ -48,9 +48,9 @@ def test_the_commands_and_requests_work_in_their_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert [shlex.split(line)[0] for line in COMMANDS] == [
-        "pip", "python", "agnn", "agnn", *["curl"] * 7
+        "python", "agnn", "agnn", *["curl"] * 7
     ]  # fmt: skip
-    _, script, training, serving, *requests = COMMANDS
+    script, training, serving, *requests = COMMANDS
     monkeypatch.setattr(sys, "argv", shlex.split(script)[1:])
     runpy.run_path(str(ROOT / "scripts" / "example_tables.py"), run_name="__main__")
     assert main(shlex.split(training)[1:]) == 0
