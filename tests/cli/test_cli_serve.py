@@ -98,7 +98,7 @@ def test_other_addresses_come_with_a_warning_unless_there_is_a_token(
     (tmp_path / "token").write_text(TOKEN)
     everywhere = "0.0.0.0"  # noqa: S104 (what is tested)
     for words, warning in (
-        ((), "warning: whoever reaches 0.0.0.0 can ask this model, since there is no token; "
+        ((), "warning: anyone who reaches 0.0.0.0 can query this model, since there is no token; "
              "--token-file or AGNN_TOKEN sets one.\n"),
         (("--token-file", str(tmp_path / "token")), ""),
     ):  # fmt: skip

@@ -91,7 +91,7 @@ def _warn(host: str, token: str | None) -> None:
 
     if not is_loopback(host) and token is None:
         screen(is_error=True).print(
-            f"warning: whoever reaches {host} can ask this model, since there is no token; "
+            f"warning: anyone who reaches {host} can query this model, since there is no token; "
             f"--token-file or {_TOKEN} sets one.",
             soft_wrap=True,
         )

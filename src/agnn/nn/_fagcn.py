@@ -89,7 +89,7 @@ class FAGCN(NodeModel):
             h = self._propagated(view, h, edges, start, rows)
         notes = (
             "FAGCN's weights are between -1 and 1 and scaled by the degrees: a negative one "
-            "subtracts the neighbour. They are no shares and do not sum to 1.",
+            "subtracts the neighbour. They are not shares and do not sum to 1.",
         )
         return states, Paths(tuple(hops), last_hop(self.hops), is_attention=False, notes=notes)
 

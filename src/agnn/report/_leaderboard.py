@@ -73,7 +73,7 @@ def board_notes(board: Leaderboard) -> list[str]:
     measure, best = MEASURES[board.metric], board.best
     tied = [entry.title for entry in board.tied[1:]]
     words = f"{best.title} has the best {measure.title}"
-    words += f"; {_listed(tied)} cannot be told from it." if tied else ", clearly."
+    words += f"; {_listed(tied)} cannot be distinguished from it." if tied else ", clearly."
     found = [words, *board.warnings]
     if board.chosen is not None:
         found.append(
