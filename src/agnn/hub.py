@@ -45,6 +45,8 @@ def push(folder: Path | str, repository: str, *, public: bool = False) -> str:
     """
     files = run_files(folder)
     if _is_path(repository):
+        if Path(repository).exists():
+            raise InputError(f"'{repository}' exists already; push to a new folder.")
         check_new_folder(repository)
         with writing_folder(repository) as draft:
             for name in files:

@@ -66,7 +66,11 @@ def test_what_is_saved_repeats_the_run(agnn: Any, raw: Path) -> None:
         ("text = ['a', 3]", "key `text.1`: `text` must be a list of texts"),
         ("[class-weight]\nx = 'much'", "key `class-weight.x`: `class-weight` must be 'balanced'"),
         ("replicas =", "'run.toml' is not a TOML file: "),
-        ("[set]\nhedas = 4", "unknown hyper-parameter of agnn 'hedas'"),
+        (
+            "[set]\nhedas = 4",
+            "'run.toml', key `set.hedas`: unknown hyper-parameter of agnn 'hedas'",
+        ),
+        ("[set]\nlayers = 'x'", "'run.toml', key `set.layers`: `layers` of agnn must be a whole"),
     ],
 )
 def test_a_wrong_key_is_one_line_with_its_path(
@@ -77,6 +81,14 @@ def test_a_wrong_key_is_one_line_with_its_path(
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.count("\n") == 1
     assert words in answer.err
+
+
+def test_a_wrong_setting_of_the_command_line_is_not_blamed_on_the_file(
+    agnn: Any, here: Path
+) -> None:
+    written("[set]\nlayers = 3", here / "run.toml")
+    answer = agnn("train cora --config run.toml --set layer=2")
+    assert answer.err == "error: unknown hyper-parameter of agnn 'layer'; did you mean 'layers'?\n"
 
 
 def test_a_file_that_is_not_there_or_would_be_overwritten_is_refused(agnn: Any, raw: Path) -> None:

@@ -44,6 +44,14 @@ def test_a_local_folder_holds_the_run_and_nothing_else(saved: Path, tmp_path: Pa
         push(saved, str(place))  # never over something else
 
 
+def test_a_folder_that_exists_is_left_alone(saved: Path, tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    place.mkdir()
+    with pytest.raises(InputError, match=r"mine' exists already; push to a new folder\."):
+        push(saved, str(place))
+    assert not list(place.iterdir())
+
+
 def test_a_damaged_run_is_neither_pushed_nor_pulled(saved: Path, tmp_path: Path) -> None:
     push(saved, str(tmp_path / "shared"))
     for folder in (saved, tmp_path / "shared"):

@@ -108,6 +108,13 @@ def write_config(context: typer.Context, path: Path) -> None:
     write_file(path, head + tomli_w.dumps(content))
 
 
+def file_of(context: typer.Context, name: str) -> Path | None:
+    """The --config file that gives the parameter `name` its value; None if the user gave it."""
+    source = context.get_parameter_source(name)
+    is_from_file = source is not None and source.name == "DEFAULT_MAP"
+    return context.params["config"] if is_from_file else None
+
+
 def config_schema(context: typer.Context) -> dict[str, Any]:
     """The JSON schema of the files that `read_config` reads."""
     from pydantic import TypeAdapter

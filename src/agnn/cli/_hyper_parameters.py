@@ -12,6 +12,8 @@ import typer
 from agnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agnn.methods import Method
     from agnn.runs import ClassWeight
 
@@ -36,12 +38,18 @@ ClassWeights = Annotated[
 
 
 def hyper_parameters(
-    method: str, named: Mapping[str, Any], settings: Sequence[str] | None, *, is_tuned: bool = False
+    method: str,
+    named: Mapping[str, Any],
+    settings: Sequence[str] | None,
+    *,
+    is_tuned: bool = False,
+    file: Path | None = None,
 ) -> dict[str, Any]:
     """The hyper-parameters that a user sets: options of their own, and NAME=VALUE for the others.
 
-    Raises for one that the method does not have, for one of another type, and for one that is
-    given twice or chosen by tuning.
+    `file` is the one whose table `set` holds the settings, if one does. Raises for one that the
+    method does not have, for one of another type, and for one that is given twice or chosen by
+    tuning.
     """
     from agnn.methods import get_method
 
@@ -60,11 +68,16 @@ def hyper_parameters(
         name, sign, text = word.partition("=")
         if not sign:
             raise InputError(f"--set takes NAME=VALUE, such as --set heads=4; got '{word}'.")
-        if name not in known:
-            raise unknown_name(f"hyper-parameter of {found.name}", name, known)
-        if name in changes:
-            raise InputError(f"`{name}` is set twice; leave one out.")
-        changes[name] = typed_value(found, name, text)
+        try:
+            if name not in known:
+                raise unknown_name(f"hyper-parameter of {found.name}", name, known)
+            if name in changes:
+                raise InputError(f"`{name}` is set twice; leave one out.")
+            changes[name] = typed_value(found, name, text)
+        except InputError as error:
+            if file is None:
+                raise
+            raise InputError(f"'{file}', key `set.{name}`: {error}") from error
     for name, value in changes.items():
         label = _option(name) if named.get(name) is not None else f"`{name}`"
         if is_tuned and name in found.grid:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli._config import Config, ConfigSchema, SaveConfig, write_config
+from agnn.cli._config import Config, ConfigSchema, SaveConfig, file_of, write_config
 from agnn.cli._console import screen, write_json
 from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data, given_options
 from agnn.cli._failures import interruptible, stopping
@@ -281,7 +281,9 @@ def train(
         for option in ["--time"] * (time is not None) + ["--nested"] * nested:
             raise InputError(f"{option} goes with --method auto.")
         chosen_method = method or default_name(data)
-        changes = hyper_parameters(chosen_method, named, settings, is_tuned=tuned)
+        changes = hyper_parameters(
+            chosen_method, named, settings, is_tuned=tuned, file=file_of(context, "settings")
+        )
         trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
         if stop_on is not None and not changes.get("stop_after"):
             raise InputError("--stop-on goes with --stop-after, the number of epochs to wait.")
