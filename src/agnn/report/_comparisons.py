@@ -257,12 +257,13 @@ def scoreboard_markdown(sections: Sequence[tuple[str, Comparison | None]]) -> st
     total = sum((counts for _, counts in counted if counts), Counter[Verdict]())
     compared = sum(total[each] for each in ("reproduced", "above", "below"))
     share = f" ({100 * total['reproduced'] / compared:.0f} %)" if compared else ""
+    missing = f" {total['missing']} have no run yet." if total["missing"] else ""
     lines = [
         "## Scoreboard",
         "",
         f"Of {compared} published figures that were rerun, {total['reproduced']} are "
         f"reproduced{share}, {total['above']} are above and {total['below']} below the paper's "
-        f"figure. {total['missing']} have no run yet.",
+        f"figure.{missing}",
         "",
         _markdown_line(["", *verdicts]),
         _markdown_line(["---"] * (1 + len(verdicts))),
