@@ -169,9 +169,14 @@ class Graph:
         return reverse
 
     @cached_property
-    def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-        """Offsets and columns for compiled CPU code, unsigned: no index wraps round."""
-        return self.offsets.numpy().view(np.uint64), self.columns.numpy().view(np.uint32)
+    def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]:
+        """Offsets, columns and receivers for compiled CPU code, unsigned: no index wraps round."""
+        return (
+            self.offsets.numpy().view(np.uint64),
+            self.columns.numpy().view(np.uint32),
+            # Not from `receivers`, which would stay in memory with twice the size.
+            np.repeat(np.arange(self.nodes, dtype=np.uint32), self.degrees.numpy()),
+        )
 
     @cached_property
     def places(self) -> NDArray[np.uint32]:

@@ -90,7 +90,7 @@ def forward(
     pieces = pieces_of(replicas, cost)
     out = new_lines(replicas, rows, d, h.dtype)
     arguments = (
-        *used.arrays, as_lines(values)[0], d, rows, _U32(heads), start, facts,
+        *used.arrays[:2], as_lines(values)[0], d, rows, _U32(heads), start, facts,
         *_draws(row_ids, n, drop), used.longest_row, out.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
@@ -118,7 +118,7 @@ def backward(
         dh.view(replicas, n, d)[:, reached:] = 0
     pulls = np.empty((replicas, reached * 2 * LANES), lines.dtype)
     arguments = (
-        *used.arrays, as_lines(values)[0], g, reached, d, rows, _U32(heads), facts,
+        *used.arrays[:2], as_lines(values)[0], g, reached, d, rows, _U32(heads), facts,
         *_draws(row_ids, n, drop), used.longest_row, dh.numpy(), pulls, pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)

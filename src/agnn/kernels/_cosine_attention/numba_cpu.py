@@ -18,7 +18,6 @@ from agnn.kernels._cosine_attention.numba_rows import (
     edge_buffers,
     forward_rows,
     norms,
-    receiver_buffer,
     slopes,
     sum_in_order,
 )
@@ -33,11 +32,11 @@ _LOWEST_BETA = -40.0
 
 @compiled
 def _forward_units(
-    offsets: Any, columns: Any, edge_weights: Any, h: Any, n: Any, d: Any,
+    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, n: Any, d: Any,
     rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
-    weights, receivers = edge_buffers(1, longest, h), receiver_buffer(longest)
+    weights = edge_buffers(1, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
@@ -51,12 +50,12 @@ def _forward_units(
 
 @compiled
 def _backward_units(
-    offsets: Any, columns: Any, edge_weights: Any, h: Any, g: Any, o: Any, n: Any,
+    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, g: Any, o: Any, n: Any,
     d: Any, rows: Any, beta: Any, facts: Any, longest: Any, dh: Any,
     parts: Any, order: Any, dbeta: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last, as in the forward pass."""
-    buffers, receivers = edge_buffers(BUFFERS, longest, h), receiver_buffer(longest)
+    buffers = edge_buffers(BUFFERS, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)

@@ -68,26 +68,6 @@ def edge_buffers(count: Any, longest: Any, like: Any) -> Any:
 
 
 @inlined
-def receiver_buffer(longest: Any) -> Any:
-    """The receivers of the edges of a block, one group longer, too."""
-    return np.empty(max(BLOCK, longest) + LANES, np.uint32)
-
-
-@inlined
-def _write_receivers(offsets: Any, begin: Any, end: Any, receivers: Any) -> None:
-    """The row of every edge of the rows begin..end, and some row for the group behind them.
-
-    Written block by block: for all edges at once they would take as much memory as the columns.
-    """
-    start = offsets[begin]
-    for i in range(begin, end):
-        for q in range(offsets[i], offsets[i + _ONE]):
-            receivers[q - start] = i
-    for t in range(offsets[end] - start, offsets[end] - start + _GROUP):
-        receivers[t] = begin
-
-
-@inlined
 def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any) -> Any:
     """a[at : at + d] . b[bt : bt + d]."""
     products = splat(a.dtype.type(0))
@@ -152,21 +132,19 @@ def forward_rows(
     while begin < last:
         end = _block_end(offsets, begin, last)
         start = offsets[begin]
-        _write_receivers(offsets, begin, end, receivers)
         for q in range(start, offsets[end], _GROUP):
             for ahead in range(_AHEAD, _AHEAD + _GROUP):
                 prefetch(h, U(columns[min(q + ahead, final)]) * d)
             # Behind the last edge of a block its numbers are computed again, and not read.
             q1, q2, q3 = min(q + _ONE, final), min(q + _TWO, final), min(q + _THREE, final)
-            t = q - start
-            i0, i1 = U(receivers[t]), U(receivers[t + _ONE])
-            i2, i3 = U(receivers[t + _TWO]), U(receivers[t + _THREE])
+            i0, i1 = U(receivers[q]), U(receivers[q1])
+            i2, i3 = U(receivers[q2]), U(receivers[q3])
             j0, j1, j2, j3 = U(columns[q]), U(columns[q1]), U(columns[q2]), U(columns[q3])
             products = _dots(h, i0, i1, i2, i3, h, j0, j1, j2, j3, d)
             inverse_i = _facts_of(facts, _INVERSE_NORM, i0, i1, i2, i3)
             inverse_j = _facts_of(facts, _INVERSE_NORM, j0, j1, j2, j3)
             scores = multiply(multiply(betas, multiply(inverse_i, inverse_j)), products)
-            store(weights, t, subtract(scores, shifts))
+            store(weights, q - start, subtract(scores, shifts))
         exponentials(weights, offsets[end] - start)
         weigh(weights, offsets[end] - start, edge_weights, start)
         for i in range(begin, end):
@@ -243,16 +221,14 @@ def backward_rows(
     while begin < last:
         end = _block_end(offsets, begin, last)
         start, count = offsets[begin], offsets[end] - offsets[begin]
-        _write_receivers(offsets, begin, end, receivers)
         for q in range(start, offsets[end], _GROUP):
             for distance in range(_AHEAD, _AHEAD + _GROUP):
                 ahead = U(columns[min(q + distance, final)])
                 prefetch(h, ahead * d)
                 prefetch(g, min(ahead, rows - _ONE) * d)
             q1, q2, q3 = min(q + _ONE, final), min(q + _TWO, final), min(q + _THREE, final)
-            t = q - start
-            i0, i1 = U(receivers[t]), U(receivers[t + _ONE])
-            i2, i3 = U(receivers[t + _TWO]), U(receivers[t + _THREE])
+            i0, i1 = U(receivers[q]), U(receivers[q1])
+            i2, i3 = U(receivers[q2]), U(receivers[q3])
             j0, j1, j2, j3 = U(columns[q]), U(columns[q1]), U(columns[q2]), U(columns[q3])
             inverse_i = _facts_of(facts, _INVERSE_NORM, i0, i1, i2, i3)
             inverse_j = _facts_of(facts, _INVERSE_NORM, j0, j1, j2, j3)
@@ -260,6 +236,7 @@ def backward_rows(
             cosine = multiply(multiply(inverse_i, inverse_j), products)
             pulled = _pulls(h, g, rows, d, facts, i0, i1, i2, i3, j0, j1, j2, j3)
             pushed = _pulls(h, g, rows, d, facts, j0, j1, j2, j3, i0, i1, i2, i3)
+            t = q - start
             store(weights, t, subtract(multiply(betas, cosine), shifts))
             store(cosines, t, cosine)
             store(pull, t, pulled)

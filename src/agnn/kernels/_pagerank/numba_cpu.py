@@ -82,5 +82,5 @@ def forward(
     weights: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Fill the rows of `nodes` and `weights`, each [n, keep]."""
-    arguments = (*graph.arrays, alpha, tolerance, nodes, weights)
+    arguments = (*graph.arrays[:2], alpha, tolerance, nodes, weights)
     run_in_pieces(_sources, arguments, graph.nodes, 1000 * graph.nodes)

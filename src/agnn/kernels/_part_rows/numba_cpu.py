@@ -15,7 +15,6 @@ from agnn.kernels._cosine_attention.numba_rows import (
     backward_rows,
     edge_buffers,
     forward_rows,
-    receiver_buffer,
 )
 from agnn.kernels._cosine_attention.numba_rows import norms as row_norms
 from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
@@ -30,11 +29,11 @@ U = np.uint64
 
 @compiled
 def _attend_units(
-    offsets: Any, columns: Any, starts: Any, ends: Any, h: Any, d: Any,
+    offsets: Any, columns: Any, receivers: Any, starts: Any, ends: Any, h: Any, d: Any,
     beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last; unit u is piece `u % pieces` of the runs of replica `u // pieces`."""
-    weights, receivers = edge_buffers(1, longest, h), receiver_buffer(longest)
+    weights = edge_buffers(1, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         for k in range(starts.size * piece // pieces, starts.size * (piece + 1) // pieces):
@@ -46,12 +45,12 @@ def _attend_units(
 
 @compiled
 def _back_units(
-    offsets: Any, columns: Any, starts: Any, ends: Any, h: Any, g: Any,
+    offsets: Any, columns: Any, receivers: Any, starts: Any, ends: Any, h: Any, g: Any,
     rows: Any, d: Any, beta: Any, facts: Any, longest: Any, dh: Any, parts: Any, pieces: Any,
     first: Any, last: Any,
 ) -> None:  # fmt: skip
     """Work units first..last, as in the forward pass."""
-    buffers, receivers = edge_buffers(BUFFERS, longest, h), receiver_buffer(longest)
+    buffers = edge_buffers(BUFFERS, longest, h)
     for unit in range(first, last):
         r, piece = unit // pieces, unit % pieces
         for k in range(starts.size * piece // pieces, starts.size * (piece + 1) // pieces):
@@ -139,7 +138,7 @@ def attend_back(
 def propagate(propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
     """P h at the rows in `runs`."""
     arguments = (
-        *propagation.graph.arrays, propagation.edge_weights.numpy(),
+        *propagation.graph.arrays[:2], propagation.edge_weights.numpy(),
         propagation.loop_weights.numpy(), runs.starts, runs.ends, _lines(h), h.shape[1],
         h.shape[2], _lines(out),
     )  # fmt: skip

@@ -54,7 +54,7 @@ def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) ->
     pieces = pieces_of(replicas, cost)
     out = new_lines(replicas, rows, d, h.dtype)
     arguments = (
-        *propagation.graph.arrays, weights.numpy(), propagation.loop_weights.numpy(),
+        *propagation.graph.arrays[:2], weights.numpy(), propagation.loop_weights.numpy(),
         lines, h.shape[1], d, out.numpy(), rows, pieces,
     )  # fmt: skip
     run_in_pieces(_units, arguments, replicas * pieces, cost)

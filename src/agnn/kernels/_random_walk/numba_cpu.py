@@ -71,6 +71,6 @@ def forward(
 ) -> NDArray[np.int32]:
     """Walk k starts at `starts[k]` and draws under `keys[k]`; [k, length]."""
     out = np.empty((starts.size, walks.length), np.int32)
-    arguments = (*graph.arrays, starts, keys, *walks.weights, out)
+    arguments = (*graph.arrays[:2], starts, keys, *walks.weights, out)
     run_in_pieces(_walks, arguments, starts.size, 4 * out.size)
     return out

@@ -123,7 +123,7 @@ def _sums(graph: Graph, places: Any, h: Tensor, edges: Tensor, loops: Tensor, ro
     pieces = pieces_of(replicas, cost)
     out = new_lines(replicas, rows, d, h.dtype)
     arguments = (
-        *graph.arrays, places, lines, readable, d, loops.shape[2], _flat(edges), _flat(loops),
+        *graph.arrays[:2], places, lines, readable, d, loops.shape[2], _flat(edges), _flat(loops),
         graph.longest_row, out.numpy(), rows, pieces,
     )  # fmt: skip
     run_in_pieces(_sum_units, arguments, replicas * pieces, cost)
@@ -164,6 +164,6 @@ def _weight_gradients(
     dedges = torch.empty(replicas, edges, heads, dtype=h.dtype)
     dloops = torch.empty(replicas, rows, heads, dtype=h.dtype)
     found = [each.view(replicas, -1).numpy() for each in (dedges, dloops)]
-    arguments = (*graph.arrays, lines, g, d, heads, *found, rows, pieces)
+    arguments = (*graph.arrays[:2], lines, g, d, heads, *found, rows, pieces)
     run_in_pieces(_weight_units, arguments, replicas * pieces, cost)
     return dedges, dloops
