@@ -394,7 +394,9 @@ def test_the_weight_column_must_exist_and_be_no_end_of_an_edge() -> None:
         from_pandas(nodes, edges.assign(weight=[1, 2, 3, 4]), edge_weight="weigth")
     with pytest.raises(agnn.DataError, match="column 'source' holds ids"):
         from_pandas(nodes, edges, edge_weight="source")
-    with pytest.raises(agnn.InputError, match="`edge_weight` and `ignore_weights` exclude each other"):
+    with pytest.raises(
+        agnn.InputError, match="`edge_weight` and `ignore_weights` exclude each other"
+    ):
         from_pandas(nodes, edges, edge_weight="source", ignore_weights=True)
 
 

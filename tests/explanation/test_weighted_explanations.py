@@ -138,6 +138,8 @@ def test_a_weighted_run_is_not_exported(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     from agnn.onnx import export_run
 
-    with pytest.raises(InputError, match="'frames' has edge weights, which the exported file cannot take"):
+    with pytest.raises(
+        InputError, match="'frames' has edge weights, which the exported file cannot take"
+    ):
         export_run(run, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
