@@ -1,6 +1,7 @@
 """Draw the pictures of docs/five_pictures.md again: `python scripts/five_pictures.py`.
 
-Ten replicas of AGNN on Cora's fixed split, and one paper seen through every lens, also live.
+Ten replicas of AGNN on Cora's fixed split, and one paper seen through every lens. The live one is
+made when the site is built.
 """
 
 from __future__ import annotations
@@ -42,9 +43,6 @@ def main() -> None:
         figures["5-confidence"] = reliability_diagram(run.calibration)
         for name, figure in figures.items():
             figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
-    live = FOLDER / "live.html"
-    live.unlink(missing_ok=True)
-    agnn.share(run, live, nodes=[PAPER])
     print(found.in_words())
     print(run.accuracy.mean, run.accuracy.standard_error, run.calibration)
 

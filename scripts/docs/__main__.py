@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 from checks import findings
+from live import PAGE, write_live_page
 from notebooks import write_notebooks
 from pages import ROOT, SiteError, check_menu, menu, settings, stage, without_blank_lines
 from reference import generated_pages
@@ -26,6 +27,7 @@ def prepare() -> Path:
     generated = generated_pages()
     options = settings()
     pages = stage(generated, ROOT / options["docs_dir"])
+    write_live_page(ROOT / options["docs_dir"])
     options["nav"] = menu(options["nav"], generated)
     check_menu(options["nav"], pages)
     for key in ("docs_dir", "site_dir"):  # relative to the file, which is beside them
@@ -51,7 +53,7 @@ def build() -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment)  # noqa: S603
     if done.returncode:
         raise SiteError(done.stdout + done.stderr)
-    for page in set(site.rglob("*.html")) - {site / "pictures" / "live.html"}:  # it has scripts
+    for page in set(site.rglob("*.html")) - {site / PAGE}:  # it has scripts
         page.write_text(without_blank_lines(page.read_text(encoding="utf-8")), encoding="utf-8")
     wrong = findings(site)
     if wrong:

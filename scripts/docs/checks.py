@@ -6,10 +6,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from live import PAGE
+
 LARGEST = 300_000  # bytes of a page's HTML
 # What a page loads; a link that a reader follows may lead elsewhere.
 _LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
-_FROM_THE_ROOT = ("404.html", "pictures/live.html")  # their addresses are those of a server
+_FROM_THE_ROOT = ("404.html", PAGE)  # their addresses are those of a server
 _UNLOADED = {"canonical", "prev", "next", "alternate"}  # kinds of `link` that fetch nothing
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SMALL = 512  # numbers of W, filled up to powers of two, that a program holds
 _ROWS = 32  # rows of H that a program looks at together
 _CHUNK = 256  # rows that a program sums the gradient of W over
-_FEW = 2048  # rows: up to so many a program sums over those of one look, for the shorter way
+_FEW = 2048  # rows: up to so many, a program sums over _ROWS only, so that none has far to go
 
 
 @triton.jit

@@ -52,10 +52,10 @@ export function button(label, action, attributes = {}) {
   return made;
 }
 
-const TAIL = 6; // letters at the end of a name that stay where there is no room for all of it
+const TAIL = 6; // letters at the end of a shortened name
 
 /**
- * A name that loses its middle, not its end, where there is no room: those that begin alike stay apart.
+ * Shorten a name that does not fit in its middle, so that names with the same beginning still differ.
  * @param {string} text
  * @param {string} [element]
  */

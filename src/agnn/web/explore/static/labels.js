@@ -1,4 +1,4 @@
-/** Names beside marks, as many as have room: none lies on another or on a mark. */
+/** Names beside marks, as many as fit: none lies on another or on a mark. */
 
 import { svg } from "./dom.js";
 import { short } from "./words.js";
