@@ -112,6 +112,11 @@ def test_divided_replicas_go_on_with_another_number_of_processes(
     assert main([*resumed, "--resume"]) == 2
     assert "a training in 2 pieces and of one in 5" in capsys.readouterr().err
     other.unlink()
+    whole = pieces[1].read_bytes()
+    pieces[1].write_bytes(whole[:100])  # it is read, not begun again
+    assert main([*resumed, "--resume"]) == 2
+    assert pieces[1].name in capsys.readouterr().err
+    pieces[1].write_bytes(whole)
     assert main([*resumed, "--resume"]) == 0
     assert bits(tmp_path / "two") == bits(tmp_path / "one")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "two"]
