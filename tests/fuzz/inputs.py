@@ -209,7 +209,7 @@ def _parquet(source: random.Random, base: Path, folder: Path) -> tuple[list[str]
                 pa.array(["x"] * n).dictionary_encode(), pa.array([0] * n, pa.date32()),
                 pa.array([0] * n, pa.duration("s")), pa.array(["p1\x00"] * n), pa.nulls(n),
                 pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.int64())),
-                pa.array([float("inf"), *[1.0] * (n - 1)], pa.float16()),
+                pa.array(np.array([np.inf, *[1.0] * (n - 1)], np.float16)),
             ]
         )  # fmt: skip
         if source.random() < 0.2:

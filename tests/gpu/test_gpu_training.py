@@ -145,3 +145,12 @@ def test_a_graph_too_large_to_prune_trains_on_leading_rows(monkeypatch, cora):
 def test_the_graph_is_where_the_states_are(cora):
     graph = Graph.from_edges(cora.edges, cora.nodes)
     assert graph.to(GPU).device.type == GPU
+
+
+@pytest.mark.parametrize("name", ["agnn", "agnn_plus", "gat"])
+def test_programs_launched_early_wait_for_their_inputs(name, cora, monkeypatch):
+    method = preset_method(name, "fixed", "cora").with_fields(epochs=40)
+    early = evaluate(method, cora, "fixed", (0, 1), device=GPU)
+    monkeypatch.setattr("agnn.kernels._gpu.programs._can_wait", lambda _: False)
+    after = evaluate(method, cora, "fixed", (0, 1), device=GPU)
+    assert_same_bits(early.scores, after.scores)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +12,7 @@ from interpreted_inputs import SMALL, drawn, dropped, reference
 from scipy import sparse
 from torch import Tensor
 
+from agnn import kernels
 from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Propagation, symmetric
 from agnn.kernels import FACTS, Runs
 from properties import assert_close, assert_same_bits
@@ -282,3 +286,22 @@ def test_the_bits_of_a_row_do_not_depend_on_the_rows_beside_it(programs):
     )
     for first, second in zip(one, other, strict=True):
         assert_same_bits(first, second)
+
+
+def test_every_program_waits_for_its_inputs_first():
+    """On a GPU it may be launched before the one that writes what it reads has ended."""
+    folder = Path(kernels.__file__).parent
+    files = [path for path in folder.rglob("*.py") if "@Program" in path.read_text("utf-8")]
+    found = [
+        (f"{path.parent.name}/{path.name}: {each.name}", ast.unparse(each.body[has_words(each)]))
+        for path in files
+        for each in ast.parse(path.read_text("utf-8")).body
+        if isinstance(each, ast.FunctionDef)
+        and "Program" in [ast.unparse(decorator) for decorator in each.decorator_list]
+    ]
+    assert len(found) > 40
+    assert [name for name, first in found if first != "wait_for_inputs()"] == []
+
+
+def has_words(function: ast.FunctionDef) -> bool:
+    return ast.get_docstring(function) is not None

@@ -10,6 +10,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+from agnn.errors import InputError
 from agnn.training import BestScore, HighestAccuracy, LastEpoch, Selection, Targets, WindowStop
 
 CPU = torch.device("cpu")
@@ -155,3 +156,22 @@ def test_the_best_score_wins_ties_by_loss_and_stops_after_its_patience():
             break
     assert kept == [True, True, True, False, False, False, False]
     assert tracker.is_finished()
+
+
+def test_with_a_weight_of_the_loss_the_best_difference_wins():
+    rule = BestScore(patience=3, loss_weight=0.5)
+    tracker = rule.tracker(1, torch.device("cpu"))
+    # The differences: -1.0, -0.4, -0.45, -0.3, -0.5, -0.6, -0.7.
+    seen = [(0.5, 3.0), (0.6, 2.0), (0.7, 2.3), (0.55, 1.7), (0.6, 2.2), (0.5, 2.2), (0.4, 2.2)]
+    kept = []
+    for epoch, (score, loss) in enumerate(seen, start=1):
+        values = (torch.tensor([epoch]), torch.tensor([score]), torch.tensor([loss]))
+        kept.append(bool(tracker.update(*values)))
+        assert tracker.is_finished() == (epoch == len(seen))
+    assert kept == [True, True, False, True, False, False, False]
+
+
+@pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf")])
+def test_a_weight_of_the_loss_that_says_nothing_is_refused(weight: float) -> None:
+    with pytest.raises(InputError, match="`loss_weight` must be at least 0"):
+        BestScore(loss_weight=weight)

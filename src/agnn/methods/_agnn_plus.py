@@ -74,6 +74,8 @@ class AGNNPlus(HiddenNetwork):
     weight_decay: float = 2e-3
     epochs: int = 1000  # at most: `patience` ends the training
     patience: int = 150  # epochs without progress that end the training
+    # The epoch is the one of the best validation accuracy less so many times the loss.
+    loss_weight: float = 0.3
     input_dropout: float | None = None  # of the features; None: `dropout`
     row_dropout: float = 0.5  # of whole rows of H(0)
     relu_after_hops: bool = False  # ReLU acts on the mean of the hops, not on H(0)
@@ -150,5 +152,5 @@ class AGNNPlus(HiddenNetwork):
         )
 
     def selection(self) -> Selection:
-        """The epoch of the best accuracy and, among equals, of the lowest loss."""
-        return BestScore(self.patience, self.watched)
+        """The epoch of the best accuracy less `loss_weight` times the loss."""
+        return BestScore(self.patience, self.watched, loss_weight=self.loss_weight)

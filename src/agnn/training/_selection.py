@@ -282,22 +282,36 @@ class _BestThenLowest(_Patient):
 class BestScore(Selection):
     """The epoch with the best score and, among equals, the lowest loss.
 
-    Stop when neither has improved for `patience` epochs. `metric` says what the score is.
+    Stop when neither has improved for `patience` epochs. The score is the metric less `loss_weight`
+    times the loss, which changes smoothly where the accuracy of few nodes moves in steps.
     """
 
     patience: int = 100
     on: Part = "validation"
     metric: Metric = "accuracy"
+    loss_weight: float = 0.0
 
     def __post_init__(self) -> None:
         _check(self.patience)
+        if not 0.0 <= self.loss_weight < float("inf"):
+            raise InputError(f"`loss_weight` must be at least 0; got {self.loss_weight}.")
 
     def tracker(self, replicas: int, device: torch.device) -> Tracker:
         """Return a new tracker."""
-        return _BestScore(self.patience, replicas, device)
+        return _BestScore(self.patience, self.loss_weight, replicas, device)
 
 
 class _BestScore(_BestThenLowest):
+    def __init__(
+        self, patience: int, loss_weight: float, replicas: int, device: torch.device
+    ) -> None:
+        super().__init__(patience, replicas, device)
+        self.loss_weight = loss_weight
+
+    def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
+        score = accuracy - self.loss_weight * loss if self.loss_weight > 0 else accuracy
+        return super().update(epoch, score, loss)
+
     def compare(self, accuracy: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
         _, kept = super().compare(accuracy, loss)
         return kept | (loss < self.best_loss), kept

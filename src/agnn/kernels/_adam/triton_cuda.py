@@ -9,6 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels._adam.reference import EPSILON, FIRST_DECAY, SECOND_DECAY
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 
 _NUMBERS = 1024  # entries that one program moves
 _TOGETHER = 8  # parameters that one launch moves
@@ -41,12 +42,13 @@ def _entries(
     tl.store(parameter + place, p, mask=inside)
 
 
-@triton.jit
+@Program
 def _parameters(
     parameters, gradients, first, second, step, rates, decays, sizes,
     A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
     """COUNT entries of the parameter that the program is for, of one replica."""
+    wait_for_inputs()
     for k in tl.static_range(len(parameters)):
         if (tl.program_id(2) == k) & (tl.program_id(0) * COUNT < sizes[k]):
             _entries(

@@ -19,6 +19,7 @@ from agnn.kernels._gpu.gather import (
     rows_of_program,
     segment_of_program,
 )
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 
 SLOPE = tl.constexpr(_SLOPE)
 
@@ -46,12 +47,13 @@ def paid_factors(
     return factors(keys, thresholds, scales, r, state, receiver.expand_dims(-1), column)
 
 
-@triton.jit
+@Program
 def scores(
     h, receiving, sending, out, n,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
     """The shares of B nodes of one replica in a score: as receiver and as sender; [., 2, K]."""
+    wait_for_inputs()
     r = tl.program_id(1).to(tl.int64)
     i, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
     hi = heads_of_rows(h + r * n * WIDTH, i, i < n, WIDTH, F, K)
@@ -151,13 +153,14 @@ def _store_states(
     tl.store(logs + place, shift + tl.log(total), mask=present[:, None] & (k < K)[None, :])
 
 
-@triton.jit
+@Program
 def forward_rows(
     offsets, columns, values, parts, bias, row_ids, keys, thresholds, scales, epoch,
     out, logs, n, rows, LIMIT: tl.constexpr, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
+    wait_for_inputs()
     r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
@@ -175,13 +178,14 @@ def forward_rows(
     _store_states(out, logs, bias, r, i, rows, present, shift, total + e, acc, WIDTH, F, K)
 
 
-@triton.jit
+@Program
 def forward_segment(
     segment_rows, bounds, columns, values, parts, row_ids, keys, thresholds, scales, epoch,
     sums, totals, shifts, n, rows, segments, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `forward_joined`."""
+    wait_for_inputs()
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     k, present = tl.arange(0, K), i < rows
     length = tl.where(present, length, 0)
@@ -198,13 +202,14 @@ def forward_segment(
     tl.store(shifts + place[:, None] * K + k[None, :], shift)
 
 
-@triton.jit
+@Program
 def forward_joined(
     long_rows, first, values, parts, bias, row_ids, keys, thresholds, scales, epoch,
     sums, totals, shifts, out, logs, n, rows, segments, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
+    wait_for_inputs()
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, k = tl.arange(0, 1), tl.arange(0, K)
     present = i < rows

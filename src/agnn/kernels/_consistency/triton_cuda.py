@@ -8,6 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels._consistency import reference
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import power_of_two
 
@@ -25,12 +26,13 @@ def _predictions(logits, start, inside):
     return e / tl.where(total == 0.0, 1.0, total)[:, None]
 
 
-@triton.jit
+@Program
 def _nodes(
     logits, parts, slopes, nodes, blocks, power, confidence, share,
     S: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
     """B nodes of one replica: their part of the loss, and its gradient at their logits."""
+    wait_for_inputs()
     block, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     i, d = block * B + tl.arange(0, B), tl.arange(0, D)
     inside = (i < nodes)[:, None] & (d < WIDTH)[None, :]

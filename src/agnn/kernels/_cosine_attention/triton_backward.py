@@ -13,9 +13,10 @@ from agnn.kernels._gpu.gather import (
     rows_of_program,
     segment_of_program,
 )
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 
 
-@triton.jit
+@Program
 def pairs(
     h, g, out, logs, pair, facts, n, rows,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
@@ -25,6 +26,7 @@ def pairs(
     And of each the logarithm and g_i . o_i. A row that was not computed has no gradient and an
     infinite logarithm, which makes its attention zero.
     """
+    wait_for_inputs()
     r = tl.program_id(1).to(tl.int64)
     i, d = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, D)
     computed = i < rows
@@ -103,7 +105,7 @@ def _own_parts(
     return dh, own * (tl.sum(gi * hi, 1) - slope_i) * cosine
 
 
-@triton.jit
+@Program
 def backward_rows(
     offsets, columns, weights, pair, facts, betas, dh, parts, n, reached, rows, part_count,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
@@ -112,6 +114,7 @@ def backward_rows(
 
     Rows from `reached` on have no part in the output: their gradient is zero.
     """
+    wait_for_inputs()
     r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     pair += r * n * 2 * WIDTH
     facts += r * n * 2
@@ -129,13 +132,14 @@ def backward_rows(
     tl.store(parts + r * part_count + tl.program_id(0), tl.sum(of_beta + own, 0))
 
 
-@triton.jit
+@Program
 def backward_segment(
     segment_rows, bounds, columns, weights, pair, facts, betas, turns, values, of_betas, n, rows,
     segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `backward_joined`."""
+    wait_for_inputs()
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     d = tl.arange(0, D)
     pair += r * n * 2 * WIDTH
@@ -151,12 +155,13 @@ def backward_segment(
     tl.store(of_betas + place, of_beta)
 
 
-@triton.jit
+@Program
 def backward_joined(
     long_rows, first, pair, facts, betas, turns, values, of_betas, dh, parts, n, segments,
     part_count, programs, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """The gradient at one long row from the sums of its segments, in their order."""
+    wait_for_inputs()
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
     hi, gi, log_i, slope_i = _pairs_of(

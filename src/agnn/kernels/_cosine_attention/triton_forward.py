@@ -22,6 +22,7 @@ from agnn.kernels._gpu.gather import (
     rows_of_program,
     segment_of_program,
 )
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 
 LOWEST = tl.constexpr(-40.0)
 
@@ -96,12 +97,13 @@ def _receivers(
     return hi, own, shift, total, acc
 
 
-@triton.jit
+@Program
 def forward_rows(
     offsets, columns, weights, h, betas, out, logs, n, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica: new states, and the logarithm of each row's sum of exp(score)."""
+    wait_for_inputs()
     r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     hi, own, shift, total, acc = _receivers(
         columns, weights, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present,
@@ -116,13 +118,14 @@ def forward_rows(
     tl.store(logs + r * rows + i, shift + tl.log(total), mask=present)
 
 
-@triton.jit
+@Program
 def forward_segment(
     segment_rows, bounds, columns, weights, h, betas, sums, totals,
     shifts, n, rows, segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `forward_joined`."""
+    wait_for_inputs()
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     present = i < rows
     length = tl.where(present, length, 0)
@@ -136,12 +139,13 @@ def forward_segment(
     tl.store(shifts + place, shift)
 
 
-@triton.jit
+@Program
 def forward_joined(
     long_rows, first, h, betas, sums, totals, shifts, out,
     logs, n, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
+    wait_for_inputs()
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
     hi = rows_of(h + r * n * WIDTH, i, i < rows, WIDTH, D)

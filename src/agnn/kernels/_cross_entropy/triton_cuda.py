@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels._cross_entropy import reference
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import power_of_two
 
 _NUMBERS = 1024  # logits that one program looks at
 
 
-@triton.jit
+@Program
 def _rows(
     logits, labels, weights, parts, slopes, k, blocks,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica: their part of the loss, and its gradient at their logits."""
+    wait_for_inputs()
     block, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     i, d = block * B + tl.arange(0, B), tl.arange(0, D)
     present = i < k

@@ -16,6 +16,7 @@ from torch import Tensor
 from agnn.kernels._dense_linear import reference
 from agnn.kernels._dropout import triton_cuda as dropout
 from agnn.kernels._dropout.triton_cuda import epoch_state, factors
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import power_of_two
 
@@ -53,13 +54,14 @@ def _weights(weight, r, WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr,
     return tl.load(weight + r * WIDTH * OUT + d[:, None] * OUT + k[None, :], mask=inside, other=0.0)
 
 
-@triton.jit
+@Program
 def _forward(
     h, weight, bias, row_ids, keys, thresholds, scales,
     epoch, out, n, BIASED: tl.constexpr, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
+    wait_for_inputs()
     r = tl.program_id(1).to(tl.int64)
     i, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
     state = tl.zeros((), tl.uint32)
@@ -76,7 +78,7 @@ def _forward(
     tl.store(out + place, outputs, mask=(i < n)[:, None] & (k < OUT)[None, :])
 
 
-@triton.jit
+@Program
 def _backward(
     h, weight, gradient, row_ids, keys, thresholds, scales,
     epoch, dh, dweights, dbiases, n, chunks,
@@ -84,6 +86,7 @@ def _backward(
     K: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """The gradient at CHUNK rows of one replica, and their sums for the weight and the bias."""
+    wait_for_inputs()
     chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     d, k = tl.arange(0, D), tl.arange(0, K)
     state = tl.zeros((), tl.uint32)

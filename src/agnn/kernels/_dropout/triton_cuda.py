@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.tiles import power_of_two
 
 if TYPE_CHECKING:
@@ -44,11 +45,12 @@ def factors(keys, thresholds, scales, r, state, row, column):
     return tl.where(kept, tl.load(scales + r), 0.0)
 
 
-@triton.jit
+@Program
 def _apply(
     h, row_ids, keys, thresholds, scales, epoch, out, n,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
+    wait_for_inputs()
     i, r = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.program_id(1).to(tl.int64)
     d = tl.arange(0, D)
     inside = (i < n)[:, None] & (d < WIDTH)[None, :]

@@ -22,6 +22,7 @@ from agnn.kernels._gpu.gather import (
     rows_of_program,
     segment_of_program,
 )
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.tiles import choose_tile, sum_type
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _starts(
     return found
 
 
-@triton.jit
+@Program
 def _lines(
     offsets, indices, values, source, start, own, row_ids,
     keys, thresholds, scales, epoch, out, readable, count,
@@ -92,6 +93,7 @@ def _lines(
     SUM: tl.constexpr,
 ):  # fmt: skip
     """B lines of one replica."""
+    wait_for_inputs()
     r, line, present, _, begin, length = rows_of_program(offsets, count, LIMIT, B)
     line = tl.where(present, line, 0)
     state = tl.zeros((), tl.uint32)
@@ -108,7 +110,7 @@ def _lines(
     tl.store(out + place, sums, mask=present[:, None] & (d < WIDTH)[None, :])
 
 
-@triton.jit
+@Program
 def _segment(
     segment_lines, bounds, indices, values, source, row_ids,
     keys, thresholds, scales, epoch, parts, readable, segments,
@@ -116,6 +118,7 @@ def _segment(
     U: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long line of one replica."""
+    wait_for_inputs()
     r, place, line, begin, length = segment_of_program(segment_lines, bounds, segments)
     d = tl.arange(0, D)
     state = tl.zeros((), tl.uint32)
@@ -128,13 +131,14 @@ def _segment(
     tl.store(parts + place[:, None] * D + d[None, :], sums)
 
 
-@triton.jit
+@Program
 def _joined(
     long_lines, first, source, start, own, parts, out,
     readable, count, segments, START: tl.constexpr, OWN: tl.constexpr,
     WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """One long line of one replica from the sums of its segments, in their order."""
+    wait_for_inputs()
     r, line, begin, end = long_row_of_program(long_lines, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
     present = line < count

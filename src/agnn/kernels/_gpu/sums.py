@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.tiles import power_of_two
 
 _NUMBERS = 1024  # that one program holds
 _GROUP = 64  # parts, at least, that one program adds up
 
 
-@triton.jit
+@Program
 def _sums(
     parts, out, count, groups, width, D: tl.constexpr, U: tl.constexpr, GROUP: tl.constexpr
 ):  # fmt: skip
     """out[r, group] = sum of parts[r, k] over the k of the group, at D of the columns."""
+    wait_for_inputs()
     group, r = tl.program_id(0).to(tl.int64), tl.program_id(2).to(tl.int64)
     u, d = tl.arange(0, U), tl.program_id(1) * D + tl.arange(0, D)
     acc = tl.zeros((U, D), out.dtype.element_ty)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from agnn.graph import Graph, Propagation
 from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.tiles import power_of_two
 from agnn.kernels._part_rows.op import FACTS, Runs
 from agnn.kernels._part_rows.reference import block_sums, width
@@ -43,10 +44,11 @@ def _rows_of_program(rows, count, offsets, B: tl.constexpr):
     return r, i, present, begin, length
 
 
-@triton.jit
+@Program
 def _norms(
     h, facts, first, last, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr
 ):  # fmt: skip
+    wait_for_inputs()
     r = tl.program_id(1).to(tl.int64)
     i = first + tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
     present = i < last
@@ -56,10 +58,11 @@ def _norms(
     tl.store(facts + (r * n + i) * _LINE, found, mask=present)
 
 
-@triton.jit
+@Program
 def _slopes(
     g, out, facts, count, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr
 ):  # fmt: skip
+    wait_for_inputs()
     r = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
     present = i < count
@@ -68,12 +71,13 @@ def _slopes(
     tl.store(facts + (r * n + i) * _LINE + 2, tl.sum(gi * oi, 1), mask=present)
 
 
-@triton.jit
+@Program
 def _attend(
     rows, count, offsets, columns, h, betas, facts, out, n,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """o_i = (e_ii h_i + sum of e_ij h_j) / Z_i for B rows of one replica."""
+    wait_for_inputs()
     r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
     h, facts = h + r * n * WIDTH, facts + r * n * _LINE
     beta = tl.load(betas + r)
@@ -98,12 +102,13 @@ def _attend(
     tl.store(facts + i * _LINE + 1, inverse, mask=present)
 
 
-@triton.jit
+@Program
 def _attend_back(
     rows, count, offsets, columns, h, g, betas, facts, dh, parts, n, own_rows,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """The gradient at B rows of one replica, and their parts of the gradient at beta."""
+    wait_for_inputs()
     r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
     h, g, facts = h + r * n * WIDTH, g + r * n * WIDTH, facts + r * n * _LINE
     beta = tl.load(betas + r)
@@ -140,12 +145,13 @@ def _attend_back(
     tl.store(parts + r * own_rows + i, part, mask=present)
 
 
-@triton.jit
+@Program
 def _propagate(
     rows, count, offsets, columns, weights, loops, h, out, n,
     WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     """P_ii h_i + sum of P_ij h_j for B rows of one replica."""
+    wait_for_inputs()
     r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
     h += r * n * WIDTH
     hi = rows_of(h, i, present, WIDTH, D)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures
 from agnn.kernels._dropout.triton_cuda import epoch_state, factors
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import power_of_two
 from agnn.kernels._shared_linear import reference
@@ -39,13 +40,14 @@ def _kept(
     return values
 
 
-@triton.jit
+@Program
 def _forward(
     x, weight, bias, row_ids, keys, thresholds, scales, epoch, out, n,
     BIASED: tl.constexpr, DROPPED: tl.constexpr, FEATURES: tl.constexpr, WIDTH: tl.constexpr,
     D: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
+    wait_for_inputs()
     r = tl.program_id(1).to(tl.int64)
     i, d = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, D)
     state = tl.zeros((), tl.uint32)
@@ -68,13 +70,14 @@ def _forward(
     tl.store(out + place, acc, mask=(i < n)[:, None] & (d < WIDTH)[None, :])
 
 
-@triton.jit
+@Program
 def _backward(
     x, gradient, row_ids, keys, thresholds, scales, epoch, parts, n, chunks,
     DROPPED: tl.constexpr, FEATURES: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
     B: tl.constexpr, C: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """What CHUNK rows add to C rows of one replica's gradient at W."""
+    wait_for_inputs()
     chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(2).to(tl.int64)
     c, d = tl.program_id(1) * C + tl.arange(0, C), tl.arange(0, D)
     state = tl.zeros((), tl.uint32)

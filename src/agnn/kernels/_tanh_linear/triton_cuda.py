@@ -19,6 +19,7 @@ from agnn.kernels._gpu.gather import (
     rows_of_program,
     segment_of_program,
 )
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import choose_tile, sum_type
 
@@ -57,13 +58,14 @@ def _store(out, found, line, present, WIDTH: tl.constexpr, D: tl.constexpr):
     tl.store(out + place, found, mask=present[:, None] & (d < WIDTH)[None, :])
 
 
-@triton.jit
+@Program
 def _rows(
     offsets, columns, values, scale, weight, bias, out, features, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
     SUM: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
+    wait_for_inputs()
     r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     sums = rows_of(bias, r + i * 0, present, WIDTH, D)
     sums += _row_sums(
@@ -73,12 +75,13 @@ def _rows(
     _store(out, sums, r * rows + i, present, WIDTH, D)
 
 
-@triton.jit
+@Program
 def _row_segment(
     segment_rows, bounds, columns, values, scale, weight, parts, features, segments,
     WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long row of one replica."""
+    wait_for_inputs()
     r, place, _, begin, length = segment_of_program(segment_rows, bounds, segments)
     sums = _row_sums(
         columns, values, scale + r * features, weight + r * features * WIDTH, begin, length,
@@ -87,11 +90,12 @@ def _row_segment(
     _store(parts, sums, place, place >= 0, D, D)
 
 
-@triton.jit
+@Program
 def _row_joined(
     long_rows, first, bias, parts, out, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr
 ):
     """One long row of one replica from the sums of its segments, in their order."""
+    wait_for_inputs()
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one = tl.arange(0, 1)
     sums = rows_of(bias, r + one, one == 0, WIDTH, D)
@@ -119,13 +123,14 @@ def _column_sums(
     return tl.sum(of_weight, 1), tl.sum(of_scale, 1)
 
 
-@triton.jit
+@Program
 def _columns(
     offsets, entries, values, scale, weight, gradient, dscale, dweight, features, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
     SUM: tl.constexpr,
 ):  # fmt: skip
     """The gradients at B columns of one replica."""
+    wait_for_inputs()
     r, f, present, _, begin, length = rows_of_program(offsets, features, LIMIT, B)
     of_weight, of_scale = _column_sums(
         entries, values, scale + r * features, weight + r * features * WIDTH,
@@ -135,13 +140,14 @@ def _columns(
     tl.store(dscale + r * features + f, of_scale, mask=present)
 
 
-@triton.jit
+@Program
 def _column_segment(
     segment_columns, bounds, entries, values, scale, weight, gradient, parts, scale_parts,
     features, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
     SUM: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long column of one replica."""
+    wait_for_inputs()
     r, place, f, begin, length = segment_of_program(segment_columns, bounds, segments)
     of_weight, of_scale = _column_sums(
         entries, values, scale + r * features, weight + r * features * WIDTH,
@@ -151,12 +157,13 @@ def _column_segment(
     tl.store(scale_parts + place, of_scale)
 
 
-@triton.jit
+@Program
 def _column_joined(
     long_columns, first, parts, scale_parts, dscale, dweight, features, segments,
     WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """The gradients at one long column from the sums of its segments, in their order."""
+    wait_for_inputs()
     r, f, begin, end = long_row_of_program(long_columns, first, segments)
     one = tl.arange(0, 1)
     of_weight = tl.zeros((1, D), parts.dtype.element_ty)

@@ -20,6 +20,7 @@ from agnn.kernels._gpu.gather import (
     rows_of_program,
     segment_of_program,
 )
+from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.tiles import choose_tile, power_of_two, sum_type
 
 _NUMBERS = 1024  # of each operand of the edges that one program looks at together
@@ -62,13 +63,14 @@ def _store(
     tl.store(out + place, sums, mask=present[:, None, None] & (column < WIDTH)[None, :, :])
 
 
-@triton.jit
+@Program
 def _rows(
     offsets, columns, places, h, edges, loops, out, readable, weighed, edge_count, reached, count,
     LIMIT: tl.constexpr, PLACED: tl.constexpr, WIDTH: tl.constexpr, F: tl.constexpr,
     K: tl.constexpr, B: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica; those from `reached` on are zero."""
+    wait_for_inputs()
     r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     h += r * readable * WIDTH
     sums = _sums(
@@ -79,13 +81,14 @@ def _rows(
     _store(out, sums, r, i, count, short & (i < count), WIDTH, F, K)
 
 
-@triton.jit
+@Program
 def _segment(
     segment_rows, bounds, columns, places, h, edges, parts, readable, edge_count, count, segments,
     PLACED: tl.constexpr, WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr,
     SUM: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long row of one replica."""
+    wait_for_inputs()
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     length = tl.where(i < count, length, 0)  # a row that is not computed has no weights to read
     sums = _sums(
@@ -95,12 +98,13 @@ def _segment(
     _store(parts, sums, 0, place, segments, place >= 0, F * K, F, K)
 
 
-@triton.jit
+@Program
 def _joined(
     long_rows, first, h, loops, parts, out, readable, weighed, count, segments,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
+    wait_for_inputs()
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one = tl.arange(0, 1)
     h, loops = h + r * readable * WIDTH, loops + r * weighed * K
@@ -110,12 +114,13 @@ def _joined(
     _store(out, sums, r, i, count, i < count, WIDTH, F, K)
 
 
-@triton.jit
+@Program
 def _dots(
     receivers, senders, h, g, out, n, rows, edge_count,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
     """g_i . h_j by head for B edges of one replica."""
+    wait_for_inputs()
     r = tl.program_id(1).to(tl.int64)
     q, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
     there = q < edge_count
