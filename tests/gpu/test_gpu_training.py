@@ -134,7 +134,7 @@ def test_a_hashed_circulant_graph_is_symmetric_and_regular():
 
 
 def test_a_graph_too_large_to_prune_trains_on_leading_rows(monkeypatch, cora):
-    for module in ("graph", "view"):
+    for module in ("_graph", "_view"):
         monkeypatch.setattr(f"agnn.graph.{module}.TOO_LARGE_TO_PRUNE", 0)
     whole = evaluate(AGNN(layers=2, epochs=20), cora, "fixed", (0,), device=GPU)
     monkeypatch.undo()
@@ -151,6 +151,6 @@ def test_the_graph_is_where_the_states_are(cora):
 def test_programs_launched_early_wait_for_their_inputs(name, cora, monkeypatch):
     method = preset_method(name, "fixed", "cora").with_fields(epochs=40)
     early = evaluate(method, cora, "fixed", (0, 1), device=GPU)
-    monkeypatch.setattr("agnn.kernels._gpu.programs._can_wait", lambda _: False)
+    monkeypatch.setattr("agnn.kernels._gpu.programs._most_blocks", lambda _: 0)
     after = evaluate(method, cora, "fixed", (0, 1), device=GPU)
     assert_same_bits(early.scores, after.scores)

@@ -300,7 +300,7 @@ def test_every_program_waits_for_its_inputs_first():
         and "Program" in [ast.unparse(decorator) for decorator in each.decorator_list]
     ]
     assert len(found) > 40
-    assert [name for name, first in found if first != "wait_for_inputs()"] == []
+    assert [name for name, first in found if first != "wait_for_inputs(EARLY)"] == []
 
 
 def has_words(function: ast.FunctionDef) -> bool:

@@ -45,10 +45,10 @@ def _entries(
 @Program
 def _parameters(
     parameters, gradients, first, second, step, rates, decays, sizes,
-    A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr,
+    A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, COUNT: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """COUNT entries of the parameter that the program is for, of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     for k in tl.static_range(len(parameters)):
         if (tl.program_id(2) == k) & (tl.program_id(0) * COUNT < sizes[k]):
             _entries(

@@ -20,14 +20,14 @@ from agnn.kernels._gpu.programs import Program, wait_for_inputs
 @Program
 def pairs(
     values, g, out, bias, parts, logs, pair, facts, n, rows,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """What the backward pass reads of a node, B nodes of one replica: (v_i, g_i) in one line.
 
     And by head, in another, its two shares in a score, its logarithm and g_i . (o_i - b). A row
     that was not computed has no gradient and an infinite logarithm: it attends to nothing.
     """
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     i, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
     computed, own = i < rows, r + tl.arange(0, 1)
@@ -161,12 +161,13 @@ def backward_rows(
     offsets, columns, pair, facts, row_ids, keys, thresholds, scales, epoch, dv, pulls,
     n, reached, rows, LIMIT: tl.constexpr, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradients at B rows of the values of one replica, and at their shares in the scores.
 
     Rows from `reached` on have no part in the output: their gradient is zero.
     """
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
@@ -187,10 +188,10 @@ def backward_rows(
 def backward_segment(
     segment_rows, bounds, columns, pair, facts, row_ids, keys, thresholds, scales, epoch,
     shares, sums, n, rows, segments, DROPPED: tl.constexpr,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `backward_joined`."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     k = tl.arange(0, K)
     state = tl.zeros((), tl.uint32)
@@ -210,10 +211,10 @@ def backward_segment(
 def backward_joined(
     long_rows, first, pair, facts, row_ids, keys, thresholds, scales, epoch, shares, sums, dv,
     pulls, n, segments, DROPPED: tl.constexpr,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradients at one long row from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, k = tl.arange(0, 1), tl.arange(0, K)
     column = tl.arange(0, F)[:, None] * K + k[None, :]
@@ -238,9 +239,10 @@ def backward_joined(
 def share_gradients(
     h, receiving, sending, pulls, dv, dh, parts, n, chunks,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """What the shares in the scores pass on: to CHUNK rows of h, and to the two vectors."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     own, k = r + tl.arange(0, 1), tl.arange(0, K)
     a = heads_of_rows(receiving, own, own == r, WIDTH, F, K)

@@ -50,10 +50,10 @@ def paid_factors(
 @Program
 def scores(
     h, receiving, sending, out, n,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The shares of B nodes of one replica in a score: as receiver and as sender; [., 2, K]."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     i, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
     hi = heads_of_rows(h + r * n * WIDTH, i, i < n, WIDTH, F, K)
@@ -158,9 +158,10 @@ def forward_rows(
     offsets, columns, values, parts, bias, row_ids, keys, thresholds, scales, epoch,
     out, logs, n, rows, LIMIT: tl.constexpr, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     state = tl.zeros((), tl.uint32)
     if DROPPED:
@@ -182,10 +183,10 @@ def forward_rows(
 def forward_segment(
     segment_rows, bounds, columns, values, parts, row_ids, keys, thresholds, scales, epoch,
     sums, totals, shifts, n, rows, segments, DROPPED: tl.constexpr,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `forward_joined`."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     k, present = tl.arange(0, K), i < rows
     length = tl.where(present, length, 0)
@@ -206,10 +207,10 @@ def forward_segment(
 def forward_joined(
     long_rows, first, values, parts, bias, row_ids, keys, thresholds, scales, epoch,
     sums, totals, shifts, out, logs, n, rows, segments, DROPPED: tl.constexpr,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, k = tl.arange(0, 1), tl.arange(0, K)
     present = i < rows

@@ -29,10 +29,10 @@ def _predictions(logits, start, inside):
 @Program
 def _nodes(
     logits, parts, slopes, nodes, blocks, power, confidence, share,
-    S: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
+    S: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """B nodes of one replica: their part of the loss, and its gradient at their logits."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     block, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     i, d = block * B + tl.arange(0, B), tl.arange(0, D)
     inside = (i < nodes)[:, None] & (d < WIDTH)[None, :]

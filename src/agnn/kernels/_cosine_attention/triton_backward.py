@@ -19,14 +19,14 @@ from agnn.kernels._gpu.programs import Program, wait_for_inputs
 @Program
 def pairs(
     h, g, out, logs, pair, facts, n, rows,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """What the backward pass reads of a node, B nodes of one replica: (h_i, g_i) in one line.
 
     And of each the logarithm and g_i . o_i. A row that was not computed has no gradient and an
     infinite logarithm, which makes its attention zero.
     """
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     i, d = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, D)
     computed = i < rows
@@ -109,12 +109,13 @@ def _own_parts(
 def backward_rows(
     offsets, columns, weights, pair, facts, betas, dh, parts, n, reached, rows, part_count,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradient at B rows of h of one replica, and their part of the gradient at beta.
 
     Rows from `reached` on have no part in the output: their gradient is zero.
     """
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     pair += r * n * 2 * WIDTH
     facts += r * n * 2
@@ -136,10 +137,10 @@ def backward_rows(
 def backward_segment(
     segment_rows, bounds, columns, weights, pair, facts, betas, turns, values, of_betas, n, rows,
     segments,
-    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `backward_joined`."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     d = tl.arange(0, D)
     pair += r * n * 2 * WIDTH
@@ -158,10 +159,10 @@ def backward_segment(
 @Program
 def backward_joined(
     long_rows, first, pair, facts, betas, turns, values, of_betas, dh, parts, n, segments,
-    part_count, programs, WIDTH: tl.constexpr, D: tl.constexpr,
+    part_count, programs, WIDTH: tl.constexpr, D: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradient at one long row from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
     hi, gi, log_i, slope_i = _pairs_of(

@@ -101,9 +101,10 @@ def _receivers(
 def forward_rows(
     offsets, columns, weights, h, betas, out, logs, n, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica: new states, and the logarithm of each row's sum of exp(score)."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     hi, own, shift, total, acc = _receivers(
         columns, weights, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present,
@@ -122,10 +123,10 @@ def forward_rows(
 def forward_segment(
     segment_rows, bounds, columns, weights, h, betas, sums, totals,
     shifts, n, rows, segments,
-    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long row, for `forward_joined`."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     present = i < rows
     length = tl.where(present, length, 0)
@@ -142,10 +143,10 @@ def forward_segment(
 @Program
 def forward_joined(
     long_rows, first, h, betas, sums, totals, shifts, out,
-    logs, n, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr,
+    logs, n, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
     hi = rows_of(h + r * n * WIDTH, i, i < rows, WIDTH, D)

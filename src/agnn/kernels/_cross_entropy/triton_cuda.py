@@ -17,10 +17,10 @@ _NUMBERS = 1024  # logits that one program looks at
 @Program
 def _rows(
     logits, labels, weights, parts, slopes, k, blocks,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica: their part of the loss, and its gradient at their logits."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     block, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
     i, d = block * B + tl.arange(0, B), tl.arange(0, D)
     present = i < k

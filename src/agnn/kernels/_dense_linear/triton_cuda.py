@@ -59,9 +59,10 @@ def _forward(
     h, weight, bias, row_ids, keys, thresholds, scales,
     epoch, out, n, BIASED: tl.constexpr, DROPPED: tl.constexpr,
     WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     i, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
     state = tl.zeros((), tl.uint32)
@@ -83,10 +84,10 @@ def _backward(
     h, weight, gradient, row_ids, keys, thresholds, scales,
     epoch, dh, dweights, dbiases, n, chunks,
     DROPPED: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr,
-    K: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr,
+    K: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradient at CHUNK rows of one replica, and their sums for the weight and the bias."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     d, k = tl.arange(0, D), tl.arange(0, K)
     state = tl.zeros((), tl.uint32)

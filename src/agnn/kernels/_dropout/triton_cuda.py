@@ -48,9 +48,9 @@ def factors(keys, thresholds, scales, r, state, row, column):
 @Program
 def _apply(
     h, row_ids, keys, thresholds, scales, epoch, out, n,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     i, r = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.program_id(1).to(tl.int64)
     d = tl.arange(0, D)
     inside = (i < n)[:, None] & (d < WIDTH)[None, :]

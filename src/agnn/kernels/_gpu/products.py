@@ -90,10 +90,10 @@ def _lines(
     keys, thresholds, scales, epoch, out, readable, count,
     LIMIT: tl.constexpr, DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, START: tl.constexpr,
     OWN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
-    SUM: tl.constexpr,
+    SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """B lines of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, line, present, _, begin, length = rows_of_program(offsets, count, LIMIT, B)
     line = tl.where(present, line, 0)
     state = tl.zeros((), tl.uint32)
@@ -115,10 +115,10 @@ def _segment(
     segment_lines, bounds, indices, values, source, row_ids,
     keys, thresholds, scales, epoch, parts, readable, segments,
     DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
-    U: tl.constexpr, SUM: tl.constexpr,
+    U: tl.constexpr, SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long line of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, line, begin, length = segment_of_program(segment_lines, bounds, segments)
     d = tl.arange(0, D)
     state = tl.zeros((), tl.uint32)
@@ -135,10 +135,10 @@ def _segment(
 def _joined(
     long_lines, first, source, start, own, parts, out,
     readable, count, segments, START: tl.constexpr, OWN: tl.constexpr,
-    WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One long line of one replica from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, line, begin, end = long_row_of_program(long_lines, first, segments)
     one, d = tl.arange(0, 1), tl.arange(0, D)
     present = line < count

@@ -15,10 +15,11 @@ _GROUP = 64  # parts, at least, that one program adds up
 
 @Program
 def _sums(
-    parts, out, count, groups, width, D: tl.constexpr, U: tl.constexpr, GROUP: tl.constexpr
+    parts, out, count, groups, width, D: tl.constexpr, U: tl.constexpr, GROUP: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """out[r, group] = sum of parts[r, k] over the k of the group, at D of the columns."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     group, r = tl.program_id(0).to(tl.int64), tl.program_id(2).to(tl.int64)
     u, d = tl.arange(0, U), tl.program_id(1) * D + tl.arange(0, D)
     acc = tl.zeros((U, D), out.dtype.element_ty)

@@ -46,9 +46,10 @@ def _rows_of_program(rows, count, offsets, B: tl.constexpr):
 
 @Program
 def _norms(
-    h, facts, first, last, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr
+    h, facts, first, last, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     i = first + tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
     present = i < last
@@ -60,9 +61,10 @@ def _norms(
 
 @Program
 def _slopes(
-    g, out, facts, count, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr
+    g, out, facts, count, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
     present = i < count
@@ -74,10 +76,10 @@ def _slopes(
 @Program
 def _attend(
     rows, count, offsets, columns, h, betas, facts, out, n,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """o_i = (e_ii h_i + sum of e_ij h_j) / Z_i for B rows of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
     h, facts = h + r * n * WIDTH, facts + r * n * _LINE
     beta = tl.load(betas + r)
@@ -105,10 +107,10 @@ def _attend(
 @Program
 def _attend_back(
     rows, count, offsets, columns, h, g, betas, facts, dh, parts, n, own_rows,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradient at B rows of one replica, and their parts of the gradient at beta."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
     h, g, facts = h + r * n * WIDTH, g + r * n * WIDTH, facts + r * n * _LINE
     beta = tl.load(betas + r)
@@ -148,10 +150,10 @@ def _attend_back(
 @Program
 def _propagate(
     rows, count, offsets, columns, weights, loops, h, out, n,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """P_ii h_i + sum of P_ij h_j for B rows of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
     h += r * n * WIDTH
     hi = rows_of(h, i, present, WIDTH, D)

@@ -44,10 +44,10 @@ def _kept(
 def _forward(
     x, weight, bias, row_ids, keys, thresholds, scales, epoch, out, n,
     BIASED: tl.constexpr, DROPPED: tl.constexpr, FEATURES: tl.constexpr, WIDTH: tl.constexpr,
-    D: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
+    D: tl.constexpr, B: tl.constexpr, C: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     i, d = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, D)
     state = tl.zeros((), tl.uint32)
@@ -74,10 +74,10 @@ def _forward(
 def _backward(
     x, gradient, row_ids, keys, thresholds, scales, epoch, parts, n, chunks,
     DROPPED: tl.constexpr, FEATURES: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
-    B: tl.constexpr, C: tl.constexpr, CHUNK: tl.constexpr,
+    B: tl.constexpr, C: tl.constexpr, CHUNK: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """What CHUNK rows add to C rows of one replica's gradient at W."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(2).to(tl.int64)
     c, d = tl.program_id(1) * C + tl.arange(0, C), tl.arange(0, D)
     state = tl.zeros((), tl.uint32)

@@ -62,10 +62,10 @@ def _store(out, found, line, present, WIDTH: tl.constexpr, D: tl.constexpr):
 def _rows(
     offsets, columns, values, scale, weight, bias, out, features, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
-    SUM: tl.constexpr,
+    SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
     sums = rows_of(bias, r + i * 0, present, WIDTH, D)
     sums += _row_sums(
@@ -78,10 +78,10 @@ def _rows(
 @Program
 def _row_segment(
     segment_rows, bounds, columns, values, scale, weight, parts, features, segments,
-    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long row of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, _, begin, length = segment_of_program(segment_rows, bounds, segments)
     sums = _row_sums(
         columns, values, scale + r * features, weight + r * features * WIDTH, begin, length,
@@ -92,10 +92,19 @@ def _row_segment(
 
 @Program
 def _row_joined(
-    long_rows, first, bias, parts, out, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr
+    long_rows,
+    first,
+    bias,
+    parts,
+    out,
+    rows,
+    segments,
+    WIDTH: tl.constexpr,
+    D: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
     """One long row of one replica from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one = tl.arange(0, 1)
     sums = rows_of(bias, r + one, one == 0, WIDTH, D)
@@ -127,10 +136,10 @@ def _column_sums(
 def _columns(
     offsets, entries, values, scale, weight, gradient, dscale, dweight, features, rows,
     LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
-    SUM: tl.constexpr,
+    SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradients at B columns of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, f, present, _, begin, length = rows_of_program(offsets, features, LIMIT, B)
     of_weight, of_scale = _column_sums(
         entries, values, scale + r * features, weight + r * features * WIDTH,
@@ -144,10 +153,10 @@ def _columns(
 def _column_segment(
     segment_columns, bounds, entries, values, scale, weight, gradient, parts, scale_parts,
     features, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-    SUM: tl.constexpr,
+    SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sums of one segment of a long column of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, f, begin, length = segment_of_program(segment_columns, bounds, segments)
     of_weight, of_scale = _column_sums(
         entries, values, scale + r * features, weight + r * features * WIDTH,
@@ -160,10 +169,10 @@ def _column_segment(
 @Program
 def _column_joined(
     long_columns, first, parts, scale_parts, dscale, dweight, features, segments,
-    WIDTH: tl.constexpr, D: tl.constexpr,
+    WIDTH: tl.constexpr, D: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The gradients at one long column from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, f, begin, end = long_row_of_program(long_columns, first, segments)
     one = tl.arange(0, 1)
     of_weight = tl.zeros((1, D), parts.dtype.element_ty)

@@ -67,10 +67,10 @@ def _store(
 def _rows(
     offsets, columns, places, h, edges, loops, out, readable, weighed, edge_count, reached, count,
     LIMIT: tl.constexpr, PLACED: tl.constexpr, WIDTH: tl.constexpr, F: tl.constexpr,
-    K: tl.constexpr, B: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
+    K: tl.constexpr, B: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """B rows of one replica; those from `reached` on are zero."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, present, short, begin, length = rows_of_program(offsets, reached, LIMIT, B)
     h += r * readable * WIDTH
     sums = _sums(
@@ -85,10 +85,10 @@ def _rows(
 def _segment(
     segment_rows, bounds, columns, places, h, edges, parts, readable, edge_count, count, segments,
     PLACED: tl.constexpr, WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, U: tl.constexpr,
-    SUM: tl.constexpr,
+    SUM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The sum of one segment of a long row of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
     length = tl.where(i < count, length, 0)  # a row that is not computed has no weights to read
     sums = _sums(
@@ -101,10 +101,10 @@ def _segment(
 @Program
 def _joined(
     long_rows, first, h, loops, parts, out, readable, weighed, count, segments,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One long row of one replica from the sums of its segments, in their order."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r, i, begin, end = long_row_of_program(long_rows, first, segments)
     one = tl.arange(0, 1)
     h, loops = h + r * readable * WIDTH, loops + r * weighed * K
@@ -117,10 +117,10 @@ def _joined(
 @Program
 def _dots(
     receivers, senders, h, g, out, n, rows, edge_count,
-    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
+    WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """g_i . h_j by head for B edges of one replica."""
-    wait_for_inputs()
+    wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
     q, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
     there = q < edge_count
