@@ -24,6 +24,14 @@ def test_agnn_stops_by_patience_elsewhere_and_as_in_the_paper_on_its_datasets(to
     assert paper.recipe().selection == HighestAccuracy(4)  # type: ignore[attr-defined]
 
 
+def test_agnn_plus_chooses_its_epoch_by_accuracy_and_loss_and_by_a_given_metric_alone():
+    assert AGNNPlus().recipe_by(None).selection == BestScore(150, loss_weight=0.3)
+    assert AGNNPlus(loss_weight=0.0).recipe_by(None).selection == BestScore(150)
+    assert AGNNPlus().recipe_by("f1").selection == BestScore(150, metric="f1")
+    with pytest.raises(InputError, match="loss_weight"):
+        AGNNPlus(loss_weight=-0.1).recipe_by(None)
+
+
 def test_the_default_method_is_agnn_on_the_papers_datasets_and_agnn_plus_elsewhere(toy):
     assert default_name(load_dataset("pubmed")) == "agnn"
     assert default_name(replace(toy, name="pubmed")) == "agnn_plus"

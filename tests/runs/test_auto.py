@@ -218,9 +218,28 @@ def test_a_training_that_would_take_too_long_is_cut_or_left_out(toy, monkeypatch
     monkeypatch.setattr(GCN, "run", slow)
     monkeypatch.setattr(_auto, "CANDIDATES", (("gcn", {"epochs": 5000}),))
     monkeypatch.setattr(_auto.time, "monotonic", lambda: float(next(clock)))
-    auto_plan(toy, "fixed", (0,), time_limit=2000.0)
+    planned = auto_plan(toy, "fixed", (0,), time_limit=2000.0)
     assert asked[0] == 5000
     assert 30 <= asked[1] < 5000
+    # What was judged is what is trained, and said.
+    assert planned.method.epochs == planned.choice.winner.changes["epochs"] == asked[-1]
+
+
+def test_without_time_for_all_replicas_fewer_are_trained_and_it_says_so(toy, monkeypatch):
+    monkeypatch.setattr(_auto, "CANDIDATES", (("gcn", {"epochs": 5}),))
+    monkeypatch.setattr(_auto, "_seconds_each", lambda _: 100.0)
+    planned = auto_plan(toy, "fixed", range(20), time_limit=1000.0)
+    assert planned.seeds == tuple(range(9))
+    assert len(planned.splits) == 9
+    run = planned.run()
+    assert run.accuracy.n == 9
+    assert run.choice["words"].endswith("The time limit left room for 9 of 20 replicas.")
+    assert (run.choice["replicas_wanted"], run.choice["replicas"]) == (20, 9)
+    # A method must leave time for three replicas, or for all where fewer are wanted.
+    monkeypatch.setattr(_auto, "_seconds_each", lambda _: 400.0)
+    with pytest.raises(InputError, match="too short for a single method"):
+        auto_plan(toy, "fixed", range(20), time_limit=1000.0)
+    assert "left room" not in auto_plan(toy, "fixed", (0, 1), time_limit=1000.0).choice.words
 
 
 @pytest.mark.parametrize(

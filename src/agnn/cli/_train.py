@@ -306,7 +306,7 @@ def train(
         if (words := optimism(planned.splits, planned.folds)) and not quiet:
             screen(is_error=True).print(f"note: {words}", soft_wrap=True)
     if data.reading is not None and not json and is_first_rank():
-        _tell(data, spec)
+        _tell(data, planned)
         _tell_memory(planned)
     with interruptible(lambda: _kept_words(looked_for)):
         if looked_for is not None:
@@ -368,15 +368,17 @@ def _kept_words(search: "Search | None") -> str:
     )
 
 
-def _tell(data: "NodeData", spec: str) -> None:
+def _tell(data: "NodeData", planned: "Plan") -> None:
     """Print the report on somebody's own data and how it is split, before the training."""
     from agnn.data import DEFAULT_SPLITS
 
     console = screen()
     console.print(f"The data: {data.name}", style="bold")
     console.print(data_table(data.report))
-    words = f": {DEFAULT_SPLITS[spec]}" if spec in DEFAULT_SPLITS else ""
-    console.print(f"Split {spec}{words}.\n")
+    words = DEFAULT_SPLITS.get(planned.split_spec, "")
+    if planned.choice is not None:
+        words = "one for all replicas"
+    console.print(f"Split {planned.split_spec}{': ' * bool(words)}{words}.\n")
 
 
 def _tell_memory(planned: "Plan") -> None:

@@ -33,27 +33,29 @@ if TYPE_CHECKING:
 AUTO: Final = "auto"
 SECONDS: Final = 600.0  # to choose and to train, if nothing else is said
 
-# The candidates of the first round, cheap ones first: a method and what differs from its defaults.
+# The candidates of the first round: a method and what differs from its defaults. Cheap ones first,
+# then those that are best on most graphs, while there is time for all their epochs.
 CANDIDATES: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
     ("label_propagation", {}),
     ("ridge", {}),
     ("sgc", {}),
     ("gcn", {}),
-    ("multilayer_perceptron", {}),
-    ("graphsage", {}),
-    ("appnp", {}),
-    ("boosting", {}),
-    ("agnn", {}),
-    ("gat", {}),
     ("agnn_plus", {"strength": 0.0}),
+    ("agnn_plus", {}),
+    ("multilayer_perceptron", {}),
+    ("boosting", {}),
     ("separated", {"layers": 5, "dropout": 0.5, "weight_decay": 5e-3, "scaling": "length"}),
     ("separated", {"layers": 5}),
-    ("agnn_plus", {}),
+    ("agnn", {}),
+    ("graphsage", {}),
+    ("appnp", {}),
+    ("gat", {}),
     ("separated", {"layers": 10}),
 )
 _ROUNDS: Final = (3, 6, 12, 24)  # inner splits that a candidate has been tried on after each round
 _VARIED, _VARIATIONS = 3, 3  # best methods that are varied after the first round, and how often
 _SHARE: Final = 0.65  # of the time for choosing; the rest is for the training
+_FEWEST_REPLICAS: Final = 3  # that the training of a candidate must leave time for
 _MOST_OF_LEFT: Final = 0.3  # of the time left that one candidate may take
 _PROBE: Final = 5  # epochs after which a training's length is judged
 _TOO_SLOW: Final = "too slow"
@@ -103,6 +105,8 @@ class Choice:
     tried: tuple[Tried, ...]  # best first
     seconds: float
     nodes: int  # labelled nodes that were used: those for training and validation
+    wanted: int = 1  # replicas that were asked for
+    replicas: int = 1  # those that there is time for
 
     @property
     def winner(self) -> Tried:
@@ -119,7 +123,7 @@ class Choice:
 
     @property
     def words(self) -> str:
-        """The choice in two sentences."""
+        """The choice in two or three sentences."""
         measure = MEASURES[self.metric]
         value = measure.shown(-self.winner.mean if measure.is_loss else self.winner.mean)
         methods = len({each.method.name for each in self.tried})
@@ -128,12 +132,14 @@ class Choice:
             f"in {self.seconds:.0f} s: {measure.title} {value}{measure.unit} on validation nodes "
             f"of {len(self.winner.scores)} inner splits."
         )
-        if self.lead is None:
-            return found
-        error = self.lead.standard_error
-        spread = "" if error is None else f" ± {measure.shown(error)}"
-        gap = f"{measure.shown(self.lead.mean)}{spread}"
-        return f"{found} The second, {self.tried[1].words}, is {gap} behind."
+        if self.lead is not None:
+            error = self.lead.standard_error
+            spread = "" if error is None else f" ± {measure.shown(error)}"
+            gap = f"{measure.shown(self.lead.mean)}{spread}"
+            found += f" The second, {self.tried[1].words}, is {gap} behind."
+        if self.replicas < self.wanted:
+            found += f" The time limit left room for {self.replicas} of {self.wanted} replicas."
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The choice as JSON values; scores are such that higher is better."""
@@ -144,6 +150,8 @@ class Choice:
             "tried": [each.to_dict() for each in self.tried],
             "seconds": self.seconds,
             "labelled_nodes_used": self.nodes,
+            "replicas_wanted": self.wanted,
+            "replicas": self.replicas,
             "words": self.words,
         }
 
@@ -165,7 +173,8 @@ def choose_method(
     """Choose a method and its settings by the training and validation nodes of `split`.
 
     `prepared` gives the method of a name with changes. In `seconds` the chosen one should also be
-    trained with `replicas` replicas: candidates that would take longer are left out.
+    trained with `replicas` replicas, or as many of them as there is time for: candidates that
+    leave no time for three are left out.
     """
     search = _Halving(
         hidden(data, split), split, replicas, time.monotonic(), seconds, seed, metric, device,
@@ -266,7 +275,12 @@ class _Halving:
         winner = _winner([each for each in tried if not each.remark])
         tried.sort(key=lambda each: each is not winner)
         known = self.split.train.size + self.split.validation.size
-        return Choice(self.metric or "accuracy", tuple(tried), time.monotonic() - self.start, known)
+        seconds = time.monotonic() - self.start
+        fitting = int((self.seconds - seconds) / max(_seconds_each(winner), 1e-9))
+        replicas = min(self.replicas, max(_FEWEST_REPLICAS, fitting))
+        return Choice(
+            self.metric or "accuracy", tuple(tried), seconds, known, self.replicas, replicas
+        )
 
     def _raise_for(self, tried: Sequence[Tried]) -> NoReturn:
         """Raise for candidates none of which could be trained."""
@@ -317,7 +331,7 @@ class _Halving:
             task = Task(
                 self.data, splits, seeds, self.device, self.backend, None, weights, self.metric
             )
-            scores = self._trained(candidate.method, task)
+            scores = self._trained(candidate, task)
             found = replica_values(self.metric or "accuracy", scores, self.data, splits)
         except _TooSlowError:
             candidate.remark = f"{_TOO_SLOW} for the time limit"
@@ -330,21 +344,29 @@ class _Halving:
             else:
                 candidate.scores += map(measure.as_score, found)
         candidate.seconds += time.monotonic() - begun
-        done = len(candidate.scores)
-        each = candidate.seconds / max(done, 1)
-        if done and each * self.replicas > self.start + self.seconds - time.monotonic():
-            candidate.remark = f"{_TOO_SLOW} to train {self.replicas} replicas in the time left"
+        fewest = min(self.replicas, _FEWEST_REPLICAS)
+        left = self.start + self.seconds - time.monotonic()
+        if candidate.scores and _seconds_each(candidate) * fewest > left:
+            candidate.remark = f"{_TOO_SLOW} to train in the time left"
         self.tell(candidate, max(0.0, self.left))
 
-    def _trained(self, method: Method, task: Task) -> Tensor:
-        """The scores of a run, with fewer epochs if all would take too long."""
+    def _trained(self, candidate: Tried, task: Task) -> Tensor:
+        """The scores of a run; the candidate has fewer epochs from now on if all take too long."""
         watch = _Watch(_MOST_OF_LEFT * max(self.left, 0.0))
         try:
-            return method.run(replace(task, progress=watch)).scores
+            return candidate.method.run(replace(task, progress=watch)).scores
         except _TooSlowError:
-            if watch.affordable < _FEWEST_EPOCHS or not hasattr(method, "epochs"):
+            if watch.affordable < _FEWEST_EPOCHS or not hasattr(candidate.method, "epochs"):
                 raise
-        return method.with_fields(epochs=watch.affordable).run(task).scores
+        # What is judged is what will be trained: the time limit holds for both.
+        candidate.method = candidate.method.with_fields(epochs=watch.affordable)
+        candidate.changes = {**candidate.changes, "epochs": watch.affordable}
+        return candidate.method.run(task).scores
+
+
+def _seconds_each(tried: Tried) -> float:
+    """What one inner split took, and about what a replica will take."""
+    return tried.seconds / max(1, len(tried.scores))
 
 
 def _winner(tried: Sequence[Tried]) -> Tried:
