@@ -109,7 +109,9 @@ def test_the_best_on_the_inner_splits_wins_and_the_lead_is_paired(toy):
     assert f"{len(choice.tried)} settings" in choice.words
 
 
-def halving_of(scores: dict[str, list[float]], *, too_slow: str, monkeypatch) -> Choice:
+def halving_of(
+    scores: dict[str, list[float]], *, too_slow: str, monkeypatch, changed: str = ""
+) -> Choice:
     """The choice among methods with these scores, one of which has time for the first round."""
 
     def scored(_: object, candidate: _auto.Tried, count: int) -> None:
@@ -117,7 +119,8 @@ def halving_of(scores: dict[str, list[float]], *, too_slow: str, monkeypatch) ->
             candidate.scores = scores[candidate.method.name][:count]
 
     monkeypatch.setattr(_auto._Halving, "_try", scored)
-    monkeypatch.setattr(_auto, "CANDIDATES", tuple((name, {}) for name in scores))
+    candidates = tuple((name, {"epochs": 5} if name == changed else {}) for name in scores)
+    monkeypatch.setattr(_auto, "CANDIDATES", candidates)
     monkeypatch.setattr(_auto, "_VARIATIONS", 0)
     return _auto.choose_method(
         lambda name, _: agnn.methods.get_method(name), agnn.load_dataset("cora"),
@@ -140,6 +143,13 @@ def test_a_method_that_more_inner_splits_took_too_long_for_wins_if_it_was_better
     scores |= {"gcn": [55.0, 54.0, 49.0, 49.0]}
     choice = halving_of(scores, too_slow="agnn_plus", monkeypatch=monkeypatch)
     assert choice.winner.method.name == "ridge"
+
+
+def test_of_equals_the_one_with_fewer_changes_wins(monkeypatch):
+    scores = {"ridge": [60.0] * 4, "gcn": [60.0] * 4, "majority": [20.0] * 4}
+    for changed, plain in (("ridge", "gcn"), ("gcn", "ridge")):
+        choice = halving_of(scores, too_slow="", monkeypatch=monkeypatch, changed=changed)
+        assert choice.winner.method.name == plain
 
 
 def test_a_log_loss_that_is_not_finite_never_wins(toy, monkeypatch):

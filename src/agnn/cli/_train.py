@@ -268,6 +268,11 @@ def train(
         given += ["--set"] * bool(settings) + ["--tuned"] * tuned + ["--search"] * bool(search)
         if given:
             raise InputError(f"--method auto chooses the settings; leave out {given[0]}.")
+        for option in ["--checkpoint"] * (checkpoint is not None) + ["--resume"] * resume:
+            raise InputError(
+                f"{option} does not go with --method auto, which would choose again; it is for the "
+                f"training of one method."
+            )
         changes: dict[str, Any] = {}
         with interruptible(lambda: _kept_words(None)):
             tell = None if quiet else tell_tried
@@ -294,7 +299,9 @@ def train(
     if parts is not None:
         trained = parts_method(trained, parts, is_scaling_given=scaling is not None)
     planned = replace(planned, method=trained)
-    checkpoints = checkpoints_of(trained, out, checkpoint, division, is_resumed=resume)
+    checkpoints = None
+    if not is_auto:
+        checkpoints = checkpoints_of(trained, out, checkpoint, division, is_resumed=resume)
     quiet, json = quiet or not is_first_rank(), json and is_first_rank()
     if save_config is not None:
         write_config(context, save_config)

@@ -56,7 +56,7 @@ _ROUNDS: Final = (3, 6, 12, 24)  # inner splits that a candidate has been tried 
 _VARIED, _VARIATIONS = 3, 3  # best methods that are varied after the first round, and how often
 _SHARE: Final = 0.65  # of the time for choosing; the rest is for the training
 _FEWEST_REPLICAS: Final = 3  # that the training of a candidate must leave time for
-_MOST_OF_LEFT: Final = 0.3  # of the time left that one candidate may take
+_MOST_OF_LEFT: Final = 0.5  # of the time left that one candidate may take
 _PROBE: Final = 5  # epochs after which a training's length is judged
 _TOO_SLOW: Final = "too slow"
 _FEWEST_EPOCHS: Final = 30  # a training that is cut shorter says nothing
@@ -269,7 +269,8 @@ class _Halving:
             if len(alive) < 2:
                 break
         tried = [each for each in everything if each.scores or each.remark]
-        tried.sort(key=lambda each: (bool(each.remark), -len(each.scores), -each.mean))
+        # Of equals the one with fewer changes, which more graphs speak for.
+        tried.sort(key=lambda t: (bool(t.remark), -len(t.scores), -t.mean, len(t.changes)))
         if tried[0].remark:
             self._raise_for(tried)
         winner = _winner([each for each in tried if not each.remark])
@@ -297,7 +298,7 @@ class _Halving:
     def _survivors(self, everything: Sequence[Tried], count: int) -> list[Tried]:
         """The better half of those that have come so far, best first."""
         full = [each for each in everything if len(each.scores) >= count and not each.remark]
-        full.sort(key=lambda each: -each.mean)
+        full.sort(key=lambda each: (-each.mean, len(each.changes)))
         kept = max(2, math.ceil(len(full) / 2))
         for place, each in enumerate(full):
             each.is_beaten = place >= kept
