@@ -295,8 +295,10 @@ def test_auto_says_what_was_tried_what_won_and_by_how_much(
         ("--method auto --hidden 4", "--method auto chooses the settings; leave out --hidden."),
         ("--method auto --set hidden=4", "--method auto chooses the settings; leave out --set."),
         ("--method auto --time soon", "--time takes a duration such as 30s, 5m or 2h; got 'soon'."),
-        ("--method auto --resume", "--resume does not go with --method auto, which would choose"),
-        ("--method auto --checkpoint 5m", "--checkpoint does not go with --method auto"),
+        (
+            "--method auto --resume",
+            "--resume does not go with --method auto, which would choose again.",
+        ),
         ("--time 5m", "--time goes with --method auto."),
         ("--nested", "--nested goes with --method auto."),
         ("--stop-on score", "--stop-on goes with --stop-after, the number of epochs to wait."),

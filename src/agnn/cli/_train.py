@@ -269,10 +269,7 @@ def train(
         if given:
             raise InputError(f"--method auto chooses the settings; leave out {given[0]}.")
         for option in ["--checkpoint"] * (checkpoint is not None) + ["--resume"] * resume:
-            raise InputError(
-                f"{option} does not go with --method auto, which would choose again; it is for the "
-                f"training of one method."
-            )
+            raise InputError(f"{option} does not go with --method auto, which would choose again.")
         changes: dict[str, Any] = {}
         with interruptible(lambda: _kept_words(None)):
             tell = None if quiet else tell_tried
