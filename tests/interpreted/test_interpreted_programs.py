@@ -293,7 +293,7 @@ def test_every_program_waits_for_its_inputs_first():
     folder = Path(kernels.__file__).parent
     files = [path for path in folder.rglob("*.py") if "@Program" in path.read_text("utf-8")]
     found = [
-        (f"{path.parent.name}/{path.name}: {each.name}", ast.unparse(each.body[has_words(each)]))
+        (f"{path.parent.name}/{path.name}: {each.name}", first_statement(each))
         for path in files
         for each in ast.parse(path.read_text("utf-8")).body
         if isinstance(each, ast.FunctionDef)
@@ -303,5 +303,41 @@ def test_every_program_waits_for_its_inputs_first():
     assert [name for name, first in found if first != "wait_for_inputs(EARLY)"] == []
 
 
-def has_words(function: ast.FunctionDef) -> bool:
-    return ast.get_docstring(function) is not None
+def first_statement(function: ast.FunctionDef) -> str:
+    """The one after the docstring, if there is one."""
+    return ast.unparse(function.body[0 if ast.get_docstring(function) is None else 1])
+
+
+def test_a_program_is_launched_early_if_all_its_blocks_run_at_once(programs, monkeypatch):
+    programs("dropout")  # imports Triton as the others do
+    from agnn.kernels._gpu import programs as launches
+
+    def nothing(EARLY):
+        pass
+
+    launched = []
+    program = launches.Program(nothing)
+    monkeypatch.setattr(program, "kernel", Recorder(launched))
+    monkeypatch.setattr(launches.triton, "JITFunction", Recorder)
+    monkeypatch.setattr(launches, "_most_blocks", lambda _: 100)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    for grid in ((10, 10), (101, 1), (1, 2, 51)):
+        program[grid](7)
+    assert launched == [
+        (grid, {"EARLY": is_early, "launch_pdl": is_early})
+        for grid, is_early in (((10, 10), True), ((101, 1), False), ((1, 2, 51), False))
+    ]
+    monkeypatch.undo()  # interpreted programs have nothing to wait for
+    monkeypatch.setattr(program, "kernel", Recorder(launched))
+    program[(1,)](7)
+    assert launched[-1] == ((1,), {"EARLY": False})
+
+
+class Recorder:
+    """Notes how it is launched, in place of a compiled function."""
+
+    def __init__(self, launched: list) -> None:
+        self.launched = launched
+
+    def __getitem__(self, grid):
+        return lambda *_, **options: self.launched.append((grid, options))

@@ -145,7 +145,7 @@ def test_a_method_that_more_inner_splits_took_too_long_for_wins_if_it_was_better
     assert choice.winner.method.name == "ridge"
 
 
-def test_of_equals_the_one_with_fewer_changes_wins(monkeypatch):
+def test_ties_go_to_the_candidate_with_fewer_changes(monkeypatch):
     scores = {"ridge": [60.0] * 4, "gcn": [60.0] * 4, "majority": [20.0] * 4}
     for changed, plain in (("ridge", "gcn"), ("gcn", "ridge")):
         choice = halving_of(scores, too_slow="", monkeypatch=monkeypatch, changed=changed)
@@ -243,13 +243,13 @@ def test_without_time_for_all_replicas_fewer_are_trained_and_it_says_so(toy, mon
     assert len(planned.splits) == 9
     run = planned.run()
     assert run.accuracy.n == 9
-    assert run.choice["words"].endswith("The time limit left room for 9 of 20 replicas.")
+    assert run.choice["words"].endswith("There was time to train 9 of 20 replicas.")
     assert (run.choice["replicas_wanted"], run.choice["replicas"]) == (20, 9)
     # A method must leave time for three replicas, or for all where fewer are wanted.
     monkeypatch.setattr(_auto, "_seconds_each", lambda _: 400.0)
     with pytest.raises(InputError, match="too short for a single method"):
         auto_plan(toy, "fixed", range(20), time_limit=1000.0)
-    assert "left room" not in auto_plan(toy, "fixed", (0, 1), time_limit=1000.0).choice.words
+    assert "There was time" not in auto_plan(toy, "fixed", (0, 1), time_limit=1000.0).choice.words
 
 
 @pytest.mark.parametrize(
@@ -260,6 +260,10 @@ def test_without_time_for_all_replicas_fewer_are_trained_and_it_says_so(toy, mon
         ({"changes": {"hidden": 4}}, "'auto' chooses the hyper-parameters; leave out `hidden`"),
         ({"split": "10-fold"}, "'auto' chooses on one split, and '10-fold' has folds"),
         ({"metric": "acc"}, "unknown metric 'acc'"),
+        (
+            {"checkpoints": agnn.Checkpoints("x")},
+            "`checkpoints` do not go with 'auto', which would",
+        ),
     ],
 )
 def test_bad_arguments_are_one_clear_line(arguments, words, toy):

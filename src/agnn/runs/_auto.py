@@ -138,7 +138,7 @@ class Choice:
             gap = f"{measure.shown(self.lead.mean)}{spread}"
             found += f" The second, {self.tried[1].words}, is {gap} behind."
         if self.replicas < self.wanted:
-            found += f" The time limit left room for {self.replicas} of {self.wanted} replicas."
+            found += f" There was time to train {self.replicas} of {self.wanted} replicas."
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -269,7 +269,7 @@ class _Halving:
             if len(alive) < 2:
                 break
         tried = [each for each in everything if each.scores or each.remark]
-        # Of equals the one with fewer changes, which more graphs speak for.
+        # Ties go to the candidate with fewer changes: defaults were tested on more graphs.
         tried.sort(key=lambda t: (bool(t.remark), -len(t.scores), -t.mean, len(t.changes)))
         if tried[0].remark:
             self._raise_for(tried)

@@ -445,11 +445,13 @@ def evaluate(
         given = [name for name, value in (changes or {}).items() if value is not None]
         if given:
             raise InputError(f"'auto' chooses the hyper-parameters; leave out `{given[0]}`.")
+        if checkpoints is not None:
+            raise InputError("`checkpoints` do not go with 'auto', which would choose again.")
         wanted = seeds or replica_seeds(seed, 1 if replicas is None else replicas)
         return auto_plan(
             data, split, wanted, time_limit=time_limit, metric=metric, device=device,
             backend=backend, class_weight=class_weight,
-        ).run(progress, checkpoints, callbacks, division)  # fmt: skip
+        ).run(progress, None, callbacks, division)  # fmt: skip
     if time_limit is not None:
         raise InputError("`time_limit` is for the method 'auto'.")
     prepared = plan(
