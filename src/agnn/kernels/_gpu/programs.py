@@ -48,8 +48,9 @@ class Program:
         launch: Callable[..., Any] = self.kernel[grid]
         if not isinstance(self.kernel, triton.JITFunction):  # interpreted
             return partial(launch, EARLY=False)
-        is_early = math.prod(grid) <= _most_blocks(torch.cuda.current_device())
-        return partial(launch, EARLY=is_early, launch_pdl=is_early)
+        if math.prod(grid) > _most_blocks(torch.cuda.current_device()):
+            return partial(launch, EARLY=False)
+        return partial(launch, EARLY=True, launch_pdl=True)
 
 
 @cache
