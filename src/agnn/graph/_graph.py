@@ -89,17 +89,17 @@ class Graph:
         """The graph of some data, with its edge weights."""
         return cls.from_edges(data.edges, data.nodes, data.edge_weights)
 
-    @property
+    @cached_property
     def nodes(self) -> int:
         """n, the number of nodes."""
         return self.offsets.numel() - 1
 
-    @property
+    @cached_property
     def edges(self) -> int:
         """m, the number of stored directed edges."""
         return self.columns.numel()
 
-    @property
+    @cached_property
     def device(self) -> torch.device:
         """Where the graph lies."""
         return self.columns.device

@@ -35,7 +35,7 @@ def check_rows(
         raise InputError(f"`h` must be float32, float64 or bfloat16; got {h.dtype}.")
     if h.dtype == torch.bfloat16 and h.device.type == "cpu" and not takes_short_on_cpu:
         raise InputError("`h` is bfloat16, which is for a GPU; use float32 on the CPU.")
-    if h.device.type != graph.device.type:
+    if h.device != graph.device:
         raise InputError(f"`h` is on {h.device}, the graph on {graph.device}.")
     n = h.shape[1]
     if n > graph.nodes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,13 +21,21 @@ from agnn.kernels._cosine_attention.numba_rows import (
     slopes,
     sum_in_order,
 )
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines, width_argument, width_of
+from agnn.kernels._cpu.lines import as_lines, width_argument, width_of
 from agnn.kernels._cpu.simd import compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 
 U = np.uint64
+
 # Below this beta, the constant shift could let a whole row underflow in float32.
 _LOWEST_BETA = -40.0
+
+
+class _Kept(NamedTuple):
+    """What the backward pass reads of the forward pass."""
+
+    facts: NDArray[Any]  # [R, n * FACTS]
+    extreme: list[int]  # the replicas with such a beta: the reference computes them
 
 
 @compiled
@@ -89,26 +97,27 @@ def _slope_units(
         )
 
 
-def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, NDArray[Any]]:
-    """The new states [R, rows, d], and per node the inverse norm and the inverse total."""
+def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, _Kept]:
+    """The new states [R, rows, d], and what the backward pass reads."""
     source, d = as_lines(h)
     replicas, n, width = h.shape
-    betas, used = beta.detach().numpy(), graph.around(rows)
+    betas, used = beta.numpy(force=True), graph.around(rows)
     cost = replicas * (used.edges + rows)
     pieces = pieces_of(replicas, cost)
     wide, facts = width_argument(d), np.empty((replicas, n * FACTS), source.dtype)
-    out = new_lines(replicas, rows, d, h.dtype)
+    out = torch.empty(replicas, rows, d, dtype=h.dtype)
     if pieces > 1:
         run_in_pieces(_norm_units, (source, wide, facts, n, pieces), replicas * pieces, cost)
     arguments = (
         *used.arrays, _weights(used, h), source, n, wide, rows, betas, facts,
-        used.longest_row, out.numpy(), pieces,
+        used.longest_row, out.numpy().reshape(replicas, -1), pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
-    states = from_lines(out, rows, d, width)
-    for r in _extreme(betas):
+    states = out if d == width else out[:, :, :width].contiguous()
+    extreme = [r for r, value in enumerate(betas.tolist()) if value < _LOWEST_BETA]
+    for r in extreme:
         states[r] = reference.states(graph, h[r : r + 1], beta[r : r + 1], rows)[0]
-    return states, facts
+    return states, _Kept(facts, extreme)
 
 
 def _weights(used: Graph, h: Tensor) -> NDArray[Any] | None:
@@ -117,13 +126,8 @@ def _weights(used: Graph, h: Tensor) -> NDArray[Any] | None:
     return None if weights is None else weights.numpy()
 
 
-def _extreme(betas: NDArray[Any]) -> list[int]:
-    """The replicas for which the constant shift does not do; the reference computes them."""
-    return [r for r, value in enumerate(betas.tolist()) if value < _LOWEST_BETA]
-
-
 def backward(
-    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, kept: NDArray[Any], gradient: Tensor
+    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, kept: _Kept, gradient: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients at `h` [R, n, d] and at `beta` [R]."""
     replicas, n, width = h.shape
@@ -131,33 +135,32 @@ def backward(
     rows = out.shape[1]
     # A second backward pass may need the facts again: only slopes are written into them here,
     # and the totals of rows that have none.
-    facts, betas, used = kept, beta.detach().numpy(), graph.around(rows)
-    wide, reached = (
-        width_argument(d),
-        used.nodes,
-    )  # rows of `h` beyond them have no part in the output
+    (facts, extreme), betas, used = kept, beta.numpy(force=True), graph.around(rows)
+    wide, reached = width_argument(d), used.nodes
     cost = 2 * replicas * (used.edges + reached)
     pieces = pieces_of(replicas, cost)
-    dh, dbeta = new_lines(replicas, n, d, h.dtype), torch.empty(replicas, dtype=h.dtype)
+    dh = torch.empty(replicas, n, d, dtype=h.dtype)
+    dbeta = np.empty(replicas, facts.dtype)
     parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
         shared = (g, o, rows, wide, facts, n, pieces)
         run_in_pieces(_slope_units, shared, replicas * pieces, cost)
     if reached < n:
-        dh.view(replicas, n, d)[:, reached:] = 0
+        dh[:, reached:] = 0  # rows that have no part in the output
     arguments = (
         *used.arrays, _weights(used, h), source, g, o, reached, wide, rows,
-        betas, facts, used.longest_row, dh.numpy(), parts, used.summation_order,
-        dbeta.numpy(), pieces,
+        betas, facts, used.longest_row, dh.numpy().reshape(replicas, -1), parts,
+        used.summation_order, dbeta, pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
     if pieces > 1:
         for r in range(replicas):
             dbeta[r] = sum_in_order(parts[r], used.summation_order)
-    gradients = from_lines(dh, n, d, width)
-    for r in _extreme(betas):
+    gradients = dh if d == width else dh[:, :, :width].contiguous()
+    slopes_of_beta = torch.from_numpy(dbeta)
+    for r in extreme:
         own = slice(r, r + 1)
-        gradients[own], dbeta[own] = reference.backward(
+        gradients[own], slopes_of_beta[own] = reference.backward(
             graph, h[own], beta[own], out[own], None, gradient[own]
         )
-    return gradients, dbeta
+    return gradients, slopes_of_beta

@@ -44,15 +44,18 @@ class CosineAttentionLink(Link):
         rows = check_rows(self.graph, x, self.rows, takes_short_on_cpu=True)
         _check_beta(x, self.beta)
         out, self.kept = self.backend.forward(self.graph, single(x), self.beta, rows)
-        out = out.to(x.dtype)
+        if out.dtype != x.dtype:
+            out = out.to(x.dtype)
         self.saved = (x, out)
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and at beta."""
-        h, out, g = (single(each) for each in (*self.saved, gradient))
-        dh, dbeta = self.backend.backward(self.graph, h, self.beta, out, self.kept, g)
-        return dh.to(gradient.dtype), (dbeta,)
+        x, out = self.saved
+        dh, dbeta = self.backend.backward(
+            self.graph, single(x), self.beta, single(out), self.kept, single(gradient)
+        )
+        return dh if dh.dtype == x.dtype else dh.to(x.dtype), (dbeta,)
 
 
 def cosine_attention(

@@ -21,7 +21,7 @@ from agnn.kernels._cpu.simd import LANES, OPTIONS
 
 def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:
     """`h` [R, n, d] as [R, n * D] with D the next multiple of 16, zeros behind; and D."""
-    array = h.detach().numpy()
+    array = h.numpy(force=True)
     replicas, n, width = array.shape
     surplus = -width % LANES
     if surplus:
