@@ -29,7 +29,7 @@ from agnn.kernels._cpu.simd import compiled
 from properties import FAST_BACKENDS, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 
-WIDTHS = (7, 16)
+WIDTHS = (7, 16, 40)  # a part of a vector, one, and several
 
 
 def everything(

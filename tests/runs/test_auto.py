@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 import agnn
 from agnn.data import NodeData, Split
@@ -17,6 +18,7 @@ from agnn.errors import InputError
 from agnn.methods import GCN, Outcome, Task
 from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.runs import Choice, _auto, auto_plan, nested_estimate
+from agnn.runs._auto import Tried
 
 FEW = (("majority", {}), ("label_propagation", {}), ("ridge", {}), ("gcn", {"epochs": 20}))
 
@@ -231,8 +233,33 @@ def test_a_training_that_would_take_too_long_is_cut_or_left_out(toy, monkeypatch
     planned = auto_plan(toy, "fixed", (0,), time_limit=2000.0)
     assert asked[0] == 5000
     assert 30 <= asked[1] < 5000
-    # What was judged is what is trained, and said.
-    assert planned.method.epochs == planned.choice.winner.changes["epochs"] == asked[-1]
+    # What was judged is said, and there is time to train with all epochs.
+    assert planned.choice.winner.changes["epochs"] == asked[1]
+    assert planned.method.epochs == 5000
+    assert "There was time" not in planned.choice.words
+
+
+def test_more_epochs_than_were_tried_are_trained_as_far_as_there_is_time(toy, monkeypatch):
+    def cut(_search: object, candidate: Tried, task: Task) -> Tensor:
+        candidate.all_epochs, candidate.changes = 100, {"epochs": 20}
+        candidate.method = candidate.method.with_fields(epochs=2)
+        return candidate.method.run(task).scores
+
+    monkeypatch.setattr(_auto, "CANDIDATES", (("gcn", {}),))
+    monkeypatch.setattr(_auto, "_VARIATIONS", 0)
+    monkeypatch.setattr(_auto._Halving, "_trained", cut)
+    # 20 epochs of a replica take so long: in the 1,000 seconds three have time for 60 or less.
+    monkeypatch.setattr(_auto, "_seconds_each", lambda _: 100.0)
+    choice = auto_plan(toy, "fixed", range(10), time_limit=1000.0).choice
+    assert 50 <= choice.epochs <= 60
+    said = f"There was time to train 3 of 10 replicas, for {choice.epochs} of 100 epochs."
+    assert choice.words.endswith(said)
+    assert choice.to_dict()["epochs"] == choice.method.epochs == choice.epochs
+    # A single one has time for all.
+    assert auto_plan(toy, "fixed", (0,), time_limit=1000.0).choice.epochs == 100
+    # Never fewer than were tried.
+    monkeypatch.setattr(_auto, "_seconds_each", lambda _: 320.0)
+    assert auto_plan(toy, "fixed", range(10), time_limit=1000.0).choice.epochs == 20
 
 
 def test_without_time_for_all_replicas_fewer_are_trained_and_it_says_so(toy, monkeypatch):

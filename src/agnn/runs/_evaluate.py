@@ -307,8 +307,8 @@ def auto_plan(
 
     All replicas have the first seed's split: with a split of their own, the test nodes of one
     would be among the validation nodes that another one chooses by. `time_limit`, by default ten
-    minutes, covers the choice and the training, which has fewer replicas where there is no time
-    for all of them.
+    minutes, covers the choice and the training, which has fewer replicas, or fewer epochs, where
+    there is no time for all of them.
     """
     seconds = SECONDS if time_limit is None else seconds_of(time_limit, "`time_limit`")
     if isinstance(split, Split):
@@ -327,7 +327,7 @@ def auto_plan(
         replicas=len(seeds), seconds=seconds, seed=seeds[0], metric=metric, device=first.device,
         backend=backend, class_weight=class_weight, on_tried=on_tried,
     )  # fmt: skip
-    method, seeds = choice.winner.method, tuple(seeds)[: choice.replicas]
+    method, seeds = choice.method, tuple(seeds)[: choice.replicas]
     splits = first.splits * len(seeds)
     return replace(
         first, method=method, splits=splits, seeds=seeds, class_weight=class_weight,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines, start_lines
 from agnn.kernels._cpu.simd import LANES, compiled, fma, inlined, load, store
-from agnn.kernels._cpu.threads import run_in_pieces
+from agnn.kernels._cpu.threads import pieces_of, run_in_pieces, threads_for
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state, is_kept, row_state
 
 if TYPE_CHECKING:
@@ -28,24 +28,31 @@ GROUP = 4  # rows
 
 @inlined
 def _multipliers(
-    dropped: Any, key: Any, state: Any, row: Any, threshold: Any, scale: Any, d: Any, out: Any,
-    at: Any,
+    dropped: Any, key: Any, state: Any, row: Any, threshold: Any, scale: Any, first: Any,
+    last: Any, out: Any, at: Any,
 ) -> None:  # fmt: skip
-    """What each of the d states of a row is multiplied by, from `at` on."""
+    """What the states first..last of a row are multiplied by, the row's own from `at` on."""
     zero, one = out.dtype.type(0), out.dtype.type(1)
     if not dropped:
-        out[at : at + d] = one
+        for t in range(first, last):
+            out[at + t] = one
     else:
         words = row_state(key, state, row)
-        for t in range(d):
+        for t in range(first, last):
             out[at + t] = scale if is_kept(words, t, threshold) else zero
 
 
 @inlined
-def _products(x: Any, d: Any, w: Any, k: Any, start: Any, rows: Any, count: Any, out: Any) -> None:
-    """Start + x W for up to four rows: x [4 d], W [d k]; row b goes to row `rows[b]` of `out`."""
+def _products(
+    x: Any, d: Any, w: Any, k: Any, start: Any, rows: Any, count: Any, out: Any, first: Any,
+    last: Any,
+) -> None:  # fmt: skip
+    """Columns first..last of start + x W for up to four rows: x [4 d], W [d k].
+
+    Row b goes to row `rows[b]` of `out`.
+    """
     one, two, three = U(d), U(2) * U(d), U(3) * U(d)
-    for c in range(U(0), U(k), _LANES):
+    for c in range(first, last, _LANES):
         if count == GROUP:
             a0 = a1 = a2 = a3 = load(start, c)
             for t in range(U(d)):
@@ -67,14 +74,16 @@ def _products(x: Any, d: Any, w: Any, k: Any, start: Any, rows: Any, count: Any,
 
 
 @inlined
-def _outer_sums(x: Any, d: Any, g: Any, k: Any, rows: Any, count: Any, dw: Any) -> None:
-    """Add x_b (x) g_b of up to four rows, one after the other, to dW."""
+def _outer_sums(
+    x: Any, d: Any, g: Any, k: Any, rows: Any, count: Any, dw: Any, first: Any, last: Any
+) -> None:
+    """Add rows first..last of x_b (x) g_b of up to four b, one after the other, to those of dW."""
     one, two, three = U(d), U(2) * U(d), U(3) * U(d)
     for c in range(U(0), U(k), _LANES):
         if count == GROUP:
             g0, g1 = load(g, rows[0] * U(k) + c), load(g, rows[1] * U(k) + c)
             g2, g3 = load(g, rows[2] * U(k) + c), load(g, rows[3] * U(k) + c)
-            for t in range(U(d)):
+            for t in range(first, last):
                 found = fma(x[t], g0, load(dw, t * U(k) + c))
                 found = fma(x[t + one], g1, found)
                 found = fma(x[t + two], g2, found)
@@ -82,46 +91,58 @@ def _outer_sums(x: Any, d: Any, g: Any, k: Any, rows: Any, count: Any, dw: Any) 
         else:
             for b in range(U(count)):
                 slopes = load(g, rows[b] * U(k) + c)
-                for t in range(U(d)):
+                for t in range(first, last):
                     at = t * U(k) + c
                     store(dw, at, fma(x[b * one + t], slopes, load(dw, at)))
 
 
 @compiled
-def _forward_replicas(
+def _forward_units(
     h: Any, weight: Any, k: Any, bias: Any, row_ids: Any, dropped: Any, keys: Any,
-    thresholds: Any, scales: Any, epoch: Any, out: Any, first: Any, last: Any,
+    thresholds: Any, scales: Any, epoch: Any, out: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
+    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
     _, n, d = h.shape
     x, rows = np.empty(GROUP * d, h.dtype), np.empty(GROUP, np.uint64)
-    for r in range(first, last):
+    for unit in range(first, last):
+        r, piece = unit // pieces, unit % pieces
         s = r if dropped else 0
         key, threshold, scale = keys[s], thresholds[s], h.dtype.type(scales[s])
         state = epoch_state(key, epoch)
-        for begin in range(0, n, GROUP):
-            count = min(GROUP, n - begin)
+        end = n * (piece + 1) // pieces
+        for begin in range(n * piece // pieces, end, GROUP):
+            count = min(GROUP, end - begin)
             for b in range(count):
-                i, at = begin + b, b * d
+                i, at = U(begin + b), U(b * d)
                 rows[b] = i
-                _multipliers(dropped, key, state, row_ids[i], threshold, scale, d, x, at)
-                for t in range(d):
+                _multipliers(dropped, key, state, row_ids[i], threshold, scale, U(0), U(d), x, at)
+                for t in range(U(d)):
                     x[at + t] *= h[r, i, t]
-            _products(x, d, weight[r], k, bias[r], rows, count, out[r])
+            _products(x, d, weight[r], k, bias[r], rows, count, out[r], U(0), U(k))
 
 
 @compiled
-def _backward_replicas(
+def _backward_units(
     h: Any, turned: Any, padded: Any, k: Any, gradient: Any, row_ids: Any, dropped: Any, keys: Any,
     thresholds: Any, scales: Any, epoch: Any, order: Any, dh: Any, dweight: Any, dbias: Any,
-    outputs: Any, first: Any, last: Any,
+    outputs: Any, pieces: Any, first: Any, last: Any,
 ) -> None:  # fmt: skip
-    """`turned` is W transposed, [k, d], its rows padded to `padded`, as those of `dh` are."""
+    """Work units first..last; unit u is piece `u % pieces` of the columns of replica `u // pieces`.
+
+    A sum over rows has one order, so the rows are not divided. `turned` is W transposed, [k, d],
+    its rows padded to `padded`, as those of `dh` are.
+    """
     _, n, d = h.shape
     one = h.dtype.type(1)
     x, multipliers = np.empty(GROUP * d, h.dtype), np.empty(GROUP * d, h.dtype)
     slopes, nothing = np.empty(GROUP * outputs, h.dtype), np.zeros(padded, h.dtype)
     rows = np.empty(GROUP, np.uint64)
-    for r in range(first, last):
+    for unit in range(first, last):
+        r, piece = unit // pieces, unit % pieces
+        # Unsigned: numba would ask of every index whether it is below 0, and use no vectors.
+        left = U(padded // LANES * piece // pieces * LANES)
+        right = U(padded // LANES * (piece + 1) // pieces * LANES)
+        own = min(right, U(d))  # behind it is padding
         s = r if dropped else 0
         key, threshold, scale = keys[s], thresholds[s], h.dtype.type(scales[s])
         state = epoch_state(key, epoch)
@@ -129,20 +150,23 @@ def _backward_replicas(
         for begin in range(0, n, GROUP):
             count = min(GROUP, n - begin)
             for b in range(count):
-                i, at = order[begin + b], b * d
+                i, at = U(order[begin + b]), U(b * d)
                 rows[b] = i
-                _multipliers(dropped, key, state, row_ids[i], threshold, scale, d, multipliers, at)
-                for t in range(d):
+                _multipliers(
+                    dropped, key, state, row_ids[i], threshold, scale, left, own, multipliers, at
+                )
+                for t in range(left, own):
                     x[at + t] = h[r, i, t] * multipliers[at + t]
-                for c in range(outputs):
-                    slopes[b * outputs + c] = g[i * k + c]
-                for c in range(U(0), U(k), _LANES):
-                    store(db, c, fma(one, load(g, U(i) * U(k) + c), load(db, c)))
-            _outer_sums(x, d, g, k, rows, count, dweight[r])
-            _products(slopes, outputs, turned[r], padded, nothing, rows, count, dh[r])
+                for c in range(U(outputs)):
+                    slopes[U(b * outputs) + c] = g[i * U(k) + c]
+                if piece == 0:
+                    for c in range(U(0), U(k), _LANES):
+                        store(db, c, fma(one, load(g, i * U(k) + c), load(db, c)))
+            _outer_sums(x, d, g, k, rows, count, dweight[r], left, own)
+            _products(slopes, outputs, turned[r], padded, nothing, rows, count, dh[r], left, right)
             for b in range(count):
-                for t in range(d):
-                    dh[r, rows[b] * U(padded) + U(t)] *= multipliers[b * d + t]
+                for t in range(left, own):
+                    dh[r, rows[b] * U(padded) + t] *= multipliers[U(b * d) + t]
 
 
 def _draws(row_ids: Tensor, drop: DropoutAt | None) -> tuple[Any, ...]:
@@ -158,11 +182,13 @@ def forward(
     lines, k = as_lines(weight)
     outputs = weight.shape[2]
     out = new_lines(replicas, n, k, h.dtype)
+    cost = replicas * n * d * k // 64
+    pieces = pieces_of(replicas, cost)
     arguments = (
         h.detach().contiguous().numpy(), lines, k, start_lines(bias, replicas, k, lines),
-        *_draws(row_ids, drop), out.numpy(),
+        *_draws(row_ids, drop), out.numpy(), pieces,
     )  # fmt: skip
-    run_in_pieces(_forward_replicas, arguments, replicas, replicas * n * d * k // 64)
+    run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
     return from_lines(out, n, k, outputs)
 
 
@@ -177,11 +203,16 @@ def backward(
     dh = new_lines(replicas, n, padded, h.dtype)
     dweight = torch.zeros(replicas, d * k, dtype=h.dtype)
     dbias = torch.zeros(replicas, k, dtype=h.dtype)
+    # A stable sort is the fast one where they are in order already.
+    order = np.argsort(row_ids.numpy(), kind="stable")
+    cost = replicas * n * d * k // 16
+    # A unit reads all gradients, however few of the columns it has: no more units than threads.
+    pieces = min(threads_for(cost) if pieces_of(replicas, cost) > 1 else 1, padded // LANES)
     arguments = (
         h.detach().contiguous().numpy(), turned, padded, k, slopes, *_draws(row_ids, drop),
-        np.argsort(row_ids.numpy()), dh.numpy(), dweight.numpy(), dbias.numpy(), outputs,
+        order, dh.numpy(), dweight.numpy(), dbias.numpy(), outputs, pieces,
     )  # fmt: skip
-    run_in_pieces(_backward_replicas, arguments, replicas, replicas * n * d * k // 16)
+    run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
     return (
         from_lines(dh, n, padded, d), from_lines(dweight, d, k, outputs),
         from_lines(dbias, 1, k, outputs)[:, 0],
