@@ -145,6 +145,9 @@ def test_a_method_that_more_inner_splits_took_too_long_for_wins_if_it_was_better
     scores |= {"gcn": [55.0, 54.0, 49.0, 49.0]}
     choice = halving_of(scores, too_slow="agnn_plus", monkeypatch=monkeypatch)
     assert choice.winner.method.name == "ridge"
+    # Nor is one with more of them second to a better one.
+    assert [each.method.name for each in choice.tried] == ["ridge", "agnn_plus", "gcn", "majority"]
+    assert choice.lead.values == (3.0, 4.0)
 
 
 def test_ties_go_to_the_candidate_with_fewer_changes(monkeypatch):

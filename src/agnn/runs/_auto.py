@@ -122,8 +122,7 @@ class Choice:
         """How far the winner is ahead of the second, inner split by inner split."""
         if len(self.tried) < 2 or self.tried[1].remark:
             return None
-        pairs = zip(self.winner.scores, self.tried[1].scores, strict=False)
-        return Summary([own - other for own, other in pairs])
+        return Summary(_leads(self.winner, self.tried[1]))
 
     @property
     def words(self) -> str:
@@ -287,7 +286,7 @@ class _Halving:
         if tried[0].remark:
             self._raise_for(tried)
         winner = _winner([each for each in tried if not each.remark])
-        tried.sort(key=lambda each: each is not winner)
+        tried.sort(key=lambda t: (t is not winner, bool(t.remark), _behind(winner, t)))
         known = self.split.train.size + self.split.validation.size
         seconds = time.monotonic() - self.start
         method, replicas = self._fitting(winner, self.seconds - seconds)
@@ -400,6 +399,17 @@ class _Halving:
 def _seconds_each(tried: Tried) -> float:
     """What one inner split took, and about what a replica will take."""
     return tried.seconds / max(1, len(tried.scores))
+
+
+def _leads(winner: Tried, other: Tried) -> list[float]:
+    """How far the winner is ahead on each inner split that both have been tried on."""
+    return [own - its for own, its in zip(winner.scores, other.scores, strict=False)]
+
+
+def _behind(winner: Tried, other: Tried) -> float:
+    """The mean of these leads; infinity where there are none."""
+    leads = _leads(winner, other)
+    return Summary(leads).mean if leads else math.inf
 
 
 def _winner(tried: Sequence[Tried]) -> Tried:
