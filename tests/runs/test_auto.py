@@ -260,6 +260,13 @@ def test_more_epochs_than_were_tried_are_trained_as_far_as_there_is_time(toy, mo
     assert choice.to_dict()["epochs"] == choice.method.epochs == choice.epochs
     # A single one has time for all.
     assert auto_plan(toy, "fixed", (0,), time_limit=1000.0).choice.epochs == 100
+    # So have variations of what was cut.
+    search = object.__new__(_auto._Halving)
+    search.seed = 0
+    monkeypatch.setattr(_auto, "_VARIATIONS", 3)
+    tried = Tried(GCN(epochs=20), {"epochs": 20}, all_epochs=100)
+    assert {each.all_epochs for each in search._variations([tried])} == {100}
+    monkeypatch.setattr(_auto, "_VARIATIONS", 0)
     # Never fewer than were tried.
     monkeypatch.setattr(_auto, "_seconds_each", lambda _: 320.0)
     assert auto_plan(toy, "fixed", range(10), time_limit=1000.0).choice.epochs == 20

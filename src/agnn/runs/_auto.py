@@ -343,7 +343,8 @@ class _Halving:
                     changes = varied(each.method, self.seed + k)
                     if changes:
                         method = each.method.with_fields(**changes)
-                        yield Tried(method, {**each.changes, **changes})
+                        own = {**each.changes, **changes}
+                        yield Tried(method, own, all_epochs=each.all_epochs)
 
     def _try(self, candidate: Tried, count: int) -> None:
         """Train on the inner splits up to `count` that are missing, and score."""
@@ -390,7 +391,7 @@ class _Halving:
         except _TooSlowError:
             if watch.affordable < _FEWEST_EPOCHS or not hasattr(candidate.method, "epochs"):
                 raise
-        candidate.all_epochs = candidate.method.epochs
+        candidate.all_epochs = candidate.all_epochs or candidate.method.epochs
         candidate.method = candidate.method.with_fields(epochs=watch.affordable)
         candidate.changes = {**candidate.changes, "epochs": watch.affordable}
         return candidate.method.run(task).scores
