@@ -60,6 +60,22 @@ def test_a_model_that_learned_has_no_such_warning():
     assert not any("most frequent class" in words for words in run.warnings)
 
 
+def test_a_model_without_a_mistake_is_not_told_to_try_another_method():
+    told = graph(is_learnable=False)
+    easy = NodeData.build(
+        name="told", features=10.0 * np.eye(2)[told.labels], labels=told.labels, edges=told.edges,
+        class_names=told.class_names, splits=told.splits,
+    )  # fmt: skip
+    run = agnn.evaluate("multilayer_perceptron", easy, replicas=2)
+    (features,) = (each for each in run.baselines if each.baseline == "features")
+    assert run.accuracy.mean == features.accuracy == 100.0
+    assert features.warning.endswith("better than this one, and a simple one does as well.")
+    # One mistake, and there is something to gain.
+    assert replace(features, value=99.9).warning.endswith(
+        "`separated`, `ridge`, `boosting` or `auto`."
+    )
+
+
 def test_the_most_frequent_class_is_that_of_the_test_nodes(failed):
     """Training nodes in equal numbers per class would name any of them."""
     test = failed.data.labels[failed.split.test]

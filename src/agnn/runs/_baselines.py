@@ -35,6 +35,7 @@ _OTHERS: Final = {
     "features": ("separated", "ridge", "boosting", "auto"),
     "graph": ("label_propagation", "sgc", "auto"),
 }
+_ALL: Final = 100.0 - 1e-9  # of a score in percent
 _STEPS: Final = 30  # of label propagation: further ones cost more than they change
 _MOST_EDGES: Final = 2_000_000  # up to which label propagation takes seconds
 
@@ -66,14 +67,19 @@ class BaselineComparison:
         unit, digits = (" points", 1) if measure.unit else ("", measure.digits)
         value = f"{name}{self.value:.{digits}f}{measure.unit}"
         low, high = self.difference.interval
-        known = {self.method, "auto"} if self.is_chosen else {self.method}
-        *others, last = [f"`{each}`" for each in _OTHERS[self.baseline] if each not in known]
-        advice = _ADVICE[self.baseline].format(others=f"{', '.join(others)} or {last}")
         return (
             f"Not clearly better than {self.title}: {value}, a difference of "
             f"{self.difference.mean:+.{digits}f}{unit} (95 % interval {low:+.{digits}f} to "
-            f"{high:+.{digits}f}). {advice}"
+            f"{high:+.{digits}f}). {self._advice}"
         )
+
+    @property
+    def _advice(self) -> str:
+        if not MEASURES[self.metric].is_loss and self.value + self.difference.mean >= _ALL:
+            return "No method can do better than this one, and a simple one does as well."
+        known = {self.method, "auto"} if self.is_chosen else {self.method}
+        *others, last = [f"`{each}`" for each in _OTHERS[self.baseline] if each not in known]
+        return _ADVICE[self.baseline].format(others=f"{', '.join(others)} or {last}")
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values."""
