@@ -52,7 +52,7 @@ def check_new_file(path: Path | str) -> None:
     """Raise unless a new file can be created at `path`; call it before the work, not after."""
     path = Path(path)
     if path.exists() or path.is_symlink():
-        raise InputError(f"the output file '{path}' exists already; choose another --out.")
+        raise InputError(f"the output file '{path}' exists already; choose another path (--out).")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(
@@ -66,7 +66,7 @@ def check_new_folder(path: Path | str) -> None:
     """Raise unless a new folder can be created at `path`; call it before the work, not after."""
     path = Path(path)
     if path.exists() or path.is_symlink():
-        raise InputError(f"the output folder '{path}' exists already; choose another --out.")
+        raise InputError(f"the output folder '{path}' exists already; choose another path (--out).")
     parent = _existing_parent(path)
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise InputError(
@@ -80,7 +80,7 @@ def check_space(path: Path | str, needed: int) -> None:
     if free < needed:
         raise UnavailableError(
             f"'{path}' needs about {_megabytes(needed)} MB, but its disk has {_megabytes(free)} MB "
-            f"left; free some space or choose another --out."
+            f"left; free some space or choose another path (--out)."
         )
 
 

@@ -88,7 +88,7 @@ def test_a_file_that_exists_is_left_alone(folder, tmp_path, capsys):
     out = tmp_path / "mine.onnx"
     out.write_text("mine")
     message = refused(["export", str(folder), "--out", str(out)], capsys)
-    assert "exists already; choose another --out" in message
+    assert "exists already; choose another path (--out)" in message
     assert out.read_text() == "mine"
 
 

@@ -212,7 +212,7 @@ def test_times_are_told_as_roughly_as_they_are_known(seconds: float, words: str)
         ("predict run --new-graph", "--new-graph goes with --nodes and --edges"),
         ("predict run --id name", "--id goes with --nodes and --edges"),
         ("predict run --out out.txt", "'out.txt' must end in .csv or .parquet"),
-        ("predict run --out new.csv", "'new.csv' exists already; choose another --out"),
+        ("predict run --out new.csv", "'new.csv' exists already; choose another path (--out)"),
         ("predict run --out no/out.csv", "there is no folder 'no'"),
         ("predict run --nodes new.csv --edges none.csv --out out.csv", "none.csv"),
         ("predict run --nodes new.csv --edges links.csv --new-graph --out o.csv", "--drop-unknown"),

@@ -85,7 +85,9 @@ def refused(answer) -> str:
 @pytest.mark.usefixtures("run", "quick")
 def test_a_file_that_exists_is_left_alone(agnn, here):
     (here / "mine.html").write_text("mine")
-    assert "exists already; choose another --out" in refused(agnn("report run --out mine.html"))
+    assert "exists already; choose another path (--out)" in refused(
+        agnn("report run --out mine.html")
+    )
     assert (here / "mine.html").read_text() == "mine"
     assert agnn("report run").code == 0
     assert "exists already" in refused(agnn("report run"))

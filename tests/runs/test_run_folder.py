@@ -181,7 +181,7 @@ def test_a_folder_that_is_not_there_is_one_clear_line(tmp_path):
 def test_an_existing_folder_is_refused_and_left_alone(run, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists already; choose another --out"):
+    with pytest.raises(InputError, match=r"exists already; choose another path \(--out\)"):
         save_run(run, tmp_path / "run")
     assert [file.name for file in tmp_path.rglob("*")] == ["run", "mine.txt"]
 
