@@ -20,6 +20,7 @@ from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.runs import Choice, _auto, auto_plan, nested_estimate
 from agnn.runs._auto import Tried
 
+CANDIDATES = _auto.CANDIDATES
 FEW = (("majority", {}), ("label_propagation", {}), ("ridge", {}), ("gcn", {"epochs": 20}))
 
 
@@ -109,6 +110,30 @@ def test_the_best_on_the_inner_splits_wins_and_the_lead_is_paired(toy):
     assert choice.lead.mean == pytest.approx(lead.mean())
     assert choice.winner.words in choice.words
     assert f"{len(choice.tried)} settings" in choice.words
+
+
+def test_methods_for_unlike_neighbours_come_early_where_edges_join_classes_by_chance():
+    """By the known labels alone: chance is what the shares of the classes give."""
+    draw = np.random.default_rng(0)
+    labels = (draw.random(400) < 0.2).astype(int)
+    random = draw.integers(0, 400, (2, 2000))
+    alike = random[:, labels[random[0]] == labels[random[1]]]
+
+    def order(edges: np.ndarray, known: int = 400) -> list[str]:
+        data = NodeData.build(
+            name="drawn", features=np.eye(400), labels=np.where(np.arange(400) < known, labels, -1),
+            edges=edges, class_names=("no", "yes"),
+        )  # fmt: skip
+        return [name for name, _ in _auto._ordered(CANDIDATES, data)]
+
+    usual = [name for name, _ in CANDIDATES]
+    assert order(alike) == usual
+    # 68 % of these edges join nodes of one class, as many as by chance.
+    early = order(random)
+    assert sorted(early) == sorted(usual)
+    assert early[:4] == usual[:4]
+    assert set(early[4:10]) == {"multilayer_perceptron", "boosting", "separated", "graphsage"}
+    assert order(random, known=20) == usual  # hardly an edge whose ends are both known
 
 
 def halving_of(

@@ -52,6 +52,8 @@ def test_a_model_that_learned_nothing_is_called_one(failed):
     assert warning.endswith("try another method: `separated`, `ridge`, `boosting` or `auto`.")
     assert "`ridge`" not in replace(majority, method="ridge").warning
     assert replace(majority, is_chosen=True).warning.endswith("`separated`, `ridge` or `boosting`.")
+    chosen = replace(alone, method="sgc", is_chosen=True)
+    assert chosen.warning.endswith("Try another method: `label_propagation`.")
 
 
 def test_a_model_that_learned_has_no_such_warning():

@@ -42,17 +42,21 @@ CANDIDATES: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
     ("gcn", {}),
     ("agnn_plus", {"strength": 0.0}),
     ("agnn_plus", {}),
+    ("agnn", {}),
+    ("appnp", {}),
+    ("gat", {}),
     ("multilayer_perceptron", {}),
     ("boosting", {}),
     # As good as twice the width after as many epochs (minesweeper), in half the time.
     ("separated", {"layers": 10, "hidden": 32}),
     ("separated", {"layers": 5, "dropout": 0.5, "weight_decay": 5e-3, "scaling": "length"}),
-    ("agnn", {}),
     ("graphsage", {}),
-    ("appnp", {}),
-    ("gat", {}),
     ("separated", {"layers": 5}),
 )
+_CHEAP: Final = ("label_propagation", "ridge", "sgc", "gcn")
+_FOR_UNLIKE: Final = ("multilayer_perceptron", "boosting", "separated", "graphsage")
+_UNLIKE: Final = 0.2  # of the way from chance to edges within classes only
+_FEWEST_EDGES: Final = 10  # between nodes of known labels that say something
 _ROUNDS: Final = (3, 6, 12, 24)  # inner splits that a candidate has been tried on after each round
 _VARIED, _VARIATIONS = 3, 3  # best methods that are varied after the first round, and how often
 _SHARE: Final = 0.65  # of the time for choosing; the rest is for the training
@@ -193,13 +197,37 @@ def choose_method(
         backend, class_weight, on_tried or (lambda *_: None),
     )  # fmt: skip
     candidates = []
-    for name, changes in CANDIDATES:
+    for name, changes in _ordered(CANDIDATES, search.data):
         if name not in method_names():
             continue
         method = prepared(name, changes)
         if class_weight is None or method.takes_class_weights:
             candidates.append(Tried(method, changes))
     return search.run(candidates)
+
+
+def _ordered(
+    candidates: Sequence[tuple[str, Mapping[str, Any]]], data: NodeData
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """The candidates, with those for graphs whose neighbours differ early if this is one."""
+    if not joins_unlike(data):
+        return list(candidates)
+    places = dict.fromkeys(_CHEAP, 0) | dict.fromkeys(_FOR_UNLIKE, 1)
+    return sorted(candidates, key=lambda candidate: places.get(candidate[0], 2))
+
+
+def joins_unlike(data: NodeData) -> bool:
+    """Whether edges join nodes of one class hardly more often than chance, by the known labels.
+
+    Chance is that both ends are drawn by degree. False where too few edges have known labels.
+    """
+    ends = data.labels[data.edges]
+    ends = ends[:, (ends >= 0).all(0) & (data.edges[0] != data.edges[1])]
+    if ends.shape[1] < _FEWEST_EDGES:
+        return False
+    shares = np.bincount(ends.ravel()) / ends.size
+    chance = float((shares**2).sum())
+    return float((ends[0] == ends[1]).mean()) - chance < _UNLIKE * (1.0 - chance)
 
 
 def hidden(data: NodeData, split: Split) -> NodeData:

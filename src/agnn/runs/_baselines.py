@@ -79,7 +79,8 @@ class BaselineComparison:
             return "No method can do better than this one, and a simple one does as well."
         known = {self.method, "auto"} if self.is_chosen else {self.method}
         *others, last = [f"`{each}`" for each in _OTHERS[self.baseline] if each not in known]
-        return _ADVICE[self.baseline].format(others=f"{', '.join(others)} or {last}")
+        named = f"{', '.join(others)} or {last}" if others else last
+        return _ADVICE[self.baseline].format(others=named)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values."""
