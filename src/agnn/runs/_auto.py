@@ -221,8 +221,8 @@ def joins_unlike(data: NodeData) -> bool:
 
     Chance is that both ends are drawn by degree. False where too few edges have known labels.
     """
-    ends = data.labels[data.edges]
-    ends = ends[:, (ends >= 0).all(0) & (data.edges[0] != data.edges[1])]
+    known, (first, second) = data.labels >= 0, data.edges
+    ends = data.labels[data.edges[:, known[first] & known[second] & (first != second)]]
     if ends.shape[1] < _FEWEST_EDGES:
         return False
     shares = np.bincount(ends.ravel()) / ends.size
