@@ -170,6 +170,13 @@ class NodeData:
         nodes.setflags(write=False)
         return nodes
 
+    @property
+    def edge_labels(self) -> NDArray[np.int64]:
+        """The labels of both ends of the edges between labelled nodes; [2, k]."""
+        known, (first, second) = self.labels >= 0, self.edges
+        found: NDArray[np.int64] = self.labels[self.edges[:, known[first] & known[second]]]
+        return found
+
     @cached_property
     def unweighted(self) -> Self:
         """The same data in which every edge counts alike; itself if it has no edge weights."""

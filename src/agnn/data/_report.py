@@ -246,9 +246,8 @@ def _weight_range(data: NodeData) -> tuple[float, float, float] | None:
 
 def _homophily(data: NodeData) -> float | None:
     """The share of edges whose ends have the same label, among those with two labels."""
-    first, second = data.labels[data.edges]
-    known = (first >= 0) & (second >= 0)
-    return float((first == second)[known].mean()) if known.any() else None
+    first, second = data.edge_labels
+    return float((first == second).mean()) if first.size else None
 
 
 def _oddities(data: NodeData, counts: Sequence[int]) -> list[Oddity]:

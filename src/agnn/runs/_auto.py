@@ -210,19 +210,18 @@ def _ordered(
     candidates: Sequence[tuple[str, Mapping[str, Any]]], data: NodeData
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """The candidates, with those for graphs whose neighbours differ early if this is one."""
-    if not joins_unlike(data):
+    if not _joins_unlike(data):
         return list(candidates)
     places = dict.fromkeys(_CHEAP, 0) | dict.fromkeys(_FOR_UNLIKE, 1)
     return sorted(candidates, key=lambda candidate: places.get(candidate[0], 2))
 
 
-def joins_unlike(data: NodeData) -> bool:
+def _joins_unlike(data: NodeData) -> bool:
     """Whether edges join nodes of one class hardly more often than chance, by the known labels.
 
     Chance is that both ends are drawn by degree. False where too few edges have known labels.
     """
-    known, (first, second) = data.labels >= 0, data.edges
-    ends = data.labels[data.edges[:, known[first] & known[second] & (first != second)]]
+    ends = data.edge_labels
     if ends.shape[1] < _FEWEST_EDGES:
         return False
     shares = np.bincount(ends.ravel()) / ends.size

@@ -21,7 +21,7 @@ from agnn.kernels._additive_attention.numba_rows import (
     sums_in_order,
 )
 from agnn.kernels._additive_attention.reference import SLOPE
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines
+from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 from agnn.kernels._dropout import numba_cpu as dropout
@@ -88,13 +88,13 @@ def forward(
     values = h if value_drop is None else dropout.forward(h, row_ids[:n], value_drop)
     cost = _cost(replicas, used.edges + rows, d)
     pieces = pieces_of(replicas, cost)
-    out = new_lines(replicas, rows, d, h.dtype)
+    out, made = new_lines(replicas, rows, d, h.dtype)
     arguments = (
         *used.arrays[:2], as_lines(values)[0], d, rows, _U32(heads), start, facts,
-        *_draws(row_ids, n, drop), used.longest_row, out.numpy(), pieces,
+        *_draws(row_ids, n, drop), used.longest_row, made, pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
-    return from_lines(out, rows, d, width), (facts, values)
+    return without_padding(out, width), (facts, values)
 
 
 def backward(
@@ -113,26 +113,27 @@ def backward(
         means(g[r], o[r], start[r], rows, reached, U(d), heads, facts[r])
     cost = 3 * _cost(replicas, used.edges + reached, d)
     pieces = pieces_of(replicas, cost)
-    dh = new_lines(replicas, n, d, h.dtype)
+    dh, made = new_lines(replicas, n, d, h.dtype)
     if reached < n:
-        dh.view(replicas, n, d)[:, reached:] = 0
+        dh[:, reached:] = 0
     pulls = np.empty((replicas, reached * 2 * LANES), lines.dtype)
     arguments = (
         *used.arrays[:2], as_lines(values)[0], g, reached, d, rows, _U32(heads), facts,
-        *_draws(row_ids, n, drop), used.longest_row, dh.numpy(), pulls, pieces,
+        *_draws(row_ids, n, drop), used.longest_row, made, pulls, pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
     if value_drop is not None:
         # Lines are rows of d columns: the padding draws numbers too, and stays zero.
-        dh = dropout.backward(dh.view(replicas, n, d), row_ids[:n], value_drop).view(replicas, -1)
-    found = new_lines(replicas, 3, d, h.dtype)
+        dh = dropout.backward(dh, row_ids[:n], value_drop)
+        made = as_lines(dh)[0]
+    found, sums = new_lines(replicas, 3, d, h.dtype)
     for r in range(replicas):
-        add_scores(pulls[r], reached, U(d), into[r], outof[r], dh.numpy()[r])
-        sums_in_order(used.summation_order, lines[r], g[r], rows, d, pulls[r], found.numpy()[r])
-    vectors = from_lines(found, 3, d, width)
+        add_scores(pulls[r], reached, U(d), into[r], outof[r], made[r])
+        sums_in_order(used.summation_order, lines[r], g[r], rows, d, pulls[r], sums[r])
+    vectors = without_padding(found, width)
     shape = receiving.shape
     return (
-        from_lines(dh, n, d, width), vectors[:, 0].reshape(shape), vectors[:, 1].reshape(shape),
+        without_padding(dh, width), vectors[:, 0].reshape(shape), vectors[:, 1].reshape(shape),
         vectors[:, 2].contiguous(),
     )  # fmt: skip
 

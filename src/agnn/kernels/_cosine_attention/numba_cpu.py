@@ -21,12 +21,11 @@ from agnn.kernels._cosine_attention.numba_rows import (
     slopes,
     sum_in_order,
 )
-from agnn.kernels._cpu.lines import as_lines, width_argument, width_of
+from agnn.kernels._cpu.lines import as_lines, new_lines, width_argument, width_of, without_padding
 from agnn.kernels._cpu.simd import compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 
 U = np.uint64
-
 # Below this beta, the constant shift could let a whole row underflow in float32.
 _LOWEST_BETA = -40.0
 
@@ -105,15 +104,15 @@ def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, _
     cost = replicas * (used.edges + rows)
     pieces = pieces_of(replicas, cost)
     wide, facts = width_argument(d), np.empty((replicas, n * FACTS), source.dtype)
-    out = torch.empty(replicas, rows, d, dtype=h.dtype)
+    out, made = new_lines(replicas, rows, d, h.dtype)
     if pieces > 1:
         run_in_pieces(_norm_units, (source, wide, facts, n, pieces), replicas * pieces, cost)
     arguments = (
         *used.arrays, _weights(used, h), source, n, wide, rows, betas, facts,
-        used.longest_row, out.numpy().reshape(replicas, -1), pieces,
+        used.longest_row, made, pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
-    states = out if d == width else out[:, :, :width].contiguous()
+    states = without_padding(out, width)
     extreme = [r for r, value in enumerate(betas.tolist()) if value < _LOWEST_BETA]
     for r in extreme:
         states[r] = reference.states(graph, h[r : r + 1], beta[r : r + 1], rows)[0]
@@ -139,8 +138,8 @@ def backward(
     wide, reached = width_argument(d), used.nodes
     cost = 2 * replicas * (used.edges + reached)
     pieces = pieces_of(replicas, cost)
-    dh = torch.empty(replicas, n, d, dtype=h.dtype)
-    dbeta = np.empty(replicas, facts.dtype)
+    dh, made = new_lines(replicas, n, d, h.dtype)
+    dbeta = torch.empty(replicas, dtype=h.dtype)
     parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
         shared = (g, o, rows, wide, facts, n, pieces)
@@ -149,18 +148,17 @@ def backward(
         dh[:, reached:] = 0  # rows that have no part in the output
     arguments = (
         *used.arrays, _weights(used, h), source, g, o, reached, wide, rows,
-        betas, facts, used.longest_row, dh.numpy().reshape(replicas, -1), parts,
-        used.summation_order, dbeta, pieces,
+        betas, facts, used.longest_row, made, parts, used.summation_order,
+        dbeta.numpy(), pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
     if pieces > 1:
         for r in range(replicas):
             dbeta[r] = sum_in_order(parts[r], used.summation_order)
-    gradients = dh if d == width else dh[:, :, :width].contiguous()
-    slopes_of_beta = torch.from_numpy(dbeta)
+    gradients = without_padding(dh, width)
     for r in extreme:
         own = slice(r, r + 1)
-        gradients[own], slopes_of_beta[own] = reference.backward(
+        gradients[own], dbeta[own] = reference.backward(
             graph, h[own], beta[own], out[own], None, gradient[own]
         )
-    return gradients, slopes_of_beta
+    return gradients, dbeta

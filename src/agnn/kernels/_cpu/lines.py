@@ -57,17 +57,18 @@ def _given(d: Any) -> Any:
     return np.uint64(d)
 
 
-def new_lines(replicas: int, rows: int, d: int, dtype: torch.dtype) -> Tensor:
-    """Unwritten lines for `rows` rows; torch's memory starts at a cache line, NumPy's may not."""
-    return torch.empty(replicas, rows * d, dtype=dtype)
+def new_lines(replicas: int, rows: int, d: int, dtype: torch.dtype) -> tuple[Tensor, NDArray[Any]]:
+    """Unwritten states [R, rows, d] of whole vectors, and the same memory as lines [R, rows * d].
+
+    Torch's memory starts at a cache line, NumPy's may not.
+    """
+    states = torch.empty(replicas, rows, d, dtype=dtype)
+    return states, states.numpy().reshape(replicas, -1)
 
 
-def from_lines(lines: Tensor, rows: int, padded: int, d: int) -> Tensor:
-    """The states [R, rows, d] out of lines of rows of `padded` numbers."""
-    if padded == d:
-        return lines.view(-1, rows, d)
-    states = lines.numpy().reshape(-1, rows, padded)[:, :, :d]
-    return torch.from_numpy(np.ascontiguousarray(states))
+def without_padding(states: Tensor, d: int) -> Tensor:
+    """The first `d` columns of states of whole vectors; themselves if these are all."""
+    return states if states.shape[2] == d else states[:, :, :d].contiguous()
 
 
 def start_lines(bias: Tensor | None, replicas: int, d: int, like: NDArray[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines, start_lines
+from agnn.kernels._cpu.lines import as_lines, new_lines, start_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, compiled, fma, inlined, load, store
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces, threads_for
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state, is_kept, row_state
@@ -181,15 +181,15 @@ def forward(
     replicas, n, d = h.shape
     lines, k = as_lines(weight)
     outputs = weight.shape[2]
-    out = new_lines(replicas, n, k, h.dtype)
+    out, made = new_lines(replicas, n, k, h.dtype)
     cost = replicas * n * d * k // 64
     pieces = pieces_of(replicas, cost)
     arguments = (
         h.detach().contiguous().numpy(), lines, k, start_lines(bias, replicas, k, lines),
-        *_draws(row_ids, drop), out.numpy(), pieces,
+        *_draws(row_ids, drop), made, pieces,
     )  # fmt: skip
     run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
-    return from_lines(out, n, k, outputs)
+    return without_padding(out, outputs)
 
 
 def backward(
@@ -200,9 +200,9 @@ def backward(
     outputs = weight.shape[2]
     slopes, k = as_lines(gradient)
     turned, padded = as_lines(weight.mT)
-    dh = new_lines(replicas, n, padded, h.dtype)
-    dweight = torch.zeros(replicas, d * k, dtype=h.dtype)
-    dbias = torch.zeros(replicas, k, dtype=h.dtype)
+    dh, made = new_lines(replicas, n, padded, h.dtype)
+    dweight = torch.zeros(replicas, d, k, dtype=h.dtype)
+    dbias = torch.zeros(replicas, 1, k, dtype=h.dtype)
     # A stable sort is the fast one where they are in order already.
     order = np.argsort(row_ids.numpy(), kind="stable")
     cost = replicas * n * d * k // 16
@@ -210,10 +210,10 @@ def backward(
     pieces = min(threads_for(cost) if pieces_of(replicas, cost) > 1 else 1, padded // LANES)
     arguments = (
         h.detach().contiguous().numpy(), turned, padded, k, slopes, *_draws(row_ids, drop),
-        order, dh.numpy(), dweight.numpy(), dbias.numpy(), outputs, pieces,
+        order, made, as_lines(dweight)[0], as_lines(dbias)[0], outputs, pieces,
     )  # fmt: skip
     run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
     return (
-        from_lines(dh, n, padded, d), from_lines(dweight, d, k, outputs),
-        from_lines(dbias, 1, k, outputs)[:, 0],
+        without_padding(dh, d), without_padding(dweight, outputs),
+        without_padding(dbias, outputs)[:, 0],
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from agnn.graph import Propagation
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines
+from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, compiled, fma, load, scale, splat, store
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 
@@ -52,13 +52,13 @@ def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) ->
     replicas = h.shape[0]
     cost = replicas * (propagation.graph.edges + rows) // 2
     pieces = pieces_of(replicas, cost)
-    out = new_lines(replicas, rows, d, h.dtype)
+    out, made = new_lines(replicas, rows, d, h.dtype)
     arguments = (
         *propagation.graph.arrays[:2], weights.numpy(), propagation.loop_weights.numpy(),
-        lines, h.shape[1], d, out.numpy(), rows, pieces,
+        lines, h.shape[1], d, made, rows, pieces,
     )  # fmt: skip
     run_in_pieces(_units, arguments, replicas * pieces, cost)
-    return from_lines(out, rows, d, h.shape[2])
+    return without_padding(out, h.shape[2])
 
 
 def forward(propagation: Propagation, h: Tensor, rows: int) -> Tensor:

@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix
 from agnn.kernels._cpu.lines import (
     as_lines,
-    from_lines,
     new_lines,
     start_lines,
     width_argument,
     width_of,
+    without_padding,
 )
 from agnn.kernels._cpu.simd import LANES, compiled, fma, inlined, load, splat, store
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
@@ -122,9 +123,9 @@ def forward(
     source, d = as_lines(weight)
     replicas, _, width = weight.shape
     start = start_lines(bias, replicas, d, source)
-    out = new_lines(replicas, x.rows, d, weight.dtype)
-    _run(x.arrays, x.longest_row, start, source, d, drop, out)
-    return from_lines(out, x.rows, d, width)
+    out, made = new_lines(replicas, x.rows, d, weight.dtype)
+    _run(x.arrays, x.longest_row, start, source, d, drop, made)
+    return without_padding(out, width)
 
 
 def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
@@ -132,20 +133,20 @@ def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tupl
     source, d = as_lines(gradient)
     replicas, _, width = gradient.shape
     start = start_lines(None, replicas, d, source)
-    dweight = new_lines(replicas, x.width, d, gradient.dtype)
-    _run(x.column_arrays, x.longest_column, start, source, d, drop, dweight)
-    dbias = new_lines(replicas, 1, d, gradient.dtype)
-    _column_sums(source, x.summation_order, d, dbias.numpy())
-    return from_lines(dweight, x.width, d, width), from_lines(dbias, 1, d, width)[:, 0]
+    dweight, made = new_lines(replicas, x.width, d, gradient.dtype)
+    _run(x.column_arrays, x.longest_column, start, source, d, drop, made)
+    dbias, sums = new_lines(replicas, 1, d, gradient.dtype)
+    _column_sums(source, x.summation_order, d, sums)
+    return without_padding(dweight, width), without_padding(dbias, width)[:, 0]
 
 
 def _run(
     entries: tuple[Any, ...], longest: int, start: Any, source: Any, d: int,
-    drop: DropoutAt | None, out: Tensor,
+    drop: DropoutAt | None, out: NDArray[Any],
 ) -> None:  # fmt: skip
     replicas = source.shape[0]
     cost = replicas * entries[-1].size // 4
     pieces = pieces_of(replicas, cost)
     draws = (False, *KEEP_ALL, 0) if drop is None else (True, *drop.arrays, int(drop.epoch))
-    arguments = (*entries, start, source, width_argument(d), *draws, out.numpy(), longest, pieces)
+    arguments = (*entries, start, source, width_argument(d), *draws, out, longest, pieces)
     run_in_pieces(_units, arguments, replicas * pieces, cost)

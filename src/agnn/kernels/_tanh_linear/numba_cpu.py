@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from agnn.graph import FeatureMatrix
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines, start_lines
+from agnn.kernels._cpu.lines import as_lines, new_lines, start_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, compiled, fma, load, multiply_add, splat, store, total
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 
@@ -82,13 +82,13 @@ def forward(x: FeatureMatrix, scale: Tensor, weight: Tensor, bias: Tensor) -> Te
     offsets, columns, _, _, values = x.arrays
     cost = replicas * values.size
     pieces = pieces_of(replicas, cost)
-    out = new_lines(replicas, x.rows, k, weight.dtype)
+    out, made = new_lines(replicas, x.rows, k, weight.dtype)
     arguments = (
         offsets, columns, values, scale.detach().contiguous().numpy(), lines, k,
-        start_lines(bias, replicas, k, lines), x.longest_row, out.numpy(), x.rows, pieces,
+        start_lines(bias, replicas, k, lines), x.longest_row, made, x.rows, pieces,
     )  # fmt: skip
     run_in_pieces(_row_units, arguments, replicas * pieces, cost)
-    return from_lines(out, x.rows, k, outputs)
+    return without_padding(out, outputs)
 
 
 def backward(
@@ -101,12 +101,12 @@ def backward(
     cost = 2 * replicas * values.size
     pieces = pieces_of(replicas, cost)
     dscale = torch.empty(replicas, width, dtype=weight.dtype)
-    dweight = new_lines(replicas, width, k, weight.dtype)
+    dweight, made = new_lines(replicas, width, k, weight.dtype)
     arguments = (
         offsets, rows, values, scale.detach().contiguous().numpy(), lines, k, slopes,
-        dscale.numpy(), dweight.numpy(), width, pieces,
+        dscale.numpy(), made, width, pieces,
     )  # fmt: skip
     run_in_pieces(_column_units, arguments, replicas * pieces, cost)
-    dbias = new_lines(replicas, 1, k, weight.dtype)
-    _sums(slopes, x.summation_order, k, dbias.numpy())
-    return dscale, from_lines(dweight, width, k, outputs), from_lines(dbias, 1, k, outputs)[:, 0]
+    dbias, sums = new_lines(replicas, 1, k, weight.dtype)
+    _sums(slopes, x.summation_order, k, sums)
+    return dscale, without_padding(dweight, outputs), without_padding(dbias, outputs)[:, 0]

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from agnn.graph import Graph
 from agnn.kernels._cpu.heads import by_head
-from agnn.kernels._cpu.lines import as_lines, from_lines, new_lines
+from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import (
     LANES,
     compiled,
@@ -121,13 +121,13 @@ def _sums(graph: Graph, places: Any, h: Tensor, edges: Tensor, loops: Tensor, ro
     replicas, readable, width = h.shape
     cost = replicas * (graph.edges + rows) * (d // LANES + 1)
     pieces = pieces_of(replicas, cost)
-    out = new_lines(replicas, rows, d, h.dtype)
+    out, made = new_lines(replicas, rows, d, h.dtype)
     arguments = (
         *graph.arrays[:2], places, lines, readable, d, loops.shape[2], _flat(edges), _flat(loops),
-        graph.longest_row, out.numpy(), rows, pieces,
+        graph.longest_row, made, rows, pieces,
     )  # fmt: skip
     run_in_pieces(_sum_units, arguments, replicas * pieces, cost)
-    return from_lines(out, rows, d, width)
+    return without_padding(out, width)
 
 
 def forward(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor) -> Tensor:
