@@ -78,6 +78,16 @@ def test_help_and_version_load_nothing_heavy() -> None:
     assert "agnn " in done.stdout
 
 
+def test_training_draws_nothing_and_loads_nothing_that_draws(tmp_path: Path) -> None:
+    program = (
+        "import sys; from agnn.cli import main;"
+        "code = main(['train', 'cora', '--epochs', '2', '--replicas', '2', '--out', 'run']);"
+        "sys.exit(code or 'matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=tmp_path)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_installed_program_exits_with_the_code_of_main(tmp_path: Path) -> None:
     program = Path(sys.executable).with_name("agnn")
     done = subprocess.run(  # noqa: S603

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
@@ -141,6 +142,19 @@ def test_people_get_mean_error_betas_time_and_place(agnn: Any) -> None:
     for words in ("± ", "n = 2 replicas", "deviation", "beta, layer 4", "ms", "cpu", "run"):
         assert words in answer.out
     assert "note" not in answer.out
+
+
+@pytest.mark.usefixtures("raw")
+def test_each_beta_has_its_mean_and_its_ends(agnn: Any) -> None:
+    answer = agnn("train raw --epochs 5 --replicas 3 --out run --quiet")
+    betas = load_run("run").betas
+    assert betas is not None
+    for layer, values in enumerate(zip(*betas, strict=True), 1):
+        mean = sum(values) / 3
+        shown = f"{mean:.2f} ({min(values):.2f} to {max(values):.2f})"
+        assert re.search(rf"beta, layer {layer} +{re.escape(shown)} *\n", answer.out)
+    alone = agnn("train raw --epochs 5 --replicas 1 --quiet").out
+    assert re.search(rf"beta, layer 1 +{betas[0][0]:.2f} *\n", alone)
 
 
 @pytest.mark.usefixtures("raw")

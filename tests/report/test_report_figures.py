@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from agnn.metrics import Summary
-from agnn.report import png, relevance_heat_map, replica_figure, signed, spread, svg
+from agnn.report import png, relevance_heat_map, replica_figure, signed, svg
 
 
 def words(figure: Any) -> list[str]:
@@ -122,8 +122,3 @@ def test_figures_do_without_pyplot() -> None:
 )
 def test_a_signed_number_has_two_places_and_no_minus_zero(value: float, text: str) -> None:
     assert signed(value) == text
-
-
-def test_a_spread_is_the_mean_and_the_ends() -> None:
-    assert spread(Summary([1.0, 2.0, 6.0])) == "3.00 (1.00 to 6.00)"
-    assert spread(Summary([0.0, 0.0])) == "0.00"

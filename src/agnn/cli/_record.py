@@ -150,9 +150,12 @@ def ensemble_words(run: Run) -> str | None:
 def beta_words(run: Run) -> list[str]:
     """Each layer's beta over the replicas: mean, lowest and highest."""
     from agnn.metrics import Summary
-    from agnn.report import spread
 
-    return [spread(Summary(column)) for column in zip(*(run.betas or []), strict=True)]
+    found = []
+    for column in zip(*(run.betas or []), strict=True):
+        lowest, highest, mean = min(column), max(column), f"{Summary(column).mean:.2f}"
+        found.append(mean if lowest == highest else f"{mean} ({lowest:.2f} to {highest:.2f})")
+    return found
 
 
 def _measure_rows(run: Run) -> list[tuple[str, str]]:

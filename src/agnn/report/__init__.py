@@ -63,7 +63,7 @@ from agnn.report._reproduction import figure_drawer, result_values, write_page, 
 from agnn.report._run_page import rendered, run_figures, run_page
 from agnn.report._sections import Section
 from agnn.report._style import figure_style, ink_on
-from agnn.report._text import shown_text, signed, spread
+from agnn.report._text import shown_text, signed
 
 __all__ = [
     "FIGURES",
@@ -116,7 +116,6 @@ __all__ = [
     "shown_explanation",
     "shown_text",
     "signed",
-    "spread",
     "surroundings_of",
     "svg",
     "waterfall",

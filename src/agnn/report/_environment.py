@@ -7,7 +7,7 @@ import shlex
 
 import jinja2
 
-from agnn.report._text import percent, shown_text, signed, spread
+from agnn.report._text import percent, shown_text, signed
 
 
 def environment() -> jinja2.Environment:
@@ -20,7 +20,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        signed=signed, spread=spread, percent=percent, shown=shown_text,
+        signed=signed, percent=percent, shown=shown_text,
         data_address=_data_address, quoted=shlex.quote,
     )  # fmt: skip
     return made

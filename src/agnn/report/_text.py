@@ -40,14 +40,6 @@ def signed(value: float) -> str:
     return "0.00" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
-def spread(summary: Summary) -> str:
-    """A mean with the lowest and highest value; the mean alone where all are the same."""
-    lowest, highest = min(summary.values), max(summary.values)
-    if lowest == highest:
-        return f"{summary.mean:.2f}"
-    return f"{summary.mean:.2f} ({lowest:.2f} to {highest:.2f})"
-
-
 def percent(share: Summary | None) -> str:
     """A share of 1 as percent with its standard error; a dash where there is none."""
     if share is None:
