@@ -49,6 +49,7 @@ from agnn.kernels._dropout.reference import random_words
 from agnn.kernels._dropout.stream import Dropout, DropoutAt
 from agnn.kernels._first_layer import FirstLayerLink
 from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
+from agnn.kernels._memory import recycled_memory
 from agnn.kernels._neighbour_sample.op import sample_neighbours
 from agnn.kernels._pagerank.op import personal_pagerank
 from agnn.kernels._part_rows.op import FACTS, PartRows, Runs, check_betas, part_rows
@@ -122,6 +123,7 @@ __all__ = [
     "propagate",
     "random_walks",
     "random_words",
+    "recycled_memory",
     "run_chain",
     "sample_neighbours",
     "self_check",

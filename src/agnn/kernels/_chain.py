@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
+from agnn.kernels._memory import room_for
 
 
 class Link(ABC):
@@ -119,7 +120,7 @@ class ReLU(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The output; kept for its signs."""
-        out = torch.relu(x)
+        out = torch.clamp_min(x, 0.0, out=room_for(x))
         self.saved = (out,)
         return out
 
@@ -130,7 +131,10 @@ class ReLU(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient where the output is positive."""
         (out,) = self.saved
-        return torch.ops.aten.threshold_backward(gradient, out, 0.0), ()
+        slope = torch.ops.aten.threshold_backward
+        if (room := room_for(gradient)) is None:
+            return slope(gradient, out, 0.0), ()
+        return slope.grad_input(gradient, out, 0.0, grad_input=room), ()
 
 
 class ELU(Link):
@@ -206,12 +210,12 @@ class Blend(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The blend [R, rows, d]."""
-        return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share)
+        return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share, out=room_for(x))
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Its share of the gradient; the rest goes to the anchor."""
         self.anchor.leave(gradient, 1.0 - self.share)
-        return self.share * gradient, ()
+        return torch.mul(gradient, self.share, out=room_for(gradient)), ()
 
 
 class Cast(Link):

@@ -12,6 +12,7 @@ from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link
 from agnn.kernels._dropout.op import DropoutBackend
 from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._memory import copied, room_for
 
 
 class HopState(Link):
@@ -43,14 +44,16 @@ class HopMean(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The mean [R, rows, d]."""
-        total = x[:, : self.rows].clone()
+        own = x[:, : self.rows]
+        total = copied(own)
         for state in self.states:
             total += state.saved[0][:, : self.rows]
         return total.mul_(1.0 / (len(self.states) + 1))
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """An equal share for the input and for every state."""
-        share = gradient * (1.0 / (len(self.states) + 1))
+        part = 1.0 / (len(self.states) + 1)
+        share = torch.mul(gradient, part, out=room_for(gradient))
         for state in self.states:
             state.share = share
         return share, ()
@@ -71,25 +74,26 @@ class RowDropoutLink(Link):
         ones = x.new_ones(x.shape[0], x.shape[1], 1)
         factors = self.backend.forward(ones, self.row_ids, self.drop)
         self.saved = (factors,)
-        return x * factors
+        return torch.mul(x, factors, out=room_for(x))
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient with the same rows dropped."""
         (factors,) = self.saved
-        return gradient * factors, ()
+        return torch.mul(gradient, factors, out=room_for(gradient)), ()
 
 
 class _Shared(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, parameter: Tensor, versions: int) -> Tensor:
         ctx.versions = versions
-        return parameter.repeat_interleave(versions, 0)
+        each = parameter[:, None].expand(-1, versions, *parameter.shape[1:])
+        return copied(each).flatten(0, 1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         each = gradients[0].view(-1, ctx.versions, *gradients[0].shape[1:]).unbind(1)
         # One after the other: a sum over an axis may group its terms by the size of the others.
-        total = each[0].clone()
+        total = copied(each[0])
         for other in each[1:]:
             total += other
         return total, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -15,7 +16,7 @@ from agnn._allocator import return_freed_memory
 from agnn.data import Split
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
-from agnn.kernels import Dropout
+from agnn.kernels import Dropout, recycled_memory
 from agnn.nn import NodeModel
 from agnn.training._callbacks import Callback, EpochReport, told
 from agnn.training._captured import repeated
@@ -149,23 +150,25 @@ def train(
             raise InputError("a training with a further loss term cannot be continued later.")
         done = checkpoints.begin(run.state(), device=problem.graph.device)
         run = run.as_before(done)
-    next_epoch = run.repeated_epoch()
-    for epoch in range(done + 1, recipe.epochs + 1):
-        next_epoch()
-        done = epoch
-        if progress is not None:
-            progress(epoch, recipe.epochs)
-        if callbacks and told(callbacks, run.report(epoch, recipe.epochs)):
-            break
-        if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
-            break
-        if epoch % _ASK_DIVERGED_EVERY == 1 and bool(run.diverged.all()):
-            break
-        smaller = run.without_stopped(epoch) if epoch % _ASK_EVERY == 1 else None
-        if smaller is not None:
-            run, next_epoch = smaller, smaller.repeated_epoch()
-        if checkpoints is not None:
-            checkpoints.after_epoch(run.state, epoch, recipe.epochs)
+    # Samples differ in size from step to step, and are small.
+    with nullcontext() if run.samples is not None else recycled_memory():
+        next_epoch = run.repeated_epoch()
+        for epoch in range(done + 1, recipe.epochs + 1):
+            next_epoch()
+            done = epoch
+            if progress is not None:
+                progress(epoch, recipe.epochs)
+            if callbacks and told(callbacks, run.report(epoch, recipe.epochs)):
+                break
+            if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
+                break
+            if epoch % _ASK_DIVERGED_EVERY == 1 and bool(run.diverged.all()):
+                break
+            smaller = run.without_stopped(epoch) if epoch % _ASK_EVERY == 1 else None
+            if smaller is not None:
+                run, next_epoch = smaller, smaller.repeated_epoch()
+            if checkpoints is not None:
+                checkpoints.after_epoch(run.state, epoch, recipe.epochs)
     return run.finish(done)
 
 

@@ -26,6 +26,7 @@ from agnn.kernels._cpu.simd import LANES, compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state
+from agnn.kernels._memory import new_tensor
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt
@@ -116,7 +117,7 @@ def backward(
     dh, made = new_lines(replicas, n, d, h.dtype)
     if reached < n:
         dh[:, reached:] = 0
-    pulls = np.empty((replicas, reached * 2 * LANES), lines.dtype)
+    pulls = new_tensor(replicas, reached * 2 * LANES, dtype=h.dtype).numpy()
     arguments = (
         *used.arrays[:2], as_lines(values)[0], g, reached, d, rows, _U32(heads), facts,
         *_draws(row_ids, n, drop), used.longest_row, made, pulls, pieces,

@@ -11,6 +11,7 @@ from torch import Tensor
 from agnn.kernels._consistency import reference
 from agnn.kernels._cpu.simd import compiled
 from agnn.kernels._cpu.threads import run_in_pieces
+from agnn.kernels._memory import new_tensor
 
 
 @compiled
@@ -67,7 +68,8 @@ def _replicas(
 def forward(logits: Tensor, temperature: float, confidence: float) -> tuple[Tensor, Tensor]:
     """The losses [R], and their gradient at the logits [R, S, n, c]."""
     source = logits.detach().contiguous()
-    losses, slopes = torch.empty(source.shape[0], dtype=source.dtype), torch.empty_like(source)
+    losses = torch.empty(source.shape[0], dtype=source.dtype)
+    slopes = new_tensor(*source.shape, dtype=source.dtype)
     sharp = torch.empty(source.shape[0], source.shape[3], dtype=source.dtype)
     arrays = source.numpy(), losses.numpy(), slopes.numpy(), sharp.numpy()
     arguments = (arrays[0], 1.0 / temperature, float(confidence), *arrays[1:])

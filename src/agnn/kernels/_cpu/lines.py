@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.kernels._cpu.simd import LANES, OPTIONS
+from agnn.kernels._memory import LARGE, new_tensor
 
 
 def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:
@@ -25,7 +26,11 @@ def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:
     replicas, n, width = array.shape
     surplus = -width % LANES
     if surplus:
-        padded = np.zeros((replicas, n, width + surplus), array.dtype)
+        shape = (replicas, n, width + surplus)
+        if replicas * n * width < LARGE:
+            padded = np.zeros(shape, array.dtype)
+        else:
+            padded = new_tensor(*shape, dtype=h.dtype).zero_().numpy()
         padded[:, :, :width] = array
         array = padded
     return array.reshape(replicas, -1), width + surplus  # copies only what is not contiguous
@@ -62,7 +67,10 @@ def new_lines(replicas: int, rows: int, d: int, dtype: torch.dtype) -> tuple[Ten
 
     Torch's memory starts at a cache line, NumPy's may not.
     """
-    states = torch.empty(replicas, rows, d, dtype=dtype)
+    if replicas * rows * d < LARGE:  # as most of them are: the quickest way
+        states = torch.empty(replicas, rows, d, dtype=dtype)
+    else:
+        states = new_tensor(replicas, rows, d, dtype=dtype)
     return states, states.numpy().reshape(replicas, -1)
 
 

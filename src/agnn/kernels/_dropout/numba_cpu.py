@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from agnn.kernels._cpu.simd import compiled, inlined
 from agnn.kernels._cpu.threads import run_in_pieces
+from agnn.kernels._memory import new_tensor
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt
@@ -68,7 +68,7 @@ def _apply(
 def forward(h: Tensor, row_ids: Tensor, drop: DropoutAt) -> Tensor:
     """`h` [R, n, d] times its factors; row k of `h` draws the numbers of row `row_ids[k]`."""
     source = h.detach().contiguous()
-    out = torch.empty_like(source)
+    out = new_tensor(*source.shape, dtype=source.dtype)
     ids, epoch = row_ids.numpy().astype(np.uint32), int(drop.epoch)
     arguments = (source.numpy(), ids, *drop.arrays, epoch, out.numpy())
     run_in_pieces(_apply, arguments, h.shape[0], h.numel() // 16)

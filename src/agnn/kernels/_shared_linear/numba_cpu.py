@@ -12,6 +12,7 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures
 from agnn.kernels._dropout import numba_cpu as dropout
+from agnn.kernels._memory import new_tensor
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt
@@ -30,7 +31,7 @@ def forward(
 ) -> Tensor:
     """dropout(X) W + b; [R, n, d]."""
     replicas, _, d = weight.shape
-    out = torch.empty(replicas, x.rows, d, dtype=weight.dtype)
+    out = new_tensor(replicas, x.rows, d, dtype=weight.dtype)
     for r in range(replicas):
         torch.mm(_kept(x, weight, drop, r), weight[r].detach(), out=out[r])
     return out if bias is None else out.add_(bias.detach()[:, None])

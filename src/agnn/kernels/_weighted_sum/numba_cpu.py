@@ -28,6 +28,7 @@ from agnn.kernels._cpu.simd import (
     store,
 )
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+from agnn.kernels._memory import new_tensor
 
 U = np.uint64
 _ONE, _LANES = U(1), U(LANES)
@@ -161,8 +162,8 @@ def _weight_gradients(
     replicas, rows, edges = h.shape[0], gradient.shape[1], graph.edges_of(gradient.shape[1])
     cost = replicas * (edges + rows) * (d // LANES + 1)
     pieces = pieces_of(replicas, cost)
-    dedges = torch.empty(replicas, edges, heads, dtype=h.dtype)
-    dloops = torch.empty(replicas, rows, heads, dtype=h.dtype)
+    dedges = new_tensor(replicas, edges, heads, dtype=h.dtype)
+    dloops = new_tensor(replicas, rows, heads, dtype=h.dtype)
     found = [each.view(replicas, -1).numpy() for each in (dedges, dloops)]
     arguments = (*graph.arrays[:2], lines, g, d, heads, *found, rows, pieces)
     run_in_pieces(_weight_units, arguments, replicas * pieces, cost)

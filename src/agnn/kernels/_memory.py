@@ -1,0 +1,99 @@
+"""Memory of large tensors on a CPU that is used again from one training step to the next.
+
+A step frees and takes the same states as the step before. The C library returns large blocks to the
+system and gets them back as fresh pages, which can take as long as computing what is written there.
+Inside `recycled_memory` a freed block waits for the next tensor of about its size instead.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+LARGE: Final = 2**16  # numbers; smaller blocks are left to the C library
+_MOST_TIMES: Final = 4  # how much larger than a tensor its block may be
+_DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+}
+
+
+class _Pool:
+    """Blocks of memory, in use or free."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, NDArray[np.uint8]] = {}
+        self._free: list[tuple[int, int]] = []  # (bytes, number) of the free blocks, in order
+        # The numbers of others. A tensor may die in any thread, and in the middle of anything.
+        self._returned: deque[int] = deque()
+        self._next = 0
+
+    def lend(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """An unwritten tensor, whose block is free again when nothing refers to its memory."""
+        while self._returned:
+            number = self._returned.popleft()
+            insort(self._free, (self._blocks[number].nbytes, number))
+        size = prod(shape) * _DTYPES[dtype].itemsize
+        place = bisect_left(self._free, (size, -1))
+        if place < len(self._free) and self._free[place][0] <= _MOST_TIMES * size:
+            _, number = self._free.pop(place)
+        else:
+            if place > 0:  # in place of one that is too small, so that sizes that vary add nothing
+                del self._blocks[self._free.pop(place - 1)[1]]
+            number, self._next = self._next, self._next + 1
+            # Torch's memory starts at a cache line, NumPy's may not.
+            self._blocks[number] = torch.empty(size, dtype=torch.uint8).numpy()
+        array = self._blocks[number][:size].view(_DTYPES[dtype]).reshape(shape)
+        # The tensor's memory holds this very array, where views of the array would hold the block.
+        weakref.finalize(array, self._returned.append, number).atexit = False
+        return torch.from_numpy(array)
+
+
+_here = threading.local()  # its `pool` is that of the training in this thread
+
+
+@contextmanager
+def recycled_memory() -> Iterator[None]:
+    """Let large tensors of the kernels take the memory of earlier ones, in this thread.
+
+    For training loops: steps are up to twice as fast on graphs with some ten thousand nodes, and
+    need no more memory at their peak. All that is free is given back at the end.
+    """
+    former = getattr(_here, "pool", None)
+    _here.pool = former or _Pool()
+    try:
+        yield
+    finally:
+        _here.pool = former
+
+
+def new_tensor(*shape: int, dtype: torch.dtype) -> Tensor:
+    """An unwritten tensor on the CPU."""
+    pool: _Pool | None = getattr(_here, "pool", None)
+    if pool is None or prod(shape) < LARGE or dtype not in _DTYPES:
+        return torch.empty(shape, dtype=dtype)
+    return pool.lend(shape, dtype)
+
+
+def room_for(x: Tensor) -> Tensor | None:
+    """Where a result of the size and type of `x` goes; None: torch takes memory for it."""
+    if x.numel() < LARGE or x.device.type != "cpu" or getattr(_here, "pool", None) is None:
+        return None
+    return new_tensor(*x.shape, dtype=x.dtype)
+
+
+def copied(x: Tensor) -> Tensor:
+    """A copy in rows."""
+    room = room_for(x)
+    return x.clone(memory_format=torch.contiguous_format) if room is None else room.copy_(x)
