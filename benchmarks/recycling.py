@@ -11,8 +11,8 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -28,12 +28,6 @@ CASES = {  # method, dataset, replicas, epochs
     "AGNN+, PubMed, 3 replicas": ("agnn_plus", "pubmed", 3, 6),
     "AGNN, PubMed, 10 replicas": ("agnn", "pubmed", 10, 10),
 }
-
-
-@contextmanager
-def _fresh_memory() -> Iterator[None]:
-    with patch("agnn.training._loop.recycled_memory", nullcontext):
-        yield
 
 
 def epochs(method: str, dataset: str, replicas: int, count: int) -> tuple[float, float]:
@@ -53,11 +47,12 @@ def epochs(method: str, dataset: str, replicas: int, count: int) -> tuple[float,
 
 def measured(case: str, rounds: int) -> dict[str, dict[str, float]]:
     """A case with fresh memory and with recycled memory, in turn; of each the median round."""
+    no_recycling = patch("agnn.training._loop.recycled_memory", nullcontext)
     epochs(*CASES[case][:3], 2)  # compiles
     seen: dict[str, list[tuple[float, float]]] = {"fresh": [], "recycled": []}
     for _ in range(rounds):
         for name, found in seen.items():
-            with _fresh_memory() if name == "fresh" else nullcontext():
+            with no_recycling if name == "fresh" else nullcontext():
                 found.append(epochs(*CASES[case]))
     return {
         name: dict(zip(("ms", "pages"), map(median, zip(*found, strict=True)), strict=True))

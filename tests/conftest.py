@@ -66,6 +66,11 @@ def toy() -> NodeData:
 
 
 @pytest.fixture(scope="session")
+def larger_toy() -> NodeData:
+    return toy_data(nodes=6_000)
+
+
+@pytest.fixture(scope="session")
 def toys() -> tuple[NodeData, ...]:
     """Four toys with three times the edges: enough for methods that read nothing else."""
     return tuple(toy_data(seed, drawn=9) for seed in range(4))

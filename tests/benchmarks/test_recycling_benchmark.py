@@ -15,20 +15,20 @@ def test_a_table_beside_json_of_epochs_with_fresh_and_with_recycled_memory(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(recycling, "CASES", {"small": ("agnn_plus", "cora", 1, 3)})
-    lent, lend, epochs = [], _memory._Pool.lend, recycling.epochs
+    allocated, allocate, epochs = [], _memory._Pool.allocate, recycling.epochs
 
     def counted(*given: Any) -> Any:
-        lent[-1] += 1
-        return lend(*given)
+        allocated[-1] += 1
+        return allocate(*given)
 
     def separately(*given: Any) -> tuple[float, float]:
-        lent.append(0)
+        allocated.append(0)
         return epochs(*given)
 
-    monkeypatch.setattr(_memory._Pool, "lend", counted)
+    monkeypatch.setattr(_memory._Pool, "allocate", counted)
     monkeypatch.setattr(recycling, "epochs", separately)
     assert recycling.main(["--rounds", "2"]) == 0
-    _, *rounds = lent  # behind the one that compiles: fresh, recycled, fresh, recycled
+    _, *rounds = allocated  # behind the one that compiles: fresh, recycled, fresh, recycled
     assert [count > 0 for count in rounds] == [False, True, False, True]
     told = capsys.readouterr()
     found = json.loads(told.out)["cases"]["small"]

@@ -78,7 +78,7 @@ def test_help_and_version_load_nothing_heavy() -> None:
     assert "agnn " in done.stdout
 
 
-def test_training_draws_nothing_and_loads_nothing_that_draws(tmp_path: Path) -> None:
+def test_training_does_not_load_matplotlib(tmp_path: Path) -> None:
     program = (
         "import sys; from agnn.cli import main;"
         "code = main(['train', 'cora', '--epochs', '2', '--replicas', '2', '--out', 'run']);"

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -150,8 +151,7 @@ def test_each_beta_has_its_mean_and_its_ends(agnn: Any) -> None:
     betas = load_run("run").betas
     assert betas is not None
     for layer, values in enumerate(zip(*betas, strict=True), 1):
-        mean = sum(values) / 3
-        shown = f"{mean:.2f} ({min(values):.2f} to {max(values):.2f})"
+        shown = f"{fmean(values):.2f} ({min(values):.2f} to {max(values):.2f})"
         assert re.search(rf"beta, layer {layer} +{re.escape(shown)} *\n", answer.out)
     alone = agnn("train raw --epochs 5 --replicas 1 --quiet").out
     assert re.search(rf"beta, layer 1 +{betas[0][0]:.2f} *\n", alone)

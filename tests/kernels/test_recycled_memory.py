@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from agnn import get_method
-from agnn.data import NodeData, Split, from_scipy
+from agnn.data import NodeData
 from agnn.kernels import ReLU, _memory, recycled_memory, run_chain
 from agnn.kernels._cpu import lines
-from agnn.kernels._memory import LARGE, copied, new_tensor, room_for
+from agnn.kernels._memory import LARGE, buffer_like, copied, new_tensor
 from agnn.methods import Task
 
 F32 = torch.float32
@@ -60,7 +60,7 @@ def test_a_freed_tensor_leaves_its_memory_to_the_next() -> None:
         lambda x: x.numpy().reshape(2, -1)[1:],
     ],
 )
-def test_memory_that_anything_reads_is_not_lent_again(part: object) -> None:
+def test_memory_that_anything_reads_is_not_reused(part: object) -> None:
     first = large()
     first.fill_(3.0)
     held = part(first)  # type: ignore[operator]
@@ -76,7 +76,7 @@ def test_memory_that_anything_reads_is_not_lent_again(part: object) -> None:
 
 
 @pytest.mark.usefixtures("inside")
-def test_what_a_backward_pass_will_read_is_not_lent_again() -> None:
+def test_what_a_backward_pass_will_read_is_not_reused() -> None:
     source = torch.randn(2, LARGE, requires_grad=True)
     out = run_chain([ReLU()], source)
     summed = out.sum()
@@ -89,29 +89,29 @@ def test_what_a_backward_pass_will_read_is_not_lent_again() -> None:
 
 def test_blocks_serve_smaller_tensors_but_not_much_smaller_ones() -> None:
     pool = _memory._Pool()
-    place = pool.lend((8 * LARGE,), F32).data_ptr()
-    assert pool.lend((2 * LARGE,), F32).data_ptr() == place
-    assert pool.lend((LARGE,), F32).data_ptr() != place
+    place = pool.allocate((8 * LARGE,), F32).data_ptr()
+    assert pool.allocate((2 * LARGE,), F32).data_ptr() == place
+    assert pool.allocate((LARGE,), F32).data_ptr() != place
 
 
 def test_sizes_that_grow_take_no_more_than_the_largest() -> None:
     pool = _memory._Pool()
     for size in range(LARGE, 2 * LARGE, LARGE // 16):
-        pool.lend((size,), F32)
+        pool.allocate((size,), F32)
     assert [each.nbytes for each in pool._blocks.values()] == [4 * size]
 
 
 def test_all_free_memory_is_given_back_at_the_end() -> None:
     with recycled_memory():
         kept, freed = large(), large()
-        pool = weakref.ref(_memory._here.pool)
+        pool = weakref.ref(_memory._local.pool)
         blocks = [weakref.ref(each) for each in pool()._blocks.values()]
         del freed
     assert pool() is None
     assert [each() is None for each in blocks] == [False, True]
     kept.fill_(1.0)
     assert float(kept.sum()) == LARGE
-    assert room_for(kept) is None
+    assert buffer_like(kept) is None
     del kept
     assert blocks[0]() is None
 
@@ -119,13 +119,13 @@ def test_all_free_memory_is_given_back_at_the_end() -> None:
 def test_a_training_inside_another_shares_its_memory_and_another_thread_does_not() -> None:
     seen = []
     with recycled_memory():
-        own = _memory._here.pool
+        own = _memory._local.pool
         with recycled_memory():
-            assert _memory._here.pool is own
-        thread = threading.Thread(target=lambda: seen.append(getattr(_memory._here, "pool", None)))
+            assert _memory._local.pool is own
+        thread = threading.Thread(target=lambda: seen.append(getattr(_memory._local, "pool", None)))
         thread.start()
         thread.join()
-        assert _memory._here.pool is own
+        assert _memory._local.pool is own
     assert seen == [None]
 
 
@@ -136,11 +136,11 @@ def test_an_error_ends_it() -> None:
 
     with pytest.raises(ArithmeticError):
         fails()
-    assert _memory._here.pool is None
+    assert _memory._local.pool is None
 
 
 @pytest.mark.usefixtures("inside")
-def test_copies_are_copies_in_rows() -> None:
+def test_copies_are_contiguous() -> None:
     source = torch.randn(LARGE, 2).T
     found = copied(source)
     assert torch.equal(found, source)
@@ -161,11 +161,13 @@ def test_training_gives_the_same_bits(
     usual = method.run(task)
     monkeypatch.setattr(_memory, "LARGE", 1)
     monkeypatch.setattr(lines, "LARGE", 1)
-    lent = []
-    lend = _memory._Pool.lend
-    monkeypatch.setattr(_memory._Pool, "lend", lambda *given: lent.append(0) or lend(*given))
+    allocated = []
+    allocate = _memory._Pool.allocate
+    monkeypatch.setattr(
+        _memory._Pool, "allocate", lambda *given: allocated.append(0) or allocate(*given)
+    )
     recycled = method.run(task)
-    assert len(lent) > 12
+    assert len(allocated) > 12
     assert torch.equal(recycled.scores, usual.scores)
     assert recycled.history is not None
     assert usual.history is not None
@@ -173,22 +175,13 @@ def test_training_gives_the_same_bits(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts pages as Linux does")
-def test_an_epoch_takes_no_new_pages_from_the_system() -> None:
-    source = np.random.default_rng(0)
-    nodes = 6_000
-    from scipy import sparse
-
-    edges = source.integers(nodes, size=(2, 3 * nodes))
-    matrix = sparse.csr_array((np.ones(edges.shape[1]), (edges[0], edges[1])), (nodes, nodes))
-    features = sparse.random_array((nodes, 40), density=0.1, rng=0, format="csr")
-    data = from_scipy(matrix + matrix.T, features, source.integers(3, size=nodes))
-    order = source.permutation(nodes)
-    split = Split("drawn", np.sort(order[:60]), np.sort(order[60:120]), np.sort(order[120:]))
+def test_an_epoch_takes_no_new_pages_from_the_system(larger_toy: NodeData) -> None:
+    data, split = larger_toy, larger_toy.splits["fixed"]
     faults = []
 
     def look(*_: int) -> None:
         faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
 
     get_method("agnn_plus")(epochs=12).run(Task(data, (split,) * 2, (0, 1), progress=look))
-    state = 2 * 2 * nodes * 64 * 4  # bytes of a layer's states
-    assert (faults[-1] - faults[2]) / 9 < state / 4096, "pages of an epoch: not one state's"
+    state = 2 * 2 * data.nodes * 64 * 4  # bytes of a layer's states
+    assert (faults[-1] - faults[2]) / 9 < state / resource.getpagesize(), "not even one layer's"

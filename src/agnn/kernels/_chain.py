@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.kernels._memory import room_for
+from agnn.kernels._memory import buffer_like
 
 
 class Link(ABC):
@@ -120,7 +120,7 @@ class ReLU(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The output; kept for its signs."""
-        out = torch.clamp_min(x, 0.0, out=room_for(x))
+        out = torch.clamp_min(x, 0.0, out=buffer_like(x))
         self.saved = (out,)
         return out
 
@@ -131,10 +131,10 @@ class ReLU(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient where the output is positive."""
         (out,) = self.saved
-        slope = torch.ops.aten.threshold_backward
-        if (room := room_for(gradient)) is None:
-            return slope(gradient, out, 0.0), ()
-        return slope.grad_input(gradient, out, 0.0, grad_input=room), ()
+        operation = torch.ops.aten.threshold_backward
+        if (buffer := buffer_like(gradient)) is None:
+            return operation(gradient, out, 0.0), ()
+        return operation.grad_input(gradient, out, 0.0, grad_input=buffer), ()
 
 
 class ELU(Link):
@@ -210,12 +210,12 @@ class Blend(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The blend [R, rows, d]."""
-        return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share, out=room_for(x))
+        return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share, out=buffer_like(x))
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Its share of the gradient; the rest goes to the anchor."""
         self.anchor.leave(gradient, 1.0 - self.share)
-        return torch.mul(gradient, self.share, out=room_for(gradient)), ()
+        return torch.mul(gradient, self.share, out=buffer_like(gradient)), ()
 
 
 class Cast(Link):

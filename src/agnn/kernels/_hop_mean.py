@@ -12,7 +12,7 @@ from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link
 from agnn.kernels._dropout.op import DropoutBackend
 from agnn.kernels._dropout.stream import DropoutAt
-from agnn.kernels._memory import copied, room_for
+from agnn.kernels._memory import buffer_like, copied
 
 
 class HopState(Link):
@@ -53,7 +53,7 @@ class HopMean(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """An equal share for the input and for every state."""
         part = 1.0 / (len(self.states) + 1)
-        share = torch.mul(gradient, part, out=room_for(gradient))
+        share = torch.mul(gradient, part, out=buffer_like(gradient))
         for state in self.states:
             state.share = share
         return share, ()
@@ -74,12 +74,12 @@ class RowDropoutLink(Link):
         ones = x.new_ones(x.shape[0], x.shape[1], 1)
         factors = self.backend.forward(ones, self.row_ids, self.drop)
         self.saved = (factors,)
-        return torch.mul(x, factors, out=room_for(x))
+        return torch.mul(x, factors, out=buffer_like(x))
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient with the same rows dropped."""
         (factors,) = self.saved
-        return torch.mul(gradient, factors, out=room_for(gradient)), ()
+        return torch.mul(gradient, factors, out=buffer_like(gradient)), ()
 
 
 class _Shared(torch.autograd.Function):

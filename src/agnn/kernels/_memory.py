@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 LARGE: Final = 2**16  # numbers; smaller blocks are left to the C library
-_MOST_TIMES: Final = 4  # how much larger than a tensor its block may be
+_MOST_OVERSIZE: Final = 4  # how many times as large as a tensor its block may be
 _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
     torch.float32: np.dtype(np.float32),
     torch.float64: np.dtype(np.float64),
@@ -35,18 +35,19 @@ class _Pool:
     def __init__(self) -> None:
         self._blocks: dict[int, NDArray[np.uint8]] = {}
         self._free: list[tuple[int, int]] = []  # (bytes, number) of the free blocks, in order
-        # The numbers of others. A tensor may die in any thread, and in the middle of anything.
+        # Numbers of blocks that are free as well, but not in `_free` yet: a tensor may die in any
+        # thread, and in the middle of anything.
         self._returned: deque[int] = deque()
         self._next = 0
 
-    def lend(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    def allocate(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """An unwritten tensor, whose block is free again when nothing refers to its memory."""
         while self._returned:
             number = self._returned.popleft()
             insort(self._free, (self._blocks[number].nbytes, number))
         size = prod(shape) * _DTYPES[dtype].itemsize
         place = bisect_left(self._free, (size, -1))
-        if place < len(self._free) and self._free[place][0] <= _MOST_TIMES * size:
+        if place < len(self._free) and self._free[place][0] <= _MOST_OVERSIZE * size:
             _, number = self._free.pop(place)
         else:
             if place > 0:  # in place of one that is too small, so that sizes that vary add nothing
@@ -60,40 +61,40 @@ class _Pool:
         return torch.from_numpy(array)
 
 
-_here = threading.local()  # its `pool` is that of the training in this thread
+_local = threading.local()  # `pool`: that of the training in this thread
 
 
 @contextmanager
 def recycled_memory() -> Iterator[None]:
     """Let large tensors of the kernels take the memory of earlier ones, in this thread.
 
-    For training loops: steps with states of many megabytes are up to 1.5 times as fast, and need no
+    For training loops: steps with states of many megabytes are up to 1.4 times as fast, and need no
     more memory at their peak. All that is free is given back at the end.
     """
-    former = getattr(_here, "pool", None)
-    _here.pool = former or _Pool()
+    former = getattr(_local, "pool", None)
+    _local.pool = former or _Pool()
     try:
         yield
     finally:
-        _here.pool = former
+        _local.pool = former
 
 
 def new_tensor(*shape: int, dtype: torch.dtype) -> Tensor:
     """An unwritten tensor on the CPU."""
-    pool: _Pool | None = getattr(_here, "pool", None)
+    pool: _Pool | None = getattr(_local, "pool", None)
     if pool is None or prod(shape) < LARGE or dtype not in _DTYPES:
         return torch.empty(shape, dtype=dtype)
-    return pool.lend(shape, dtype)
+    return pool.allocate(shape, dtype)
 
 
-def room_for(x: Tensor) -> Tensor | None:
-    """Where a result of the size and type of `x` goes; None: torch takes memory for it."""
-    if x.numel() < LARGE or x.device.type != "cpu" or getattr(_here, "pool", None) is None:
+def buffer_like(x: Tensor) -> Tensor | None:
+    """An unwritten tensor of the size and type of `x`, for `out=`; None: torch allocates it."""
+    if x.numel() < LARGE or x.device.type != "cpu" or getattr(_local, "pool", None) is None:
         return None
     return new_tensor(*x.shape, dtype=x.dtype)
 
 
 def copied(x: Tensor) -> Tensor:
-    """A copy in rows."""
-    room = room_for(x)
-    return x.clone(memory_format=torch.contiguous_format) if room is None else room.copy_(x)
+    """A contiguous copy."""
+    buffer = buffer_like(x)
+    return x.clone(memory_format=torch.contiguous_format) if buffer is None else buffer.copy_(x)

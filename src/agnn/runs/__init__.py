@@ -16,10 +16,11 @@ explains its predictions, and is saved to a folder from which `load_run` gives t
 ((0, 1), True)
 """
 
-from agnn.runs._auto import AUTO, Choice, Tried, seconds_of
+from agnn.runs._auto import AUTO, Choice, Tried
 from agnn.runs._baselines import BaselineComparison
 from agnn.runs._class_weights import ClassWeight, class_weights, rare_class_warning
 from agnn.runs._devices import find_device, machine, machine_words, versions
+from agnn.runs._duration import seconds_of
 from agnn.runs._evaluate import (
     Plan,
     auto_plan,

@@ -23,10 +23,11 @@ from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_method
 from agnn.metrics import Summary, check_metric, replica_values
-from agnn.runs._auto import AUTO, SECONDS, Choice, OnTried, choose_method, seconds_of
+from agnn.runs._auto import AUTO, SECONDS, Choice, OnTried, choose_method
 from agnn.runs._class_weights import ClassWeight, class_weights
 from agnn.runs._devices import find_device, machine, versions
 from agnn.runs._divergence import trial_means, unusable_replicas
+from agnn.runs._duration import seconds_of
 from agnn.runs._run import Run
 from agnn.training import Callback, Checkpoints, Progress
 
