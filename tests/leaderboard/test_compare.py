@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
@@ -20,8 +22,9 @@ from scipy.sparse import csr_array
 import agnn
 from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
-from agnn.experiments import Progress, Store, Work, _executor
+from agnn.experiments import Progress, Store, StoredRun, Work, _executor
 from agnn.leaderboard import PORTFOLIO, Leaderboard, _compare
+from agnn.leaderboard._leaderboard import ordered_entries
 from agnn.metrics import MEASURES, METRICS, paired_difference
 from agnn.report import leaderboard_markdown
 
@@ -74,6 +77,54 @@ def test_a_method_that_is_as_good_as_the_best_is_shown_as_tied(board):
     assert not board.entries[-1].is_tied
     assert board.tied[0] is board.best
     assert "(tied)" in repr(board)
+
+
+def judged(method: str, values: dict[int, float], validation: float = 50.0) -> list[StoredRun]:
+    """Finished runs with these accuracies by seed, of which no node says more."""
+    packed = base64.b64encode(zlib.compress(np.zeros(24, "<f4").tobytes())).decode()
+    return [
+        StoredRun(
+            spec="s", data="d", seed=seed, experiment="compare", method=method, dataset="toy",
+            split="stratified", accuracy=value, selected_epochs=[], betas=[], versions={},
+            device="cpu", backend="numba", seconds=1.0, extra={
+                "measures": dict.fromkeys(MEASURES, value), "validation": validation,
+                "contributions": packed, "memory": None,
+            },
+        )
+        for seed, value in values.items()
+    ]  # fmt: skip
+
+
+def board_of(toy: NodeData, runs: dict[str, list[StoredRun]], metric="accuracy") -> Leaderboard:
+    works = [
+        Work(
+            "compare", name, agnn.methods.get_method(name), toy, "stratified", "all_measures",
+            tuple(run.seed for run in own),
+        )
+        for name, own in runs.items()
+    ]  # fmt: skip
+    return Leaderboard(toy, "stratified", metric, ordered_entries(works, runs, metric))
+
+
+@pytest.mark.parametrize(("metric", "chosen"), [("accuracy", "gcn"), ("log_loss", "ridge")])
+def test_the_method_that_may_be_quoted_is_best_on_validation_nodes_not_on_test_nodes(
+    toy, metric, chosen
+):
+    runs = {"ridge": judged("ridge", {0: 80.0}, 60.0), "gcn": judged("gcn", {0: 70.0}, 65.0)}
+    if metric == "log_loss":  # of which less is better: the order on test nodes turns round
+        runs["ridge"], runs["gcn"] = judged("ridge", {0: 80.0}, 0.6), judged("gcn", {0: 70.0}, 0.7)
+    found = board_of(toy, runs, metric)
+    assert found.best.name != chosen
+    assert found.chosen.name == chosen
+
+
+def test_replicas_are_paired_by_seed_where_one_in_the_middle_is_missing(toy):
+    best = judged("ridge", {0: 90.0, 1: 60.0, 2: 90.0})
+    behind = judged("gcn", {0: 80.0, 2: 80.0})
+    found = board_of(toy, {"ridge": best, "gcn": behind}).entries[1].difference
+    # By position it would be -10 and +20.
+    assert (found.mean, found.n) == (-10.0, 2)
+    assert found.interval == pytest.approx((-10.0, -10.0))
 
 
 def test_folds_are_compared_trial_by_trial(toy):

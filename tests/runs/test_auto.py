@@ -175,6 +175,21 @@ def test_a_method_that_more_inner_splits_took_too_long_for_wins_if_it_was_better
     assert choice.lead.values == (3.0, 4.0)
 
 
+def test_the_error_of_the_lead_does_not_vanish_with_more_inner_splits(monkeypatch):
+    """Inner splits divide the same nodes: Nadeau and Bengio's variance, not that over n."""
+    scores = {"ridge": [60.0, 62.0] * 2, "gcn": [50.0, 51.0] * 2, "majority": [20.0] * 4}
+    choice = halving_of(scores, too_slow="", monkeypatch=monkeypatch)
+    cora = agnn.load_dataset("cora")
+    inner = _auto.inner_split(cora, cora.split("fixed"), 0)
+    shared = inner.test.size / (inner.train.size + inner.validation.size)
+    spread = np.std([10.0, 11.0] * 2, ddof=1)
+    assert choice.lead.n == 4
+    assert choice.lead_error == pytest.approx(spread * np.sqrt(1 / 4 + shared))
+    assert choice.lead_error > 1.5 * choice.lead.standard_error
+    assert f"± {choice.lead_error:.2f} behind" in choice.words
+    assert choice.to_dict()["lead_over_second"]["standard_error"] == choice.lead_error
+
+
 def test_ties_go_to_the_candidate_with_fewer_changes(monkeypatch):
     scores = {"ridge": [60.0] * 4, "gcn": [60.0] * 4, "majority": [20.0] * 4}
     for changed, plain in (("ridge", "gcn"), ("gcn", "ridge")):

@@ -111,28 +111,58 @@ def measure_difference(
     second: Sequence[NDArray[np.float64]],
     differences: Sequence[float] | None = None,
 ) -> MeasureDifference:
-    """The mean over trials of the first classifier's measure minus the second's.
+    """Return the mean over trials of the first classifier's measure minus the second's.
 
     Trial r tests `nodes[r]` [k_r], which contribute `first[r]` and `second[r]` [k_r] to the
     measure. If these are only some of its nodes, `differences` are those of the trials over all
-    of them. The variance is that over nodes, each with its mean over the trials that test it, plus
-    that over trials. Where trials draw their own test nodes it counts some of it twice, so the
-    interval is rather too wide.
+    of them, and the interval is rather too wide.
+
+    Nodes and trials are two crossed samples, and test nodes may be the same in every trial or
+    drawn anew. The mean varies as the trials do, plus what trials have in common because they test
+    the same nodes, but by no less than its nodes vary. The interval is Student's, because a few
+    trials know their own spread badly (degrees of freedom by Satterthwaite 1946).
     """
     gaps = [own - other for own, other in zip(first, second, strict=True)]
     trials = Summary(differences or [float(gap.mean()) for gap in gaps])
-    size = 1 + max(int(each.max()) for each in nodes)
-    total, count = np.zeros(size), np.zeros(size)
-    for tested, gap in zip(nodes, gaps, strict=True):
-        total[tested] += gap - gap.mean()
-        count[tested] += 1
-    spread = total[count > 0] / count[count > 0]
-    variance = float(spread.var(ddof=1)) / spread.size if spread.size > 1 else math.inf
-    variance += (trials.standard_error or 0.0) ** 2
-    reach = _NORMAL * math.sqrt(variance)
+    over_nodes, in_common = _node_variances(nodes, gaps)
+    if trials.standard_error is None:
+        reach = _NORMAL * math.sqrt(over_nodes)
+    else:
+        over_both = max(over_nodes, trials.standard_error**2 + in_common)
+        reach = _student(over_both, over_both - over_nodes, trials.n - 1) * math.sqrt(over_both)
     return MeasureDifference(
         trials.mean, Interval(trials.mean - reach, trials.mean + reach), trials.n
     )
+
+
+def _node_variances(
+    nodes: Sequence[NDArray[np.int64]], gaps: Sequence[NDArray[np.float64]]
+) -> tuple[float, float]:
+    """Return the variance of the mean over nodes, and the mean covariance of two trials."""
+    count = len(gaps)
+    if count == 1 and gaps[0].size == 1:
+        return math.inf, 0.0
+    by_node = np.zeros(1 + max(int(tested.max()) for tested in nodes))
+    alone = 0.0  # the variance if no two trials had a node in common
+    for tested, gap in zip(nodes, gaps, strict=True):
+        share = (gap - gap.mean()) / (count * math.sqrt(gap.size * max(gap.size - 1, 1)))
+        by_node[tested] += share
+        alone += float(share @ share)
+    over_nodes = float(by_node @ by_node)
+    pairs = (count - 1) / count  # of the count² pairs of trials, the share of two different ones
+    return over_nodes, max(0.0, (over_nodes - alone) / pairs) if pairs else 0.0
+
+
+def _student(variance: float, by_trials: float, freedom: int) -> float:
+    """Return the half-width of a 95 % interval in deviations.
+
+    `by_trials` is the part of the variance that is estimated with few degrees of freedom.
+    """
+    from scipy.stats import t
+
+    if not by_trials > 0.0:
+        return _NORMAL
+    return float(t.ppf(0.975, freedom * (variance / by_trials) ** 2))
 
 
 def _accuracy(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -111,6 +111,7 @@ class Choice:
     tried: tuple[Tried, ...]  # best first
     seconds: float
     nodes: int  # labelled nodes that were used: those for training and validation
+    scoring: int  # of these, the nodes that score in an inner split
     method: Method  # the winner's, with as many epochs as there is time for
     wanted: int = 1  # replicas that were asked for
     replicas: int = 1  # those that there is time for
@@ -128,6 +129,19 @@ class Choice:
         return Summary(_leads(self.winner, self.tried[1]))
 
     @property
+    def lead_error(self) -> float | None:
+        """The standard error of the lead; None for a single inner split.
+
+        Inner splits share their nodes, so their scores vary together and more of them do not make
+        the lead ever surer: the corrected resampled variance of Nadeau and Bengio 2003.
+        """
+        lead = self.lead
+        if lead is None or lead.deviation is None:
+            return None
+        shared = self.scoring / (self.nodes - self.scoring)
+        return lead.deviation * math.sqrt(1.0 / lead.n + shared)
+
+    @property
     def words(self) -> str:
         """The choice in two or three sentences."""
         measure = MEASURES[self.metric]
@@ -139,7 +153,7 @@ class Choice:
             f"of {len(self.winner.scores)} inner splits."
         )
         if self.lead is not None:
-            error = self.lead.standard_error
+            error = self.lead_error
             spread = "" if error is None else f" ± {measure.shown(error)}"
             gap = f"{measure.shown(self.lead.mean)}{spread}"
             found += f" The second, {self.tried[1].words}, is {gap} behind."
@@ -157,10 +171,11 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """The choice as JSON values; scores are such that higher is better."""
+        lead = self.lead
         return {
             "metric": self.metric,
             "winner": self.winner.to_dict(),
-            "lead_over_second": None if self.lead is None else self.lead.to_dict(),
+            "lead_over_second": lead and {**lead.to_dict(), "standard_error": self.lead_error},
             "tried": [each.to_dict() for each in self.tried],
             "seconds": self.seconds,
             "labelled_nodes_used": self.nodes,
@@ -314,10 +329,18 @@ class _Halving:
         winner = _winner([each for each in tried if not each.remark])
         tried.sort(key=lambda t: (t is not winner, bool(t.remark), _behind(winner, t)))
         known = self.split.train.size + self.split.validation.size
+        scoring = inner_split(self.data, self.split, self.seed).test.size
         seconds = time.monotonic() - self.start
         method, replicas = self._fitting(winner, self.seconds - seconds)
         return Choice(
-            self.metric or "accuracy", tuple(tried), seconds, known, method, self.replicas, replicas
+            metric=self.metric or "accuracy",
+            tried=tuple(tried),
+            seconds=seconds,
+            nodes=known,
+            scoring=scoring,
+            method=method,
+            wanted=self.replicas,
+            replicas=replicas,
         )
 
     def _fitting(self, winner: Tried, left: float) -> tuple[Method, int]:
