@@ -7,8 +7,8 @@ import torch
 from benchmarks.synthetic import power_law
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix, Graph
-from agnn.kernels import Dropout, DropoutAt, additive_attention, tanh_linear, weighted_sum
+from agnn.graph import Graph
+from agnn.kernels import Dropout, DropoutAt, additive_attention, weighted_sum
 from properties import assert_close, assert_same_bits
 from zoo import ZOO
 
@@ -156,39 +156,4 @@ def test_a_weighted_sum_gives_the_same_bits_again_and_alone():
     for one, other in zip(first, second, strict=True):
         assert_same_bits(one, other)
     alone = both_ways(sums(graph), [each[1:2] for each in inputs], "triton")
-    assert_same_bits(alone[0][0], first[0][1])
-
-
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("outputs", [1, 7, 33])
-def test_squashed_features_equal_the_reference(outputs, dtype):
-    from scipy import sparse
-
-    matrix = sparse.random_array((900, 700), density=0.05, rng=0).tolil()
-    matrix[0, :], matrix[:, 3] = 1.0, 2.0  # longer than a program goes through
-    x, exact = (FeatureMatrix.from_scipy(matrix.tocsr(), t).to(GPU) for t in (dtype, DOUBLE))
-    # From where tanh is a line to where it is flat.
-    scale = drawn(3, 700, seed=1) * torch.logspace(-4, 1, 700, dtype=DOUBLE, device=GPU)
-    inputs = [scale, drawn(3, 700, outputs, seed=2), drawn(3, outputs, seed=3)]
-
-    def function(*tensors: Tensor, backend: str) -> Tensor:
-        return tanh_linear(x if backend == "triton" else exact, *tensors, backend=backend)
-
-    check(function, inputs, dtype, 4 * 900**0.5)
-
-
-def test_squashed_features_give_the_same_bits_again_and_alone():
-    from scipy import sparse
-
-    matrix = sparse.random_array((3000, 700), density=0.05, rng=0).tocsr()
-    x = FeatureMatrix.from_scipy(matrix, SINGLE).to(GPU)
-    inputs = [drawn(*shape, dtype=SINGLE) for shape in ((3, 700), (3, 700, 7), (3, 7))]
-
-    def function(*tensors: Tensor, backend: str) -> Tensor:
-        return tanh_linear(x, *tensors, backend=backend)
-
-    first, second = (both_ways(function, inputs, "triton") for _ in range(2))
-    for one, other in zip(first, second, strict=True):
-        assert_same_bits(one, other)
-    alone = both_ways(function, [each[1:2] for each in inputs], "triton")
     assert_same_bits(alone[0][0], first[0][1])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from interpreted_inputs import SMALL, drawn, dropped, reference
-from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph
 from properties import assert_close
 from zoo import ZOO, Specimen, tiny_random
 
@@ -112,49 +110,3 @@ def test_long_rows_of_a_weighted_sum_are_joined(programs, rows):
     animal = tiny_random(12, 40, seed=3)
     assert animal.graph().long_rows.segments > animal.graph().long_rows.count > 1
     check_sums(programs, animal, 2, 5, rows, DOUBLE, 1e-12)
-
-
-def squashed(module, x: FeatureMatrix, outputs: int, replicas: int = 2) -> list[Tensor]:
-    """Output and all gradients; the scales reach from linear to saturated."""
-    dtype = x.values.dtype
-    scale = drawn(replicas, x.width, seed=1) * torch.logspace(-4, 1, x.width, dtype=DOUBLE)
-    weight = drawn(replicas, x.width, outputs, dtype=dtype, seed=2)
-    bias, g = (
-        drawn(replicas, outputs, dtype=dtype, seed=3),
-        drawn(replicas, x.rows, outputs, dtype=dtype),
-    )
-    scale = scale.to(dtype)
-    out = module.forward(x, scale, weight, bias)
-    return [out, *module.backward(x, scale, weight, g)]
-
-
-@pytest.mark.usefixtures("short_limits")
-@pytest.mark.parametrize("is_pruned", [False, True])
-@pytest.mark.parametrize("outputs", [1, 7, 16])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(DOUBLE, 1e-12), (SINGLE, 1e-5)])
-def test_squashed_features_equal_the_reference(programs, dtype, tolerance, outputs, is_pruned):
-    source = np.random.default_rng(0)
-    matrix = source.normal(size=(20, 15)) * (source.random((20, 15)) < 0.2)
-    matrix[0], matrix[:, 3], matrix[4], matrix[:, 7] = 1.0, 2.0, 0.0, 0.0
-    x, exact = (FeatureMatrix.from_scipy(sparse.csr_array(matrix), t) for t in (dtype, DOUBLE))
-    if is_pruned:
-        x, exact = (each.select(torch.tensor([5, 0, 9, 19])) for each in (x, exact))
-    both = (
-        squashed(programs("tanh_linear"), x, outputs),
-        squashed(reference("tanh_linear"), exact, outputs),
-    )
-    for one, other in zip(*both, strict=True):
-        assert one.dtype == dtype
-        assert_close(one, other, tolerance, floor=1.0)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(DOUBLE, 1e-15), (SINGLE, 1e-6)])
-def test_small_arguments_keep_their_digits(programs, dtype, tolerance):
-    """tanh(x) by exponentials alone would lose them: 1 - exp(-2x) cancels."""
-    sizes = torch.logspace(-9, 1.5, 64, dtype=DOUBLE)
-    x = FeatureMatrix.from_scipy(sparse.eye_array(64, format="csr"), dtype)
-    weight, bias = torch.ones(1, 64, 1, dtype=dtype), torch.zeros(1, 1, dtype=dtype)
-    scale = sizes[None].to(dtype)
-    found = programs("tanh_linear").forward(x, scale, weight, bias)[0, :, 0].double()
-    exact = torch.tanh(scale[0].double())
-    assert float(((found - exact) / exact).abs().max()) < 4 * tolerance

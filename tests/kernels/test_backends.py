@@ -25,9 +25,9 @@ def test_every_operation_has_a_reference_and_compiled_cpu_code(operation):
 
 
 def test_an_operation_that_a_backend_lacks_is_named():
-    assert "has no pagerank for it" in obstacle("triton", "pagerank")
-    with pytest.raises(UnavailableError, match="has no pagerank for it"):
-        choose("triton", "cuda", "pagerank")
+    assert "has no random_walk for it" in obstacle("triton", "random_walk")
+    with pytest.raises(UnavailableError, match="has no random_walk for it"):
+        choose("triton", "cuda", "random_walk")
 
 
 def test_the_automatic_choice_on_a_cpu_is_numba():

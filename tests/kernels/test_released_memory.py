@@ -28,7 +28,7 @@ from agnn.kernels._self_check import EXAMPLES
 from properties import CPU_BACKENDS, left_behind
 from zoo import ZOO, zoo_graph
 
-PLAIN = ("adam", "neighbour_sample", "random_walk", "skip_gram", "pagerank")  # not differentiable
+PLAIN = ("adam", "neighbour_sample", "random_walk", "skip_gram")  # not differentiable
 DIFFERENTIABLE = [name for name in EXAMPLES if name not in PLAIN]
 CHAINS: dict[str, Callable[[], list[Link]]] = {
     "ReLU": lambda: [ReLU()],

@@ -397,6 +397,19 @@ def test_dcnn_is_its_formula(backend):
         assert_close(found, Z @ model.weight[r] + model.bias[r], 1e-11)
 
 
+def test_the_gradients_of_dcnn_are_those_of_its_formula():
+    model = built("dcnn")
+    with torch.no_grad():  # from where tanh is a line to where it is flat
+        model.scale *= torch.logspace(-2, 4, model.scale.shape[1], dtype=torch.float64)
+    parameters = (model.scale, model.weight, model.bias)
+    upstream = torch.linspace(-1, 1, outputs(model).numel(), dtype=torch.float64)
+    found = torch.autograd.grad(outputs(model).flatten() @ upstream, parameters)
+    dense = torch.tanh(DENSE * model.scale[:, None]) @ model.weight + model.bias[:, None]
+    exact = torch.autograd.grad(dense.flatten() @ upstream, parameters)
+    for one, other in zip(found, exact, strict=True):
+        assert_close(one, other, 1e-11)
+
+
 def test_diffusion_divides_what_a_node_sends_among_its_neighbours_and_itself():
     A = torch.zeros(N, N, dtype=torch.float64)
     A[GRAPH.receivers, GRAPH.senders] = 1.0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -112,15 +112,15 @@ def reach_of(run: Run, node: int, whole: WholeGraph | None = None) -> Reach:
 
 
 def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
-    """The reach in a whole graph, of which no part is copied: a hub costs a pass over its rows."""
-    mark, add = _compiled()
+    """The reach in a whole graph, at a cost in proportion to the edges of what is reached."""
     paths = whole.paths
-    offsets, columns = graph.offsets.numpy(), graph.columns.numpy()
-    rings, is_seen = [np.array([node])], np.zeros(graph.nodes, dtype=np.bool_)
+    columns = graph.columns.numpy()
+    rings = [np.array([node])]
+    is_seen = np.zeros(graph.nodes, dtype=np.bool_)
     is_seen[node] = True
     for _ in paths.hops:
         before = is_seen.copy()
-        mark(offsets, columns, rings[-1], is_seen)
+        is_seen[columns[_edges_of(graph, rings[-1])[0]]] = True
         rings.append(np.flatnonzero(is_seen & ~before))
     nodes = np.concatenate(rings)
     sizes = tuple(accumulate(each.size for each in rings))
@@ -128,10 +128,15 @@ def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
     place[nodes] = np.arange(nodes.size)
 
     def spread(layer: int, sent: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-        rows, weights = nodes[: sent.shape[1]], paths.hops[layer].attention.edges.numpy()
-        found = np.zeros((width, len(sent)))
-        add(offsets, columns, rows, np.ascontiguousarray(sent.T), weights, place, found)
-        return np.ascontiguousarray(found.T)
+        weights = paths.hops[layer].attention.edges.numpy()
+        edges, lengths = _edges_of(graph, nodes[: sent.shape[1]])
+        senders = place[columns[edges]]
+        return np.stack(
+            [
+                np.bincount(senders, np.repeat(amounts, lengths) * of_edges[edges], width)
+                for amounts, of_edges in zip(sent, weights, strict=True)
+            ]
+        )
 
     loops = [
         hop.attention.loops[:, torch.from_numpy(nodes[:count])].numpy()
@@ -141,25 +146,9 @@ def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
     return Reach(torch.from_numpy(nodes), sizes, paths, rows, None, whole)
 
 
-@cache
-def _compiled() -> tuple[Any, Any]:
-    """Loops over the edges of some rows; array operations would copy these several times."""
-    import numba
-
-    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
-    def mark(offsets: Any, columns: Any, rows: Any, is_seen: Any) -> None:
-        for row in rows:
-            for edge in range(offsets[row], offsets[row + 1]):
-                is_seen[columns[edge]] = True
-
-    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
-    def add(
-        offsets: Any, columns: Any, rows: Any, sent: Any, weights: Any, place: Any, found: Any
-    ) -> None:
-        for k in range(rows.size):
-            for edge in range(offsets[rows[k]], offsets[rows[k] + 1]):
-                sender = place[columns[edge]]
-                for r in range(sent.shape[1]):
-                    found[sender, r] += sent[k, r] * weights[r, edge]
-
-    return mark, add
+def _edges_of(graph: Graph, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of the stored edges of some rows, row by row, and how many each row has."""
+    offsets = graph.offsets.numpy()
+    lengths = offsets[rows + 1] - offsets[rows]
+    ends = np.cumsum(lengths)
+    return np.repeat(offsets[rows + 1] - ends, lengths) + np.arange(ends[-1]), lengths

@@ -142,10 +142,6 @@ class Graph:
         places = edge_places(self, torch.full_like(senders, node), senders).tolist()
         return [None if place < 0 else float(self.weights[place]) for place in places]
 
-    def without_weights(self) -> Graph:
-        """The same graph in which every edge counts alike; itself if it has no weights."""
-        return self if self.weights is None else Graph(self.offsets, self.columns, self.order)
-
     @cached_property
     def receivers(self) -> Tensor:
         """The row of every stored edge; [m] int64."""

@@ -51,7 +51,6 @@ from agnn.kernels._first_layer import FirstLayerLink
 from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
 from agnn.kernels._memory import recycled_memory
 from agnn.kernels._neighbour_sample.op import sample_neighbours
-from agnn.kernels._pagerank.op import personal_pagerank
 from agnn.kernels._part_rows.op import FACTS, PartRows, Runs, check_betas, part_rows
 from agnn.kernels._propagate.op import PropagateLink, propagate
 from agnn.kernels._random_walk.op import random_walks
@@ -64,7 +63,6 @@ from agnn.kernels._skip_gram.op import (
     pair_skip_gram,
 )
 from agnn.kernels._sparse_linear.op import SparseLinearLink, sparse_linear
-from agnn.kernels._tanh_linear.op import TanhLinearLink, tanh_linear
 from agnn.kernels._weighted_sum.op import WeightedSumLink, weighted_sum
 
 __all__ = [
@@ -97,7 +95,6 @@ __all__ = [
     "Runs",
     "SharedLinearLink",
     "SparseLinearLink",
-    "TanhLinearLink",
     "WeightedSumLink",
     "adam_step",
     "additive_attention",
@@ -119,7 +116,6 @@ __all__ = [
     "openmp_obstacle",
     "pair_skip_gram",
     "part_rows",
-    "personal_pagerank",
     "propagate",
     "random_walks",
     "random_words",
@@ -130,6 +126,5 @@ __all__ = [
     "shared_linear",
     "sparse_linear",
     "stream_key",
-    "tanh_linear",
     "weighted_sum",
 ]

@@ -24,7 +24,6 @@ from agnn.kernels._dense_linear.op import dense_linear
 from agnn.kernels._dropout.op import dropout
 from agnn.kernels._dropout.stream import Dropout
 from agnn.kernels._neighbour_sample.op import sample_neighbours
-from agnn.kernels._pagerank.op import personal_pagerank
 from agnn.kernels._part_rows.op import FACTS, Runs, part_rows
 from agnn.kernels._propagate.op import propagate
 from agnn.kernels._random_walk.op import random_walks
@@ -36,7 +35,6 @@ from agnn.kernels._skip_gram.op import (
     pair_skip_gram,
 )
 from agnn.kernels._sparse_linear.op import sparse_linear
-from agnn.kernels._tanh_linear.op import tanh_linear
 from agnn.kernels._weighted_sum.op import weighted_sum
 
 _NODES, _FEATURES, _WIDTH, _REPLICAS = 40, 24, 16, 2
@@ -160,13 +158,6 @@ def _shared_linear(backend: str, device: str) -> list[Tensor]:
     return _with_gradients(shared_linear(x, weight, bias, drop=drop, backend=backend), weight, bias)
 
 
-def _tanh_linear(backend: str, device: str) -> list[Tensor]:
-    scale = _leaf(device, 19, _REPLICAS, _FEATURES)
-    weight, bias = _leaf(device, 6, 2, _FEATURES, 7), _leaf(device, 7, 2, 7)
-    out = tanh_linear(_sparse(device), scale, weight, bias, backend=backend)
-    return _with_gradients(out, scale, weight, bias)
-
-
 def _dense_linear(backend: str, device: str) -> list[Tensor]:
     h, weight, bias = _states(device), _leaf(device, 9, 2, _WIDTH, 7), _leaf(device, 10, 2, 7)
     rows, drop = torch.arange(_NODES, device=device), _dropout(device).at(0)
@@ -241,11 +232,6 @@ def _skip_gram(backend: str, device: str) -> list[Tensor]:
     return [torch.from_numpy(vectors) for vectors in found]
 
 
-def _pagerank(backend: str, device: str) -> list[Tensor]:
-    nodes, weights = personal_pagerank(_graph(device), 0.15, 1e-4, 5, backend=backend)
-    return [torch.from_numpy(nodes), torch.from_numpy(weights)]
-
-
 EXAMPLES: Final[Mapping[str, Example]] = {
     "cosine_attention": _cosine_attention,
     "additive_attention": _additive_attention,
@@ -253,7 +239,6 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "propagate": _propagate,
     "sparse_linear": _sparse_linear,
     "shared_linear": _shared_linear,
-    "tanh_linear": _tanh_linear,
     "dense_linear": _dense_linear,
     "dropout": _dropped,
     "cross_entropy": _cross_entropy,
@@ -263,5 +248,4 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "random_walk": _random_walk,
     "neighbour_sample": _neighbour_sample,
     "skip_gram": _skip_gram,
-    "pagerank": _pagerank,
 }

@@ -11,8 +11,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from agnn.graph import View
-from agnn.kernels import Dropout, DropoutAt, Link, ReLU, TanhLinearLink, propagate, run_chain
+from agnn.graph import FeatureMatrix, View
+from agnn.kernels import Dropout, DropoutAt, Link, ReLU, propagate, run_chain
 from agnn.nn._initialisation import generators, glorot_uniform, normal
 from agnn.nn._layers import FeatureLinear, Linear
 from agnn.nn._linear_form import LinearForm, Paths, Units, fixed_hops, fixed_note, last_hop
@@ -139,5 +139,55 @@ class DCNN(ChainModel):
 
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """The one operation; nothing is dropped."""
-        parameters = (self.scale, self.weight, self.bias)
-        return [TanhLinearLink(view.sparse_features, *parameters, self.backend)]
+        return [_TanhLinear(view.sparse_features, self.scale, self.weight, self.bias)]
+
+
+class _TanhLinear(Link):
+    """tanh(X diag(s)) W + b for sparse X [n, d_x]: the start of a chain, in plain torch.
+
+    An absent entry stays absent, since tanh(0) = 0, so every product with X is a sum of the rows
+    that X names. One replica after the other: none changes another's bits.
+    """
+
+    def __init__(self, x: FeatureMatrix, scale: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.x = x
+        self.parameters = (scale, weight, bias)  # [R, d_x], [R, d_x, k], [R, k]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits [R, n, k]."""
+        columns = self.x.columns.to(torch.int64)
+        return torch.stack(
+            [
+                _row_sums(
+                    weight, columns, self.x.offsets, torch.tanh(self.x.values * scale[columns])
+                )
+                + bias
+                for scale, weight, bias in zip(*self.parameters, strict=True)
+            ]
+        )
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the scale, at the weight and at the bias."""
+        scales, weights, _ = self.parameters
+        offsets, rows, values = self.x.by_column
+        rows = rows.to(torch.int64)
+        lengths = offsets.diff()
+        of_scale, of_weight = [], []
+        for scale, weight, slopes in zip(scales, weights, gradient, strict=True):
+            squashed = torch.tanh(values * scale.repeat_interleave(lengths))
+            of_weight.append(_row_sums(slopes, rows, offsets, squashed))
+            inner = _row_sums(slopes, rows, offsets, (1.0 - squashed.square()) * values)
+            of_scale.append((inner * weight).sum(-1))
+        return gradient, (torch.stack(of_scale), torch.stack(of_weight), gradient.sum(1))
+
+
+def _row_sums(table: Tensor, rows: Tensor, offsets: Tensor, weights: Tensor) -> Tensor:
+    """Return the weighted sum of the rows of `table` that stand between two offsets."""
+    return nn.functional.embedding_bag(
+        rows,
+        table,
+        offsets,
+        mode="sum",
+        per_sample_weights=weights,
+        include_last_offset=True,
+    )

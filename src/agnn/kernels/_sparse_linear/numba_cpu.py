@@ -112,10 +112,6 @@ def _column_sums(gradient: Any, order: Any, d: Any, out: Any) -> None:
             store(sums, k, state)
 
 
-def _drop_arrays(drop: DropoutAt | None) -> tuple[Any, ...]:
-    return (False, *KEEP_ALL, 0) if drop is None else (True, *drop.arrays, int(drop.epoch))
-
-
 def forward(
     x: FeatureMatrix, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
 ) -> Tensor:

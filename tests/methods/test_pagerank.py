@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.kernels import personal_pagerank
-from agnn.kernels._pagerank import numba_cpu
-from properties import CPU_BACKENDS, FAST_BACKENDS
+from agnn.methods import _lasagne
+from agnn.methods._lasagne import LASAGNE, personal_pagerank
 from zoo import ZOO, zoo_graph
 
 
@@ -28,10 +29,9 @@ def as_matrix(nodes: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("specimen", [name for name in ZOO if ZOO[name].nodes <= 20])
-@pytest.mark.parametrize("backend", CPU_BACKENDS)
-def test_with_a_small_tolerance_it_is_the_closed_form(backend, specimen):
+def test_with_a_small_tolerance_it_is_the_closed_form(specimen):
     graph = zoo_graph(specimen)
-    found = as_matrix(*personal_pagerank(graph, 0.2, 1e-8, graph.nodes, backend=backend))
+    found = as_matrix(*personal_pagerank(graph, 0.2, 1e-8, graph.nodes))
     exact = closed_form(graph, 0.2)
     np.fill_diagonal(exact, 0.0)  # a node is not its own context
     assert found == pytest.approx(exact, abs=1e-6)
@@ -50,13 +50,6 @@ def test_it_stays_below_the_closed_form_by_less_than_was_left(cora_graph):
     assert short.max() > 1e-4
 
 
-@pytest.mark.parametrize("backend", FAST_BACKENDS)
-def test_every_backend_keeps_the_weights_of_the_reference(backend, cora_graph):
-    _, found = personal_pagerank(cora_graph, 0.15, 2e-2, 20, backend=backend)
-    _, exact = personal_pagerank(cora_graph, 0.15, 2e-2, 20, backend="reference")
-    assert found == pytest.approx(exact, abs=1e-12)
-
-
 def test_the_highest_are_kept_in_order(cora_graph):
     every, all_weights = personal_pagerank(cora_graph, 0.15, 1e-3, 500)
     nodes, weights = personal_pagerank(cora_graph, 0.15, 1e-3, 5)
@@ -65,26 +58,32 @@ def test_the_highest_are_kept_in_order(cora_graph):
     assert (np.diff(all_weights, axis=1) <= 0).all()
 
 
-def test_how_the_work_is_cut_changes_nothing(cora_graph, monkeypatch):
-    alone = personal_pagerank(cora_graph, 0.15, 1e-3, 10, backend="numba")
-
-    def in_two(function, arguments, units, cost):  # noqa: ARG001 (the signature it has)
-        function(*arguments, 1000, units)
-        function(*arguments, 0, 1000)
-
-    monkeypatch.setattr(numba_cpu, "run_in_pieces", in_two)
-    for one, other in zip(alone, personal_pagerank(cora_graph, 0.15, 1e-3, 10), strict=True):
-        assert np.array_equal(one, other)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("fields", "words"),
     [
-        ((0.0, 1e-3, 5), "`alpha` must be above 0 and at most 1; got 0.0"),
-        ((0.2, 0.0, 5), "`tolerance` must be above 0; got 0.0"),
-        ((0.2, 1e-3, 0), "`keep` must be at least 1; got 0"),
+        ({"alpha": 0.0}, "`alpha` must be above 0 and at most 1; got 0.0"),
+        ({"tolerance": 0.0}, "`tolerance` must be above 0; got 0.0"),
+        ({"contexts": 0}, "`contexts` must be at least 1; got 0"),
     ],
 )
-def test_what_has_no_answer_is_refused(arguments, words):
+def test_what_has_no_answer_is_refused(fields, words):
     with pytest.raises(InputError, match=words):
-        personal_pagerank(zoo_graph("path"), *arguments)
+        LASAGNE(**fields)
+
+
+def test_all_seeds_share_the_contexts_of_their_data(toy, monkeypatch):
+    calls = []
+
+    def count(*arguments):
+        calls.append(arguments)
+        return personal_pagerank(*arguments)
+
+    monkeypatch.setattr(_lasagne, "personal_pagerank", count)
+    graph = Graph.of(toy)
+    method = LASAGNE(samples_per_node=5, width=4)
+    one = method.vectors(toy, graph, 0)
+    other = method.vectors(toy, graph, 1)
+    assert len(calls) == 1
+    assert not np.array_equal(one, other)
+    replace(method, contexts=3).vectors(toy, graph, 0)
+    assert len(calls) == 2

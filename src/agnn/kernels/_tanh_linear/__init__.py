@@ -1,1 +1,0 @@
-"""One operation: `op.py` has its interface, `reference.py` its definition."""
