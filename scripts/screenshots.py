@@ -33,9 +33,15 @@ def trained(folder: Path, method: str) -> str:
     return str(folder / method)
 
 
-def answer(page: Any, question: str) -> Any:
-    """What the server says to the page."""
-    return page.evaluate(f"fetch('/api/{question}').then((found) => found.json())")
+def answer(page: Any, question: str, body: Any = None) -> Any:
+    """What the server says to the page; with a body it is to do something."""
+    headers = {"authorization": page.evaluate("`Bearer ${localStorage.getItem('agnn-token')}`")}
+    options = {"headers": headers}
+    if body is not None:
+        headers["content-type"] = "application/json"
+        options |= {"method": "POST", "body": json.dumps(body)}
+    script = "([name, options]) => fetch(`/api/${name}`, options).then((found) => found.json())"
+    return page.evaluate(script, [question, options])
 
 
 def telling_node(page: Any) -> str:
@@ -99,15 +105,15 @@ def what_if_shot(browser: Any, address: str) -> None:
     shot(browser, address, "what_if", f"node={EXAMPLE}&hops=1&{changes}", viewport=WIDE)
 
 
-def label_shot(browser: Any, address: str) -> None:
+def label_shot(browser: Any, address: str, token: str) -> None:
     """Some labels, and the run that was trained with them."""
     page = browser.new_page(viewport={"width": 1280, "height": 1330})
-    page.goto(f"{address}/#colour=error", wait_until="networkidle")
+    page.goto(f"{address}/#token={token}&colour=error", wait_until="networkidle")
     unsure = answer(page, "cohort?key=disagree")["ids"][:40]
     for name in unsure:
         node = answer(page, f"around?node={name}&hops=1")["node"]
-        send(page, "labels", {"nodes": [node["index"]], "label": node["label"]})
-    send(page, "training", {"action": "start"})
+        answer(page, "labels", {"nodes": [node["index"]], "label": node["label"]})
+    answer(page, "training", {"action": "start"})
     while answer(page, "training")["is_running"]:
         time.sleep(0.5)
     page.reload(wait_until="networkidle")
@@ -126,13 +132,6 @@ def why_shot(browser: Any, run: str, folder: Path) -> None:
     page.close()
 
 
-def send(page: Any, name: str, body: Any) -> None:
-    """Have the server do something."""
-    headers = {"content-type": "application/json"}
-    options = json.dumps({"method": "POST", "headers": headers, "body": json.dumps(body)})
-    page.evaluate(f"fetch('/api/{name}', {options})")
-
-
 def main() -> None:
     """Train, serve, and take the pictures."""
     from playwright.sync_api import sync_playwright
@@ -148,12 +147,13 @@ def main() -> None:
             for words in ([runs[0]], [runs[0], "--compare", runs[1]], [runs[0], *labels])
         ]
         try:
-            addresses = [json.loads(each.stdout.readline())["address"] for each in servers]
+            started = [json.loads(each.stdout.readline()) for each in servers]
+            addresses = [each["address"] for each in started]
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
                 all_shots(browser, *addresses[:2])
                 what_if_shot(browser, addresses[0])
-                label_shot(browser, addresses[2])
+                label_shot(browser, addresses[2], started[2]["token"])
                 why_shot(browser, runs[0], Path(made))
                 browser.close()
         finally:

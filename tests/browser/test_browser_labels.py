@@ -44,7 +44,7 @@ def opened(browser: Any, address: str, labelling: Labelling) -> Iterator[Callabl
     def open_page(context: dict[str, Any] | None = None, **state: Any) -> ExplorerPage:
         page = ExplorerPage(browser, address, **(context or {}))
         pages.append(page)
-        page.open(**state)
+        page.open(token=labelling.token, **state)
         page.until(lambda: "kept in run.labels.jsonl" in page.text("#label-count"))
         return page
 
@@ -175,6 +175,23 @@ def test_retraining_shows_progress_and_then_the_new_run(
     page.until(lambda: page.text("#facts") == before[0])
     assert page.text("#label-other") == "Show the retrained run"
     page.until(lambda: page.text("#cohort-list") == before[1])
+
+
+def test_the_token_of_the_link_is_kept_out_of_the_address_and_without_it_nothing_is_shown(
+    browser: Any, opened: Callable[..., ExplorerPage], labelling: Labelling, address: str
+) -> None:
+    page = opened(node=at(TARGET))
+    assert "token" not in page.page.url
+    link = page.page.url
+    tab = page.context.new_page()  # a copied link
+    tab.goto(link)
+    page.until(lambda: tab.locator("#answer-title").inner_text() == at(TARGET))
+    stranger = ExplorerPage(browser, address).open(node=at(TARGET))
+    assert "open the link that `agnn explore` printed" in stranger.text("#message")
+    assert at(TARGET) not in stranger.page.content().replace(link, "")
+    stranger.page.goto(f"{address}/#token={labelling.token}")  # in the same tab
+    stranger.until(lambda: "kept in run.labels.jsonl" in stranger.text("#label-count"))
+    stranger.close()
 
 
 def test_a_training_is_cancelled(opened: Callable[..., ExplorerPage], labelling: Labelling) -> None:

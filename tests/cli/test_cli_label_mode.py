@@ -38,8 +38,11 @@ def labelling(run: Path) -> Iterator[tuple[Any, httpx.Client]]:
     ) as server:
         try:
             assert server.stdout is not None
-            address = json.loads(server.stdout.readline())["address"]
-            with httpx.Client(base_url=address, trust_env=False, timeout=PATIENCE) as client:
+            told = json.loads(server.stdout.readline())
+            headers = {"authorization": f"Bearer {told['token']}"}
+            with httpx.Client(
+                base_url=told["address"], headers=headers, trust_env=False, timeout=PATIENCE
+            ) as client:
                 yield server, client
         finally:
             server.kill()
@@ -96,6 +99,7 @@ def test_killed_while_labels_come_in_it_has_every_label_that_it_kept(run: Path) 
         (["--labels", "x.jsonl"], "error: --labels goes with --label-mode."),
         (["--out", "x"], "error: --out goes with --label-mode."),
         (["--label-mode", "--labels", "{run}"], "error: labels cannot be kept in"),
+        (["--label-mode", "--labels", "/dev/zero"], "error: labels cannot be kept in '/dev/zero'"),
         (["--label-mode", "--labels", "no/where"], "error: labels cannot be kept in 'no/where'"),
         (["--label-mode", "--labels", "{run}/README.md"], "error: '{run}/README.md', line 1 is"),
     ],

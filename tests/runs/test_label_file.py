@@ -61,14 +61,69 @@ def test_a_line_that_was_cut_off_anywhere_is_left_out_and_the_rest_is_there(
         file.give([1], 0)
         file.give([2, 3], 1)
     whole = path.read_bytes()
-    starts = [0, *(k + 1 for k, byte in enumerate(whole) if byte == 10)]
+    ends = [k for k, byte in enumerate(whole) if byte == 10]
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
-        lines = sum(start <= size for start in starts[1:])
+        lines = sum(end <= size for end in ends)
         with LabelFile(path, data) as file:
             assert len(file.given) == max(0, lines - 1)
             file.give([9], 2)
         assert read_labels(path, data)[9] == 2, "and the next line begins on a line of its own"
+
+
+def test_a_last_line_without_its_line_end_is_a_label(data: NodeData, tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    with LabelFile(path, data) as file:
+        file.give([1], 0)
+        file.give([2], 1)
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))  # as some editors leave it
+    assert read_labels(path, data) == {1: 0, 2: 1}
+    with LabelFile(path, data) as file:
+        file.give([3], 2)
+    assert read_labels(path, data) == {1: 0, 2: 1, 3: 2}
+
+
+@pytest.mark.parametrize("how", ["replace", "unlink", "rename"])
+def test_labels_are_refused_once_the_file_was_replaced_or_deleted(
+    data: NodeData, tmp_path: Path, how: str
+) -> None:
+    path, other = tmp_path / "labels.jsonl", tmp_path / "other"
+    with LabelFile(path, data) as file:
+        file.give([1], 0)
+        before = path.read_bytes()
+        if how == "replace":
+            other.write_bytes(before)
+            other.replace(path)
+        elif how == "unlink":
+            path.unlink()
+        else:
+            path.rename(other)
+        for _ in range(2):
+            with pytest.raises(DataError, match=r"not kept: another program replaced or deleted '"):
+                file.give([2], 1)
+        with pytest.raises(DataError, match="not kept: another program"):
+            file.undo()
+        assert file.labels == {1: 0}
+        remaining = {"replace": path, "unlink": None, "rename": other}[how]
+        assert remaining is None or remaining.read_bytes() == before
+    with LabelFile(path, data) as file:
+        file.give([3], 2)
+    assert read_labels(path, data)[3] == 2
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_pipes_devices_and_folders_are_refused(data: NodeData, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "labels.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    with pytest.raises(InputError, match=r"cannot be kept in '.*': it is not a plain file"):
+        LabelFile(path, data)
+    with pytest.raises(InputError, match=r"labels.jsonl' is not a plain file"):
+        read_labels(path, data)
 
 
 def test_a_label_is_on_the_disk_before_it_is_given(
@@ -208,6 +263,9 @@ def test_a_table_of_labels_goes_round(toy: NodeData, tmp_path: Path) -> None:
         ("id,class\n1,zzz\n", "line 2: 'own' has no class 'zzz'"),
         ("id,class\n1,a\n1,=d\n", "line 3: the node '1' is there twice, with two classes"),
         ("id,class\n", "has no labels"),
+        ("1,a\n2,=d\n", "line 1 is a label; the first line must name the columns"),
+        ("1,zzz\n2,=d\n", "line 1 is a label; the first line must name the columns"),
+        ("nobody,a\n2,=d\n", "line 1 is a label; the first line must name the columns"),
         ("", "has no labels"),
     ],
 )

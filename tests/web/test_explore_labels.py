@@ -38,6 +38,17 @@ def labelling(folder: Path, tmp_path: Path) -> Iterator[Labelling]:
     made.close()
 
 
+@pytest.fixture(name="ask")
+def _ask(ask: Any, labelling: Labelling) -> Callable[..., Any]:
+    """Ask with the token, as the page does."""
+
+    def asked(*words: Any, headers: dict[str, str] | None = None, **options: Any) -> Any:
+        token = {"authorization": f"Bearer {labelling.token}"}
+        return ask(*words, headers=token | (headers or {}), **options)
+
+    return asked
+
+
 @pytest.fixture
 def app(labelling: Labelling) -> Application:
     return explore_app(labelling._explorer, labelling)
@@ -156,7 +167,10 @@ def test_a_training_can_be_cancelled_and_leaves_nothing(
     assert not post("training", action="cancel")["is_running"]
     assert finished(get)["said"] == "The training was cancelled; nothing of it was kept."
     assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    assert [each.name for each in tmp_path.iterdir()] == ["run.labels.jsonl"]
+    assert {each.name for each in tmp_path.iterdir()} == {
+        "run.labels.jsonl",
+        "run.labels.jsonl.lock",
+    }
     assert get("labels")["nodes"] == [5], "the labels stay"
 
 
@@ -234,6 +248,35 @@ def test_what_changes_something_obeys_the_guards(
     assert labelling.file.path.stat().st_size == size
     own = {**kind, "origin": "http://localhost", "sec-fetch-site": "same-origin"}
     assert ask(app, "POST", "/api/labels", content=body, headers=own).status_code == 200
+
+
+@pytest.mark.parametrize("header", ["", "Bearer ", "Bearer {token}x", "Basic {token}"])
+def test_without_the_token_nothing_is_shown_or_changed(
+    app: Application, ask: Any, labelling: Labelling, header: str
+) -> None:
+    headers = {"authorization": header.format(token=labelling.token)}
+    size = labelling.file.path.stat().st_size
+    for path in ("about", "labels", "labels.csv", "map", "search?q=paper", "training"):
+        response = ask(app, "GET", f"/api/{path}", headers=headers)
+        assert response.status_code == 401, path
+        assert "the link that `agnn explore` printed" in response.json()["error"]
+    for name in ("labels", "labels/undo", "training", "shown"):
+        body = {"nodes": [1], "label": 0}
+        assert ask(app, "POST", f"/api/{name}", json=body, headers=headers).status_code == 401
+    assert labelling.file.path.stat().st_size == size
+    for path in ("/", "/static/explore.js"):  # without data in them
+        assert ask(app, "GET", path, headers=headers).status_code == 200
+
+
+def test_every_explorer_in_label_mode_has_a_token_of_its_own(
+    labelling: Labelling, folder: Path, tmp_path: Path
+) -> None:
+    other = Labelling(
+        labelling._explorer, folder, tmp_path / "b.jsonl", tmp_path / "b", trust_unchecked=False
+    )
+    other.close()
+    assert len(other.token) >= 32
+    assert other.token != labelling.token
 
 
 def test_without_label_mode_nothing_can_be_labelled(folder: Path, ask: Any) -> None:

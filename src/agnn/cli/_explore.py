@@ -1,7 +1,10 @@
 """`agnn explore`: a run as a page in the browser, served to this machine alone."""
 
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -47,7 +50,8 @@ def explore(
     """Walk through a run in the browser: which neighbours each prediction depends on.
 
     Reads runs of every network that `agnn explain` can explain. The page is served at 127.0.0.1
-    only, needs no other network, and runs until Ctrl-C.
+    only, needs no other network, and runs until Ctrl-C. In label mode the link that is printed
+    holds a token, without which nothing is shown or changed.
     """
     console = screen(is_error=True)
     if console.is_terminal and not json and run.is_dir():
@@ -89,19 +93,31 @@ def explore(
     working("computing predictions and attention of all nodes ...")
     explorer.prepare()
 
-    def told(address: str) -> None:
+    def report(address: str) -> None:
+        token = {} if labelling is None else {"token": labelling.token}
+        link = f"{address}/#{urlencode(token)}" if token else address
         if json:
-            write_json({"address": address})
+            write_json({"address": address, **token})
         else:
-            screen().print(f"{address}  (Ctrl-C ends it)", soft_wrap=True)
+            screen().print(f"{link}  (Ctrl-C ends it)", soft_wrap=True)
         if not no_browser:
-            _open_page(address)
+            page = _page_to(link, pages.enter_context(TemporaryDirectory())) if token else link
+            _open_page(page)
 
-    try:
-        run_server(explore_app(explorer, labelling), port=port, ready=told)
-    finally:
+    with ExitStack() as pages:
         if labelling is not None:
-            labelling.close()
+            pages.callback(labelling.close)
+        run_server(explore_app(explorer, labelling), port=port, ready=report)
+
+
+def _page_to(link: str, folder: str) -> str:
+    """A file of this user's alone that leads to the link, as an address.
+
+    The command line of a browser can be read by every user of the machine.
+    """
+    page = Path(folder) / "explore.html"
+    page.write_text(f'<meta http-equiv="refresh" content="0; url={link}">', encoding="utf-8")
+    return page.as_uri()
 
 
 def _open_page(address: str) -> None:

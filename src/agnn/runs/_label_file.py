@@ -12,6 +12,8 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+from filelock import FileLock, Timeout
+
 from agnn.errors import DataError, InputError
 from agnn.files import plain_id
 
@@ -36,7 +38,9 @@ class LabelFile:
     or undoes the last one that is not undone. A method that changes something returns when its
     line is on the disk, so whatever happens to the process afterwards, the label is kept. A last
     line that was not written completely, because the process was killed, was never kept and is
-    removed when the file is opened again.
+    removed when the file is opened again; one that lacks only its line end is kept. If another
+    program replaces or deletes the file, further labels are refused. A second program is refused
+    as long as the file with `.lock` at the end of its name is locked.
 
     >>> import tempfile, agnn
     >>> cora = agnn.load_dataset("cora")
@@ -55,11 +59,12 @@ class LabelFile:
         self.given: list[Given] = []
         """What was given and not undone, in order."""
 
+        self._lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), timeout=0)
         self._stream = self._opened()
         try:
             self._read()
         except BaseException:
-            self._stream.close()
+            self.close()
             raise
 
     @property
@@ -93,6 +98,7 @@ class LabelFile:
     def close(self) -> None:
         """Let others open the file."""
         self._stream.close()
+        self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -103,18 +109,24 @@ class LabelFile:
     def _opened(self) -> FileIO:
         try:
             is_new = not self.path.exists()
+            if not is_new and not self.path.is_file():  # a device may have no end
+                raise InputError(f"labels cannot be kept in '{self.path}': it is not a plain file.")
             stream = self.path.open("ab+", buffering=0)  # no buffer to lose
+            try:
+                self._lock.acquire()
+                if is_new:  # the file's name is on the disk, too
+                    _sync_folder(self.path.absolute().parent)
+            except BaseException:
+                stream.close()
+                raise
+        except Timeout as error:
+            raise InputError(
+                f"'{self.path}' is in use by another program that gives labels."
+            ) from error
         except OSError as error:
             raise InputError(
                 f"labels cannot be kept in '{self.path}': {error.strerror or error}."
             ) from error
-        try:
-            _lock(stream, self.path)
-            if is_new:  # the file's name is on the disk, too
-                _sync_folder(self.path.absolute().parent)
-        except BaseException:
-            stream.close()
-            raise
         return stream
 
     def _read(self) -> None:
@@ -129,21 +141,40 @@ class LabelFile:
             self._stream.truncate(size)
         if not size:
             self._append(first)
+        elif not content[:size].endswith(b"\n"):
+            self._write(b"\n")
 
     def _append(self, line: Mapping[str, Any]) -> None:
-        """Write a line; it is on the disk when this returns, or not in the file at all."""
+        self._write(json.dumps(line).encode() + b"\n")
+
+    def _write(self, rest: bytes) -> None:
+        """Write at the end; it is on the disk when this returns, or not in the file at all."""
         end = self._stream.seek(0, os.SEEK_END)
-        rest = json.dumps(line).encode() + b"\n"
         try:
             while rest:
                 rest = rest[self._stream.write(rest) or 0 :]
             os.fsync(self._stream.fileno())
+            # After writing: the name may come to lead elsewhere at any moment before.
+            if not _leads_to(self.path, self._stream):
+                self._stream.truncate(end)
+                raise DataError(
+                    f"the label was not kept: another program replaced or deleted '{self.path}'; "
+                    f"start `agnn explore --label-mode` again."
+                )
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._stream.truncate(end)
             raise DataError(
                 f"the label could not be written to '{self.path}': {error.strerror or error}."
             ) from error
+
+
+def _leads_to(path: Path, stream: FileIO) -> bool:
+    """Whether the path is still that of the open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(stream.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _limited(stream: FileIO, path: Path) -> bytes:
@@ -156,6 +187,9 @@ def _given(content: bytes, data: NodeData, path: Path) -> tuple[list[Given], int
     """What the lines of a file say, and the size of those that were written completely."""
     lines = content.split(b"\n")
     torn = lines.pop()
+    if _is_object(torn):  # complete: no part of a line is an object, too
+        lines.append(torn)
+        torn = b""
     given: list[Given] = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -165,6 +199,13 @@ def _given(content: bytes, data: NodeData, path: Path) -> tuple[list[Given], int
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DataError(f"'{path}', line {number} is not a label.") from error
     return given, len(content) - len(torn)
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line.decode()), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _follow(given: list[Given], line: Any, data: NodeData, *, is_first: bool) -> None:
@@ -190,24 +231,14 @@ def _labels(given: Iterable[Given]) -> dict[int, int]:
     return {node: each.label for each in given for node in each.nodes}
 
 
-def _lock(stream: FileIO, path: Path) -> None:
-    """Keep other processes from writing to the file until it is closed."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise InputError(f"'{path}' is in use by another program that gives labels.") from error
-
-
 def _sync_folder(folder: Path) -> None:
-    place = os.open(folder, os.O_RDONLY)
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(place)
+        os.fsync(descriptor)
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def node_of(data: NodeData, name: Any) -> int:
@@ -242,8 +273,9 @@ def read_labels(path: Path | str, data: NodeData) -> dict[int, int]:
     The first two columns of a table are read; its first line has their names.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"'{path}' does not exist.")
+    if not path.is_file():  # a pipe or a device may have no end
+        reason = "is not a plain file" if path.exists() else "does not exist"
+        raise InputError(f"'{path}' {reason}.")
     if path.suffix.lower() != ".csv":
         with path.open("rb", buffering=0) as stream:
             given, _ = _given(_limited(stream, path), data, path)
@@ -255,9 +287,20 @@ def read_labels(path: Path | str, data: NodeData) -> dict[int, int]:
         raise DataError(f"'{path}' cannot be read as a table: {error}.") from error
 
 
+def _check_header(path: Path, row: Sequence[str], data: NodeData) -> None:
+    """Raise where the first line of a table is a label already."""
+    has_class = len(row) > 1 and row[1] in data.class_names
+    if has_class or (row and data.index_of(row[0]) is not None):
+        raise DataError(
+            f"'{path}', line 1 is a label; the first line must name the columns, such as id,class."
+        )
+
+
 def _read_table(path: Path, rows: Iterable[Sequence[str]], data: NodeData) -> dict[int, int]:
     labels: dict[int, int] = {}
     for number, row in enumerate(rows, start=1):
+        if number == 1:
+            _check_header(path, row, data)
         if number == 1 or not row:
             continue
         try:

@@ -11,9 +11,10 @@ text or with a redirect.
 
 from __future__ import annotations
 
+import hmac
 import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
@@ -21,7 +22,16 @@ from typing import Final
 from agnn.web._asgi import Application, Message, Receive, Scope, Send, header, header_values, refuse
 from agnn.web._body_limit import MAX_BODY, BodyLimit
 
-__all__ = ["FIXED_HEADERS", "MAX_BODY", "POLICY", "Hosts", "guarded", "hosts_of", "is_loopback"]
+__all__ = [
+    "FIXED_HEADERS",
+    "MAX_BODY",
+    "POLICY",
+    "Hosts",
+    "TokenGuard",
+    "guarded",
+    "hosts_of",
+    "is_loopback",
+]
 
 # Scripts and styles only from files of this server; nothing from elsewhere.
 POLICY: Final = (
@@ -162,6 +172,30 @@ def _is_followed_link(scope: Scope) -> bool:
         and header(scope, "sec-fetch-mode") == "navigate"
         and header(scope, "sec-fetch-dest") == "document"
     )
+
+
+class TokenGuard:
+    """Refuses requests without `Authorization: Bearer TOKEN`, but for paths that are open."""
+
+    def __init__(
+        self, app: Application, token: str, is_open: Callable[[str], bool], message: str
+    ) -> None:
+        self.app, self.token = app, token
+        self.is_open, self.message = is_open, message
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer 401."""
+        if self.is_open(scope["path"]) or self._is_given(header_values(scope, "authorization")):
+            await self.app(scope, receive, send)
+        else:
+            await refuse(send, 401, self.message, {"www-authenticate": "Bearer"})
+
+    def _is_given(self, values: list[str]) -> bool:
+        if len(values) != 1:
+            return False
+        scheme, _, given = values[0].partition(" ")
+        is_same = hmac.compare_digest(given.strip().encode(), self.token.encode())
+        return is_same and scheme.lower() == "bearer"
 
 
 def _pairs(headers: Mapping[str, str]) -> dict[bytes, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from fastapi import FastAPI
 
@@ -15,8 +16,14 @@ from agnn.web.api._metrics import Metrics, Observer
 from agnn.web.api._page import add_page
 from agnn.web.api._routes import Workload, add_routes
 from agnn.web.api._served_model import ServedModel
-from agnn.web.api._token import TokenGuard
-from agnn.web.guards import MAX_BODY, Hosts, guarded
+from agnn.web.guards import MAX_BODY, Hosts, TokenGuard, guarded
+
+_REFUSAL: Final = "the token is missing or wrong: send the header 'Authorization: Bearer TOKEN'."
+
+
+def _is_open(path: str) -> bool:
+    # Not the API page and its schema: they name columns, an id and the range of values.
+    return path == "/health"
 
 
 def _discard(_line: str) -> None:
@@ -57,8 +64,10 @@ def served_application(model: ServedModel, options: ServeOptions | None = None) 
     add_error_answers(app)
     add_routes(app, model, metrics, Workload(), has_token=options.token is not None)
     add_page(app, model.run.data.node_ids[0], explains=facts.explains)
-    asked = TokenGuard(app, options.token)
-    inside = guarded(asked, options.hosts, max_body=options.max_body)
+    inside: Application = app
+    if options.token is not None:
+        inside = TokenGuard(app, options.token, _is_open, _REFUSAL)
+    inside = guarded(inside, options.hosts, max_body=options.max_body)
     return Observer(_in_turn(inside), metrics, options.log)
 
 

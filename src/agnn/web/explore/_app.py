@@ -15,7 +15,7 @@ from agnn.explanation import Changes
 from agnn.web._errors import add_error_answers
 from agnn.web.explore._labelling import Labelling, add_labelling
 from agnn.web.explore._records import plain_numbers
-from agnn.web.guards import guarded
+from agnn.web.guards import TokenGuard, guarded
 
 if TYPE_CHECKING:
     from agnn.web._asgi import Application
@@ -26,6 +26,7 @@ _MOST_HOPS: Final = 8
 _MOST_FOUND: Final = 20  # by a search
 _MOST_EDGES: Final = 50  # in the list of a cell of the class map
 _STATIC: Final = Path(__file__).parent / "static"
+_REFUSAL: Final = "open the link that `agnn explore` printed: it carries the token of this page."
 _PAIR: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 
 Node = Annotated[str, Query(max_length=500)]
@@ -55,7 +56,8 @@ WhatIf = Annotated[Changes, Depends(_changes)]
 def explore_app(explorer: Explorer, labelling: Labelling | None = None) -> Application:
     """The application: the page, its files, and the answers under /api.
 
-    All are asked by GET, but for what changes something in label mode.
+    All are asked by GET, but for what changes something in label mode. In label mode answers and
+    changes take the token of `labelling`; the page itself holds no data.
     """
     app = FastAPI(
         title="agnn explore",
@@ -75,7 +77,13 @@ def explore_app(explorer: Explorer, labelling: Labelling | None = None) -> Appli
     def page() -> FileResponse:
         return FileResponse(_STATIC / "index.html")
 
-    return guarded(app)
+    return guarded(
+        app if labelling is None else TokenGuard(app, labelling.token, _is_page, _REFUSAL)
+    )
+
+
+def _is_page(path: str) -> bool:
+    return path == "/" or path.startswith("/static/")
 
 
 def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import secrets
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -44,6 +45,8 @@ class Labelling:
         self._result: dict[str, Any] | None = None
         self._version, self._now = 0, "original"
         self.file = LabelFile(file, explorer.data)
+        self.token = secrets.token_urlsafe()
+        """What every request must carry: other users of this machine reach the server, too."""
 
     def to_dict(self) -> dict[str, Any]:
         """All labels, what was given last, and where things are, as JSON values."""

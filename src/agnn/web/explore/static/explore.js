@@ -14,7 +14,7 @@ import { byNode, seen, trials } from "./lens.js";
 import { MORE, MOST, START, changesOf, readLink, writeLink } from "./link.js";
 import { GraphMap } from "./map.js";
 import { showNear } from "./near.js";
-import { ask } from "./questions.js";
+import { ask, keepToken } from "./questions.js";
 import { searchable } from "./search.js";
 import { Stage } from "./stage.js";
 import { changeWords, showChanges, whatIf } from "./whatif.js";
@@ -340,6 +340,8 @@ class Page {
 }
 
 async function start() {
+  keepToken();
+  addEventListener("hashchange", () => keepToken() && location.reload()); // a newer link in this tab
   try {
     const page = new Page(await ask("about"));
     await page.first();

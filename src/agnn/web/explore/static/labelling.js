@@ -3,6 +3,7 @@
 import { dotOf } from "./answers.js";
 import { at, button, html } from "./dom.js";
 import { ask, send } from "./questions.js";
+import { download } from "./save.js";
 import { counted } from "./words.js";
 
 const PAUSE = 400; // milliseconds between questions about a training
@@ -20,6 +21,7 @@ export class Labelling {
       html("span", {}, dotOf(mark), mark.name), () => this.#give(k), { "aria-pressed": "false", title: k < 9 ? `${mark.name} (l, then ${k + 1})` : mark.name })));
     at("label-classes").addEventListener("keydown", (event) => this.#key(event));
     at("label-undo").addEventListener("click", () => this.undo());
+    at("label-csv").addEventListener("click", () => this.#export());
     at("label-train").addEventListener("click", () => this.#train("start"));
     at("label-cancel").addEventListener("click", () => this.#train("cancel"));
     at("label-other").addEventListener("click", () => this.#showOther());
@@ -82,6 +84,15 @@ export class Labelling {
       at("label-kept").textContent = `Not undone: ${error.message}`;
     }
   };
+
+  async #export() {
+    try {
+      const table = new Blob([await ask("labels.csv")], { type: "text/csv" });
+      download(table, `${this.labels.file.replace(/\.jsonl$/, "")}.csv`);
+    } catch (error) {
+      this.page.fail(error);
+    }
+  }
 
   #take(labels) {
     this.labels = labels;

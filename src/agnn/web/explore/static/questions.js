@@ -56,10 +56,30 @@ export async function send(name, body) {
   return answer;
 }
 
-async function received(address, signal, options = {}) {
+const STORED = "agnn-token"; // in the browser's storage: other tabs have it, too
+let token = null;
+
+/** Keep the token that the link of label mode carries, and take it out of the address; whether there was one. */
+export function keepToken() {
+  const said = new URLSearchParams(location.hash.slice(1)), given = said.get("token");
   try {
-    const response = await fetch(address, { signal, ...options });
-    return [response, await response.json()];
+    if (given) localStorage.setItem(STORED, given);
+    token = localStorage.getItem(STORED);
+  } catch { // a browser may have no storage for this page
+    token = given ?? token;
+  }
+  if (!given) return false;
+  said.delete("token");
+  history.replaceState(null, "", `#${said}`);
+  return true;
+}
+
+async function received(address, signal, { headers = {}, ...options } = {}) {
+  const bearer = token ? { authorization: `Bearer ${token}` } : {};
+  try {
+    const response = await fetch(address, { signal, headers: { ...headers, ...bearer }, ...options });
+    const isTable = response.headers.get("content-type")?.startsWith("text/csv");
+    return [response, await (isTable ? response.text() : response.json())];
   } catch (error) {
     if (error.name === "AbortError") throw error; // somebody has asked for something else
     throw new Error("The server does not answer. Is `agnn explore` still running?");
