@@ -6,8 +6,10 @@ The tutorials are run here, block by block; other pages have a test of their own
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -18,6 +20,7 @@ import typer
 
 import agnn.leaderboard._compare as comparison
 from agnn.cli import main
+from agnn.training import _checkpoint
 from code_blocks import DOCS, ROOT, RUN, SHOWN, blocks, commands, programs
 
 HERE = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "training.md"]
@@ -95,9 +98,16 @@ def program_of(page: Path) -> str:
     return "\n".join(lines)
 
 
+# Every training with --out writes checkpoints, as those that take longer than ten minutes do.
+OFTEN = """
+from agnn.training import _checkpoint
+_checkpoint._LONG = _checkpoint._USUAL = 0.0
+"""
+
+
 def test_the_tutorials_run_from_the_first_line_to_the_last(tmp_path: Path) -> None:
     """In one process of their own: one of them registers a method, and all compile kernels."""
-    lines = ["import os", "if __name__ == '__main__':  # ranks import this file"]
+    lines = ["import os", OFTEN, "if __name__ == '__main__':  # ranks import this file"]
     for page in HERE:
         folder = tmp_path / page.stem
         folder.mkdir()
@@ -127,18 +137,26 @@ def test_the_python_of_the_readme_runs_and_is_that_of_the_start_page(
     assert 81 < accuracy < 85
 
 
+def write_readme_tables(folder: Path) -> None:
+    rows = [f"paper-{i},{i % 2},{i % 3},{'ab'[i % 2]}" for i in range(60)]
+    links = [f"paper-{i},paper-{(i + 2 * j) % 60}" for i in range(60) for j in (1, 3)]
+    tables = {
+        "papers": ["paper,x,y,topic", *rows], "links": ["citing,cited", *links],
+        "new": ["paper,x,y", "new,1,2"], "new_links": ["citing,cited", "new,paper-17"],
+    }  # fmt: skip
+    for name, lines in tables.items():
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_the_commands_of_the_readme_run_on_two_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(comparison, "PORTFOLIO", ("majority", "ridge"))  # a dozen take minutes
-    rows = [f"paper-{i},{i % 2},{i % 3},{'ab'[i % 2]}" for i in range(60)]
-    Path("papers.csv").write_text("\n".join(["paper,x,y,topic", *rows]), encoding="utf-8")
-    links = [f"paper-{i},paper-{(i + 2 * j) % 60}" for i in range(60) for j in (1, 3)]
-    Path("links.csv").write_text("\n".join(["citing,cited", *links]), encoding="utf-8")
-    Path("new.csv").write_text("paper,x,y\nnew,1,2\n", encoding="utf-8")
-    Path("new_links.csv").write_text("citing,cited\nnew,paper-17\n", encoding="utf-8")
+    monkeypatch.setattr(_checkpoint, "_LONG", 0.0)
+    monkeypatch.setattr(_checkpoint, "_USUAL", 0.2)
+    write_readme_tables(tmp_path)
     lines = [shlex.split(each, comments=True) for each in commands(ROOT / "README.md")]
     assert [words[1] for words in lines] == [
         "demo", "test", "inspect", "compare", "train", "predict", "explain", "explore"
@@ -146,6 +164,65 @@ def test_the_commands_of_the_readme_run_on_two_tables(
     for words in lines[2:-1]:  # `make` is for a clone, and the explorer is a server
         assert main(words[1:]) == 0, words
     assert "new," in Path("predictions.csv").read_text(encoding="utf-8")
+
+
+# Ctrl-C after the first checkpoint, to the process that the user sees: ranks are its children.
+INTERRUPTED = f"""
+import multiprocessing, os, signal, sys, time
+{OFTEN}
+write = _checkpoint.Checkpoints.write
+
+def write_and_interrupt(self, *given):
+    write(self, *given)
+    is_rank = multiprocessing.parent_process() is not None
+    os.kill(os.getppid() if is_rank else os.getpid(), signal.SIGINT)
+    while not self.is_asked_to_stop:
+        time.sleep(0.01)
+
+if "--resume" not in sys.argv:
+    _checkpoint.Checkpoints.write = write_and_interrupt
+
+if __name__ == "__main__":
+    from agnn.cli import main
+
+    sys.exit(main())
+"""
+TRAININGS = [
+    (page, line)
+    for page in (ROOT / "README.md", *HERE)
+    for line in commands(page)
+    if line.startswith("agnn train ") and " --out " in line
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "line"), TRAININGS, ids=[page.stem for page, _ in TRAININGS])
+def test_a_training_of_a_page_that_is_interrupted_goes_on_with_the_same_bits(
+    page: Path, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)[1:]
+    out = Path(words[words.index("--out") + 1])
+    if page.name == "README.md":
+        write_readme_tables(tmp_path)
+        assert main(words) == 0
+    else:
+        before, _, _ = program_of(page).partition("assert main(['train',")
+        exec(before, {})  # noqa: S102 (our own page)
+        assert main(words) == 0
+    undisturbed = (out / "model.safetensors").read_bytes()
+    shutil.rmtree(out.parent)
+    Path("interrupted.py").write_text(INTERRUPTED, encoding="utf-8")
+    program = [sys.executable, "interrupted.py", *words]
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    first = subprocess.run(program, env=places, capture_output=True, text=True)  # noqa: S603
+    assert first.returncode == 130, first.stderr
+    assert "The same command with --resume" in first.stderr
+    assert [path.name for path in out.parent.iterdir()] == [f"{out.name}.checkpoint"]
+    again = subprocess.run([*program, "--resume"], env=places, capture_output=True, text=True)  # noqa: S603
+    assert again.returncode == 0, again.stderr
+    assert (out / "model.safetensors").read_bytes() == undisturbed
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
 
 
 LINES = sorted(

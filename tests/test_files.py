@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +73,56 @@ def test_a_file_system_without_hard_links_still_gets_the_file(tmp_path, monkeypa
     monkeypatch.setattr(os, "link", refuse)
     files.write_file(tmp_path / "a.txt", "text")
     assert (tmp_path / "a.txt").read_text() == "text"
+
+
+KILLED = """
+import os, sys
+from agnn import files
+with files.writing_folder(sys.argv[1]) as draft:
+    (draft / "half").write_text("half")
+    os.kill(os.getpid(), 9)
+"""
+
+
+def kill_a_writer(target: Path) -> None:
+    code = subprocess.run([sys.executable, "-c", KILLED, target], check=False).returncode  # noqa: S603
+    assert code == -signal.SIGKILL
+
+
+def test_what_killed_writers_left_is_removed_by_the_next_one_of_the_same_target(tmp_path):
+    for name in ("run", "run", "other"):
+        kill_a_writer(tmp_path / name)
+    left = names(tmp_path)
+    assert len([name for name in left if name.startswith(".run-")]) == 1  # the second removed one
+    mine = tmp_path / ".run-notes"
+    mine.mkdir()
+    with files.writing_folder(tmp_path / "run"):
+        pass
+    assert [name.partition("-")[0] for name in names(tmp_path)] == [".other", ".run", "half", "run"]
+    assert mine.is_dir()
+
+
+def test_a_draft_in_use_is_not_removed(tmp_path):
+    with files.writing_folder(tmp_path / "run") as first:
+        (first / "a").write_text("mine")
+        with pytest.raises(RuntimeError, match="halfway"):
+            write_half(files.writing_folder(tmp_path / "run"), "b")
+    assert names(tmp_path) == ["a", "run"]
+
+
+def test_a_path_is_claimed_by_one_process_until_it_ends(tmp_path):
+    path = tmp_path / "a"
+    kill_a_writer(path)
+    assert not files.is_claimed(path)
+    with files.claimed(path):
+        assert files.is_claimed(path)
+        assert not files.is_claimed(tmp_path / "b")
+        with pytest.raises(InputError, match="another process is writing"), files.claimed(path):
+            pass
+        files.write_file(path, "of the one that claims it", replace=True)
+        assert files.is_claimed(path)
+    assert not files.is_claimed(path)
+    assert names(tmp_path) == ["a"]
 
 
 def test_a_folder_is_there_complete_or_not_at_all(tmp_path):

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import math
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Hashable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +35,11 @@ if TYPE_CHECKING:
 __all__ = [
     "check_new_file",
     "check_new_folder",
+    "check_plain",
     "check_space",
     "checksum",
+    "claimed",
+    "is_claimed",
     "json_text",
     "plain",
     "plain_id",
@@ -93,17 +98,13 @@ def writing_file(path: Path | str, *, replace: bool = False) -> Iterator[Path]:
     if not replace:
         check_new_file(path)
     target = Path(path).absolute()
-    folder = _draft(target)
-    folder.mkdir()
-    try:
+    with _draft_folder(target) as folder:
         draft = folder / target.name
         yield draft
         if replace:
             draft.replace(target)
         else:
             _link(draft, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_file(path: Path | str, content: str | bytes, *, replace: bool = False) -> None:
@@ -121,17 +122,33 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
     check_new_folder(path)
     target = Path(path).absolute()
     missing = [parent for parent in target.parents if not parent.exists()]
-    draft = _draft(target)
     try:
-        draft.mkdir(parents=True)
-        yield draft
-        draft.rename(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _draft_folder(target) as draft:
+            yield draft
+            draft.rename(target)
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
         for parent in missing:
             with contextlib.suppress(OSError):  # another process may have put something there
                 parent.rmdir()
         raise
+
+
+@contextmanager
+def claimed(path: Path | str) -> Iterator[None]:
+    """Reserve `path` for this process; raise if another one holds or writes it."""
+    with _draft_folder(Path(path).absolute()) as own_draft:
+        if set(_clear_drafts(Path(path).absolute())) - {own_draft}:
+            raise InputError(
+                f"another process is writing '{path}'; wait until it has ended, or choose another "
+                f"path (--out)."
+            )
+        yield
+
+
+def is_claimed(path: Path | str) -> bool:
+    """Return whether some process holds or writes `path`."""
+    return bool(_clear_drafts(Path(path).absolute()))
 
 
 def write_tensors(
@@ -158,12 +175,12 @@ def write_tensors(
 
 def checksum(path: Path) -> str:
     """SHA-256 of a plain file's content."""
-    _check_plain(path)
+    check_plain(path)
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _check_plain(path: Path) -> None:
+def check_plain(path: Path) -> None:
     """Raise for a device or a pipe, which may have no end."""
     if path.exists() and not path.is_file():
         raise DataError(f"{path.name} is not a plain file")
@@ -176,7 +193,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 def read_json(path: Path) -> Any:
     """The JSON value in a file; DataError if its content is not JSON."""
-    _check_plain(path)
+    check_plain(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # bad UTF-8 is a ValueError too
@@ -216,9 +233,72 @@ def _existing_parent(path: Path) -> Path:
     return parent
 
 
-def _draft(target: Path) -> Path:
-    """A hidden path next to the target that nobody else uses."""
-    return target.parent / f".{target.name}-{secrets.token_hex(4)}"
+@contextmanager
+def _draft_folder(target: Path) -> Iterator[Path]:
+    """Yield a new hidden folder beside the target, locked until it is removed at the end.
+
+    The lock ends with the process, even one that is killed: a folder without a lock is nobody's,
+    and whoever writes the same target next removes it.
+    """
+    _clear_drafts(target)
+    while True:
+        draft = target.parent / f".{target.name}-{secrets.token_hex(4)}.draft"
+        draft.mkdir()
+        try:
+            lock = _lock(draft)
+        except (FileNotFoundError, BlockingIOError):
+            continue  # another process clears drafts and has met it before it was locked
+        if draft.exists():
+            break
+        _unlock(lock)
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        _unlock(lock)
+
+
+def _clear_drafts(target: Path) -> list[Path]:
+    """Remove the drafts of processes that were killed, and return those that are in use."""
+    in_use = []
+    for draft in target.parent.glob(f".{glob.escape(target.name)}-????????.draft"):
+        try:
+            lock = _lock(draft)
+        except BlockingIOError:
+            in_use.append(draft)
+        except OSError:  # it has been removed meanwhile
+            continue
+        else:
+            if lock is not None:
+                shutil.rmtree(draft, ignore_errors=True)
+            _unlock(lock)
+    return in_use
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder and return what holds the lock; None on file systems that have no locks.
+
+    Raises BlockingIOError while another process has it.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _unlock(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
 
 
 def _link(draft: Path, target: Path) -> None:

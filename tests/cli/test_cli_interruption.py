@@ -108,7 +108,7 @@ def test_ctrl_c_in_a_long_training_keeps_a_checkpoint_and_says_how_to_go_on(here
     time.sleep(1.0)  # some more, from which the program knows that this takes long
     said = interrupted(process, lambda: True)
     assert "interrupted: the training was stopped; its state after epoch" in said
-    assert "The same command with --resume continues it." in said
+    assert "The same command with --resume (`resume=True`) continues it." in said
     assert [each.name for each in here.iterdir()] == ["run.checkpoint"]
 
 
@@ -141,3 +141,32 @@ def test_a_reader_that_leaves_is_no_error(here: Path, words: str) -> None:
     said = process.stderr.read()
     process.stderr.close()
     assert (process.wait(timeout=300), said) == (0, "")
+
+
+TERMINATED = """
+import os, signal, sys
+from agnn.cli import main
+from agnn.runs import _folder
+write = _folder._write
+number = getattr(signal, sys.argv.pop())
+
+def write_and_terminate(*given):
+    write(*given)
+    os.kill(os.getpid(), number)
+
+_folder._write = write_and_terminate
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_while_the_run_is_written_lets_it_be_completed(
+    number: str, code: int, agnn: Any, here: Path
+) -> None:
+    words = ["train", "cora", "--epochs", "2", "--replicas", "1", "--out", "runs/mine", "--quiet"]
+    process = start(here, *words, number, program=TERMINATED)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == code, said
+    assert said == "\ninterrupted: the training has ended; its run is in 'runs/mine'.\n"
+    assert [path.name for path in (here / "runs").iterdir()] == ["mine"]
+    assert agnn("predict runs/mine --out predictions.csv").code == 0

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import os
+import shutil
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from agnn.data import NodeData
-from agnn.errors import DataError, InputError, StoppedError
+from agnn.errors import AgnnError, DataError, InputError, StoppedError
 from agnn.runs import Run, evaluate
 from agnn.training import Checkpoints, _checkpoint
 
@@ -116,31 +121,184 @@ def test_other_data_is_refused(toy: NodeData, toys: tuple[NodeData, ...], tmp_pa
         trained(toys[1], checkpoints=Checkpoints(file, resume=True))
 
 
+def test_the_folder_is_there_before_the_first_epoch(toy: NodeData, tmp_path: Path) -> None:
+    file = tmp_path / "runs" / "july" / "toy.checkpoint"
+    folders = []
+    checkpoints = Checkpoints(file)
+    trained(toy, checkpoints=checkpoints, progress=lambda *_: folders.append(file.parent.is_dir()))
+    assert folders == [True] * EPOCHS
+    stopped_at(3, toy, "agnn", file, resume=False)
+    assert file.is_file()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_first_epoch(
+    toy: NodeData, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").write_text("a file")
+    epochs = []
+    with pytest.raises(
+        InputError, match=r"cannot be written to '.*runs/july': Not a directory; .*--out"
+    ):
+        trained(
+            toy, checkpoints=Checkpoints(tmp_path / "runs" / "july" / "toy.checkpoint"),
+            progress=lambda *done: epochs.append(done),
+        )  # fmt: skip
+    assert epochs == []
+
+
+def test_a_folder_that_is_removed_meanwhile_is_created_again(toy: NodeData, tmp_path: Path) -> None:
+    file = tmp_path / "runs" / "toy.checkpoint"
+    checkpoints = Checkpoints(file, every=0)
+
+    def progress(done: int, _: int) -> None:
+        if done == 4:
+            shutil.rmtree(file.parent)
+
+    expected = trained(toy)
+    assert_same_bits(trained(toy, progress=progress, checkpoints=checkpoints), expected)
+    assert_same_bits(trained(toy, checkpoints=Checkpoints(file, resume=True)), expected)
+
+
 @pytest.mark.parametrize("kept", [0, 100, -100])
 def test_a_damaged_file_is_refused(kept: int, toy: NodeData, tmp_path: Path) -> None:
     file = tmp_path / "toy.checkpoint"
     stopped_at(3, toy, "agnn", file, resume=False)
     file.write_bytes(file.read_bytes()[:kept])
-    with pytest.raises(DataError, match="is damaged"):
+    with pytest.raises(DataError, match=r"is damaged .*; delete it and start again"):
         trained(toy, checkpoints=Checkpoints(file, resume=True))
 
 
-def test_a_full_disk_leaves_the_checkpoint_before(
+def rewrite(file: Path, changed: Callable[[dict[str, str], dict[str, Any]], None]) -> None:
+    """Change a checkpoint as somebody would who knows how its checksum is computed."""
+    with safe_open(file, "pt") as stream:
+        facts = stream.metadata()
+        tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    del facts["sha256"]
+    changed(facts, tensors)
+    save_file(tensors, file, {**facts, "sha256": _checkpoint._digest(tensors, facts)})
+
+
+@pytest.mark.parametrize("byte", [3, 1000, 5000, -1])
+def test_a_changed_bit_is_refused(byte: int, toy: NodeData, tmp_path: Path) -> None:
+    file = tmp_path / "toy.checkpoint"
+    stopped_at(3, toy, "agnn", file, resume=False)
+    content = bytearray(file.read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")  # of the tensors, after the header
+    content[byte if byte < 0 else start + byte] ^= 0x10
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"content has changed since .*; delete it and start again"):
+        trained(toy, checkpoints=Checkpoints(file, resume=True))
+
+
+def test_a_changed_header_is_refused(toy: NodeData, tmp_path: Path) -> None:
+    file = tmp_path / "toy.checkpoint"
+    stopped_at(3, toy, "agnn", file, resume=False)
+    content = file.read_bytes()
+    assert b'"epoch":"3"' in content
+    file.write_bytes(content.replace(b'"epoch":"3"', b'"epoch":"9"'))
+    with pytest.raises(DataError, match="content has changed since"):
+        trained(toy, checkpoints=Checkpoints(file, resume=True))
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("epoch", None), ("epoch", "soon"), ("epoch", "-5"), ("epoch", "0"), ("epoch", "1000"),
+    ("epoch", "9" * 5000), ("seconds", None), ("seconds", "nan"), ("seconds", "-1"),
+    ("seconds", "inf"), ("about", None), ("about", "[" * 100_000), ("about", "[]"),
+    ("format", "agnn checkpoint 1"),
+])  # fmt: skip
+def test_an_invalid_header_is_refused(
+    name: str, value: str | None, toy: NodeData, tmp_path: Path
+) -> None:
+    file = tmp_path / "toy.checkpoint"
+    stopped_at(3, toy, "agnn", file, resume=False)
+
+    def change(facts: dict[str, str], _: dict[str, Any]) -> None:
+        del facts[name]
+        if value is not None:
+            facts[name] = value
+
+    rewrite(file, change)
+    with pytest.raises(DataError, match=r"toy.checkpoint' .*; delete it and start again"):
+        trained(toy, checkpoints=Checkpoints(file, resume=True))
+
+
+def test_states_that_are_no_numbers_end_as_any_diverged_training(
+    toy: NodeData, tmp_path: Path
+) -> None:
+    file = tmp_path / "toy.checkpoint"
+    stopped_at(3, toy, "agnn", file, resume=False)
+
+    def spoil(_: dict[str, str], tensors: dict[str, Any]) -> None:
+        for tensor in tensors.values():
+            if tensor.is_floating_point():
+                tensor.fill_(torch.nan)
+
+    rewrite(file, spoil)
+    with pytest.raises(AgnnError, match="diverged"):
+        trained(toy, checkpoints=Checkpoints(file, resume=True))
+
+
+def test_a_pipe_in_place_of_a_checkpoint_is_refused(toy: NodeData, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "toy.checkpoint")
+    with pytest.raises(DataError, match="is not a plain file"):
+        trained(toy, checkpoints=Checkpoints(tmp_path / "toy.checkpoint", resume=True))
+
+
+def full_disk(*given: Any) -> None:
+    given[1].write_bytes(b"half")
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_checkpoint_that_cannot_be_written_warns_once_and_training_goes_on(
     toy: NodeData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "toy.checkpoint"
     stopped_at(3, toy, "agnn", file, resume=False)
     before = file.read_bytes()
-
-    def full(*given: Any) -> None:
-        given[1].write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(_checkpoint, "write_tensors", full)
-    with pytest.raises(OSError, match="No space left"):
-        trained(toy, checkpoints=Checkpoints(file, every=0, resume=True))
+    monkeypatch.setattr(_checkpoint, "write_tensors", full_disk)
+    with pytest.warns(UserWarning, match="cannot be written") as caught:
+        run = trained(toy, checkpoints=Checkpoints(file, every=0, resume=True))
+    assert [str(warning.message) for warning in caught] == [
+        f"the checkpoint '{file}' cannot be written (No space left on device); the training goes "
+        f"on. The one after epoch 3 is still there; --resume (`resume=True`) continues it."
+    ]
+    assert_same_bits(run, trained(toy))
     assert file.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize("has_earlier", [False, True])
+def test_a_stop_says_what_is_kept_where_the_last_checkpoint_cannot_be_written(
+    has_earlier: bool, toy: NodeData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "toy.checkpoint"
+    if has_earlier:
+        stopped_at(3, toy, "agnn", file, resume=False)
+    monkeypatch.setattr(_checkpoint, "write_tensors", full_disk)
+    checkpoints = Checkpoints(file, every=1e9, resume=has_earlier)
+    checkpoints.on_warning = lambda _: None
+    checkpoints.request_stop()
+    words = "after epoch 3 is in .* --resume" if has_earlier else "and nothing is kept"
+    with pytest.raises(StoppedError, match=rf"cannot be written \(No space left.*{words}"):
+        trained(toy, checkpoints=checkpoints)
+
+
+def test_two_trainings_do_not_share_a_checkpoint(toy: NodeData, tmp_path: Path) -> None:
+    file = tmp_path / "toy.checkpoint"
+    refused = []
+
+    def start_another(done: int, _: int) -> None:
+        if done == 3:
+            with pytest.raises(InputError, match=r"another process is writing '.*; wait until"):
+                trained(toy, checkpoints=Checkpoints(file, resume=True))
+            refused.append(done)
+            Checkpoints(file).remove()  # as one that has ended meanwhile
+            assert file.exists()
+
+    trained(toy, progress=start_another, checkpoints=Checkpoints(file, every=0))
+    assert refused == [3]
+    Checkpoints(file).remove()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_long_trainings_have_checkpoints_of_their_own_accord(
@@ -152,7 +310,7 @@ def test_only_long_trainings_have_checkpoints_of_their_own_accord(
     for epochs, is_long in ((59, False), (61, True)):
         checkpoints = Checkpoints(tmp_path / f"{epochs}.checkpoint")
         clock[0] = 0.0
-        checkpoints.begin(state, device=torch.device("cpu"))
+        checkpoints.begin(state, epochs, device=torch.device("cpu"))
         for epoch in range(1, 31):  # ten seconds each
             clock[0] = 10.0 * epoch
             checkpoints.after_epoch(lambda: state, epoch, epochs)

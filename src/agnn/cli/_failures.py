@@ -11,7 +11,7 @@ import typer
 from agnn.errors import AgnnError, StoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
     from agnn.training import Checkpoints
@@ -45,11 +45,10 @@ def interruptible(words: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def stopping(checkpoints: Checkpoints | None, words: str) -> Iterator[None]:
+def stopping(checkpoints: Checkpoints | None) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM during the block stop a training with a last checkpoint.
 
-    Where it writes none, or at the second signal, they act as they always do. `words` say how to
-    go on.
+    Where it writes none, or at the second signal, they act as they always do.
     """
     if checkpoints is None:
         yield
@@ -60,21 +59,53 @@ def stopping(checkpoints: Checkpoints | None, words: str) -> Iterator[None]:
         if checkpoints.is_active and not received:
             received.append(number)
             checkpoints.request_stop()
-        elif number == signal.SIGINT:
-            raise KeyboardInterrupt
         else:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+            _act(number)
 
-    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with _handling(stop):
+            yield
+    except StoppedError as error:
+        raise Interrupted(str(error), _exit_code(received)) from error
+
+
+@contextmanager
+def finishing(words: Callable[[], str]) -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM wait until the block is done, and then report `words`."""
+    received: list[int] = []
+
+    def wait(number: int, _: FrameType | None) -> None:
+        if received:
+            _act(number)
+        received.append(number)
+
+    with _handling(wait):
+        yield
+    if received:
+        raise Interrupted(words(), _exit_code(received))
+
+
+@contextmanager
+def _handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let `handler` have the signals that end a program, during the block."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
-    except StoppedError as error:
-        code = TERMINATED if signal.SIGTERM in received else INTERRUPTED
-        raise Interrupted(f"{error} {words}", code) from error
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, usual in before.items():
+            signal.signal(number, usual)
+
+
+def _act(number: int) -> None:
+    """Do what a signal does where nothing handles it."""
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
+
+
+def _exit_code(received: Sequence[int]) -> int:
+    return TERMINATED if signal.SIGTERM in received else INTERRUPTED
 
 
 def one_line(error: Exception) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from agnn.cli._console import screen
 from agnn.cli._data import flag_of
 from agnn.errors import InputError
 
@@ -121,6 +122,11 @@ def with_rank(message: str, error: Any) -> str | None:
     return f"rank {os.environ.get('RANK')}: {message}"
 
 
+def tell_warning(message: str) -> None:
+    """Print a warning as one line; also in the processes of --ranks, which find it by name."""
+    screen(is_error=True).print(f"warning: {message}", soft_wrap=True, markup=False)
+
+
 def checkpoints_of(
     method: Method,
     out: Path | None,
@@ -144,6 +150,7 @@ def checkpoints_of(
     if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
         is_resumed = file.exists()  # torchrun starts the same command again after a failure
     found = Checkpoints(file, seconds, resume=is_resumed)
+    found.on_warning = tell_warning
     if is_first_rank() and (division is None or division.axis == "rows"):
         found.check()
     return found

@@ -9,7 +9,7 @@ import typer
 from agnn.cli._config import Config, ConfigSchema, SaveConfig, file_of, write_config
 from agnn.cli._console import screen, write_json
 from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_table, find_data, given_options
-from agnn.cli._failures import interruptible, stopping
+from agnn.cli._failures import finishing, interruptible, stopping
 from agnn.cli._hyper_parameters import ClassWeights, Settings, class_weight_of, hyper_parameters
 from agnn.cli._options import (
     Backend,
@@ -39,7 +39,7 @@ from agnn.cli._ranks import (
     is_first_rank,
 )
 from agnn.cli._record import nested_record, nested_words, run_record, run_table
-from agnn.errors import InputError
+from agnn.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from agnn.data import NodeData, ReadOptions
@@ -322,7 +322,7 @@ def train(
             planned = replace(planned, method=trained)
         doing = f"Training {trained.title} on {data.name}"
         with (
-            stopping(checkpoints, "The same command with --resume continues it."),
+            stopping(checkpoints),
             training_progress(doing, is_quiet=quiet) as progress,
         ):
             run = planned.run_on_rank(progress, checkpoints, trackers, division)
@@ -333,12 +333,15 @@ def train(
             data = run.data
         failure = None
         if out is not None:
-            try:
-                save_run(run, out)
-            except OSError as error:
-                failure, out = keep_elsewhere(run, out, error), None
-        if checkpoints is not None:
-            checkpoints.remove()
+            with finishing(
+                lambda: str(failure or f"the training has ended; its run is in '{out}'.")
+            ):
+                try:
+                    save_run(run, out)
+                except OSError as error:
+                    failure, out = keep_elsewhere(run, out, error), None
+                if checkpoints is not None and failure is None:
+                    checkpoints.remove()
     if json:
         own = {} if data.reading is None else {"data": data.report.to_dict()}
         write_json(run_record(run, out) | own | nested_record(estimate))
@@ -347,6 +350,8 @@ def train(
         words = f", {trained.configuration}" if tuned else ""
         console.print(f"{trained.title} on {data.name}, split {spec}{words}", style="bold")
         console.print(run_table(run, out, nested_words(estimate)))
+    if failure is not None and checkpoints is not None and checkpoints.stored is not None:
+        raise DataError(f"{failure} Its checkpoint is '{checkpoints.stored}', for --resume.")
     if failure is not None:
         raise failure
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agnn.data import Scaling
 from agnn.distributed._parts import Manifest, open_part, part_groups, read_manifest
-from agnn.distributed._processes import piece_files, run_together, stop_at_sigterm
+from agnn.distributed._processes import run_together, stop_at_sigterm
 from agnn.distributed._ranks import Ranks
 from agnn.distributed._rows import RankCheckpoints, RowsOutcome, RowsTask, train_rows
 from agnn.errors import InputError
@@ -152,11 +152,12 @@ def _on_this_rank(rows: RowsTask, task: Task, division: Division) -> Outcome | N
     """Train one rank's share of the rows; the whole outcome is on rank 0."""
     ranks = Ranks.join(task.device) if division.is_joined else Ranks(device=task.device)
     part = _opened(division.sources(rows.method, task)[ranks.rank])
-    checkpoints = _shared_checkpoints(task.checkpoints, ranks)
+    shared = task.checkpoints
+    checkpoints = None if shared is None else RankCheckpoints(ranks, shared)
     progress = task.progress if ranks.rank == 0 else None
     found = train_rows(rows, part, ranks, progress, checkpoints)
-    if task.checkpoints is not None and checkpoints is not None:
-        task.checkpoints.seconds_before = checkpoints.seconds_before
+    if shared is not None and checkpoints is not None:
+        shared.seconds_before = checkpoints.seconds_before
     check_usable(found.history)
     sizes = np.diff(part.bounds).tolist()
     scores = ranks.to_first(found.scores.transpose(0, 1), sizes)
@@ -164,14 +165,6 @@ def _on_this_rank(rows: RowsTask, task: Task, division: Division) -> Outcome | N
     if scores is None:
         return None
     return Outcome(scores.transpose(0, 1).contiguous(), found.model, found.history)
-
-
-def _shared_checkpoints(own: Checkpoints | None, ranks: Ranks) -> RankCheckpoints | None:
-    if own is None:
-        return None
-    found = RankCheckpoints(ranks, own.file, own.every, resume=own.resume)
-    found.about, found.request = own.about, own
-    return found
 
 
 def _by_rows(rows: RowsTask, task: Task, division: Division) -> Outcome:
@@ -182,7 +175,7 @@ def _by_rows(rows: RowsTask, task: Task, division: Division) -> Outcome:
         if own is not None:
             own.check()
         payloads = [
-            (rows, source, folder, task.device, _described(own))
+            (rows, source, folder, task.device, own)
             for source in division.sources(rows.method, task)
         ]
         run_together(
@@ -196,23 +189,17 @@ def _by_rows(rows: RowsTask, task: Task, division: Division) -> Outcome:
 
 
 def _train_part(rank: int, payload: Any, progress: Progress) -> None:
-    rows, source, folder, device, described = payload
+    rows, source, folder, device, shared = payload
     part, ranks = _opened(source), Ranks.join(device)
     checkpoints = None
-    if described is not None:
-        file, every, is_resumed, about = described
-        checkpoints = RankCheckpoints(ranks, file, every, resume=is_resumed)
-        checkpoints.about = about
+    if shared is not None:
+        checkpoints = RankCheckpoints(ranks, shared)
         stop_at_sigterm(checkpoints)
     found = train_rows(rows, part, ranks, progress, checkpoints)
     np.save(folder / f"scores-{rank}.npy", found.scores.cpu().numpy())
     if rank == 0:
         _write_outcome(found, folder / "outcome.safetensors", checkpoints)
     ranks.leave()
-
-
-def _described(own: Checkpoints | None) -> tuple[Path, float | None, bool, dict[str, Any]] | None:
-    return None if own is None else (own.file, own.every, own.resume, own.about)
 
 
 def _by_replicas(method: NetworkMethod, task: Task, count: int) -> Outcome:
@@ -228,9 +215,10 @@ def _by_replicas(method: NetworkMethod, task: Task, count: int) -> Outcome:
     pieces, processes = len(groups), min(count, len(groups))
     with tempfile.TemporaryDirectory(prefix="agnn-ranks-") as name:
         folder = Path(name)
+        checkpoints = [own and own.for_piece(k + 1, pieces) for k in range(pieces)]
         payloads = [
             [
-                (k, method, _some(task, groups[k], process), folder, _piece(own, k, pieces))
+                (k, method, _some(task, groups[k], process), folder, checkpoints[k])
                 for k in range(process, pieces, processes)
             ]
             for process in range(processes)
@@ -251,20 +239,14 @@ def _by_replicas(method: NetworkMethod, task: Task, count: int) -> Outcome:
         method.input_width(task.data.feature_count), task.data.classes, task.seeds, task.backend
     )
     model.load_state_dict({key: torch.cat([each[key] for each in states]) for key in states[0]})
-    if own is not None:
-        for file in piece_files(own.file):
-            file.unlink(missing_ok=True)
     return Outcome(torch.cat(scores), model.to(task.device), joined(histories))
 
 
 def _train_replicas(_: int, payload: Any, progress: Progress) -> None:
     """Train some pieces, one after the other."""
-    for place, (k, method, task, folder, described) in enumerate(payload):
-        checkpoints = None
-        if described is not None:
-            file, every, is_resumed, about = described
-            checkpoints = Checkpoints(file, every, resume=is_resumed and file.exists())
-            checkpoints.about = about
+    for place, (k, method, task, folder, checkpoints) in enumerate(payload):
+        if checkpoints is not None:
+            checkpoints.resume = checkpoints.resume and checkpoints.file.exists()
             stop_at_sigterm(checkpoints)
 
         def tell(done: int, total: int, before: int = place) -> None:
@@ -289,10 +271,6 @@ def _some(task: Task, replicas: Sequence[int], piece: int) -> Task:
     )  # fmt: skip
 
 
-def _piece_file(file: Path, piece: int, pieces: int) -> Path:
-    return file.with_name(f"{file.name}-{piece + 1}of{pieces}")
-
-
 def _stored_pieces(own: Checkpoints | None) -> int | None:
     """In how many pieces the replicas of a training are that is to be continued.
 
@@ -300,7 +278,7 @@ def _stored_pieces(own: Checkpoints | None) -> int | None:
     """
     if own is None:
         return None
-    there = piece_files(own.file)
+    there = own.stored_pieces()
     first = there[0] if there else own.file
     Checkpoints(first, resume=own.resume).check()
     counts = {int(each.name.rpartition("of")[2]) for each in there}
@@ -310,15 +288,6 @@ def _stored_pieces(own: Checkpoints | None) -> int | None:
             f"{max(counts)}; delete those that are not to be continued ('{own.file.name}-*')."
         )
     return min(counts, default=None)
-
-
-def _piece(
-    own: Checkpoints | None, piece: int, pieces: int
-) -> tuple[Path, float | None, bool, dict[str, Any]] | None:
-    if own is None:
-        return None
-    about = {**own.about, "replicas": f"piece {piece + 1} of {pieces}"}
-    return _piece_file(own.file, piece, pieces), own.every, own.resume, about
 
 
 def joined(histories: Sequence[History]) -> History:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import re
 import signal
 import socket
 import sys
@@ -150,18 +149,9 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
     others = f" The other {count} ranks were ended." if count > 1 else " The other one was ended."
     others = others if count else ""
     more = ""
-    if checkpoints is not None:
-        file, pieces = checkpoints.file, piece_files(checkpoints.file)
-        if pieces or file.exists():
-            more = f" The state is in '{file}{'-*' if pieces else ''}'; --resume continues it."
+    if checkpoints is not None and checkpoints.stored is not None:
+        more = f" The state is in '{checkpoints.stored}'; --resume continues it."
     raise UnavailableError(f"rank {rank} of {len(codes)} {cause}.{others}{more}")
-
-
-def piece_files(file: Path) -> list[Path]:
-    """The checkpoints of pieces of the replicas that are there for this one."""
-    pattern = re.compile(re.escape(file.name) + r"-\d+of\d+")
-    there = file.parent.iterdir() if file.parent.is_dir() else ()
-    return sorted(each for each in there if pattern.fullmatch(each.name))
 
 
 def _words(folder: Path, rank: int) -> str:
@@ -217,8 +207,10 @@ def _cause(error: BaseException) -> tuple[int, str]:
         return _LOST, str(error)
     if isinstance(error, StoppedError):
         return _STOPPED, str(error)
-    if isinstance(error, AgnnError | OSError):
+    if isinstance(error, AgnnError):
         return _FAILED, str(error)
+    if isinstance(error, OSError):
+        return _FAILED, f"cannot read or write '{error.filename}': {error.strerror or error}"
     if isinstance(error, MemoryError) or "allocate" in str(error) or "out of memory" in str(error):
         return _FAILED, "it has too little memory for its part; use more ranks or fewer replicas"
     return _CRASHED, ""

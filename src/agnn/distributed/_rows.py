@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -246,14 +245,15 @@ def train_rows(
 class RankCheckpoints(Checkpoints):
     """Checkpoints of ranks that train together: rank 0 reads and writes, all stop together."""
 
-    def __init__(self, ranks: Ranks, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, ranks: Ranks, shared: Checkpoints) -> None:
+        super().__init__(shared.file, shared.every, resume=shared.resume)
+        self.about, self.on_warning = shared.about, shared.on_warning
         self.ranks = ranks
-        self.request: Checkpoints | None = None  # another object that may be asked to stop
+        self.request = shared  # it may be asked to stop, too
 
-    def begin(self, state: Mapping[str, Tensor], *, device: torch.device) -> int:
+    def begin(self, state: Mapping[str, Tensor], epochs: int, *, device: torch.device) -> int:
         """Put the stored state into `state` on every rank."""
-        done = super().begin(state, device=device) if self.ranks.rank == 0 else 0
+        done = super().begin(state, epochs, device=device) if self.ranks.rank == 0 else 0
         for each in state.values():
             each.detach().copy_(self.ranks.from_first(each.detach()))
         return int(self.ranks.from_first(torch.tensor([done])))
@@ -262,9 +262,8 @@ class RankCheckpoints(Checkpoints):
         self, state: Callable[[], Mapping[str, Tensor]], epoch: int, epochs: int
     ) -> None:
         """Write a checkpoint on rank 0 if it is time; stop if any rank is asked to."""
-        if self.request is not None:
-            self.request.note_pace(epoch, epochs)
-            self.is_asked_to_stop |= self.request.is_asked_to_stop
+        self.request.note_pace(epoch, epochs)
+        self.is_asked_to_stop |= self.request.is_asked_to_stop
         asked = self.ranks.counts(torch.tensor([int(self.is_asked_to_stop)]))
         self.is_asked_to_stop = bool(asked > 0)
         super().after_epoch(state, epoch, epochs)

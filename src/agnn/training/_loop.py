@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -145,13 +145,15 @@ def train(
     """
     run = TrainingRun(model, problem, recipe, extra_loss, objective)
     done = 0
-    if checkpoints is not None:
-        if extra_loss is not None:
-            raise InputError("a training with a further loss term cannot be continued later.")
-        done = checkpoints.begin(run.state(), device=problem.graph.device)
-        run = run.as_before(done)
-    # Samples differ in size from step to step, and are small.
-    with nullcontext() if run.samples is not None else recycled_memory():
+    with ExitStack() as during_training:
+        if checkpoints is not None:
+            if extra_loss is not None:
+                raise InputError("a training with a further loss term cannot be continued later.")
+            during_training.enter_context(checkpoints.held())
+            done = checkpoints.begin(run.state(), recipe.epochs, device=problem.graph.device)
+            run = run.as_before(done)
+        if run.samples is None:  # samples differ in size from step to step, and are small
+            during_training.enter_context(recycled_memory())
         next_epoch = run.repeated_epoch()
         for epoch in range(done + 1, recipe.epochs + 1):
             next_epoch()
@@ -354,7 +356,9 @@ class TrainingRun:
     def as_before(self, epoch: int) -> TrainingRun:
         """Return the run with the batch that it had after `epoch`, when its state was written."""
         has_left = self.watched_accuracy[epoch].isnan()
-        return self._without(has_left, epoch) if bool(has_left.any()) else self
+        # Not all leave: where all are NaN, all have diverged, by a measure that shows it.
+        is_smaller = bool(has_left.any()) and not bool(has_left.all())
+        return self._without(has_left, epoch) if is_smaller else self
 
     def _without(self, stopped: Tensor, epoch: int) -> TrainingRun:
         """Return the run without these replicas, bool [R]."""
