@@ -113,10 +113,15 @@ def test_dead_links_foreign_scripts_and_large_pages_are_found(tmp_path: Path) ->
 
 
 def test_verdicts_are_marked_for_the_style_sheet() -> None:
-    line = "|  | verdict | -2.1 below | +0.2 reproduced | not in the paper |"
+    line = (
+        "|  | verdict | -2.1 below | +0.2 within 2 se (z +0.5) "
+        "| +0.4 within tolerance (z +3.0), nearest | not in the paper |"
+    )
     assert coloured(line) == (
         '|  | verdict | <b class="v-below">-2.1 below</b> '
-        '| <b class="v-reproduced">+0.2 reproduced</b> | not in the paper |'
+        '| <b class="v-within-2-se">+0.2 within 2 se (z +0.5)</b> '
+        '| <b class="v-within-tolerance">+0.4 within tolerance (z +3.0), nearest</b> '
+        "| not in the paper |"
     )
     assert coloured("| a | below |") == "| a | below |"
 

@@ -24,7 +24,8 @@ _FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
 _SHOWN_AS_IS = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
 _HEADER = re.compile(r"^ *\|.*\|(?=\n *\|[-| :]+\|$)", re.MULTILINE)
 _DOCTEST = re.compile(r"^( *)>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
-_VERDICT = re.compile(r"(?<=\| )([^|]*?\b(reproduced|same|above|below|missing))(?= \|)")
+_WORDS = "within 2 se|within tolerance|same|above|below|missing"
+_VERDICT = re.compile(rf"(?<=\| )([^|]*?\b({_WORDS})\b[^|]*?)(?= \|)")
 
 
 class SiteError(Exception):
@@ -120,7 +121,7 @@ def coloured(text: str) -> str:
     def marked(line: str) -> str:
         if not line.startswith("|  | verdict |"):
             return line
-        return _VERDICT.sub(lambda m: f'<b class="v-{m[2]}">{m[1]}</b>', line)
+        return _VERDICT.sub(lambda m: f'<b class="v-{m[2].replace(" ", "-")}">{m[1]}</b>', line)
 
     return "\n".join(map(marked, text.split("\n")))
 

@@ -66,12 +66,23 @@ def test_a_heat_map_is_drawn_once_and_again_when_its_file_changes(
     assert short == ["agnn", "agnn"]
 
 
-@pytest.mark.usefixtures("short")
-def test_a_page_takes_the_figures_along(agnn: Any, here: Path) -> None:
-    (here / "mine.toml").write_text(RELEVANCE, encoding="utf-8")
+def test_a_page_takes_the_figures_along_and_judges_them_without_training(
+    agnn: Any, here: Path, short: list[str]
+) -> None:
+    named = 'largest = "0.017"\nstrongest = [["Case Based", "Theory"]]\n'
+    (here / "mine.toml").write_text(RELEVANCE + named, encoding="utf-8")
     agnn("reproduce mine.toml --quiet")
+    assert "relations that the paper calls strongest" in (
+        here / "reproduction" / "mine.html"
+    ).read_text(encoding="utf-8")
     assert agnn("reproduce mine.toml --page docs/page.md").code == 0
     page = (here / "docs" / "page.md").read_text(encoding="utf-8")
+    assert short == ["agnn"]
+    assert "**Cora, layer 2**, 2 replicas." in page
+    assert "| Case Based → Theory | strongest, +0.017 |" in page
+    kept = json.loads((here / "docs" / "figures" / "mine.json").read_text(encoding="utf-8"))
+    (values,) = kept["values"].values()
+    assert (len(values), len(values[0]), len(values[0][0])) == (2, 7, 7)
     assert "![Figure 0: Relevance](figures/mine-cora-layer2.png)" in page
     assert (here / "docs" / "figures" / "mine-cora-layer2.png").is_file()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 
 import pytest
@@ -93,19 +94,27 @@ def test_the_copied_cells_of_the_perceptron_stand_beside_their_source():
     assert any(note.startswith("Slip") for note in perceptron.notes)
 
 
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [
-        ("table2", {"GLN"}),
-        ("embeddings", set()),
-    ],
-)
-def test_every_method_says_where_its_settings_or_figures_come_from(name, own):
+@pytest.mark.parametrize("name", ["table2", "embeddings"])
+def test_every_method_says_where_its_settings_or_figures_come_from(name):
     rows = [row for row in bundled(name).rows if row.configuration == "published"]
-    assert {row.title for row in rows if not row.notes} == own
+    assert [row.title for row in rows if not row.notes] == []
     notes = [note for row in bundled(name).rows for note in row.notes]
     assert all(note.endswith(".") for note in notes)
     assert len(notes) == len(set(notes))
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 6, 7, 8])
+def test_every_table_names_the_departures_of_the_papers_own_methods(number):
+    table = bundled(f"table{number}")
+    mean_loss = "mean loss|loss is the mean"
+    for name, patterns in (
+        ("agnn", (mean_loss, "start at 1|starts at 1", "Glorot", "alibrated on test figures")),
+        ("gln", (mean_loss, "first weights only", "Glorot")),
+    ):
+        rows = [row for row in table.rows if row.method == name]
+        notes = " ".join([*table.notes, *(note for row in rows for note in row.notes)])
+        for pattern in patterns if rows else ():
+            assert re.search(pattern, notes), (name, pattern)
 
 
 def test_the_number_of_runs_is_the_papers():
@@ -145,7 +154,6 @@ def test_folds_have_a_nested_figure_beside_them():
 
 def test_the_hyper_parameters_are_the_papers():
     found = compare(bundled("hyperparameters"), Store.in_memory())
-    assert {cell.verdict for row in found.rows for cell in row.cells} == {"reproduced"}
     assert {cell.difference for row in found.rows for cell in row.cells} == {0.0}
 
 
@@ -155,7 +163,7 @@ def test_the_datasets_are_the_papers_but_for_what_the_notes_say():
         (row.row.title, found.table.columns[k].title): cell.difference
         for row in found.rows
         for k, cell in enumerate(row.cells)
-        if cell.verdict not in ("reproduced", "not in the paper")
+        if cell.difference
     }
     assert different == {
         ("CiteSeer", "train, 3-fold"): -10, ("CiteSeer", "train, 10-fold"): -14,

@@ -11,7 +11,12 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation import class_relevance, edge_relevance, layer_relevances
+from agnn.explanation import (
+    class_relevance,
+    edge_relevance,
+    layer_relevances,
+    replica_relevances,
+)
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Attention, attention_weights
 from agnn.nn import AGNN, GCN, Beta
@@ -111,3 +116,14 @@ def test_a_model_without_attention_is_refused(toy: NodeData) -> None:
         InputError, match=r"relevance is defined for attention, which GCN does not learn\."
     ):
         layer_relevances(run_of(GCN(30, 3), toy))
+
+
+def test_the_mean_over_replicas_is_that_of_their_relevances(toy: NodeData) -> None:
+    betas = (Beta(1.0), Beta(3.0))
+    run = run_of(AGNN(30, 3, (0, 1, 2), betas=betas, hidden=4), toy)
+    for layer, table in enumerate(layer_relevances(run), start=1):
+        each = replica_relevances(run, layer)
+        assert each.shape == (3, 3, 3)
+        torch.testing.assert_close(each.mean(0), table)
+    with pytest.raises(InputError, match="`layer` must be from 1 to 2; got 3"):
+        replica_relevances(run, 3)

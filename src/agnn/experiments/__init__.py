@@ -8,7 +8,7 @@ cell. Nothing is run twice, and an interrupted call goes on where it stopped.
 >>> found = reproduce("table2", methods=["gcn"], datasets=["cora"], seeds=2)
 >>> cell = found["table2"].rows[0].cells[0]
 >>> cell.paper.printed, cell.ours.n, cell.verdict
-('81.5', 2, 'reproduced')
+('81.5', 2, 'within 2 se')
 
 The parts: `find_experiments` and `read_experiment` give tables and figures, `Choice` narrows them,
 `works_of` lists the runs behind one, `execute` makes those that a `Store` lacks, `compare` sets
@@ -23,16 +23,20 @@ from agnn.experiments._choice import (
     narrowed_drawing,
 )
 from agnn.experiments._comparison import (
+    REPRODUCED,
     RULE,
     ComparedCell,
     ComparedReference,
     ComparedRow,
     Comparison,
+    JudgedClaim,
     Making,
+    Margin,
     Verdict,
     compare,
     verdict,
 )
+from agnn.experiments._counts import Counts, KindOfCell, PublishedFigure, count_figures
 from agnn.experiments._drawings import KINDS, drawing_hash
 from agnn.experiments._executor import Executed, execute
 from agnn.experiments._measured import ALL_MEASURES, kept_places, unpacked_contributions
@@ -45,6 +49,7 @@ from agnn.experiments._reading import (
     read_experiment,
     read_experiment_file,
 )
+from agnn.experiments._relations import JudgedPanel, Relation, judge_relevances, reproduced
 from agnn.experiments._reproduce import (
     Draw,
     Reproduction,
@@ -57,6 +62,7 @@ from agnn.experiments._reproduce import (
 from agnn.experiments._rows import export_rows, import_rows
 from agnn.experiments._run_spec import RunSpec
 from agnn.experiments._spec import (
+    Claim,
     Column,
     Drawing,
     Experiment,
@@ -74,24 +80,33 @@ __all__ = [
     "ALL_MEASURES",
     "KINDS",
     "NAMES",
+    "REPRODUCED",
     "RULE",
     "Choice",
+    "Claim",
     "Column",
     "ComparedCell",
     "ComparedReference",
     "ComparedRow",
     "Comparison",
+    "Counts",
     "Draw",
     "Drawing",
     "Executed",
     "Experiment",
+    "JudgedClaim",
+    "JudgedPanel",
     "Key",
+    "KindOfCell",
     "Making",
+    "Margin",
     "NeighbourhoodPanel",
     "Panel",
     "PaperFigure",
     "Progress",
+    "PublishedFigure",
     "Reference",
+    "Relation",
     "RelevancePanel",
     "Reproduction",
     "Result",
@@ -107,6 +122,7 @@ __all__ = [
     "check_choice",
     "chosen_experiments",
     "compare",
+    "count_figures",
     "count_runs",
     "drawing_hash",
     "duration",
@@ -115,12 +131,14 @@ __all__ = [
     "find_experiments",
     "finished_store",
     "import_rows",
+    "judge_relevances",
     "kept_places",
     "narrowed",
     "narrowed_drawing",
     "read_experiment",
     "read_experiment_file",
     "reproduce",
+    "reproduced",
     "results_of",
     "unpacked_contributions",
     "verdict",

@@ -103,10 +103,7 @@ def over_graphs(table: Table, folder: Path) -> GraphTable:
     graphs = GraphFolder(folder)
     columns = tuple(Column(name, name, split_of(graphs[name])) for name in graphs)
     rows = tuple(replace(row, figures=(None,) * len(columns)) for row in table.rows)
-    return GraphTable(
-        table.name, table.title, rows, columns, table.place, table.source, table.seeds,
-        table.tolerance, table.digits, table.unit, table.notes, table.file, graphs,
-    )  # fmt: skip
+    return GraphTable(**{**vars(table), "rows": rows, "columns": columns, "graphs": graphs})
 
 
 def split_of(data: NodeData) -> str:

@@ -15,7 +15,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from agnn.errors import DataError, unknown_name
 from agnn.experiments._drawings import KINDS
-from agnn.experiments._spec import Column, Drawing, Experiment, Panel, Reference, Row, Table
+from agnn.experiments._spec import (
+    Claim,
+    Column,
+    Drawing,
+    Experiment,
+    Panel,
+    Reference,
+    Row,
+    Table,
+)
 
 NAMES: Final = (
     "table1", "table2", "table3", "table4", "table5", "figure1", "table6", "figure2", "figure3",
@@ -109,6 +118,11 @@ def _check_cells(table: Table, file: str) -> None:
         for column in table.columns:
             if row.dataset is None and column.dataset is None:
                 raise DataError(f"{where}: '{row.title}' has no `dataset` under '{column.title}'.")
+    titles = [row.title for row in table.rows]
+    for k, claim in enumerate(table.claims):
+        for title in (claim.first, claim.second):
+            if title not in titles:
+                raise DataError(f"{file}, claims[{k}]: there is no row '{title}'.")
 
 
 def _read(schema: Any, values: Any, file: str, place: str = "", panel: type = Panel) -> Any:
@@ -120,6 +134,7 @@ def _read(schema: Any, values: Any, file: str, place: str = "", panel: type = Pa
         location = [*([place] if place else []), *slip["loc"]]
         tables = {
             "": schema, "columns": Column, "rows": Row, "references": Reference, "panels": panel,
+            "claims": Claim,
         }  # fmt: skip
         # An entry of a plain list: the key is that of the list.
         while isinstance(location[-1], int) and location[-2] not in tables:

@@ -5,10 +5,11 @@ The annotations are also the schema of the TOML files: pydantic reads these clas
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
@@ -17,27 +18,41 @@ from agnn.errors import InputError
 
 Source = Literal["runs", "data", "presets"]
 
-_PRINTED = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?: ± ([0-9]+(?:\.[0-9]+)?))?")
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_PRINTED = re.compile(rf"(-?{_NUMBER})(?: ± ({_NUMBER})(?P<deviation> \(sd(?: of ([0-9]+))?\))?)?")
 _CLOSED = ConfigDict(extra="forbid")
+_ELSEWHERE: Final = "not in the paper"  # the place of a table of ours
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A number as a paper prints it, with its standard error where it has one."""
+    """A number as a paper prints it, with its standard error where that is known."""
 
     printed: str  # "83.1 ± 0.08"
     mean: float
     error: float | None = None
+    deviation: float | None = None  # what is printed after ± where that is no standard error
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The figure in "83.1 ± 0.08" or "83.1"; None for an empty cell."""
+        """Return the figure in a text; None for an empty one.
+
+        "83.1 ± 0.08" has a standard error. In "85.4 ± 0.4 (sd of 100)" a standard deviation over
+        100 runs is printed, in "85.4 ± 0.4 (sd)" one over an unknown number.
+        """
         if text == "":
             return None
         match = _PRINTED.fullmatch(text)
         if match is None:
-            raise InputError(f"'{text}' is not a figure; write '83.1', '83.1 ± 0.08' or ''.")
-        return cls(text, float(match[1]), None if match[2] is None else float(match[2]))
+            raise InputError(
+                f"'{text}' is not a figure; write '83.1', '83.1 ± 0.08', '83.1 ± 0.8 (sd of 100)' "
+                f"or ''."
+            )
+        mean, spread = float(match[1]), None if match[2] is None else float(match[2])
+        if spread is None or match["deviation"] is None:
+            return cls(text, mean, spread)
+        runs = None if match[4] is None else int(match[4])
+        return cls(text, mean, None if runs is None else spread / math.sqrt(runs), spread)
 
 
 def _parsed(printed: object) -> object:
@@ -111,6 +126,18 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A claim of the paper about two rows of a table: the first has the higher figures."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    text: str
+    first: str  # title of a row
+    second: str
+    or_equal: bool = False  # the claim is that the first is at least as good
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of the paper, or one of ours in its manner.
 
@@ -131,6 +158,12 @@ class Table:
     unit: str = ""
     notes: tuple[str, ...] = ()
     file: str = ""  # of one's own, that it was read from
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether the published figures are those of other papers."""
+        return self.place == _ELSEWHERE
 
     @property
     def heading(self) -> str:
@@ -163,9 +196,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class RelevancePanel(Panel):
-    """The relevance of a layer's attention, by classes."""
+    """The relevance of a layer's attention, by classes, and what the paper reads from it."""
 
     layer: Count
+    strongest: tuple[tuple[str, str], ...] = ()  # (from, to), the paper's strongest relations
+    weakest: tuple[tuple[str, str], ...] = ()
+    largest: str = ""  # the paper's value of the first of the strongest
 
     @property
     def stem(self) -> str:

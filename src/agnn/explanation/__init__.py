@@ -46,6 +46,7 @@ from agnn.explanation._relevance import (
     labelled_edges,
     layer_relevances,
     rankings_of,
+    replica_relevances,
 )
 from agnn.explanation._removed_edges import Removal, removal_effects, without_edges
 
@@ -89,6 +90,7 @@ __all__ = [
     "rankings_of",
     "reach_of",
     "removal_effects",
+    "replica_relevances",
     "run_with_betas",
     "weighed_neighbourhood",
     "without_edges",

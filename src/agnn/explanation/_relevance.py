@@ -81,6 +81,22 @@ def layer_relevances(run: Run) -> list[Tensor]:
     ]
 
 
+def replica_relevances(run: Run, layer: int) -> Tensor:
+    """Return Relevance(c2 -> c1), Eq. (8), of one layer (from 1) in each replica; [R, c, c]."""
+    layers, data = whole_attention(run), run.data
+    if not 1 <= layer <= len(layers):
+        raise InputError(f"`layer` must be from 1 to {len(layers)}; got {layer}.")
+    edges, loops = layers[layer - 1].edges, layers[layer - 1].loops
+    return torch.stack(
+        [
+            class_relevance(
+                run.graph, Attention(edges[r : r + 1], loops[r : r + 1]), data.labels, data.classes
+            )
+            for r in range(edges.shape[0])
+        ]
+    )
+
+
 def whole_attention(run: Run) -> list[Attention]:
     """P(1) to P(l) at every node; raises unless they are attention."""
     paths = model_paths(run.network, run.whole_view())

@@ -26,8 +26,8 @@ class AGNN(HiddenNetwork):
     cites: ClassVar[str] = "Thekumparampil, Wang, Oh and Li 2018"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[nn.NodeModel]] = nn.AGNN
-    # Paper: "all the learnable weights" are decayed. Its PubMed figure (79.9) is met
-    # with the betas left out (80.0) and missed with them in (79.2).
+    # Paper: "all the learnable weights" are decayed. Its PubMed figure (79.9) is met with the betas
+    # left out (80.0) and missed with them in (79.2): a calibration on a test figure.
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
     # Paper: the text says two layers for Cora in one place; its table has three on random splits
     # and in cross-validation. In every setting Cora's first beta stays at zero.

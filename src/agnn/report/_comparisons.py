@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from agnn.experiments import RULE, Verdict, duration
+from agnn.experiments import RULE, Verdict, count_figures, duration
 from agnn.report._environment import environment
+from agnn.report._judgements import claim_lines, claim_summary, relation_lines
 from agnn.report._rendering import PageFigure
-from agnn.report._text import NOTHING
+from agnn.report._text import NOTHING, markdown_line, number, signed_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from agnn.experiments import ComparedCell, ComparedRow, Comparison, Drawing, PaperFigure
+    from agnn.experiments import (
+        ComparedCell,
+        ComparedRow,
+        Comparison,
+        Drawing,
+        JudgedClaim,
+        JudgedPanel,
+        PaperFigure,
+    )
     from agnn.metrics import Summary
+
+
+_SAME: Final = "same"
 
 
 class TableSection(NamedTuple):
@@ -31,12 +42,14 @@ class DrawingSection(NamedTuple):
     drawing: Drawing
     command: str
     figures: tuple[PageFigure, ...]
+    judgements: tuple[str, ...] = ()  # of what the paper reads from it
 
 
 def comparison_page(title: str, sections: Sequence[TableSection | DrawingSection]) -> str:
     """The page as HTML."""
     pages = environment()
     pages.globals.update(
+        claim_summary=claim_summary,
         row_lines=row_lines,
         count_words=count_words,
         making_words=making_words,
@@ -60,11 +73,15 @@ def comparison_markdown(comparison: Comparison, command: str) -> str:
         "",
         f"    {command}",
         "",
-        _markdown_line(header),
-        _markdown_line(["---"] * len(header)),
+        markdown_line(header),
+        markdown_line(["---"] * len(header)),
     ]
+    figures = count_figures([comparison]).figures
+    nearest = [each.nearest.cell for each in figures if each.nearest != each.as_published]
     for row in comparison.rows:
-        lines += _markdown_row(row, table.digits)
+        lines += _markdown_row(row, table.digits, nearest)
+    for judged in comparison.claims:
+        lines += ["", *claim_lines(judged, comparison)]
     tolerance = number(table.tolerance, None)
     lines += ["", f"Verdicts (tolerance {tolerance}): {count_words(comparison)}.", ""]
     lines += [f"- {note}" for note in note_words(comparison)]
@@ -72,12 +89,16 @@ def comparison_markdown(comparison: Comparison, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def drawing_markdown(drawing: Drawing, command: str, images: Sequence[str]) -> str:
-    """One section: the figure's images by their addresses, and its notes."""
+def drawing_markdown(
+    drawing: Drawing, command: str, images: Sequence[str], judged: Sequence[JudgedPanel] = ()
+) -> str:
+    """One section: the figure's images by their addresses, what was measured, and its notes."""
     lines = [f"## {drawing.heading}", "", f"    {command}", ""]
     lines += [f"![{drawing.heading}]({image})" for image in images]
     if not images:
         lines += ["Not drawn yet."]
+    for panel in judged:
+        lines += ["", *relation_lines(panel)]
     lines += ["", *(f"- {note}" for note in drawing.notes)]
     return "\n".join(lines) + "\n"
 
@@ -88,16 +109,14 @@ def markdown_page(title: str, opening: str, sections: Sequence[str]) -> str:
     return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
-def _markdown_row(compared: ComparedRow, digits: int | None) -> list[str]:
+def _markdown_row(
+    compared: ComparedRow, digits: int | None, nearest: Sequence[ComparedCell]
+) -> list[str]:
     lines = []
-    for k, line in enumerate(row_lines(compared, digits)):
+    for k, line in enumerate(row_lines(compared, digits, nearest)):
         title = f"**{compared.row.title}**" if k == 0 else ""
-        lines.append(_markdown_line([title, line.what, *line.cells]))
+        lines.append(markdown_line([title, line.what, *line.cells]))
     return lines
-
-
-def _markdown_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def comparison_values(comparison: Comparison, command: str) -> dict[str, Any]:
@@ -116,6 +135,24 @@ def comparison_values(comparison: Comparison, command: str) -> dict[str, Any]:
         "seconds": making.seconds,
         "devices": list(making.devices),
         "versions": list(making.versions),
+        "claims": [_claim_values(judged) for judged in comparison.claims],
+    }
+
+
+def _claim_values(judged: JudgedClaim) -> dict[str, Any]:
+    return {
+        "claim": judged.claim.text,
+        "margins": [
+            {
+                "column": margin.column,
+                "paper": margin.paper,
+                "ours": _summary_values(margin.ours),
+                "verdict": judged.word(margin.ours),
+                "nested": _summary_values(margin.beside),
+                "nested_verdict": None if margin.beside is None else judged.word(margin.beside),
+            }
+            for margin in judged.margins
+        ],
     }
 
 
@@ -139,6 +176,7 @@ def _cell_values(cell: ComparedCell) -> dict[str, Any]:
         "ours": _summary_values(cell.ours),
         "nested": _summary_values(cell.beside),
         "difference": cell.difference,
+        "z": cell.z,
         "verdict": cell.verdict,
         "references": [
             {"source": each.source, "figure": _figure_values(each.figure), "verdict": each.verdict}
@@ -150,7 +188,12 @@ def _cell_values(cell: ComparedCell) -> dict[str, Any]:
 def _figure_values(figure: PaperFigure | None) -> dict[str, Any] | None:
     if figure is None:
         return None
-    return {"printed": figure.printed, "mean": figure.mean, "standard_error": figure.error}
+    return {
+        "printed": figure.printed,
+        "mean": figure.mean,
+        "standard_error": figure.error,
+        "deviation": figure.deviation,
+    }
 
 
 def _summary_values(summary: Summary | None) -> dict[str, Any] | None:
@@ -165,10 +208,13 @@ class Line(NamedTuple):
     kinds: tuple[str, ...]  # the verdicts in a line of verdicts, else empty texts
 
 
-def row_lines(compared: ComparedRow, digits: int | None) -> list[Line]:
+def row_lines(
+    compared: ComparedRow, digits: int | None, nearest: Sequence[ComparedCell] = ()
+) -> list[Line]:
     """The paper's line, ours, the verdicts; then the nested figures and other papers', if any.
 
-    A row whose method is not there has only the paper's line and the word.
+    A row whose method is not there has only the paper's line and the word. The cells `nearest` are
+    marked: they are nearer to the paper's figure than the row of the published settings.
     """
     cells = compared.cells
     plain = ("",) * len(cells)
@@ -181,7 +227,10 @@ def row_lines(compared: ComparedRow, digits: int | None) -> list[Line]:
         Line("ours", tuple(our_words(cell.ours, digits) for cell in cells), plain),
         Line(
             "verdict",
-            tuple(verdict_words(cell, digits) for cell in cells),
+            tuple(
+                verdict_words(cell, digits) + (", nearest" if _is_among(cell, nearest) else "")
+                for cell in cells
+            ),
             tuple(cell.verdict for cell in cells),
         ),
     ]
@@ -200,6 +249,10 @@ def _reference_line(compared: ComparedRow, k: int) -> Line:
     return Line(others[0].source, words, tuple(each.verdict for each in others))
 
 
+def _is_among(cell: ComparedCell, cells: Sequence[ComparedCell]) -> bool:
+    return any(cell is each for each in cells)  # equal cells may stand in two rows
+
+
 def paper_words(figure: PaperFigure | None) -> str:
     """As printed; a dash for an empty cell."""
     return NOTHING if figure is None else figure.printed
@@ -216,68 +269,26 @@ def our_words(summary: Summary | None, digits: int | None) -> str:
 
 
 def verdict_words(cell: ComparedCell, digits: int | None) -> str:
-    """The verdict, after the difference where there is one; "same" where it is exactly nil."""
+    """The difference, the verdict and z, where there are any; "same" where it is exactly nil."""
     if cell.difference is None:
         return cell.verdict
     if cell.difference == 0.0:
-        return "same"
-    return f"{signed_number(cell.difference, digits)} {cell.verdict}"
+        return _SAME
+    words = f"{signed_number(cell.difference, digits)} {cell.verdict}"
+    return words if cell.z is None else f"{words} (z {signed_number(cell.z, 1)})"
 
 
-def number(value: float, digits: int | None) -> str:
-    """With this many decimal places; None for as few as it needs."""
-    return f"{value:g}" if digits is None else f"{value:.{digits}f}"
-
-
-def signed_number(value: float, digits: int | None) -> str:
-    """The same with a sign; what rounds to zero has none."""
-    text = number(value, digits)
-    if float(text) == 0:
-        return number(0.0, digits)
-    return f"+{text}" if value > 0 else "\N{MINUS SIGN}" + text.removeprefix("-")
-
-
-def verdict_counts(comparison: Comparison) -> Counter[Verdict]:
-    """How many cells have which verdict."""
-    return Counter(cell.verdict for row in comparison.rows for cell in row.cells)
+def verdict_list(cells: Iterable[ComparedCell]) -> str:
+    """The counts of the verdicts in words, in the order of the rule."""
+    counts = Counter(_SAME if cell.difference == 0.0 else cell.verdict for cell in cells)
+    return ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in (_SAME, *get_args(Verdict)) if counts[verdict]
+    )
 
 
 def count_words(comparison: Comparison) -> str:
-    """The counts of the verdicts in words."""
-    return ", ".join(f"{count} {word}" for word, count in verdict_counts(comparison).items())
-
-
-def scoreboard_markdown(sections: Sequence[tuple[str, Comparison | None]]) -> str:
-    """The contents of a page as a table: its sections by heading, with the counts of verdicts.
-
-    A section without a comparison is a figure. The first line counts the cells of all tables.
-    """
-    verdicts = get_args(Verdict)
-    counted = [(heading, each and verdict_counts(each)) for heading, each in sections]
-    total = sum((counts for _, counts in counted if counts), Counter[Verdict]())
-    compared = sum(total[each] for each in ("reproduced", "above", "below"))
-    share = f" ({100 * total['reproduced'] / compared:.0f} %)" if compared else ""
-    missing = f" {total['missing']} have no run yet." if total["missing"] else ""
-    lines = [
-        "## Scoreboard",
-        "",
-        f"Of {compared} published figures that were rerun, {total['reproduced']} are "
-        f"reproduced{share}, {total['above']} are above and {total['below']} below the paper's "
-        f"figure.{missing}",
-        "",
-        _markdown_line(["", *verdicts]),
-        _markdown_line(["---"] * (1 + len(verdicts))),
-    ]
-    for heading, counts in counted:
-        cells = [str(counts[each] or NOTHING) for each in verdicts] if counts else ["figure"]
-        cells += [""] * (len(verdicts) - len(cells))
-        lines.append(_markdown_line([f"[{heading}](#{_anchor(heading)})", *cells]))
-    return "\n".join(lines) + "\n"
-
-
-def _anchor(heading: str) -> str:
-    """The name that Markdown gives a heading."""
-    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+    """The counts of the verdicts of a table in words."""
+    return verdict_list(cell for row in comparison.rows for cell in row.cells)
 
 
 def note_words(comparison: Comparison) -> list[str]:

@@ -106,12 +106,21 @@ def write_report(folder: Path, name: str, markdown: str, html: str, values: Any)
     return [folder / file for file in files]
 
 
-def write_figures(folder: Path, name: str, mark: str, figures: Mapping[str, Figure]) -> None:
-    """Each figure as PNG and SVG below `folder`, and last the mark of a complete set."""
+def write_figures(
+    folder: Path,
+    name: str,
+    mark: str,
+    figures: Mapping[str, Figure],
+    values: Mapping[str, Any] | None = None,
+) -> None:
+    """Write each figure as PNG and SVG below `folder`, and last the mark of a complete set.
+
+    `values` are what was measured for the figures, by their stems; they are kept with the mark.
+    """
     for stem, figure in figures.items():
         write_whole(folder / FIGURES / f"{stem}.svg", svg(figure))
         write_whole(folder / FIGURES / f"{stem}.png", png(figure))
-    marker = {"hash": mark, "figures": list(figures)}
+    marker = {"hash": mark, "figures": list(figures), **({"values": values} if values else {})}
     write_whole(folder / FIGURES / f"{name}.json", json.dumps(marker) + "\n")
 
 
@@ -145,3 +154,11 @@ def drawn_figures(folder: Path, name: str, mark: str | None = None) -> list[str]
         return []
     files = [folder / FIGURES / f"{stem}.{end}" for stem in stems for end in ("svg", "png")]
     return stems if is_current and all(file.is_file() for file in files) else []
+
+
+def drawn_values(folder: Path, name: str) -> dict[str, Any]:
+    """Return what was measured for the figures that were drawn, by their stems."""
+    if not drawn_figures(folder, name):
+        return {}
+    marker = json.loads((folder / FIGURES / f"{name}.json").read_text(encoding="utf-8"))
+    return dict(marker.get("values", {}))

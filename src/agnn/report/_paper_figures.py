@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.errors import InputError
-from agnn.explanation import MOST_DRAWN, find_contrasts, layer_relevances, neighbourhood
+from agnn.explanation import (
+    MOST_DRAWN,
+    find_contrasts,
+    layer_relevances,
+    neighbourhood,
+    replica_relevances,
+)
 from agnn.report._charts import relevance_heat_map
 from agnn.report._neighbourhoods import Panel, neighbourhood_figure
 
@@ -18,6 +25,22 @@ if TYPE_CHECKING:
     from agnn.experiments import Panel as DrawingPanel
     from agnn.explanation import Neighbourhood
     from agnn.runs import Run
+
+
+def panel_relevances(panel: DrawingPanel, runs: Mapping[str, Run]) -> list[Any] | None:
+    """Return the relevances [R, c, c] that a panel shows the mean of; None where it shows others.
+
+    A pair of classes that no edge joins is None.
+    """
+    from agnn.experiments import RelevancePanel
+
+    if not isinstance(panel, RelevancePanel):
+        return None
+    tables = replica_relevances(runs["agnn"], panel.layer).tolist()
+    return [
+        [[None if math.isnan(value) else round(value, 6) for value in row] for row in table]
+        for table in tables
+    ]
 
 
 def panel_figure(drawing: Drawing, panel: DrawingPanel, runs: Mapping[str, Run]) -> Figure:

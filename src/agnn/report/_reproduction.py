@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agnn.experiments import Drawing, chosen_experiments, drawing_hash, finished_store, results_of
+from agnn.experiments import (
+    Drawing,
+    RelevancePanel,
+    chosen_experiments,
+    drawing_hash,
+    finished_store,
+    judge_relevances,
+    results_of,
+)
 from agnn.files import plain
 from agnn.report._comparisons import (
     DrawingSection,
@@ -14,24 +22,26 @@ from agnn.report._comparisons import (
     comparison_values,
     drawing_markdown,
     markdown_page,
-    scoreboard_markdown,
 )
 from agnn.report._files import (
     FIGURES,
     adopt_figures,
     drawn_figures,
+    drawn_values,
     write_figures,
     write_report,
     write_whole,
 )
-from agnn.report._paper_figures import panel_figure
+from agnn.report._judgements import relation_summary
+from agnn.report._paper_figures import panel_figure, panel_relevances
 from agnn.report._rendering import PageFigure
+from agnn.report._scoreboard import scoreboard_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from agnn.experiments import Choice, Draw, Result
+    from agnn.experiments import Choice, Draw, Experiment, JudgedPanel, Result
     from agnn.runs import Run
 
 TITLE: Final = "The paper, rerun"
@@ -53,11 +63,14 @@ def figure_drawer(out: Path) -> Draw:
         mark = drawing_hash(drawing)
         if drawn_figures(out, drawing.name, mark):
             return
-        figures = {
-            f"{drawing.name}-{panel.stem}": panel_figure(drawing, panel, train(panel.dataset))
-            for panel in drawing.panels
-        }
-        write_figures(out, drawing.name, mark, figures)
+        figures, values = {}, {}
+        for panel in drawing.panels:
+            stem, runs = f"{drawing.name}-{panel.stem}", train(panel.dataset)
+            figures[stem] = panel_figure(drawing, panel, runs)
+            relevances = panel_relevances(panel, runs)
+            if relevances is not None:
+                values[stem] = relevances
+        write_figures(out, drawing.name, mark, figures, values)
 
     return draw
 
@@ -107,7 +120,8 @@ def write_page(
     option = "--store" if rows is None else "--rows"
     command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
     opening = _OPENING.format(source=source, command=command)
-    scoreboard = scoreboard_markdown([(r.experiment.heading, r.comparison) for r in results])
+    judged = {each.experiment.name: _judged(each.experiment, page.parent) for each in results}
+    scoreboard = scoreboard_markdown(results, judged)
     sections = [_markdown(each, page.parent) for each in results]
     write_whole(page, markdown_page(TITLE, f"{opening}\n{scoreboard}", sections))
 
@@ -119,7 +133,20 @@ def _markdown(result: Result, folder: Path) -> str:
     drawing = result.experiment
     assert isinstance(drawing, Drawing)  # noqa: S101 (what has no comparison is a figure)
     images = [f"{FIGURES}/{stem}.png" for stem in drawn_figures(folder, drawing.name)]
-    return drawing_markdown(drawing, result.command, images)
+    return drawing_markdown(drawing, result.command, images, _judged(drawing, folder))
+
+
+def _judged(experiment: Experiment, folder: Path) -> list[JudgedPanel]:
+    """Return the panels of a figure whose relevances were measured when it was drawn."""
+    if not isinstance(experiment, Drawing):
+        return []
+    values = drawn_values(folder, experiment.name)
+    return [
+        judge_relevances(panel, values[stem])
+        for panel in experiment.panels
+        if isinstance(panel, RelevancePanel)
+        and (stem := f"{experiment.name}-{panel.stem}") in values
+    ]
 
 
 def _section(result: Result, folder: Path) -> TableSection | DrawingSection:
@@ -132,4 +159,6 @@ def _section(result: Result, folder: Path) -> TableSection | DrawingSection:
     captions = [f"{drawing.heading}; {panel.title}" for panel in drawing.panels]
     # Without figures there are fewer texts than panels.
     texts = [file.read_text(encoding="utf-8") for file in files]
-    return DrawingSection(drawing, result.command, tuple(map(PageFigure, texts, captions)))
+    figures = tuple(map(PageFigure, texts, captions))
+    judgements = tuple(relation_summary(panel) for panel in _judged(drawing, folder))
+    return DrawingSection(drawing, result.command, figures, judgements)

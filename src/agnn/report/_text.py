@@ -7,6 +7,8 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agnn.metrics import Summary
 
 NOTHING: Final = "\N{EN DASH}"
@@ -46,3 +48,26 @@ def percent(share: Summary | None) -> str:
         return NOTHING
     error = share.standard_error
     return f"{100 * share.mean:.1f}" + ("" if error is None else f" ± {100 * error:.1f}")
+
+
+def number(value: float, digits: int | None) -> str:
+    """With this many decimal places; None for as few as it needs."""
+    return f"{value:g}" if digits is None else f"{value:.{digits}f}"
+
+
+def signed_number(value: float, digits: int | None) -> str:
+    """The same with a sign; what rounds to zero has none."""
+    text = number(value, digits)
+    if float(text) == 0:
+        return number(0.0, digits)
+    return f"+{text}" if value > 0 else "\N{MINUS SIGN}" + text.removeprefix("-")
+
+
+def markdown_line(cells: Sequence[str]) -> str:
+    """Return a line of a Markdown table."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return "a, b and c"."""
+    return " and ".join([*([", ".join(texts[:-1])] if len(texts) > 1 else []), *texts[-1:]])
