@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData
-from agnn.explanation import Contributions, contributions, layer_weights
-from agnn.kernels import Attention
+from agnn.explanation import Contributions, HeldLogits, contributions, layer_weights
+from agnn.kernels import Attention, holding, is_holding
 from agnn.nn import AGNN, GLN
 from agnn.runs import Run
 from properties import as_matrix
@@ -25,8 +23,8 @@ COMBINATIONS = np.array([[1.0, 1.0, 0.2], [0.0, -1.0, 0.3], [0.0, 0.0, -0.5]])  
 
 def taken_apart(trained: Run, node: int) -> tuple[Contributions, NDArray[np.int64]]:
     view = trained.view_of(node)
-    form = trained.network.linear_form(view)
-    return contributions(form, view, COMBINATIONS), view.field.nodes.numpy()
+    held = HeldLogits.of(trained.network, view)
+    return contributions(held, COMBINATIONS), view.field.nodes.numpy()
 
 
 def dense_gates(trained: Run, node: int, r: int) -> tuple[NDArray, NDArray]:
@@ -155,20 +153,29 @@ def test_gat_adds_head_by_head_what_the_dense_formula_says(name: str) -> None:
 
 def test_a_mean_over_hops_is_a_part_of_what_each_node_adds() -> None:
     """The sum over nodes is the output layer's view of the mean of all states."""
-    trained, node = zoo_model("agnn", "random"), 17
-    view = trained.view_of(node)
-    form = trained.network.linear_form(view)
-    count = len(form.paths.hops) + 1
-    mixed = replace(form, paths=replace(form.paths, combination=(1 / count,) * count))
-    found = contributions(mixed, view, COMBINATIONS)
+    trained, node = zoo_model("agnn_plus", "random"), 17
+    found, _ = taken_apart(trained, node)
+    model, X = trained.network, trained.data.normalised_features().toarray().astype(float)
     expected = np.zeros(3)
     for r in range(2):
-        H = np.zeros((trained.data.nodes, 5))
-        H[view.field.nodes] = np.maximum(form.states[r].double().numpy(), 0)
-        total = H[node].copy()
-        for each in layer_weights(trained.network, trained.whole_view()):
-            H = as_matrix(trained.graph, each)[r].double().numpy() @ H
-            total += H[node]
-        logits = total / count @ dense(trained.network.last.weight, r)
-        expected += (logits + dense(trained.network.last.bias, r)) @ COMBINATIONS / 2
+        H = np.maximum(X @ dense(model.first.weight, r) + dense(model.first.bias, r), 0)
+        states = [H]
+        for each in layer_weights(model, trained.whole_view()):
+            states.append(as_matrix(trained.graph, each)[r].double().numpy() @ states[-1])
+        logits = np.mean([state[node] for state in states], axis=0) @ dense(model.last.weight, r)
+        expected += (logits + dense(model.last.bias, r)) @ COMBINATIONS / 2
     assert found.nodes.sum(1) + found.constant == pytest.approx(expected, abs=2e-5)
+    bias = np.mean([dense(model.last.bias, r) for r in range(2)], axis=0)
+    assert found.constant == pytest.approx(bias @ COMBINATIONS, abs=2e-5)
+
+
+def test_holding_ends_with_its_block_and_changes_no_output() -> None:
+    trained = zoo_model("gat", "random")
+    view = trained.view_of(3)
+    with torch.no_grad():
+        plain = trained.network(view)
+        with holding() as held:
+            assert torch.allclose(trained.network(view), plain, atol=1e-6)
+        assert not is_holding()
+        assert torch.equal(trained.network(view), plain)
+    assert [hop.edges.shape[-1] for hop in held.hops] == [2, 2], "one weight per head"

@@ -10,7 +10,8 @@ import torch
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import explain, explained_run, neighbourhood, without_edges
+from agnn.explanation import HeldLogits, explain, explained_run, neighbourhood, without_edges
+from agnn.explanation._contributions import node_contributions
 from agnn.graph import Graph, View, features_of, symmetric
 from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.runs import Run, evaluate
@@ -19,18 +20,26 @@ NETWORKS = [name for name in method_names() if issubclass(get_method(name), Netw
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_network_has_paths_and_a_linear_form_or_a_reason(name: str, toy: NodeData) -> None:
+def test_a_network_has_paths_and_is_taken_apart_or_has_a_reason(name: str, toy: NodeData) -> None:
     method = get_method(name)()
     features = features_of(method.features(toy))
     model = method.build(features.width, toy.classes, (0, 1), "auto")
     graph = Graph.from_edges(toy.edges, toy.nodes)
     view = View.around(features, graph, torch.tensor([60]), model.hops)
-    paths, form = model.propagation(view), model.linear_form(view)
+    paths = model.propagation(view)
     if model.unexplained is not None:
-        assert (paths, form) == (None, None)
+        assert paths is None
         assert not model.unexplained.endswith(".")
         return
-    assert len(paths.hops) == len(form.units) == model.hops == len(paths.combination) - 1
+    assert len(paths.hops) == model.hops == len(paths.combination) - 1
+    held = HeldLogits.of(model, view)
+    first_class = np.eye(toy.classes)[0]
+    nodes, constant = node_contributions(held, first_class, held.replicas)
+    with torch.no_grad():
+        logit = float(model(view)[:, 0, 0].mean())
+    assert nodes.sum() + constant == pytest.approx(logit, abs=1e-5)
+    has_bias = any("bias" in name for name, _ in model.named_parameters())
+    assert has_bias or constant == 0.0
     for hop, rows in zip(paths.hops, view.field.sizes[-2::-1], strict=True):
         assert hop.attention.loops.shape == (2, rows)
         assert hop.attention.edges.shape == (2, view.field.graph.edges_of(rows))

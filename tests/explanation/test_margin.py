@@ -54,17 +54,17 @@ def test_an_explanation_has_the_same_steps_and_nodes(run: Run) -> None:
 
 
 def test_the_features_of_a_node_and_the_first_bias_sum_to_its_part(run: Run) -> None:
+    from agnn.explanation import HeldLogits
     from agnn.explanation._contributions import feature_contributions, node_contributions
-    from agnn.explanation._margin import linear_form
 
     view = run.view_of(100)
-    form = linear_form(run, view)
+    held = HeldLogits.of(run.network, view)
     lead = np.array([1.0, -1.0, 0.0])
-    added, _ = node_contributions(form, view, lead, range(run.replicas))
-    features = feature_contributions(form, view, lead, range(run.replicas), [0, 2])
+    added, _ = node_contributions(held, lead, range(run.replicas))
+    features = feature_contributions(held, lead, range(run.replicas), [0, 2])
     x = run.data.features.toarray()[view.field.nodes[[0, 2]].numpy()]
     assert (features[x == 0] == 0).all()
-    if form.first_bias is None:
+    if all(first.bias is None for first in held.first):
         np.testing.assert_allclose(features.sum(1), added[[0, 2]], atol=1e-5)
 
 

@@ -3,8 +3,8 @@
 `explain` answers for one node of a run. Attention (`neighbourhood`, `path_attention`, relevance)
 says where a model looks; contributions (`Explanation.for_answer`, `contributions`) say what its
 logits are made of; `changed_run` and removals (`without_edges`, `counterfactual`) compute what it
-would predict otherwise. All of them ask the model for its propagation matrices and gates
-(`agnn.nn.LinearForm`) and know no model by name.
+would predict otherwise. Contributions come from one forward pass with attention and gates held
+(`agnn.kernels.holding`) and one backward pass, for every network alike.
 
 >>> import agnn
 >>> cora = agnn.load_dataset("cora")
@@ -17,7 +17,7 @@ would predict otherwise. All of them ask the model for its propagation matrices 
 
 from agnn.explanation._changes import Changes, changed_run
 from agnn.explanation._contrasts import DRAWABLE, MOST_DRAWN, find_contrasts
-from agnn.explanation._contributions import Contributions, contributions
+from agnn.explanation._contributions import Contributions, HeldLogits, contributions
 from agnn.explanation._counterfactuals import Counterfactual, counterfactual
 from agnn.explanation._explain import explain
 from agnn.explanation._explained_run import explained_run, run_with_betas
@@ -57,6 +57,7 @@ __all__ = [
     "Contributions",
     "Counterfactual",
     "Explanation",
+    "HeldLogits",
     "LayerInside",
     "LayerRanking",
     "Margin",

@@ -18,8 +18,8 @@ from agnn.explanation._explanation import (
     Rest,
     TrainingClass,
 )
-from agnn.explanation._flow import on_cpu, path_rows
-from agnn.explanation._margin import feature_names, first_two, linear_form, margin_on
+from agnn.explanation._flow import model_paths, path_rows
+from agnn.explanation._margin import feature_names, first_two, held_logits, margin_on
 from agnn.explanation._relevance import edge_relevance
 from agnn.kernels import Attention
 from agnn.metrics import ensemble_of
@@ -45,15 +45,15 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
         raise InputError(f"`limit` must be at least 1; got {limit}.")
     left_out, run = left_out_note(run), explained_run(run)
     model, view = run.network, run.view_of(node)
-    form = linear_form(run, view)
+    held = held_logits(run, view)
     with torch.no_grad():
         scores = model(view).softmax(-1).cpu()
     said = ensemble_of(scores, run.temperature)
     chances = said.probabilities[0]
     answer, second = first_two(chances)
-    paths = on_cpu(form.paths)
+    paths = model_paths(model, view)
     rows = path_rows(view.field, paths)
-    taken_apart = contributions(form, view, _combinations(answer, second, run.data.classes))
+    taken_apart = contributions(held, _combinations(answer, second, run.data.classes))
     weights = [hop.attention for hop in paths.hops]
     reach = _Reach(run, view.field, weights, rows[0].numpy(), taken_apart.nodes)
     neighbours = reach.heaviest(limit)
@@ -79,7 +79,7 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
         trained_in=listed[0].trained_in,
         betas=None if model.betas is None else tuple(model.betas.mean(0).tolist()),
         is_attention=paths.is_attention,
-        lead=margin_on(run, view, form=form),
+        lead=margin_on(run, view, held=held),
         itself=listed[0],
         neighbours=tuple(listed[k] for k in neighbours),
         rest=_rest(reach, neighbours),

@@ -10,7 +10,12 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation._contributions import feature_contributions, features_at, node_contributions
+from agnn.explanation._contributions import (
+    HeldLogits,
+    feature_contributions,
+    features_at,
+    node_contributions,
+)
 from agnn.explanation._explained_run import explained_run
 from agnn.files import plain_id
 from agnn.metrics import ensemble_of
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
 
     from agnn.explanation._reach import Reach
     from agnn.graph import View
-    from agnn.nn import LinearForm
     from agnn.runs import Run
 
 _STEPS: Final = 6  # nodes with a step of their own, besides the node itself
@@ -136,25 +140,20 @@ def margin(
     """
     run = explained_run(run)
     whole = None if reach is None else reach.whole
-    if reach is None or whole is None or whole.form is None or whole.values is None:
+    if reach is None or whole is None or whole.by_row is None:
         return margin_on(run, run.view_of(node), replica=replica, steps=steps)
-    form, rows = whole.form, reach.rows[0]
+    by_row, weights = whole.by_row, reach.rows[0]
     question = _question(run, run.scores_at([node]), replica)
     lead, chosen = question.lead, list(question.replicas)
-    values = whole.values[:, reach.nodes] @ torch.from_numpy(lead).float()
-    added = (rows[chosen] * values[chosen]).mean(0).numpy()
-    constant = 0.0
-    if form.last_bias is not None:
-        constant = float((_double(form.last_bias[chosen]) @ lead).mean())
+    values = by_row.values[:, reach.nodes] @ torch.from_numpy(lead).float()
+    added = (weights[chosen] * values[chosen]).mean(0).numpy()
+    constant = float((_double(by_row.constant[chosen]) @ lead).mean())
 
     def features(places: list[int]) -> NDArray[np.float64]:
         nodes = reach.nodes[places]
-        gates = []
-        for r in chosen:
-            last = lead if form.last_weight is None else _double(form.last_weight[r]) @ lead
-            open_units = 1.0 if form.gate is None else form.gate[r, nodes].cpu().numpy()
-            gates.append(rows[r, places, None].numpy() * open_units * last)
-        return features_at(whole.features, nodes, form.first_weight, chosen, gates)
+        gradient = by_row.gradient(nodes, lead) * weights[:, places, None].numpy()
+        first = by_row.first.weight[chosen]
+        return features_at(whole.features, nodes, first, gradient[chosen] / len(chosen))
 
     own = reach.nodes.numpy(), reach.sizes
     return _margin(run, own, question, added, constant, steps, features)
@@ -166,17 +165,17 @@ def margin_on(
     *,
     replica: int | None = None,
     steps: int = _STEPS,
-    form: LinearForm | None = None,
+    held: HeldLogits | None = None,
 ) -> Margin:
     """The same on a view with one target, which may lack edges or features."""
-    own = linear_form(run, view) if form is None else form
+    held = held_logits(run, view) if held is None else held
     with torch.no_grad():
         scores = run.network(view).softmax(-1).cpu()
     question = _question(run, scores, replica)
-    added, constant = node_contributions(own, view, question.lead, question.replicas)
+    added, constant = node_contributions(held, question.lead, question.replicas)
 
     def features(places: list[int]) -> NDArray[np.float64]:
-        return feature_contributions(own, view, question.lead, question.replicas, places)
+        return feature_contributions(held, question.lead, question.replicas, places)
 
     reached = view.field.nodes.cpu().numpy(), view.field.sizes
     return _margin(run, reached, question, added, constant, steps, features)
@@ -205,8 +204,8 @@ def own_features(
     place = (view.field.nodes == node).nonzero().flatten().tolist()
     if place:
         question = _question(run, run.scores_at([target]), replica)
-        form = linear_form(run, view)
-        added = feature_contributions(form, view, question.lead, question.replicas, place)[0]
+        held = held_logits(run, view)
+        added = feature_contributions(held, question.lead, question.replicas, place)[0]
     held = row.indices[row.data != 0]
     order = held[np.argsort(-np.abs(added[held]), kind="stable")].tolist()
     return [OwnFeature(k, feature_name(run, k), float(added[k])) for k in order]
@@ -280,13 +279,12 @@ def _margin(
     )
 
 
-def linear_form(run: Run, view: View) -> LinearForm:
-    """The run's model as a linear function on a view; raises for models that have no such form."""
+def held_logits(run: Run, view: View) -> HeldLogits:
+    """Return the logits at a view's target, taken apart; raises for models that are unexplained."""
     model = run.network
-    form = model.linear_form(view)
-    if form is None:
+    if model.unexplained is not None:
         raise InputError(f"{run.method.title} cannot be explained: {model.unexplained}.")
-    return form
+    return HeldLogits.of(model, view)
 
 
 def first_two(chances: NDArray[np.float64]) -> tuple[int, int]:

@@ -10,47 +10,70 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from agnn.explanation._flow import arriving_rows, model_paths, on_cpu, path_rows
-from agnn.kernels import Attention
+from agnn.explanation._flow import arriving_rows, model_paths, path_rows
+from agnn.kernels import Attention, holding, run_chain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.graph import Features, Graph, ReceptiveField
-    from agnn.nn import LinearForm, Paths
+    from agnn.graph import Features, Graph, ReceptiveField, View
+    from agnn.kernels import FirstStates, Link
+    from agnn.nn import NodeModel, Paths
     from agnn.runs import Run
+
+
+@dataclass(frozen=True, eq=False)
+class ByRow:
+    """What a model does to the row of each node, apart from how it propagates."""
+
+    links: tuple[Link, ...]  # from Z = X W0 + b0 to the logits
+    first: FirstStates  # Z and W0
+    constant: Tensor  # [R, c] the logits of a node whose Z is 0
+    values: Tensor  # [R, n, c] what a node adds to each logit if all of it arrives
+
+    @classmethod
+    def of(cls, model: NodeModel, view: View) -> ByRow | None:
+        """Return None where the two cannot be separated."""
+        links = model.row_links(view)
+        if links is None:
+            return None
+        with torch.no_grad(), holding() as held:
+            states = run_chain(links[:1], view.features.values)
+            logits = run_chain(links[1:], states)
+            constant = run_chain(links[1:], torch.zeros_like(states[:, :1]))
+        values = (logits - constant).cpu()
+        return cls(tuple(links[1:]), held.first[0], constant[:, 0].cpu(), values)
+
+    def gradient(self, nodes: Tensor, combination: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the gradient of a combination [c] of the values of some nodes at Z; [R, p, d]."""
+        with torch.enable_grad(), holding():
+            states = self.first.states[:, nodes.to(self.first.states.device)].requires_grad_()
+            logits = run_chain(self.links, states)
+            total = (logits @ torch.from_numpy(combination).to(logits)).sum()
+            (gradient,) = torch.autograd.grad(total, states)
+        found: NDArray[np.float64] = gradient.cpu().double().numpy()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class WholeGraph:
     """A model's weights on the whole graph, kept for many questions about single nodes.
 
-    `values` is what the first state of each node adds to each logit if all of it arrives. Only a
-    model that neither mixes nor gates units between its layers has it; for others it is None.
+    Where what a model does to single rows can be separated from how it propagates, a node adds its
+    path weight times `values`; `by_row` is None for other models.
     """
 
     paths: Paths
     features: Features
-    form: LinearForm | None = None
-    values: Tensor | None = None  # [R, n, c]
+    by_row: ByRow | None = None
 
     @classmethod
     @torch.no_grad()
     def of(cls, run: Run) -> WholeGraph:
         """Compute everything now."""
         view = run.whole_view()
-        form = run.network.linear_form(view)
-        if form is None:
-            return cls(model_paths(run.network, view), view.features)
-        is_plain = form.last_gate is None and all(
-            unit.keeps_units_apart and unit.gate is None for unit in form.units
-        )
-        if not is_plain:
-            return cls(on_cpu(form.paths), view.features)
-        states = form.states if form.gate is None else form.states * form.gate
-        values = states if form.last_weight is None else states @ form.last_weight
-        return cls(on_cpu(form.paths), view.features, form, values.cpu())
+        return cls(model_paths(run.network, view), view.features, ByRow.of(run.network, view))
 
 
 @dataclass(frozen=True, eq=False)

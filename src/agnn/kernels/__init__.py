@@ -26,6 +26,7 @@ from agnn.kernels._backends import BACKENDS, choose, obstacle, openmp_obstacle
 from agnn.kernels._chain import (
     ELU,
     Anchor,
+    Bias,
     Blend,
     Cast,
     HeadMean,
@@ -48,6 +49,7 @@ from agnn.kernels._dropout.op import DropoutLink, dropout
 from agnn.kernels._dropout.reference import random_words
 from agnn.kernels._dropout.stream import Dropout, DropoutAt
 from agnn.kernels._first_layer import FirstLayerLink
+from agnn.kernels._held import FirstStates, HeldPass, holding, is_holding, scale_held
 from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
 from agnn.kernels._memory import recycled_memory
 from agnn.kernels._neighbour_sample.op import sample_neighbours
@@ -72,6 +74,7 @@ __all__ = [
     "AdditiveAttentionLink",
     "Anchor",
     "Attention",
+    "Bias",
     "Blend",
     "Cast",
     "Check",
@@ -83,7 +86,9 @@ __all__ = [
     "DropoutAt",
     "DropoutLink",
     "FirstLayerLink",
+    "FirstStates",
     "HeadMean",
+    "HeldPass",
     "HopMean",
     "HopState",
     "Link",
@@ -111,6 +116,8 @@ __all__ = [
     "for_versions",
     "heads_of",
     "hierarchical_skip_gram",
+    "holding",
+    "is_holding",
     "negative_skip_gram",
     "obstacle",
     "openmp_obstacle",
@@ -122,6 +129,7 @@ __all__ = [
     "recycled_memory",
     "run_chain",
     "sample_neighbours",
+    "scale_held",
     "self_check",
     "shared_linear",
     "sparse_linear",

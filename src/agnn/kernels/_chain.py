@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
+from agnn.kernels._held import held_pass, scale_held
 from agnn.kernels._memory import buffer_like
 
 
@@ -34,6 +35,13 @@ class Link(ABC):
     kept: Any = None  # what else a backend's `backward` reads
     # Whether a later link of the chain reads what this one has saved.
     is_read_later: ClassVar[bool] = False
+    # Whether it reads the rows of neighbours, and whether its weights for them are learned shares.
+    is_over_edges: ClassVar[bool] = False
+    is_attention: ClassVar[bool] = False
+    # Whether it scales every unit by a factor that depends on the input.
+    is_gate: ClassVar[bool] = False
+    # Whether it propagates groups of units by weights of their own.
+    has_heads: bool = False
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
@@ -49,6 +57,15 @@ class Link(ABC):
         It may be written over the input, which saves the memory of a state.
         """
         return self.forward(x)
+
+    def held(self, x: Tensor) -> Tensor:
+        """The output inside `holding()`, differentiable in `x` alone.
+
+        As it is for a link that is linear in its input, or linear by pieces as ReLU is.
+        """
+        parameters = [parameter.detach() for parameter in self.parameters]
+        result: Tensor = _Chain.apply([self], x, *parameters)  # type: ignore[no-untyped-call]
+        return result
 
 
 class _Chain(torch.autograd.Function):
@@ -87,7 +104,13 @@ def run_chain(links: Sequence[Link], source: Tensor) -> Tensor:
     """The output of the last link, differentiable, once, in `source` and all parameters.
 
     Where torch records no gradients, a state is freed as soon as no link reads it any more.
+    Inside `holding()` every link holds its weights or gates.
     """
+    if held_pass() is not None:
+        state = source
+        for link in links:
+            state = link.held(state)
+        return state
     if not torch.is_grad_enabled():
         return _output(links, source)
     parameters = [parameter for link in links for parameter in link.parameters]
@@ -118,6 +141,8 @@ def _memory(x: Tensor) -> int:
 class ReLU(Link):
     """max(x, 0), entry by entry."""
 
+    is_gate: ClassVar[bool] = True
+
     def forward(self, x: Tensor) -> Tensor:
         """The output; kept for its signs."""
         out = torch.clamp_min(x, 0.0, out=buffer_like(x))
@@ -139,6 +164,12 @@ class ReLU(Link):
 
 class ELU(Link):
     """x where it is positive, e^x - 1 elsewhere, entry by entry."""
+
+    is_gate: ClassVar[bool] = True
+
+    def held(self, x: Tensor) -> Tensor:
+        """The input times ELU(x) / x."""
+        return scale_held(x, torch.nn.functional.elu(x))
 
     def forward(self, x: Tensor) -> Tensor:
         """The output; it alone gives the slope."""
@@ -190,6 +221,11 @@ class Anchor(Link):
         self.found: Tensor | None = None
         return x
 
+    def held(self, x: Tensor) -> Tensor:
+        """The input itself; torch adds up the gradients."""
+        self.state = x
+        return x
+
     def leave(self, gradient: Tensor, share: float) -> None:
         """Add this share of a gradient [R, rows, d] at the first rows of the remembered state."""
         if self.found is None:
@@ -208,6 +244,10 @@ class Blend(Link):
     def __init__(self, anchor: Anchor, share: float) -> None:
         self.anchor, self.share = anchor, share
 
+    def held(self, x: Tensor) -> Tensor:
+        """The blend by torch."""
+        return torch.lerp(self.anchor.state[:, : x.shape[1]], x, self.share)
+
     def forward(self, x: Tensor) -> Tensor:
         """The blend [R, rows, d]."""
         return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share, out=buffer_like(x))
@@ -216,6 +256,21 @@ class Blend(Link):
         """Its share of the gradient; the rest goes to the anchor."""
         self.anchor.leave(gradient, 1.0 - self.share)
         return torch.mul(gradient, self.share, out=buffer_like(gradient)), ()
+
+
+class Bias(Link):
+    """x + b, the same for every row."""
+
+    def __init__(self, bias: Tensor) -> None:
+        self.parameters = (bias,)  # [R, d]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The sums [R, n, d]."""
+        return x + self.parameters[0][:, None]
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient, and its sum over the rows."""
+        return gradient, (gradient.sum(1),)
 
 
 class Cast(Link):

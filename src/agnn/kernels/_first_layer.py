@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
+import torch
 from torch import Tensor
 
 from agnn.graph import Features
@@ -11,6 +12,7 @@ from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link
 from agnn.kernels._checks import check_first_layer
 from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._held import FirstStates, held_pass
 
 
 class _Backend(Protocol):
@@ -46,6 +48,15 @@ class FirstLayerLink(Link):
     def forward(self, x: Tensor) -> Tensor:
         """States [R, n, d]."""
         return self.backend.forward(self.x, self.weight, self.bias, self.drop)
+
+    def held(self, x: Tensor) -> Tensor:
+        """The states as a leaf of torch's graph, recorded: what the pass is affine in."""
+        with torch.no_grad():
+            states = self.forward(x)
+        states.requires_grad_(torch.is_grad_enabled())
+        if (current := held_pass()) is not None:
+            current.first.append(FirstStates(states, self.weight.detach(), self.bias))
+        return states
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the weight and at the bias."""

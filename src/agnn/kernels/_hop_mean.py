@@ -26,6 +26,11 @@ class HopState(Link):
         self.saved = (x,)
         return x
 
+    def held(self, x: Tensor) -> Tensor:
+        """The input itself; torch adds up the gradients."""
+        self.state = x
+        return x
+
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient of what follows, with the share that the mean has left here."""
         gradient[:, : self.share.shape[1]] += self.share
@@ -49,6 +54,11 @@ class HopMean(Link):
         for state in self.states:
             total += state.saved[0][:, : self.rows]
         return total.mul_(1.0 / (len(self.states) + 1))
+
+    def held(self, x: Tensor) -> Tensor:
+        """The mean by torch."""
+        states = [state.state[:, : self.rows] for state in self.states]
+        return torch.stack([x[:, : self.rows], *states]).mean(0)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """An equal share for the input and for every state."""

@@ -36,10 +36,10 @@ from agnn.nn._grand import GRAND
 from agnn.nn._graph_cnn import GraphCNN
 from agnn.nn._initialisation import generators, glorot_uniform
 from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
-from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._monet import MoNet
 from agnn.nn._node_model import ChainModel, NodeModel, Precision
 from agnn.nn._pair_attention import GATv2, GraphTransformer
+from agnn.nn._paths import Hop, Paths, last_hop
 from agnn.nn._row_models import DCNN, MLP, SGC, PropagatingSGC
 from agnn.nn._separated import GraphSAGE, Normalisation, Separated, Weights
 
@@ -69,7 +69,6 @@ __all__ = [
     "GraphTransformer",
     "Hop",
     "Linear",
-    "LinearForm",
     "MoNet",
     "NodeModel",
     "Normalisation",
@@ -77,7 +76,6 @@ __all__ = [
     "Precision",
     "PropagatingSGC",
     "Separated",
-    "Units",
     "Weights",
     "generators",
     "glorot_uniform",

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from agnn.errors import InputError
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, Link, ReLU
+from agnn.kernels import Dropout, Link, ReLU
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
-from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._node_model import INPUT, OUTPUT, ChainModel, at, rows_by_layer
+from agnn.nn._paths import last_hop
 
 
 class AGNN(ChainModel):
@@ -85,41 +85,6 @@ class AGNN(ChainModel):
     def combination(self) -> tuple[float, ...]:
         """The weight of each state H(0) to H(l) in what the output layer reads: the last alone."""
         return last_hop(self.hops)
-
-    def propagation(self, view: View) -> Paths:
-        """Its attention, layer by layer."""
-        hops = tuple(Hop(each) for each in self.attentions(view))
-        return Paths(hops, self.combination, is_attention=True)
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """The units of the first layer are gated, then averaged by attention."""
-        states = self.first(view.features, None, self.backend)
-        return LinearForm(
-            paths=self.propagation(view),
-            units=(Units(),) * self.hops,
-            states=states,
-            first_weight=self.first.weight,
-            first_bias=self.first.bias,
-            gate=states > 0,
-            last_weight=self.last.weight,
-            last_bias=self.last.bias,
-        )
-
-    @torch.no_grad()
-    def attentions(self, view: View) -> list[Attention]:
-        """Return P(1) to P(l) without dropout, each for the rows that its layer computes."""
-        graph = view.field.graph
-        h = self.input_states(view)
-        found = []
-        for layer, rows in zip(self._layers(), rows_by_layer(view), strict=True):
-            found.append(layer.attention(graph, h, rows))
-            h = layer(graph, h, rows, self.backend)
-        return found
-
-    def input_states(self, view: View) -> Tensor:
-        """H(0), what the first attention layer reads, without dropout; [R, n', d]."""
-        return torch.relu(self.first(view.features, None, self.backend))
 
     def _layers(self) -> list[CosineAttention]:
         return [layer for layer in self.layers if isinstance(layer, CosineAttention)]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, View
@@ -27,7 +25,6 @@ from agnn.kernels import (
 )
 from agnn.nn._agnn import AGNN
 from agnn.nn._layers import Beta, FeatureLinear, Linear
-from agnn.nn._linear_form import LinearForm
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, rows_by_layer
 
 
@@ -70,22 +67,6 @@ class AGNNPlus(AGNN):
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """First layer, attention layers, their mean, last layer."""
         return self._links(view, dropout, 1)
-
-    def input_states(self, view: View) -> Tensor:
-        """H(0) without dropout; [R, n', d]."""
-        if self.relu_after_hops:
-            states: Tensor = self.first(view.features, None, self.backend)
-            return states
-        return super().input_states(view)
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """As AGNN's, with the mean over the hops and the units gated where ReLU acts."""
-        form = super().linear_form(view)
-        if not self.relu_after_hops:
-            return form
-        mean = run_chain(self._links(view, None, 1)[:-2], view.features.values)
-        return replace(form, gate=None, last_gate=mean > 0)
 
     def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
         """Return logits of several versions, each with its own dropout; [R, S, targets, c]."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from agnn.graph import View
@@ -18,11 +17,9 @@ from agnn.kernels import (
     ReLU,
     WeightedSumLink,
     dropout,
-    run_chain,
 )
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import LinearForm, Paths, Units, fixed_hops, fixed_note, last_hop
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
 
 
@@ -69,26 +66,6 @@ class APPNP(ChainModel):
                 Blend(prediction, 1.0 - self.alpha),
             ]
         return chain
-
-    def propagation(self, view: View) -> Paths:
-        """The fixed matrix in every step, and the way back to the prediction."""
-        hops = fixed_hops(
-            view, self.replicas, rows_by_layer(view), keep=1.0 - self.alpha, restart=self.alpha
-        )
-        return Paths(hops, last_hop(self.hops), is_attention=False, notes=(fixed_note("APPNP"),))
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """The steps act on rows alone, so the second layer may as well come after them."""
-        states = run_chain(self.links(view, None)[:1], view.features.values)
-        return LinearForm(
-            paths=self.propagation(view),
-            units=(Units(),) * self.hops,
-            states=states,
-            first_weight=self.first.weight,
-            gate=states > 0,
-            last_weight=self.last.weight,
-        )
 
     def _propagated(self, view: View, rows: int, stream: Dropout | None, place: int) -> Link:
         """P at the first `rows` rows; in training some of its entries are dropped."""

@@ -12,8 +12,8 @@ from agnn.graph import View
 from agnn.kernels import Attention, Dropout, heads_of, propagate
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import SUM_OVER_PATHS, Hop, LinearForm, Paths, Units, fixed_note, last_hop
 from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
+from agnn.nn._paths import SUM_OVER_PATHS, Hop, Paths, fixed_note, last_hop
 
 
 class ChebNet(NodeModel):
@@ -59,30 +59,6 @@ class ChebNet(NodeModel):
         notes = (fixed_note("ChebNet"), SUM_OVER_PATHS)
         return Paths(hops, last_hop(self.hops), is_attention=False, notes=notes)
 
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """Each step of the recurrence is a layer with two heads: the node itself and L."""
-        states = self.first(view.features, None, self.backend)
-        steps = [self._step(k, states) for k in reversed(range(self.order))]
-        gate, heads = self._filtered(view, states, 0) > 0, self._heads(view)
-        units = []
-        for t, step in enumerate(steps):
-            is_end = t == len(steps) - 1
-            units.append(
-                Units(step, gate=gate if is_end else None, heads=heads[t], sums_heads=True)
-            )
-        for t, step in enumerate(
-            self._step(k, self.last.weight) for k in reversed(range(self.order))
-        ):
-            weight = self.last.weight @ step if t == 0 else step
-            units.append(Units(weight, heads=heads[self.order + t], sums_heads=True))
-        return LinearForm(
-            paths=self.propagation(view),
-            units=tuple(units),
-            states=states,
-            first_weight=self.first.weight,
-        )
-
     def _filtered(self, view: View, h: Tensor, layer: int) -> Tensor:
         """Sum over k of T_k(L) h_k, by Clenshaw's recurrence; [R, rows, d].
 
@@ -100,24 +76,6 @@ class ChebNet(NodeModel):
                 found = found - last[:, :rows]
             later, last = found, later
         return later
-
-    def _step(self, k: int, like: Tensor) -> Tensor:
-        """The step to b_k as the weight of a layer with two heads: [R, d (K+1), d' (K+1) 2].
-
-        The columns of term k are replaced; those that later steps read stay. The step to b_0
-        leaves its own columns alone.
-        """
-        terms = self.order + 1
-        own, sent = torch.zeros(2, terms, terms, dtype=like.dtype, device=like.device)
-        own[: k + 2, : k + 2] = torch.eye(k + 2).to(own)
-        if k + 2 < terms:
-            own[k + 2, k] = -1.0
-        sent[k + 1, k] = -2.0 if k else -1.0
-        if k == 0:
-            own, sent = own[:, :1], sent[:, :1]
-        unit = torch.eye(like.shape[-1] // terms).to(own)
-        both = torch.stack([torch.kron(unit, own), torch.kron(unit, sent)], -1).flatten(1)
-        return both.expand(self.replicas, -1, -1)
 
     def _heads(self, view: View) -> list[Attention]:
         """By step: head 0 reads the node itself, head 1 its neighbours."""

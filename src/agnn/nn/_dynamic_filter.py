@@ -12,9 +12,9 @@ from agnn.graph import View
 from agnn.kernels import Attention, Dropout, dense_linear, heads_of, sparse_linear, weighted_sum
 from agnn.nn._initialisation import generators, normal
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
 from agnn.nn._neighbourhoods import Neighbourhoods, at_nodes, sizes
 from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at
+from agnn.nn._paths import SUM_OVER_PATHS, Paths, two_summed_layers
 
 _DEVIATION = 0.1  # of all initial weights in the authors' code
 
@@ -68,43 +68,31 @@ class DynamicFilter(NodeModel):
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two layers; filters and assignments see the same dropped inputs."""
-        _, hidden, _ = self._first_layer(view, dropout)
+        hidden, _ = self._first_layer(view, dropout)
         h, nodes = torch.relu(hidden), view.field.nodes[: view.field.sizes[1]]
         heads = self._last_heads(view, h, dropout)
         h = self.last(h, nodes, at(dropout, OUTPUT), self.backend)
         return self._filtered(view, h, heads, self.last_bias)
 
+    @torch.no_grad()
     def propagation(self, view: View) -> Paths:
         """The filters' shares of both layers, added up."""
-        return self.linear_form(view).paths
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """One head per filter, added up and gated."""
-        states, hidden, near = self._first_layer(view, None)
+        hidden, near = self._first_layer(view, None)
         far = self._last_heads(view, torch.relu(hidden), None)
         notes = (
             "Dynamic filters share every neighbour out among weight matrices; over all of them "
             "each neighbour has the same weight, which says nothing about what was important.",
             SUM_OVER_PATHS,
         )
-        return LinearForm(
-            paths=two_summed_layers([near, far], notes),
-            units=(
-                Units(bias=self.first_bias, gate=hidden > 0, heads=near, sums_heads=True),
-                Units(self.last.weight, self.last_bias, heads=far, sums_heads=True),
-            ),
-            states=states,
-            first_weight=self.first.weight,
-        )
+        return two_summed_layers([near, far], notes)
 
-    def _first_layer(self, view: View, dropout: Dropout | None) -> tuple[Tensor, Tensor, Attention]:
-        """X W, the first layer's output before ReLU, and its weights by filter."""
+    def _first_layer(self, view: View, dropout: Dropout | None) -> tuple[Tensor, Attention]:
+        """The first layer's output before ReLU, and its weights by filter."""
         drop, choice = at(dropout, INPUT), self.first_assignment
         states = self.first(view.features, drop, self.backend)
         scores = sparse_linear(view.sparse_features, choice.weight, drop=drop, backend=self.backend)
         heads = Attention(*choice(view, Neighbourhoods.of(view, view.field.sizes[1]), scores))
-        return states, self._filtered(view, states, heads, self.first_bias), heads
+        return self._filtered(view, states, heads, self.first_bias), heads
 
     def _last_heads(self, view: View, h: Tensor, dropout: Dropout | None) -> Attention:
         choice, nodes = self.last_assignment, view.field.nodes[: view.field.sizes[1]]

@@ -12,8 +12,8 @@ from agnn.graph import View
 from agnn.kernels import Attention, Dropout, dropout, weighted_sum
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._node_model import INPUT, INSIDE, NodeModel, at, rows_by_layer
+from agnn.nn._paths import Hop, Paths, last_hop
 
 
 class FAGCN(NodeModel):
@@ -58,29 +58,10 @@ class FAGCN(NodeModel):
         logits: Tensor = self.last(h, view.field.targets, None, self.backend)
         return logits
 
+    @torch.no_grad()
     def propagation(self, view: View) -> Paths:
         """Every layer's learned weights, and the way back to H(0)."""
-        return self._traced(view)[1]
-
-    def linear_form(self, view: View) -> LinearForm:
-        """With the weights held, the layers act on rows alone."""
-        states, paths = self._traced(view)
-        return LinearForm(
-            paths=paths,
-            units=(Units(),) * self.hops,
-            states=states,
-            first_weight=self.first.weight,
-            first_bias=self.first.bias,
-            gate=states > 0,
-            last_weight=self.last.weight,
-            last_bias=self.last.bias,
-        )
-
-    @torch.no_grad()
-    def _traced(self, view: View) -> tuple[Tensor, Paths]:
-        """X W0 + b0, and the weights of the layers without dropout."""
-        states = self.first(view.features, None, self.backend)
-        h = start = torch.relu(states)
+        h = start = torch.relu(self.first(view.features, None, self.backend))
         hops = []
         for t, rows in enumerate(rows_by_layer(view)):
             edges = self._weights(view, t, h, rows)
@@ -91,7 +72,7 @@ class FAGCN(NodeModel):
             "FAGCN's weights are between -1 and 1 and scaled by the degrees: a negative one "
             "subtracts the neighbour. They are not shares and do not sum to 1.",
         )
-        return states, Paths(tuple(hops), last_hop(self.hops), is_attention=False, notes=notes)
+        return Paths(tuple(hops), last_hop(self.hops), is_attention=False, notes=notes)
 
     def _weights(self, view: View, layer: int, h: Tensor, rows: int) -> Tensor:
         """The w of the edges into the first `rows` rows; [R, m', 1]."""

@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
 from agnn.graph import View
-from agnn.kernels import Dropout, Link, PropagateLink, ReLU, run_chain
+from agnn.kernels import Dropout, Link, PropagateLink, ReLU
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import (
-    SUM_OVER_PATHS,
-    LinearForm,
-    Paths,
-    Units,
-    fixed_hops,
-    fixed_note,
-    last_hop,
-)
-from agnn.nn._node_model import INPUT, OUTPUT, ChainModel, at, rows_by_layer
+from agnn.nn._node_model import INPUT, OUTPUT, ChainModel, at
 
 
 class GCN(ChainModel):
@@ -63,30 +51,6 @@ class GCN(ChainModel):
         """The links between the two layers."""
         return [ReLU()]
 
-    def propagation(self, view: View) -> Paths:
-        """The fixed matrix, twice."""
-        hops = fixed_hops(view, self.replicas, rows_by_layer(view))
-        return Paths(hops, last_hop(2), is_attention=False, notes=self._notes())
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """The units between the two layers are gated."""
-        links = self.links(view, None)
-        states = run_chain(links[:1], view.features.values)
-        return LinearForm(
-            paths=self.propagation(view),
-            units=(Units(gate=self._gate(run_chain(links[1:2], states))), Units()),
-            states=states,
-            first_weight=self.first.weight,
-            last_weight=self.last.weight,
-        )
-
-    def _gate(self, before: Tensor) -> Tensor | None:
-        return before > 0
-
-    def _notes(self) -> tuple[str, ...]:
-        return (fixed_note("GCN"), SUM_OVER_PATHS)
-
 
 class GLN(GCN):
     """Graph linear network, Eq. (3): softmax(P^2 X W0 W1), a GCN without its ReLU."""
@@ -94,9 +58,3 @@ class GLN(GCN):
     def between(self) -> list[Link]:
         """No links."""
         return []
-
-    def _gate(self, before: Tensor) -> Tensor | None:
-        return None
-
-    def _notes(self) -> tuple[str, ...]:
-        return (fixed_note("GLN"),)

@@ -6,22 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from agnn.graph import View
 from agnn.kernels import Anchor, Blend, Dropout, DropoutLink, Link, PropagateLink, ReLU
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import (
-    SUM_OVER_PATHS,
-    LinearForm,
-    Paths,
-    Units,
-    fixed_hops,
-    fixed_note,
-    last_hop,
-)
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
 
 
@@ -74,40 +64,6 @@ class GCNII(ChainModel):
             chain += self._convolution(view, t, rows, start)
         last = self.last.link(view.field.targets, at(dropout, OUTPUT), self.backend)
         return [*chain, last]
-
-    def propagation(self, view: View) -> Paths:
-        """The fixed matrix in every layer, and the way back to H(0)."""
-        hops = fixed_hops(
-            view, self.replicas, rows_by_layer(view), keep=1.0 - self.alpha, restart=self.alpha
-        )
-        notes = (fixed_note("GCNII"), SUM_OVER_PATHS)
-        return Paths(hops, last_hop(self.hops), is_attention=False, notes=notes)
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """Every layer's units are gated and mixed by its weight matrix."""
-        states = self.first(view.features, None, self.backend)
-        start, units = Anchor(), []
-        h = start.forward(torch.relu(states))
-        for t, rows in enumerate(rows_by_layer(view)):
-            for link in self._convolution(view, t, rows, start):
-                h = link.forward(h)
-            units.append(Units(weight=self._mixing(t), gate=h > 0))
-        return LinearForm(
-            paths=self.propagation(view),
-            units=tuple(units),
-            states=states,
-            first_weight=self.first.weight,
-            first_bias=self.first.bias,
-            gate=states > 0,
-            last_weight=self.last.weight,
-            last_bias=self.last.bias,
-        )
-
-    def _mixing(self, t: int) -> Tensor:
-        """(1 - beta) I + beta W of one layer; [R, d, d]."""
-        weight = self._layer(t).weight
-        return torch.lerp(torch.eye(weight.shape[1]).to(weight), weight, self.shares[t])
 
     def _layer(self, t: int) -> Linear:
         layer = self.layers[t]

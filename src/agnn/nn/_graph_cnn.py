@@ -12,8 +12,8 @@ from agnn.graph import Propagation, View
 from agnn.kernels import Attention, Dropout, heads_of, propagate
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
 from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
+from agnn.nn._paths import SUM_OVER_PATHS, Paths, two_summed_layers
 
 
 class GraphCNN(NodeModel):
@@ -62,23 +62,6 @@ class GraphCNN(NodeModel):
                 "which says nothing about what it found important.",
                 SUM_OVER_PATHS,
             ),
-        )
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """One head for the node itself and one for its neighbours, added up and gated."""
-        middle = view.field.sizes[1]
-        states = self.first(view.features, None, self.backend)
-        hidden = self._filtered(self._adjacency(view), states, middle, self.first_bias)
-        near, far = self._heads(view)
-        return LinearForm(
-            paths=self.propagation(view),
-            units=(
-                Units(bias=self.first_bias, gate=hidden > 0, heads=near, sums_heads=True),
-                Units(self.last.weight, self.last_bias, heads=far, sums_heads=True),
-            ),
-            states=states,
-            first_weight=self.first.weight,
         )
 
     def _adjacency(self, view: View) -> Propagation:

@@ -10,14 +10,12 @@ from torch import Generator, Tensor, nn
 
 from agnn.graph import DenseFeatures, Features, Graph
 from agnn.kernels import (
-    Attention,
     CosineAttentionLink,
     DenseLinearLink,
     DropoutAt,
     Link,
     SharedLinearLink,
     SparseLinearLink,
-    attention_weights,
     run_chain,
 )
 from agnn.nn._initialisation import glorot_uniform
@@ -42,11 +40,14 @@ class FeatureLinear(nn.Module):
         self.weight = nn.Parameter(glorot_uniform(sources, features, width, heads))
         self.bias = nn.Parameter(torch.zeros(len(sources), width * heads)) if has_bias else None
 
-    def link(self, x: Features, drop: DropoutAt | None, backend: str) -> Link:
-        """Return the layer as the first link of a chain."""
+    def link(
+        self, x: Features, drop: DropoutAt | None, backend: str, *, has_bias: bool = True
+    ) -> Link:
+        """Return the layer as the first link of a chain, with or without its bias."""
+        bias = self.bias if has_bias else None
         if isinstance(x, DenseFeatures):
-            return SharedLinearLink(x, self.weight, self.bias, drop, backend)
-        return SparseLinearLink(x, self.weight, self.bias, drop, backend)
+            return SharedLinearLink(x, self.weight, bias, drop, backend)
+        return SparseLinearLink(x, self.weight, bias, drop, backend)
 
     def forward(self, x: Features, drop: DropoutAt | None, backend: str) -> Tensor:
         """Return states [R, n, d]."""
@@ -113,7 +114,3 @@ class CosineAttention(nn.Module):
     def forward(self, graph: Graph, h: Tensor, rows: int, backend: str) -> Tensor:
         """Return the new states of the first `rows` nodes."""
         return run_chain([self.link(graph, rows, backend)], h)
-
-    def attention(self, graph: Graph, h: Tensor, rows: int) -> Attention:
-        """Return the weights of the average that `forward` computes."""
-        return attention_weights(graph, h, self.beta, rows=rows)

@@ -12,9 +12,9 @@ from agnn.graph import View
 from agnn.kernels import Attention, Dropout, heads_of, weighted_sum
 from agnn.nn._initialisation import generators, glorot_uniform
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import SUM_OVER_PATHS, LinearForm, Paths, Units, two_summed_layers
 from agnn.nn._neighbourhoods import Neighbourhoods, sizes
 from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
+from agnn.nn._paths import SUM_OVER_PATHS, Paths, two_summed_layers
 
 
 class GaussianMixture(nn.Module):
@@ -93,24 +93,6 @@ class MoNet(NodeModel):
                 "in both layers, and do not depend on what the nodes hold.",
                 SUM_OVER_PATHS,
             ),
-        )
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """One head per kernel, added up and gated."""
-        graph, middle = view.field.graph, view.field.sizes[1]
-        edges, loops, totals = self._weights(view, middle)
-        states = self.first(view.features, None, self.backend)
-        sums = weighted_sum(graph, states, edges, loops, backend=self.backend)
-        near, far = self._heads(view)
-        return LinearForm(
-            paths=self.propagation(view),
-            units=(
-                Units(gate=self._mixed(sums, totals) > 0, heads=near, sums_heads=True),
-                Units(self.last.weight, heads=far, sums_heads=True),
-            ),
-            states=states,
-            first_weight=self.first.weight,
         )
 
     def _weights(self, view: View, rows: int) -> tuple[Tensor, Tensor, Tensor]:

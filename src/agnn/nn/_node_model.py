@@ -13,6 +13,7 @@ from agnn.data import Scaling
 from agnn.errors import InputError
 from agnn.graph import SampledView, View
 from agnn.kernels import (
+    Attention,
     Cast,
     CosineAttentionLink,
     Dropout,
@@ -21,9 +22,11 @@ from agnn.kernels import (
     PropagateLink,
     ReLU,
     RowCopies,
+    holding,
+    is_holding,
     run_chain,
 )
-from agnn.nn._linear_form import LinearForm, Paths
+from agnn.nn._paths import Paths, chain_paths, row_links
 
 Precision: TypeAlias = Literal["float32", "bf16"]
 
@@ -37,6 +40,11 @@ class NodeModel(nn.Module, ABC):
 
     # How the features that it was trained on were scaled; the method that builds it sets this.
     scaling: Scaling = "sum"
+
+    @property
+    def title(self) -> str:
+        """What the network is called."""
+        return type(self).__name__
 
     # Why its predictions cannot be explained, as the end of a sentence; None where they can.
     unexplained: ClassVar[str | None] = "it does not state the matrices by which it propagates"
@@ -69,8 +77,8 @@ class NodeModel(nn.Module, ABC):
         """The matrices by which it propagates, without dropout; None where `unexplained`."""
         return None
 
-    def linear_form(self, view: View) -> LinearForm | None:
-        """The model as a linear function of its input; None where `unexplained`."""
+    def row_links(self, view: View) -> list[Link] | None:
+        """Return what it does to single rows; None where that is not apart from propagation."""
         return None
 
     @abstractmethod
@@ -100,9 +108,29 @@ class ChainModel(NodeModel):
         links = self.links(view, dropout)
         if isinstance(view, SampledView):
             links = _on_samples(links, view)
-        if self.precision == "bf16":
+        if self.precision == "bf16" and not is_holding():
             links = _in_bf16(links)
         return run_chain(links, view.features.values)
+
+    @torch.no_grad()
+    def attentions(self, view: View) -> list[Attention]:
+        """Return P(1) to P(l) without dropout, each for the rows that its layer computes.
+
+        Edges [R, m'] and loops [R, rows]; a layer with several heads has [R, m', K] alike.
+        """
+        with holding() as held:
+            self.logits(view, None)
+        return held.hops
+
+    def propagation(self, view: View) -> Paths | None:
+        """The weights of its links over edges, and how they are combined."""
+        if self.unexplained is not None:
+            return None
+        return chain_paths(self.links(view, None), self.attentions(view), self.title)
+
+    def row_links(self, view: View) -> list[Link] | None:
+        """Return the chain without what propagates; None where the two cannot be separated."""
+        return row_links(self.links(view, None))
 
 
 def _on_samples(links: Sequence[Link], view: SampledView) -> list[Link]:

@@ -12,12 +12,20 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, dense_linear, dropout, heads_of, weighted_sum
+from agnn.kernels import (
+    Attention,
+    Dropout,
+    dense_linear,
+    dropout,
+    heads_of,
+    scale_held,
+    weighted_sum,
+)
 from agnn.nn._initialisation import generators, glorot_uniform
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import Hop, LinearForm, Paths, Units, elu_gate, last_hop
 from agnn.nn._neighbourhoods import Neighbourhoods, at_nodes
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, NodeModel, at
+from agnn.nn._paths import Hop, Paths, last_hop
 
 _SLOPE = 0.2  # of the leaky ReLU, as in both papers on GAT
 _Maps = Mapping[str, Tensor]  # the linear maps of a layer's input by name; [R, n, d K] each
@@ -83,7 +91,8 @@ class PairAttentionModel(NodeModel):
         """Attention and ELU, attention and the mean over the output heads."""
         targets, middle, _ = view.field.sizes
         hidden = self._attended(view, 0, self._first_maps(view, drop), middle, drop)
-        maps = self._last_maps(view, functional.elu(hidden), drop)
+        hidden = scale_held(hidden, functional.elu(hidden))
+        maps = self._last_maps(view, hidden, drop)
         return self._attended(view, 1, maps, targets, drop)
 
     @torch.no_grad()
@@ -99,32 +108,6 @@ class PairAttentionModel(NodeModel):
         """The attention of both layers, the mean over their heads."""
         return self._paths(self.attentions(view))
 
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """Attention by head, held; ELU counts as the factor by which it scales each unit."""
-        maps, (near, far) = self._first_maps(view, None), self.attentions(view)
-        gate = elu_gate(self._attended(view, 0, maps, view.field.sizes[1], None))
-        # A mean over the output heads is their sum by smaller weights.
-        far = Attention(*(each / self.heads[1] for each in far))
-        weight, later = self._weight(self.first, "value"), self._weight(self.last, "value")
-        states = maps["value"]
-        if not self.attends_to_itself:
-            near, far = _with_itself(near), _with_itself(far)
-            states = _beside(states, maps["skip"], self.heads[0])
-            weight = _beside(weight, self._weight(self.first, "skip"), self.heads[0])
-            own = self._weight(self.last, "skip")
-            later = torch.cat([heads_of(later, self.heads[1]), own[..., None]], -1).flatten(-2)
-        is_summed = not self.attends_to_itself
-        return LinearForm(
-            paths=self.propagation(view),
-            units=(
-                Units(bias=self.first_bias, gate=gate, heads=near, sums_heads=is_summed),
-                Units(later, self.last_bias, heads=far, sums_heads=True),
-            ),
-            states=states,
-            first_weight=weight,
-        )
-
     def _first_maps(self, view: View, drop: Dropout | None) -> _Maps:
         place = at(drop, INPUT)  # one draw for all maps
         return {k: each(view.features, place, self.backend) for k, each in self.first.items()}
@@ -132,10 +115,6 @@ class PairAttentionModel(NodeModel):
     def _last_maps(self, view: View, h: Tensor, drop: Dropout | None) -> _Maps:
         place, rows = at(drop, OUTPUT), view.field.nodes[: h.shape[1]]
         return {k: each(h, rows, place, self.backend) for k, each in self.last.items()}
-
-    @staticmethod
-    def _weight(maps: nn.ModuleDict, name: str) -> Tensor:
-        return maps[name].get_parameter("weight")
 
     def _attended(
         self, view: View, layer: int, maps: _Maps, rows: int, drop: Dropout | None
@@ -256,20 +235,3 @@ _SKIP = (
     "A node reads itself by a map of its own, beside the attention, which is over its neighbours "
     "alone."
 )
-
-
-def _with_itself(by_head: Attention) -> Attention:
-    """One more head, which reads the node itself."""
-    edges, loops = by_head
-    none, own = torch.zeros_like(edges[..., :1]), torch.ones_like(loops[..., :1])
-    return Attention(torch.cat([edges, none], -1), torch.cat([loops, own], -1))
-
-
-def _beside(value: Tensor, own: Tensor, heads: int) -> Tensor:
-    """Columns [..., d K] of K heads side by side, and of the node's own, as K + 1 summed heads.
-
-    Column c of `value` belongs to head c % K and is 0 in the other heads.
-    """
-    head = torch.arange(value.shape[-1], device=value.device) % heads
-    is_head = functional.one_hot(head, heads).to(value)
-    return torch.cat([value[..., None] * is_head, own[..., None]], -1).flatten(-2)

@@ -12,11 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from agnn.graph import FeatureMatrix, View
-from agnn.kernels import Dropout, DropoutAt, Link, ReLU, propagate, run_chain
+from agnn.kernels import Bias, Dropout, Link, PropagateLink, ReLU, run_chain
 from agnn.nn._initialisation import generators, glorot_uniform, normal
 from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._linear_form import LinearForm, Paths, Units, fixed_hops, fixed_note, last_hop
-from agnn.nn._node_model import INPUT, OUTPUT, ChainModel, NodeModel, at, rows_by_layer
+from agnn.nn._node_model import INPUT, OUTPUT, ChainModel, at, rows_by_layer
 
 
 class MLP(ChainModel):
@@ -71,47 +70,25 @@ class SGC(ChainModel):
         return [self.first.link(view.features, at(dropout, INPUT), self.backend)]
 
 
-class PropagatingSGC(NodeModel):
+class PropagatingSGC(ChainModel):
     """An SGC that propagates by itself: logits = P^k (X W) + b with the weights of `trained`.
 
     Equal to SGC on P^k X, which is faster to train; this form shows what each node adds.
     """
 
     unexplained: ClassVar[str | None] = None
+    title = "SGC"
 
     def __init__(self, trained: SGC, steps: int) -> None:
         super().__init__(trained.replicas, steps, trained.backend)
         self.first = trained.first
 
-    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
-        """The classes' numbers of every node, propagated."""
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """The layer without its bias, propagation, the bias."""
         weights, bias = view.symmetric_propagation, self.first.bias
-        h = self._mapped(view, at(dropout, INPUT))
-        for rows in rows_by_layer(view):
-            h = propagate(weights, h, rows=rows, backend=self.backend)
-        return h if bias is None else h + bias[:, None]
-
-    def propagation(self, view: View) -> Paths:
-        """The fixed matrix in every step."""
-        hops = fixed_hops(view, self.replicas, rows_by_layer(view))
-        return Paths(hops, last_hop(self.hops), is_attention=False, notes=(fixed_note("SGC"),))
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """The model is linear: nothing has to be held."""
-        return LinearForm(
-            paths=self.propagation(view),
-            units=(Units(),) * self.hops,
-            states=self._mapped(view, None),
-            first_weight=self.first.weight,
-            last_bias=self.first.bias,
-        )
-
-    def _mapped(self, view: View, drop: DropoutAt | None) -> Tensor:
-        """X W, without the bias; [R, n', c]."""
-        mapped: Tensor = self.first(view.features, drop, self.backend)
-        bias = self.first.bias
-        return mapped if bias is None else mapped - bias[:, None]
+        steps = [PropagateLink(weights, rows, self.backend) for rows in rows_by_layer(view)]
+        first = self.first.link(view.features, at(dropout, INPUT), self.backend, has_bias=False)
+        return [first, *steps, *([] if bias is None else [Bias(bias)])]
 
 
 class DCNN(ChainModel):

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, dropout, propagate
+from agnn.kernels import Attention, Dropout, dropout, propagate, scale_held
 from agnn.nn._initialisation import generators
 from agnn.nn._layers import Beta, CosineAttention, FeatureLinear, Linear
-from agnn.nn._linear_form import SUM_OVER_PATHS, Hop, LinearForm, Paths, Units, last_hop
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, NodeModel, at, rows_by_layer
+from agnn.nn._paths import SUM_OVER_PATHS, Hop, Paths, last_hop
 
 Weights = Literal["attention", "symmetric"]
 Normalisation = Literal["layer", "none"]
@@ -168,7 +168,8 @@ class GraphSAGE(NodeModel):
                 own = self.own[t - 1](h, read, place, backend)
                 sent = self.mean[t - 1](h, read, place, backend)
             mean = propagate(view.mean_propagation, sent, rows=rows, backend=backend)
-            h = functional.normalize(functional.relu(own[:, :rows] + mean), dim=2)
+            mixed = own[:, :rows] + mean
+            h = scale_held(mixed, functional.normalize(functional.relu(mixed), dim=2))
         logits: Tensor = self.last(h, view.field.targets, at(drop, OUTPUT), backend)
         return logits
 
@@ -181,40 +182,6 @@ class GraphSAGE(NodeModel):
             SUM_OVER_PATHS,
         )
         return Paths(hops, last_hop(self.hops), is_attention=False, notes=notes)
-
-    @torch.no_grad()
-    def linear_form(self, view: View) -> LinearForm:
-        """One head for the node itself and one for its neighbours; a gate scales the row too."""
-        own = self.first_own(view.features, None, self.backend)
-        sent = self.first_mean(view.features, None, self.backend)
-        states, heads, h = _side_by_side(own, sent), self._heads(view), own
-        units: list[Units] = []
-        for t, rows in enumerate(rows_by_layer(view)):
-            weight = None
-            if t > 0:
-                read = view.field.nodes[: h.shape[1]]
-                own = self.own[t - 1](h, read, None, self.backend)
-                sent = self.mean[t - 1](h, read, None, self.backend)
-                weight = _side_by_side(
-                    self._layer(self.own, t).weight, self._layer(self.mean, t).weight
-                )
-            mean = propagate(view.mean_propagation, sent, rows=rows, backend=self.backend)
-            before = own[:, :rows] + mean
-            h = functional.normalize(functional.relu(before), dim=2)
-            gate = torch.where(before > 0, h / before, 0.0)
-            units.append(Units(weight, gate=gate, heads=heads[t], sums_heads=True))
-        return LinearForm(
-            paths=self.propagation(view),
-            units=tuple(units),
-            states=states,
-            first_weight=_side_by_side(self.first_own.weight, self.first_mean.weight),
-            last_weight=self.last.weight,
-            last_bias=self.last.bias,
-        )
-
-    @staticmethod
-    def _layer(layers: nn.ModuleList, t: int) -> Linear:
-        return cast(Linear, layers[t - 1])
 
     def _heads(self, view: View) -> list[Attention]:
         """By layer: head 0 reads the node itself, head 1 the mean over its neighbours."""
@@ -229,8 +196,3 @@ class GraphSAGE(NodeModel):
             own, none = torch.ones_like(loops), torch.zeros_like(edges)
             found.append(Attention(heads(none, edges), heads(own, loops)))
         return found
-
-
-def _side_by_side(own: Tensor, mean: Tensor) -> Tensor:
-    """Columns [..., d] of both heads as [..., 2 d]: column 2 f + k is feature f of head k."""
-    return torch.stack([own, mean], -1).flatten(-2)

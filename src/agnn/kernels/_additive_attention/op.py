@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -14,6 +14,7 @@ from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
 from agnn.kernels._checks import check_heads, check_rows
 from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._weighted_sum.op import weigh_held
 
 
 class _Backend(Protocol):
@@ -32,6 +33,10 @@ class _Backend(Protocol):
 class AdditiveAttentionLink(Link):
     """`additive_attention` in a chain."""
 
+    is_over_edges: ClassVar[bool] = True
+    is_attention: ClassVar[bool] = True
+    has_heads: bool = True
+
     def __init__(
         self,
         graph: Graph,
@@ -44,7 +49,7 @@ class AdditiveAttentionLink(Link):
         value_drop: DropoutAt | None,
         backend: str,
     ) -> None:
-        self.graph, self.rows = graph, rows
+        self.graph, self.rows, self.asked = graph, rows, backend
         self.backend: _Backend = implementation("additive_attention", backend, graph.device.type)
         self.draws = (row_ids, drop, value_drop)
         self.parameters = self.vectors = (receiving, sending, bias)
@@ -58,6 +63,14 @@ class AdditiveAttentionLink(Link):
         out, self.kept = self.backend.forward(self.graph, x, *self.vectors, rows, *self.draws)
         self.saved = (x, out)
         return out
+
+    def held(self, x: Tensor) -> Tensor:
+        """The weighted sum by the attention of this input, head by head, and the bias."""
+        receiving, sending, bias = (each.detach() for each in self.vectors)
+        weights = additive_attention_weights(
+            self.graph, x.detach(), receiving, sending, rows=self.rows
+        )
+        return weigh_held(self.graph, x, weights, self.asked) + bias[:, None]
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states, at the two vectors and at the bias."""

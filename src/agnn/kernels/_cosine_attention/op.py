@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
 from agnn.kernels._checks import check_rows, parameter_type, single
 from agnn.kernels._cosine_attention import reference
+from agnn.kernels._weighted_sum.op import weigh_held
 
 _NUMBERS_AT_ONCE: Final = 2**23
 
@@ -28,6 +29,9 @@ class _Backend(Protocol):
 
 class CosineAttentionLink(Link):
     """`cosine_attention` in a chain."""
+
+    is_over_edges: ClassVar[bool] = True
+    is_attention: ClassVar[bool] = True
 
     def __init__(self, graph: Graph, beta: Tensor, rows: int | None, backend: str) -> None:
         self.graph, self.beta, self.rows = graph, beta.contiguous(), rows
@@ -48,6 +52,11 @@ class CosineAttentionLink(Link):
             out = out.to(x.dtype)
         self.saved = (x, out)
         return out
+
+    def held(self, x: Tensor) -> Tensor:
+        """The weighted sum by the attention of this input."""
+        weights = attention_weights(self.graph, x.detach(), self.beta.detach(), rows=self.rows)
+        return weigh_held(self.graph, x, weights, self.asked)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and at beta."""

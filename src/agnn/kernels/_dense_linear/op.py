@@ -46,6 +46,11 @@ class DenseLinearLink(Link):
         self.saved = (x,)
         return self.backend.forward(x, self.weight, self.bias, self.row_ids, self.drop)
 
+    def held(self, x: Tensor) -> Tensor:
+        """The outputs by torch, for any rows: nothing is dropped, so their labels do not matter."""
+        out = x @ self.weight.detach()
+        return out if self.bias is None else out + self.bias.detach()[:, None]
+
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states, at the weight and at the bias."""
         dh, dweight, dbias = self.backend.backward(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Propagation
+from agnn.kernels._attention import Attention
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
 from agnn.kernels._checks import check_rows, parameter_type, single
+from agnn.kernels._held import held_pass
 
 _LARGE: Final = 2**24  # numbers of a state from which one in place of two is worth the copies
 _COLUMNS: Final = 16  # of such a state that are computed together
@@ -25,6 +27,8 @@ class _Backend(Protocol):
 
 class PropagateLink(Link):
     """`propagate` in a chain."""
+
+    is_over_edges: ClassVar[bool] = True
 
     def __init__(self, propagation: Propagation, rows: int | None, backend: str) -> None:
         self.propagation, self.rows = propagation, rows
@@ -43,6 +47,17 @@ class PropagateLink(Link):
             raise InputError(f"the weights are {weights.dtype}, `h` is {x.dtype}.")
         self.n = x.shape[1]
         return self.backend.forward(self.propagation, single(x), rows).to(x.dtype)
+
+    def held(self, x: Tensor) -> Tensor:
+        """The new states; the fixed weights are recorded, the same for every replica."""
+        current = held_pass()
+        if current is not None:
+            graph = self.propagation.graph
+            rows = x.shape[1] if self.rows is None else self.rows
+            edges = self.propagation.edge_weights[: graph.edges_of(rows)]
+            loops = self.propagation.loop_weights[:rows]
+            current.hops.append(Attention(*(w.expand(len(x), -1) for w in (edges, loops))))
+        return super().held(x)
 
     def overwrite(self, x: Tensor) -> Tensor:
         """The new states in the place of large ones: no column of the product reads another."""

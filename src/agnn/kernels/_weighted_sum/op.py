@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph
+from agnn.kernels._attention import Attention
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
 from agnn.kernels._checks import check_heads, check_rows
+from agnn.kernels._held import held_pass
 
 
 class _Backend(Protocol):
@@ -24,8 +26,11 @@ class _Backend(Protocol):
 class WeightedSumLink(Link):
     """`weighted_sum` in a chain; weights that need no gradient are no parameters of it."""
 
+    is_over_edges: ClassVar[bool] = True
+
     def __init__(self, graph: Graph, edges: Tensor, loops: Tensor, backend: str) -> None:
         self.graph, self.edges, self.loops = graph, edges, loops
+        self.asked = backend
         self.backend: _Backend = implementation("weighted_sum", backend, graph.device.type)
         self.is_learned = edges.requires_grad or loops.requires_grad
         self.parameters = (edges, loops) if self.is_learned else ()
@@ -37,6 +42,12 @@ class WeightedSumLink(Link):
         # The backward pass of fixed weights reads no states.
         self.saved, self.n = (x,) if self.is_learned else (), x.shape[1]
         return self.backend.forward(self.graph, x, self.edges, self.loops)
+
+    def held(self, x: Tensor) -> Tensor:
+        """The sums with the weights as constants."""
+        weights = self.edges.detach(), self.loops.detach()
+        constant = WeightedSumLink(self.graph, *weights, self.asked)
+        return Link.held(constant, x)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and, where they are learned, at the weights."""
@@ -67,6 +78,14 @@ def weighted_sum(
         The sums [R, rows, d K], differentiable, once, in `h`, `edges` and `loops`.
     """
     return run_chain([WeightedSumLink(graph, edges, loops, backend)], h)
+
+
+def weigh_held(graph: Graph, h: Tensor, weights: Attention, backend: str) -> Tensor:
+    """Return the weighted sum by constant weights, with or without heads, and record them."""
+    if (current := held_pass()) is not None:
+        current.hops.append(weights)
+    edges, loops = (w if w.dim() == 3 else w[..., None] for w in weights)
+    return WeightedSumLink(graph, edges, loops, backend).held(h)
 
 
 def _check(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, rows: int) -> None:
