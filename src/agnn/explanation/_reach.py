@@ -174,4 +174,4 @@ def _edges_of(graph: Graph, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64],
     offsets = graph.offsets.numpy()
     lengths = offsets[rows + 1] - offsets[rows]
     ends = np.cumsum(lengths)
-    return np.repeat(offsets[rows + 1] - ends, lengths) + np.arange(ends[-1]), lengths
+    return np.repeat(offsets[rows + 1] - ends, lengths) + np.arange(lengths.sum()), lengths
