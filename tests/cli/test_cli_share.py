@@ -69,13 +69,40 @@ def test_mistakes_are_one_line_and_no_file(
     assert list(here.iterdir()) == []
 
 
-def test_a_large_graph_wants_a_choice(
+def test_of_a_large_graph_it_takes_a_part_and_says_so(
+    agnn: Any, run: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agnn.web.explore._shared_page._MOST_EDGES", 10)
+    monkeypatch.setattr("agnn.web.explore._shared_page._PART", 30)
+    answer = agnn("share --out page.html", run)
+    assert "It has 30 of 200 nodes: the first of every cohort and a sample." in answer.out
+    found = kept(here / "page.html")
+    targets = {each["index"] for each in found["targets"]}
+    assert found["about"]["shared"]["count"] == len(targets) == 30
+    listed = [each["nodes"] for each in found["cohorts"].values() if each["nodes"]]
+    assert listed  # of every cohort that has nodes, some are in the file
+    assert all(set(nodes) <= targets for nodes in listed)
+    everything = json.loads(agnn("share --out all.html --json --nodes all", run).out)
+    assert everything["nodes"] == 200
+
+
+def test_every_node_of_too_large_a_graph_is_refused(
     agnn: Any, run: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agnn.web.explore._shared_page._MOST", 100)
-    answer = agnn("share --out page.html", run)
+    answer = agnn("share --out page.html --nodes all", run)
     assert "the graph has 200 nodes, and a file holds 100 at most: choose a cohort" in answer.err
     assert list(here.iterdir()) == []
+
+
+def test_removals_that_would_take_long_are_left_out(
+    agnn: Any, run: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agnn("share --out page.html --nodes", "paper 7, paper 9", run)
+    assert all(kept(here / "page.html")["sides"][0]["tried"])
+    monkeypatch.setattr("agnn.web.explore._shared_answers._MOST_WEIGHTS", 1)
+    agnn("share --out short.html --nodes", "paper 7, paper 9", run)
+    assert kept(here / "short.html")["sides"][0]["tried"] == [[], []]
 
 
 def test_an_existing_file_is_kept(agnn: Any, run: Path, here: Path) -> None:

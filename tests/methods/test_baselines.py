@@ -72,6 +72,27 @@ def test_ridge_on_more_columns_than_labels_solves_the_same_equations():
     np.testing.assert_allclose(only.scores(data, UNCHOSEN), share, atol=1e-8)
 
 
+def test_ridge_factors_once_per_penalty_and_not_into_eigenvectors(ring, monkeypatch):
+    """An eigendecomposition takes twenty times as long as a Cholesky factor."""
+
+    def refuse(matrix):
+        raise AssertionError("an eigendecomposition of " + str(matrix.shape))
+
+    monkeypatch.setattr(np.linalg, "eigh", refuse)
+    assert np.isfinite(Ridge().scores(ring, UNCHOSEN)).all()
+
+
+def test_a_penalty_lost_in_rounding_gives_the_smallest_exact_solution():
+    """Two equal columns: M' M + 1e-30 I is singular in double precision."""
+    column = np.arange(60.0) % 7
+    data = graph_of(
+        np.column_stack([column, column]), np.arange(60) % 3, [(k, (k + 1) % 60) for k in range(60)]
+    )
+    tiny = Ridge(penalties=(1e-30,), views=("X",)).scores(data, UNCHOSEN)
+    small = Ridge(penalties=(1e-9,), views=("X",)).scores(data, UNCHOSEN)
+    np.testing.assert_allclose(tiny, small, atol=1e-3)
+
+
 def test_ridge_chooses_the_view_on_validation_nodes():
     """The neighbours' mean alone tells the class: noise in the own columns must not win."""
     draw = np.random.default_rng(5)

@@ -12,10 +12,13 @@ from hypothesis.extra import numpy as arrays
 from agnn.data import Split
 from agnn.errors import InputError
 from agnn.metrics import (
+    SURE,
+    UNSURE,
     calibrated,
     ensemble_of,
     fitted_temperature,
     held_out,
+    leads,
     reliability,
     tempered,
 )
@@ -33,6 +36,16 @@ def drawn(seed: int, nodes: int, sharpness: float) -> tuple[np.ndarray, np.ndarr
     true = stated**sharpness
     true /= true.sum(1, keepdims=True)
     return stated, (source.random((nodes, 1)) > true.cumsum(1)).sum(1)
+
+
+def test_sure_and_unsure_mean_the_same_for_two_classes_as_for_more():
+    two = np.array([[0.55, 0.45], [0.41, 0.59], [0.64, 0.36], [0.15, 0.85]])
+    four = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.7, 0.1, 0.1]])
+    np.testing.assert_allclose(leads(two), [0.1, 0.18, 0.28, 0.7])
+    np.testing.assert_allclose(leads(four), [0.1, 0.6])
+    assert (leads(two) < UNSURE).tolist() == [True, True, False, False]
+    assert (leads(two) >= SURE).tolist() == [False, False, False, True]
+    assert leads(np.ones((3, 1))).tolist() == [1.0, 1.0, 1.0]  # one class: nothing to doubt
 
 
 def test_the_calibration_error_is_the_one_counted_by_hand():

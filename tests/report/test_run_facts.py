@@ -190,6 +190,14 @@ def test_probabilities_of_test_nodes_are_the_runs_own_confidence(run, facts):
         assert row.probability == pytest.approx(whole[row.node].max())
 
 
+def test_a_node_is_called_sure_only_where_the_explorer_would_list_it_so(facts):
+    names = {one.why for one in facts.surroundings}
+    assert names  # a model of four epochs is sure of nothing: "right", "wrong", "unsure"
+    for one in facts.surroundings:
+        assert one.why.startswith("sure") == (one.answer.lead >= 0.6)
+        assert one.why != "unsure" or one.answer.lead < 0.2
+
+
 def test_neighbourhoods_are_of_the_listed_nodes_and_none_twice(facts):
     nodes = [one.answer.node for one in facts.surroundings]
     assert len(set(nodes)) == len(nodes) > 2

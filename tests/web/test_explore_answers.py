@@ -300,15 +300,16 @@ def test_a_search_finds_ids_and_classes(get: Any) -> None:
 def test_cohorts_are_what_their_sentences_say(get: Any, runs: list[Run]) -> None:
     run = runs[0]
     about = {each["key"]: each["count"] for each in get("about")["cohorts"]}
-    sure, labels = run.probabilities.max(1), run.data.labels
+    ranked, labels = np.sort(run.probabilities, 1), run.data.labels
+    lead = ranked[:, -1] - ranked[:, -2]
     is_open = np.ones(NODES, dtype=bool)
     is_open[run.split.train] = False
     is_wrong = is_open & (labels >= 0) & (run.probabilities.argmax(1) != labels)
     shares = (run.scores.argmax(-1).numpy() != run.probabilities.argmax(1)).mean(0)
     wanted = {
         "wrong": is_wrong,
-        "sure-wrong": is_wrong & (sure >= 0.8),
-        "unsure": is_open & (sure < 0.5),
+        "sure-wrong": is_wrong & (lead >= 0.6),
+        "unsure": is_open & (lead < 0.2),
         "disagree": is_open & (shares >= 0.3),
     }
     for key, is_in in wanted.items():

@@ -39,7 +39,15 @@ from agnn.metrics._difference import (
     node_contributions,
     paired_difference,
 )
-from agnn.metrics._ensemble import Ensemble, ensemble_of, held_out, tempered
+from agnn.metrics._ensemble import (
+    SURE,
+    UNSURE,
+    Ensemble,
+    ensemble_of,
+    held_out,
+    leads,
+    tempered,
+)
 from agnn.metrics._measures import (
     MEASURES,
     METRICS,
@@ -57,6 +65,8 @@ from agnn.metrics._summary import Interval, Summary, percent_interval, wilson_in
 __all__ = [
     "MEASURES",
     "METRICS",
+    "SURE",
+    "UNSURE",
     "Calibration",
     "ClassAccuracy",
     "Ensemble",
@@ -76,6 +86,7 @@ __all__ = [
     "ensemble_of",
     "fitted_temperature",
     "held_out",
+    "leads",
     "log_loss",
     "macro_f1",
     "measure_difference",

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
     from agnn.data import Split
 
+SURE: Final = 0.6
+"""The lead from which a prediction is called sure: 80 % against 20 % of two classes."""
+
+UNSURE: Final = 0.2
+"""The lead below which a prediction is called unsure: 60 % against 40 % of two classes."""
+
 _TINY: Final = 1e-12  # stands for a probability of zero inside a logarithm
 
 
@@ -58,6 +64,17 @@ def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
     total = mean.sum(1, keepdims=True)
     # A method may know nothing about a node, as in a component without labels: all classes equal.
     return np.where(total > 0, mean / np.where(total > 0, total, 1.0), 1.0 / mean.shape[1])
+
+
+def leads(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far the highest probability of each row is above the second highest; [n].
+
+    Unlike the highest probability alone it means the same for two classes as for twenty.
+    """
+    if probabilities.shape[1] < 2:
+        return np.ones(len(probabilities))
+    second, first = np.partition(probabilities, -2, axis=1)[:, -2:].T
+    return np.asarray(first - second)
 
 
 def tempered(probabilities: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:

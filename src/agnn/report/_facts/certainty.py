@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agnn.metrics import leads
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -27,6 +29,7 @@ class NodeAnswer:
     second: str | None  # the class with the second highest probability
     truth: str | None  # None where the node has no label
     disagreement: float  # share of the replicas that answer otherwise
+    lead: float  # of the answer's probability over the second
 
     @property
     def is_right(self) -> bool | None:
@@ -95,4 +98,5 @@ def _answer(found: Answers, data: NodeData, place: int) -> NodeAnswer:
         second=data.class_names[ranked[1]] if ranked.size > 1 else None,
         truth=data.class_names[truth] if truth >= 0 else None,
         disagreement=float(found.disagreement[place]),
+        lead=float(leads(own[None])[0]),
     )

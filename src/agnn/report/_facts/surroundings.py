@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agnn.explanation import DRAWABLE, MOST_DRAWN, neighbourhood, weighed_neighbourhood
+from agnn.metrics import SURE, UNSURE
 from agnn.report._facts.absent import Absent
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def surroundings(
     title: str,
     each: int = 2,
 ) -> tuple[Surroundings, ...] | Absent:
-    """For each kind of node, `each` of them: sure and right, sure and wrong, unsure.
+    """For each kind of node, `each` of them: right, wrong and least sure.
 
     They are test nodes, or where there are none nodes without a label.
     """
@@ -61,17 +62,29 @@ def surroundings(
     if run.network.unexplained is not None:
         return Absent(f"What reaches a node cannot be read off {title}: {run.network.unexplained}.")
     kinds: dict[str, Sequence[NodeAnswer]] = {
-        "sure": [row for row in found.most if row.is_right is None],
-        "sure and right": [row for row in found.most if row.is_right],
-        "sure and wrong": found.mistakes,
-        "unsure": found.least,
+        "": [row for row in found.most if row.is_right is None],
+        "right": [row for row in found.most if row.is_right],
+        "wrong": found.mistakes,
+        "least sure": found.least,
     }
     chosen: list[Surroundings] = []
-    for why, rows in kinds.items():
+    for kind, rows in kinds.items():
         taken = {one.answer.node for one in chosen}
         new = [row for row in rows if row.node not in taken]
-        chosen += [Surroundings(why, *pair) for pair in _drawable(run, split, new, each)]
+        chosen += [
+            Surroundings(_why(kind, row), row, around)
+            for row, around in _drawable(run, split, new, each)
+        ]
     return tuple(chosen) or Absent("There is no node to look at.")
+
+
+def _why(kind: str, row: NodeAnswer) -> str:
+    """Say why a node was chosen; it is sure or unsure by the rule of the explorer's cohorts."""
+    if kind == "least sure":
+        return "unsure" if row.lead < UNSURE else kind
+    if row.lead < SURE:
+        return kind or "the surest"
+    return f"sure and {kind}" if kind else "sure"
 
 
 def _drawable(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from agnn.errors import InputError
+from agnn.metrics import SURE, UNSURE, leads
 from agnn.web.explore._node_map import training_distance
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from agnn.runs import Run
 
-_SURE: Final = 0.8
-_UNSURE: Final = 0.5
 _DISAGREE: Final = 0.3
 _CELL: Final = re.compile(r"cell-(\d{1,6})-(\d{1,6})")
 
@@ -83,7 +82,7 @@ class Cohorts:
         return found
 
     def _own(self) -> list[Cohort]:
-        run, sure = self._run, self._sure
+        run, sure, lead = self._run, self._sure, leads(self._run.probabilities)
         is_wrong = self._is_checked & (self._answers[0] != self._labels)
         disagreement = run.ensemble.disagreement
         layers = run.network.hops
@@ -92,11 +91,13 @@ class Cohorts:
             self._cohort("wrong", "Wrong", "The prediction is not the label; the surest first.",
                          is_wrong, -sure),
             self._cohort("sure-wrong", "Sure and wrong",
-                         f"Wrong with a confidence of {100 * _SURE:.0f} % or more.",
-                         is_wrong & (sure >= _SURE), -sure),
+                         f"Wrong, with the predicted class {100 * SURE:.0f} points or more ahead "
+                         f"of the second.",
+                         is_wrong & (lead >= SURE), -lead),
             self._cohort("unsure", "Unsure",
-                         f"A confidence below {100 * _UNSURE:.0f} %; the least sure first.",
-                         self._is_open & (sure < _UNSURE), sure),
+                         f"The predicted class is less than {100 * UNSURE:.0f} points ahead of the "
+                         f"second; the least sure first.",
+                         self._is_open & (lead < UNSURE), lead),
         ]  # fmt: skip
         if run.replicas > 1:
             words = f"At least {100 * _DISAGREE:.0f} % of the replicas predict another class."

@@ -16,9 +16,13 @@ _DIGITS: Final = 6  # after the decimal point; the page shows fewer
 
 def plain_numbers(values: NDArray[np.float64]) -> Any:
     """The array as lists of lists, rounded; None for NaN."""
-    numbers = np.round(values, _DIGITS).astype(object)
-    numbers[np.isnan(values)] = None
-    return numbers.tolist()
+    numbers = np.round(values, _DIGITS)
+    is_missing = np.isnan(values)
+    if not is_missing.any():  # ten times faster than by way of objects
+        return numbers.tolist()
+    objects = numbers.astype(object)
+    objects[is_missing] = None
+    return objects.tolist()
 
 
 def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HOPS: Final = 2
 _LIMIT: Final = 60  # nodes in a picture
 _TRIALS: Final = 20  # neighbours of a node whose edges are removed, those that contribute most
+_MOST_WEIGHTS: Final = 1_000_000  # computed for the removals of one node: about 10 ms
 _MOST_CELL_EDGES: Final = 20_000  # in the lists of all cells of the class map together
 _DIGITS: Final = 1e-6  # of the server's numbers
 _THOUSANDTH: Final = 1e-3
@@ -89,9 +90,10 @@ class _Pictures:
     def __init__(self, explorer: Explorer) -> None:
         self._explorer = explorer
         self._targets: list[dict[str, Any]] = []
-        self._sides: list[dict[str, Any]] = []  # by node, then by run
+        self._sides: list[_Side] = []  # by node, then by run
         # P and R of each direction, and the weight, by run and ends; P and R by run and node.
         self._edges: dict[tuple[int, int, int], tuple[list[list[float | None]], Any]] = {}
+        self._complete: set[tuple[int, int, int]] = set()  # of these edges nothing is missing
         self._loops: dict[tuple[int, int], list[list[float | None]]] = {}
         self._seen: list[set[int]] = [set() for _ in explorer.runs]
 
@@ -102,10 +104,10 @@ class _Pictures:
         tried = _tried(found["sides"])
         for run, side in enumerate(found["sides"]):
             trial = Removal(self._explorer.runs[run], node)
-            side["after"] = [trial.probabilities([(node, other)]) for other in tried]
-            side["tried"] = tried
-            self._sides.append(side)
+            side["tried"] = tried[: _MOST_WEIGHTS // max(trial.cost, 1)]
+            side["after"] = [trial.probabilities([(node, other)]) for other in side["tried"]]
             self._keep(run, side)
+            self._sides.append(_Side.of(side))
 
     def _keep(self, run: int, side: dict[str, Any]) -> None:
         """What does not depend on the target: P of the rows that bear on it, and the nodes."""
@@ -114,8 +116,13 @@ class _Pictures:
             ends = [dots[end]["index"] for end in link["ends"]]
             turn = -1 if ends[0] > ends[1] else 1
             key = run, *ends[::turn]
+            if key in self._complete:
+                continue
             own = [*link["attention"][::turn], *link["relevance"][::turn]]
-            self._edges[key] = _known(self._edges.get(key, (own,))[0], own), link["weight"]
+            rows = _known(self._edges[key][0], own) if key in self._edges else own
+            self._edges[key] = rows, link["weight"]
+            if not any(None in row for row in rows):
+                self._complete.add(key)
         for dot in dots:
             place, own = (run, dot["index"]), [dot["attention"], dot["relevance"]]
             self._loops[place] = _known(self._loops.get(place, own), own)
@@ -125,7 +132,7 @@ class _Pictures:
         """Everything as JSON values and columns."""
         runs, data = range(len(self._explorer.runs)), self._explorer.data
         own = {each["index"] for each in self._targets}
-        known = sorted(own.union(*self._seen, *(_step_nodes(side) for side in self._sides)))
+        known = sorted(own.union(*self._seen, *(side.step_nodes for side in self._sides)))
         titles = data.texts.get("title")
         degrees = self._explorer.runs[0].graph.degrees.numpy()
         return {
@@ -185,40 +192,77 @@ def _tried(sides: list[dict[str, Any]]) -> list[int]:
     return sorted(sizes, key=lambda other: -sizes[other])[:_TRIALS]
 
 
-def _packed_sides(
-    columns: _Columns, sides: list[dict[str, Any]], known: list[int]
-) -> dict[str, Any]:
+class _Side(NamedTuple):
+    """A picture as arrays: a thousand of them as records would take gigabytes."""
+
+    dots: NDArray[np.float64]  # [k, 7] node, hop, parent, contribution, x, y, share
+    radii: NDArray[np.float64]  # [k, views]
+    crossing: NDArray[np.float64]  # [links, views - 2]; the first is the sum of the others
+    probabilities: list[float]
+    after: NDArray[np.float64]  # [trials, c]
+    tried: list[int]
+    left_out: int
+    elsewhere: float
+    farther: float
+    why: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, side: dict[str, Any]) -> _Side:
+        """Keep what the page needs of a side."""
+        dots = side["nodes"]
+        columns = [[dot[key] for dot in dots] for key in ("index", "hop", "parent", "contribution")]
+        columns += [[dot["place"][axis] for dot in dots] for axis in (0, 1)]
+        columns.append([dot["share"][0] for dot in dots])
+        radii = np.array([dot["radius"] for dot in dots])
+        crossing = np.array([link["crossing"][1:] for link in side["links"]])
+        return cls(
+            np.array(columns, dtype=np.float64).T,
+            radii,
+            crossing.reshape(-1, radii.shape[1] - 2),
+            side["probabilities"],
+            np.array(side["after"]).reshape(-1, len(side["probabilities"])),
+            side["tried"],
+            side["left_out"],
+            side["elsewhere"],
+            side["farther"],
+            _shorter(side["why"]),
+        )
+
+    @property
+    def step_nodes(self) -> set[int]:
+        """The nodes of the waterfall."""
+        steps = [] if self.why is None else self.why["steps"]
+        return {step["node"] for step in steps if step["node"] is not None}
+
+
+def _packed_sides(columns: _Columns, sides: list[_Side], known: list[int]) -> dict[str, Any]:
     """The pictures of one run, joined; the page knows where each begins by the counts."""
-    dots = [dot for side in sides for dot in side["nodes"]]
-    place = {node: k for k, node in enumerate(known)}
-    views = len(dots[0]["radius"])
-    # The first is the sum of the others.
-    crossing = np.array([link["crossing"][1:] for side in sides for link in side["links"]])
-    crossing = crossing.reshape(-1, views - 2)
+    nodes, hops, parents, contributions, x, y, shares = np.vstack([side.dots for side in sides]).T
     return {
-        "counts": columns.add([len(side["nodes"]) for side in sides], "i4"),
-        "node": columns.add([place[dot["index"]] for dot in dots], "i4"),
-        "hop": columns.add([dot["hop"] for dot in dots], "u1"),
-        "parent": columns.add([dot["parent"] for dot in dots], "i2"),
-        "x": columns.add([dot["place"][0] for dot in dots], "i2", _THOUSANDTH),
-        "y": columns.add([dot["place"][1] for dot in dots], "i2", _THOUSANDTH),
-        "share": columns.add([dot["share"][0] for dot in dots], "i4", _DIGITS),
-        "contribution": columns.add([dot["contribution"] for dot in dots], "i4", _DIGITS),
+        "counts": columns.add([len(side.dots) for side in sides], "i4"),
+        "node": columns.add(np.searchsorted(known, nodes), "i4"),
+        "hop": columns.add(hops, "u1"),
+        "parent": columns.add(parents, "i2"),
+        "x": columns.add(x, "i2", _THOUSANDTH),
+        "y": columns.add(y, "i2", _THOUSANDTH),
+        "share": columns.add(shares, "i4", _DIGITS),
+        "contribution": columns.add(contributions, "i4", _DIGITS),
         "radius": [
-            columns.add([dot["radius"][view] for dot in dots], "u2", _THOUSANDTH)
-            for view in range(views)
+            columns.add(view, "u2", _THOUSANDTH)
+            for view in np.vstack([side.radii for side in sides]).T
         ],
-        "links": columns.add([len(side["links"]) for side in sides], "i4"),
-        "crossing": [columns.add(255 * np.sqrt(each), "u1") for each in crossing.T],
-        "left_out": columns.add([side["left_out"] for side in sides], "i4"),
-        "elsewhere": columns.add([side["elsewhere"] for side in sides], "i4", _DIGITS),
-        "farther": columns.add([side["farther"] for side in sides], "i4", _DIGITS),
-        "probabilities": columns.add([side["probabilities"] for side in sides], "i4", _DIGITS),
-        "tried": [side["tried"] for side in sides],
-        "after": columns.add(
-            np.concatenate([np.ravel(side["after"]) for side in sides]), "i4", _DIGITS
-        ),
-        "why": [_shorter(side["why"]) for side in sides],
+        "links": columns.add([len(side.crossing) for side in sides], "i4"),
+        "crossing": [
+            columns.add(255 * np.sqrt(layer), "u1")
+            for layer in np.vstack([side.crossing for side in sides]).T
+        ],
+        "left_out": columns.add([side.left_out for side in sides], "i4"),
+        "elsewhere": columns.add([side.elsewhere for side in sides], "i4", _DIGITS),
+        "farther": columns.add([side.farther for side in sides], "i4", _DIGITS),
+        "probabilities": columns.add([side.probabilities for side in sides], "i4", _DIGITS),
+        "tried": [side.tried for side in sides],
+        "after": columns.add(np.vstack([side.after for side in sides]), "i4", _DIGITS),
+        "why": [side.why for side in sides],
     }
 
 
@@ -236,11 +280,6 @@ def _shorter(why: dict[str, Any] | None) -> dict[str, Any] | None:
         steps.append(short)
     return {**why, "total": round(why["total"], 6), "constant": round(why["constant"], 6),
             "steps": steps}  # fmt: skip
-
-
-def _step_nodes(side: dict[str, Any]) -> set[int]:
-    steps = [] if side["why"] is None else side["why"]["steps"]
-    return {step["node"] for step in steps if step["node"] is not None}
 
 
 def _known(

@@ -6,7 +6,9 @@ import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
 
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 _STATIC: Final = Path(__file__).parent / "static"
 _MOST: Final = 5000  # nodes in a file: beyond, it would be too large for a mail
+_MOST_EDGES: Final = 10_000  # of a graph whose nodes are all taken by default: about a minute
+_PART: Final = 300  # nodes by default of a larger graph: 15 seconds where it is dense
 _IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+\.js)";$', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
 _LINKS: Final = re.compile(r"^ *<(?:link rel|script type)=.*\n", re.MULTILINE)
@@ -34,7 +38,7 @@ def share(
     path: Path | str,
     *,
     cohort: str | None = None,
-    nodes: Sequence[Hashable] | None = None,
+    nodes: Sequence[Hashable] | Literal["all"] | None = None,
     compare: Run | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
@@ -45,7 +49,9 @@ def share(
         path: a new file.
         cohort: the nodes that the file is about, such as "wrong", the first 500; see the keys of
             the explorer's cohorts.
-        nodes: or these, by their ids. By default all nodes of a graph of up to 5,000.
+        nodes: or these, by their ids; "all" for every node of a graph of up to 5,000. By default
+            every node of a graph of up to 5,000 nodes and 10,000 edges, and of a larger one 300:
+            the first of every cohort and a sample of the others.
         compare: a second run on the same data, shown beside the first.
         progress: called with the number of nodes that are done and of all.
 
@@ -55,14 +61,7 @@ def share(
     if cohort is not None and nodes is not None:
         raise InputError("give `cohort` or `nodes`, not both.")
     explorer = Explorer([run] if compare is None else [run, compare])
-    chosen = None if nodes is None else sorted({explorer.runs[0].node(each) for each in nodes})
-    if chosen is not None and not 0 < len(chosen) <= _MOST:
-        raise InputError(f"`nodes` must be from 1 to {_MOST:,} ids; got {len(chosen)}.")
-    if cohort is None and chosen is None and explorer.data.nodes > _MOST:
-        raise InputError(
-            f"the graph has {explorer.data.nodes:,} nodes, and a file holds {_MOST:,} at most: "
-            f"choose a cohort (such as wrong) or nodes."
-        )
+    chosen = _wanted_nodes(explorer, nodes)
     explorer.prepare()
     shared: dict[str, Any] = {"cohort": cohort or ""}
     if cohort is not None:
@@ -71,10 +70,48 @@ def share(
         if not chosen:
             raise InputError(f"no node is in the cohort '{cohort}'.")
         shared["title"] = found["title"]
-    packed = packed_answers(explorer, chosen or list(range(explorer.data.nodes)), shared, progress)
+    elif chosen is None:
+        chosen = _default_nodes(explorer)
+        if len(chosen) < explorer.data.nodes:
+            shared["title"] = "the first of every cohort, and a sample"
+    packed = packed_answers(explorer, chosen, shared, progress)
     page = _page(packed).encode()
     write_file(path, page)
     return len(page)
+
+
+def _wanted_nodes(
+    explorer: Explorer, nodes: Sequence[Hashable] | Literal["all"] | None
+) -> list[int] | None:
+    """The indices of the nodes that are asked for; None where none are."""
+    count = explorer.data.nodes
+    if nodes is None:
+        return None
+    if isinstance(nodes, str):
+        if count > _MOST:
+            raise InputError(
+                f"the graph has {count:,} nodes, and a file holds {_MOST:,} at most: choose a "
+                f"cohort (such as wrong) or nodes."
+            )
+        return list(range(count))
+    wanted = sorted({explorer.runs[0].node(each) for each in nodes})
+    if not 0 < len(wanted) <= _MOST:
+        raise InputError(f"`nodes` must be from 1 to {_MOST:,} ids; got {len(wanted)}.")
+    return wanted
+
+
+def _default_nodes(explorer: Explorer) -> list[int]:
+    """All nodes of a small graph; of a larger one the first of every cohort, and a sample."""
+    count, cohorts = explorer.data.nodes, explorer.cohorts.all.values()
+    is_small = count <= _MOST and explorer.data.edges.shape[1] <= _MOST_EDGES
+    if is_small or count <= _PART:
+        return list(range(count))
+    first = _PART // (2 * len(cohorts))
+    telling = np.unique([explorer.start, *(node for c in cohorts for node in c.nodes[:first])])
+    others = np.setdiff1d(np.arange(count), telling)
+    sample = others[np.linspace(0, others.size - 1, _PART - telling.size).astype(int)]
+    nodes: list[int] = np.sort(np.concatenate([telling, sample])).tolist()
+    return nodes
 
 
 def _page(answers: bytes) -> str:
