@@ -154,12 +154,11 @@ def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
         weights = paths.hops[layer].attention.edges.numpy()
         edges, lengths = _edges_of(graph, nodes[: sent.shape[1]])
         senders = place[columns[edges]]
-        return np.stack(
-            [
-                np.bincount(senders, np.repeat(amounts, lengths) * of_edges[edges], width)
-                for amounts, of_edges in zip(sent, weights, strict=True)
-            ]
-        )
+        totals = [
+            np.bincount(senders, np.repeat(amounts, lengths) * of_edges[edges], width)
+            for amounts, of_edges in zip(sent, weights, strict=True)
+        ]
+        return np.stack(totals).astype(np.float64)  # without edges there are whole numbers
 
     loops = [
         hop.attention.loops[:, torch.from_numpy(nodes[:count])].numpy()
