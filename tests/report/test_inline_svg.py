@@ -37,6 +37,16 @@ def test_text_is_escaped_and_left_as_it_is(text):
     assert HOSTILE in found
 
 
+def test_characters_that_xml_forbids_are_replaced():
+    with figure_style():
+        text = str(inline_svg(drawn("a\x01b\x1b[31mc\x00"), "one", "words"))
+    found = ["".join(each.itertext()) for each in ET.fromstring(text).iter() if "text" in each.tag]  # noqa: S314
+    assert (
+        "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}[31mc\N{REPLACEMENT CHARACTER}"
+        in found
+    )
+
+
 def test_every_name_begins_with_the_figures_and_every_reference_is_to_one(text):
     names = re.findall(r' id="([^"]*)"', re.sub(r">[^<]*<", "><", text))
     assert names

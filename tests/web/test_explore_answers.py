@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -349,6 +352,68 @@ def test_the_map_is_kept_with_the_run_and_made_again_if_it_does_not_fit(
     assert np.array_equal(node_map(run).places, first.places)
     other = node_map(runs[1])
     assert not np.array_equal(other.places, first.places)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nodes": np.zeros(NODES, np.int64)},
+        {"nodes": np.arange(NODES)[::-1]},
+        {"nodes": np.arange(NODES).astype(float)},
+        {"nodes": np.arange(NODES).astype("datetime64[s]")},
+        {"nodes": np.arange(NODES + 5)},
+        {"places": np.full((NODES, 2), "a")},
+        {"places": np.zeros((NODES, 2), [("x", "f4")])},
+        {"places": np.zeros((NODES, 2), "timedelta64[s]")},
+        {"places": np.zeros((NODES, 2), np.complex64)},
+        {"places": np.full((NODES, 2), np.nan)},
+        {"places": np.zeros((NODES, 3))},
+        {"how": np.zeros(10**6)},
+        {"more": np.zeros(10**7)},
+        {"of": np.array(["x"])},
+    ],
+    ids=str,
+)
+def test_a_strangers_map_is_laid_out_again(
+    runs: list[Run], tmp_path: Path, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agnn.web.explore import _node_map
+
+    folder = tmp_path / "run"
+    runs[0].save(folder)
+    run = load_run(folder)
+    first = _node_map.node_map(run)
+    with np.load(folder / "map.npz") as kept:
+        arrays = dict(kept)
+    np.savez_compressed(folder / "map.npz", **(arrays | change))
+    laid_out = []
+    real = _node_map._layout
+    monkeypatch.setattr(_node_map, "_layout", lambda rows: (laid_out.append(1), real(rows))[1])
+    again = _node_map.node_map(run)
+    assert laid_out, "the file was believed"
+    assert np.array_equal(again.nodes, first.nodes)
+    assert np.array_equal(again.places, first.places)
+
+
+def test_a_pipe_and_an_endless_header_in_place_of_the_map_are_not_read(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    from agnn.web.explore._node_map import node_map
+
+    folder = tmp_path / "run"
+    runs[0].save(folder)
+    run = load_run(folder)
+    os.mkfifo(folder / "map.npz")
+    first = node_map(run)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<i8", "fortran_order": False, "shape": (10**12,)}
+    )
+    with zipfile.ZipFile(folder / "map.npz", "w") as archive:
+        archive.writestr("nodes.npy", header.getvalue())
+    assert np.array_equal(node_map(run).places, first.places)
+    (folder / "map.npz").write_bytes(header.getvalue())
+    assert np.array_equal(node_map(run).places, first.places)
 
 
 def test_runs_on_other_data_are_not_compared(runs: list[Run], toy: NodeData) -> None:

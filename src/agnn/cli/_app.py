@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from agnn import __version__
 from agnn._allocator import keep_freed_memory
 from agnn.cli._compare import compare
+from agnn.cli._console import escape
 from agnn.cli._data import with_reader_options
 from agnn.cli._datasets import datasets
 from agnn.cli._demo import demo
@@ -148,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Interrupted as interruption:
-        sys.stderr.write(f"\ninterrupted: {interruption}\n")
+        sys.stderr.write(f"\ninterrupted: {escape(str(interruption))}\n")
         return interruption.code
     except SystemExit as end:
         # rich ends the program so when nobody reads the help any more, as in `agnn --help | head`.
@@ -161,6 +162,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         line = with_rank(message, error)
         if line is not None:
-            sys.stderr.write(f"error: {line}\n")
+            sys.stderr.write(f"error: {escape(line)}\n")
         return 2
     return code if isinstance(code, int) else 0

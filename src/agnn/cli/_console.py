@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agnn.files import json_text
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Iterable
+
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+# All but tab and line end; half of a character's code is none that can be written.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def escape(text: str) -> str:
+    r"""Write control characters as \x1b and the like, so that a terminal shows them.
+
+    Names in data may hold commands to the terminal: colours, titles, the clipboard.
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def screen(*, is_error: bool = False) -> Console:
-    """Standard output, or standard error, for words and tables; nothing in them is markup."""
+    """Standard output, or standard error, for words and tables.
+
+    Nothing in them is markup or a command to the terminal.
+    """
     from rich.console import Console
 
     class Screen(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                is_text = segment.control is None  # else a command of rich itself
+                yield segment._replace(text=escape(segment.text)) if is_text else segment
+
         def on_broken_pipe(self) -> None:  # rich would end the program with exit code 1
             drop_output()
 

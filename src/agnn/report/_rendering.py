@@ -41,6 +41,10 @@ _FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
 _FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
 
 
+# What XML cannot hold, not even as a reference.
+_FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
 class PageFigure(NamedTuple):
     """A drawing and its caption."""
 
@@ -54,7 +58,7 @@ def svg(figure: Figure) -> str:
     # Text stays text, so that it can be searched; ids and dates do not change from run to run.
     with matplotlib.rc_context({"svg.hashsalt": "agnn", "svg.fonttype": "none"}), _any_script():
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return buffer.getvalue()
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", buffer.getvalue())
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agnn.data import (
     NodeData,
@@ -31,7 +32,7 @@ from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, json_text, read_json, write_tensors, writing_folder
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Tuned, get_method
-from agnn.metrics import Summary
+from agnn.metrics import MEASURES, Summary
 from agnn.runs._devices import find_device
 from agnn.runs._divergence import trial_means, unusable_replicas
 from agnn.runs._model_card import model_card
@@ -58,12 +59,52 @@ _READ: Final = {WEIGHTS, SPLITS, SCORES, HISTORY, GRAPH, PREPROCESSING}
 _CHECKSUMS: Final = "sha256"
 # Above this no hyper-parameter is believed, unless the weights themselves are that many.
 _LARGEST: Final = 100_000
+_MOST_LAYERS: Final = 1000  # the same for layers, each of which is built
 
 # What a file with unexpected content can raise, from JSON, torch, NumPy and our own checks.
 _DAMAGE: Final = (
     AgnnError, LookupError, ValueError, TypeError, AttributeError, RuntimeError, ArithmeticError,
     EOFError, MemoryError,
 )  # fmt: skip
+
+
+class _Stated(BaseModel):
+    """The part of config.json that a run repeats without computing with it."""
+
+    model_config = ConfigDict(strict=True)
+
+    class Machine(BaseModel):
+        model_config = ConfigDict(strict=True)
+        processor: str
+        cores: int
+        threads: int
+        memory: int | None = None
+        gpu: str = ""
+        gpu_memory: int = 0
+
+    class Choice(BaseModel):
+        model_config = ConfigDict(strict=True)
+        words: str
+
+    class Confidence(BaseModel):
+        model_config = ConfigDict(strict=True)
+        temperature: float = Field(ge=1e-3, le=1e3)  # what is fitted lies within e^-6 and e^6
+
+    machine: Machine | None = None
+    choice: Choice | None = None
+    confidence: Confidence | None = None
+    chosen: list[dict[str, Any]] | None = None
+    class_weight: str | dict[str, float] | None = None
+    metric: str | None = None
+    notes: dict[str, Any] | None = None
+    versions: dict[str, str]
+
+    @field_validator("metric")
+    @classmethod
+    def _is_known(cls, metric: str | None) -> str | None:
+        if metric is not None and metric not in MEASURES:
+            raise ValueError(f"there is no metric '{metric}'")
+        return metric
 
 
 def save_run(run: Run, folder: Path | str, *, notes: Mapping[str, Any] | None = None) -> None:
@@ -217,6 +258,7 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
     if config["format"] != FORMAT:
         raise DataError(f"its format is {config['format']}, this version reads {FORMAT}")
     _check_files(config, folder, is_trusted=is_trusted)
+    _check_stated(config)
     settings: dict[str, Any] = {  # JSON has lists for tuples
         name: tuple(value) if isinstance(value, list) else value
         for name, value in config["method"].items()
@@ -257,15 +299,25 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
         device=place,
         backend=str(config["backend"]),
         versions=dict(config["versions"]),
-        machine=dict(config.get("machine", {})),  # older folders have none
+        machine=dict(config.get("machine") or {}),  # older folders have none
         class_weight=config.get("class_weight"),
         metric=config.get("metric"),
         choice=config.get("choice"),
         notes=config.get("notes"),
         known_scores=scores,
-        known_temperature=None if stated is None else _number(stated["temperature"]),
+        known_temperature=None if stated is None else stated["temperature"],
         folder=folder,
     )
+
+
+def _check_stated(config: Mapping[str, Any]) -> None:
+    machine = config.get("machine") or None  # some folders have an empty one
+    try:
+        _Stated.model_validate({**config, "machine": machine})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{CONFIG}, {key}: {first['msg']}") from error
 
 
 def _history(folder: Path, replicas: int) -> History | None:
@@ -325,7 +377,7 @@ def _check_files(config: Mapping[str, Any], folder: Path, *, is_trusted: bool) -
             raise DataError(f"it names a file outside the folder, '{name}'")
         if checksum(folder / name) != expected:
             raise DataError(f"{name} was changed after it was written")
-    # Other files are the user's and are never read.
+    # Other files are the user's; of them only the explorer's map is read, and checked.
     for name in sorted(_READ - set(stored["files"])):
         if (folder / name).exists():
             raise DataError(f"{name} was added after it was written")
@@ -376,11 +428,31 @@ def _model(
             raise DataError(f"'{name}' in {WEIGHTS} has values that are not finite")
     # Before anything is built: a network of a million layers would take for ever.
     for name, value in method.settings.items():
-        if isinstance(value, int) and value > max(count, _LARGEST):
+        most = _MOST_LAYERS if name == "layers" else _LARGEST
+        if isinstance(value, int) and value > max(count // max(len(seeds), 1), most):
             raise DataError(f"{name} = {value} does not fit its weights")
+    _check_shapes(weights, method, data, len(seeds))
     model = method.build(method.input_width(data.feature_count), data.classes, seeds, backend)
     model.load_state_dict(weights)
     return model
+
+
+def _check_shapes(
+    weights: Mapping[str, Tensor], method: NetworkMethod, data: NodeData, replicas: int
+) -> None:
+    """Raise unless the weights are those of this network, without the memory to build it."""
+    with torch.device("meta"):
+        sketch = method.build(method.input_width(data.feature_count), data.classes, (0,), "auto")
+    expected = {name: [replicas, *each.shape[1:]] for name, each in sketch.state_dict().items()}
+    if odd := sorted(expected.keys() ^ weights.keys()):
+        reason = "is missing" if odd[0] in expected else f"is no weight of {method.name}"
+        raise DataError(f"'{odd[0]}' in {WEIGHTS} {reason}")
+    for name, shape in expected.items():
+        if list(weights[name].shape) != shape:
+            raise DataError(
+                f"'{name}' in {WEIGHTS} should have the shape {shape}, not "
+                f"{list(weights[name].shape)}"
+            )
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:

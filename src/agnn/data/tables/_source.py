@@ -157,7 +157,10 @@ def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[pd.DataFram
 
 
 def _frame(batches: Sequence[Any]) -> pd.DataFrame:
-    return pa.Table.from_batches(batches).to_pandas(types_mapper=_encoded_dtype)
+    try:
+        return pa.Table.from_batches(batches).to_pandas(types_mapper=_encoded_dtype)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise pa.ArrowInvalid(f"its description by pandas is wrong ({error})") from error
 
 
 def _encoded_dtype(kind: Any) -> Any:
