@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from types import ModuleType
 
 import torch
 from torch import Tensor
 
 from agnn.kernels import Dropout, DropoutAt
+from agnn.kernels._backends import implementation
 from zoo import ZOO
 
 # The interpreter takes milliseconds for a program: the large animals are for tests/gpu.
@@ -16,7 +16,7 @@ SMALL = tuple(name for name in ZOO if name not in ("hub", "complete", "random"))
 
 
 def reference(operation: str) -> ModuleType:
-    return importlib.import_module(f"agnn.kernels._{operation}.reference")
+    return implementation(operation, "reference", "cpu")
 
 
 def drawn(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:

@@ -265,7 +265,7 @@ def on_part(module, graph: Graph, h: Tensor, beta: Tensor, order: list[int]) -> 
 @pytest.mark.parametrize("width", [1, 7, 16])
 @pytest.mark.parametrize("name", SMALL)
 def test_rows_of_a_part_equal_the_reference(programs, monkeypatch, name, width, longest):
-    monkeypatch.setattr("agnn.kernels._part_rows.op._LONGEST_ROW", longest)
+    monkeypatch.setattr("agnn.kernels._part_rows._LONGEST_ROW", longest)
     animal = ZOO[name]
     graph, h = animal.graph(), animal.states(2, width)
     beta = torch.tensor([3.0, -0.7], dtype=torch.float64)

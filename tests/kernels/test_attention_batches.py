@@ -12,7 +12,7 @@ from agnn.kernels._cosine_attention import reference
 from properties import assert_same_bits
 from zoo import ZOO, zoo_graph
 
-OP = import_module("agnn.kernels._cosine_attention.op")
+OP = import_module("agnn.kernels._cosine_attention")
 
 
 @pytest.mark.parametrize("name", ["no edges", "random"])

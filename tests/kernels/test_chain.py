@@ -22,7 +22,7 @@ from agnn.kernels import (
     propagate,
     run_chain,
 )
-from agnn.kernels._propagate import op as propagate_link
+from agnn.kernels import _propagate as propagate_link
 from properties import CPU_BACKENDS, assert_same_bits
 from zoo import ZOO, zoo_graph
 

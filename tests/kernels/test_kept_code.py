@@ -87,7 +87,7 @@ def test_the_same_source_elsewhere_has_the_same_folder(environment, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    "changed", ["_cpu/simd.py", "_cosine_attention/numba_rows.py", "_adam/reference.py"]
+    "changed", ["_cpu/simd.py", "_cosine_attention/numba_rows.py", "_adam/__init__.py"]
 )
 def test_a_change_in_any_file_that_is_inlined_leaves_the_old_code_behind(
     changed, environment, monkeypatch

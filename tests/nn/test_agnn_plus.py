@@ -10,7 +10,7 @@ from torch import Tensor
 
 from agnn.graph import FeatureMatrix, View
 from agnn.kernels import Dropout
-from agnn.kernels._dropout.reference import factors
+from agnn.kernels._dropout import factors
 from agnn.nn import AGNNPlus, Beta
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT
 from agnn.training import Consistency, ConsistencySettings, Targets

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from agnn.graph import FeatureMatrix, View, symmetric
 from agnn.kernels import Dropout
-from agnn.kernels._dropout.reference import factors
+from agnn.kernels._dropout import factors
 from agnn.nn import GRAND
 from agnn.nn._node_model import INPUT, INSIDE, OUTPUT
 from properties import CPU_BACKENDS, assert_close, assert_same_bits

@@ -14,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 from agnn import _allocator
 from agnn.data import Split
 from agnn.graph import Graph, features_of
-from agnn.kernels._propagate import op as propagate
+from agnn.kernels import _propagate as propagate
 from agnn.methods import Task, get_method
 from agnn.nn import AGNN, GCN, NodeModel
 from agnn.training import LastEpoch, Problem, Recipe, probabilities, train

@@ -15,7 +15,7 @@ from here and not from the modules below.
 [1.5, 3.0, 4.0]
 """
 
-from agnn.kernels._adam.op import adam_step
+from agnn.kernels._adam import adam_step
 from agnn.kernels._additive_attention.op import (
     AdditiveAttentionLink,
     additive_attention,
@@ -36,36 +36,35 @@ from agnn.kernels._chain import (
     heads_of,
     run_chain,
 )
-from agnn.kernels._consistency.op import consistency
-from agnn.kernels._cosine_attention.op import (
+from agnn.kernels._consistency import consistency
+from agnn.kernels._cosine_attention import (
     CosineAttentionLink,
     attention_weights,
     cosine_attention,
 )
 from agnn.kernels._counter import counter_words, stream_key
-from agnn.kernels._cross_entropy.op import CrossEntropyLink, cross_entropy
-from agnn.kernels._dense_linear.op import DenseLinearLink, dense_linear
-from agnn.kernels._dropout.op import DropoutLink, dropout
-from agnn.kernels._dropout.reference import random_words
+from agnn.kernels._cross_entropy import CrossEntropyLink, cross_entropy
+from agnn.kernels._dense_linear import DenseLinearLink, dense_linear
+from agnn.kernels._dropout import DropoutLink, dropout, random_words
 from agnn.kernels._dropout.stream import Dropout, DropoutAt
 from agnn.kernels._first_layer import FirstLayerLink
 from agnn.kernels._held import FirstStates, HeldPass, holding, is_holding, scale_held
 from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
 from agnn.kernels._memory import recycled_memory
-from agnn.kernels._neighbour_sample.op import sample_neighbours
-from agnn.kernels._part_rows.op import FACTS, PartRows, Runs, check_betas, part_rows
-from agnn.kernels._propagate.op import PropagateLink, propagate
-from agnn.kernels._random_walk.op import random_walks
+from agnn.kernels._neighbour_sample import sample_neighbours
+from agnn.kernels._part_rows import FACTS, PartRows, Runs, check_betas, part_rows
+from agnn.kernels._propagate import PropagateLink, propagate
+from agnn.kernels._random_walk import random_walks
 from agnn.kernels._self_check import Check, self_check
-from agnn.kernels._shared_linear.op import SharedLinearLink, shared_linear
-from agnn.kernels._skip_gram.op import (
+from agnn.kernels._shared_linear import SharedLinearLink, shared_linear
+from agnn.kernels._skip_gram import (
     Descent,
     hierarchical_skip_gram,
     negative_skip_gram,
     pair_skip_gram,
 )
-from agnn.kernels._sparse_linear.op import SparseLinearLink, sparse_linear
-from agnn.kernels._weighted_sum.op import WeightedSumLink, weighted_sum
+from agnn.kernels._sparse_linear import SparseLinearLink, sparse_linear
+from agnn.kernels._weighted_sum import WeightedSumLink, weighted_sum
 
 __all__ = [
     "BACKENDS",

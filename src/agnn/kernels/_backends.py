@@ -87,11 +87,14 @@ def choose(name: str, device: str, operation: str | None = None) -> str:
 def implementation(operation: str, name: str, device: str) -> Any:
     """The module of `operation` for the chosen backend.
 
-    The protocol in the operation's `op.py` says which functions it has: `forward` and, if the
+    The protocol in the operation's `__init__` says which functions it has: `forward` and, if the
     operation is differentiable, `backward`.
     """
     return import_module(_module(operation, choose(name, device, operation)))
 
 
 def _module(operation: str, backend: str) -> str:
-    return f"agnn.kernels._{operation}.{BACKENDS[backend].module}"
+    package = f"agnn.kernels._{operation}"
+    module = f"{package}.{BACKENDS[backend].module}"
+    # Most operations are defined in the file of their interface.
+    return package if backend == "reference" and find_spec(module) is None else module

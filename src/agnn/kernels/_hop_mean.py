@@ -10,7 +10,7 @@ from torch import Tensor
 
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link
-from agnn.kernels._dropout.op import DropoutBackend
+from agnn.kernels._dropout import DropoutBackend
 from agnn.kernels._dropout.stream import DropoutAt
 from agnn.kernels._memory import buffer_like, copied
 

@@ -14,28 +14,28 @@ import torch
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Walks, symmetric
-from agnn.kernels._adam.op import adam_step
+from agnn.kernels._adam import adam_step
 from agnn.kernels._additive_attention.op import additive_attention
 from agnn.kernels._backends import BACKENDS, obstacle
-from agnn.kernels._consistency.op import consistency
-from agnn.kernels._cosine_attention.op import cosine_attention
-from agnn.kernels._cross_entropy.op import cross_entropy
-from agnn.kernels._dense_linear.op import dense_linear
-from agnn.kernels._dropout.op import dropout
+from agnn.kernels._consistency import consistency
+from agnn.kernels._cosine_attention import cosine_attention
+from agnn.kernels._cross_entropy import cross_entropy
+from agnn.kernels._dense_linear import dense_linear
+from agnn.kernels._dropout import dropout
 from agnn.kernels._dropout.stream import Dropout
-from agnn.kernels._neighbour_sample.op import sample_neighbours
-from agnn.kernels._part_rows.op import FACTS, Runs, part_rows
-from agnn.kernels._propagate.op import propagate
-from agnn.kernels._random_walk.op import random_walks
-from agnn.kernels._shared_linear.op import shared_linear
-from agnn.kernels._skip_gram.op import (
+from agnn.kernels._neighbour_sample import sample_neighbours
+from agnn.kernels._part_rows import FACTS, Runs, part_rows
+from agnn.kernels._propagate import propagate
+from agnn.kernels._random_walk import random_walks
+from agnn.kernels._shared_linear import shared_linear
+from agnn.kernels._skip_gram import (
     Descent,
     hierarchical_skip_gram,
     negative_skip_gram,
     pair_skip_gram,
 )
-from agnn.kernels._sparse_linear.op import sparse_linear
-from agnn.kernels._weighted_sum.op import weighted_sum
+from agnn.kernels._sparse_linear import sparse_linear
+from agnn.kernels._weighted_sum import weighted_sum
 
 _NODES, _FEATURES, _WIDTH, _REPLICAS = 40, 24, 16, 2
 # float32 sums in another order differ by some 1e-6 here; a wrong kernel differs in the first digit.

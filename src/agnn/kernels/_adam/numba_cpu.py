@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from torch import Tensor
 
-from agnn.kernels._adam.reference import EPSILON, FIRST_DECAY, SECOND_DECAY
+from agnn.kernels._adam import EPSILON, FIRST_DECAY, SECOND_DECAY
 from agnn.kernels._cpu.simd import compiled, pointer
 from agnn.kernels._cpu.threads import run_in_pieces
 

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.kernels._adam.reference import EPSILON, FIRST_DECAY, SECOND_DECAY
+from agnn.kernels._adam import EPSILON, FIRST_DECAY, SECOND_DECAY
 from agnn.kernels._gpu.programs import Program, wait_for_inputs
 
 _NUMBERS = 1024  # entries that one program moves

@@ -14,7 +14,7 @@ from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
 from agnn.kernels._checks import check_heads, check_rows
 from agnn.kernels._dropout.stream import DropoutAt
-from agnn.kernels._weighted_sum.op import weigh_held
+from agnn.kernels._weighted_sum import weigh_held
 
 
 class _Backend(Protocol):

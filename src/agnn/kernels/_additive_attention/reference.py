@@ -9,9 +9,9 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from torch import Tensor
 
 from agnn.graph import Graph
+from agnn.kernels import _dropout as dropout
 from agnn.kernels._chain import heads_of
-from agnn.kernels._dropout import reference as dropout
-from agnn.kernels._dropout.reference import factors
+from agnn.kernels._dropout import factors
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt

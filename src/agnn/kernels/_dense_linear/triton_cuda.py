@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.kernels._dense_linear import reference
+from agnn.kernels import _dense_linear as reference
 from agnn.kernels._dropout import triton_cuda as dropout
 from agnn.kernels._dropout.triton_cuda import epoch_state, factors
 from agnn.kernels._gpu.programs import Program, wait_for_inputs

@@ -21,7 +21,7 @@ from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
 from agnn.kernels._cpu.lines import width_argument, width_of
 from agnn.kernels._cpu.simd import LANES, compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
-from agnn.kernels._part_rows.op import Runs
+from agnn.kernels._part_rows import Runs
 from agnn.kernels._propagate.numba_cpu import product_rows
 
 U = np.uint64

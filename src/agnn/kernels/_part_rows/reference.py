@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph, Propagation
-from agnn.kernels._part_rows.op import INVERSE_NORM, INVERSE_TOTAL, SLOPE, Runs
+from agnn.kernels._part_rows import INVERSE_NORM, INVERSE_TOTAL, SLOPE, Runs
 
 
 def width(d: int) -> int:

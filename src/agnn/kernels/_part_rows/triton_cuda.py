@@ -17,7 +17,7 @@ from agnn.graph import Graph, Propagation
 from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of
 from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.tiles import power_of_two
-from agnn.kernels._part_rows.op import FACTS, Runs
+from agnn.kernels._part_rows import FACTS, Runs
 from agnn.kernels._part_rows.reference import block_sums, width
 
 __all__ = ["attend", "attend_back", "block_sums", "norms", "propagate", "slopes", "width"]

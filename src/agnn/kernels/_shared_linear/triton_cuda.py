@@ -10,11 +10,11 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import DenseFeatures
+from agnn.kernels import _shared_linear as reference
 from agnn.kernels._dropout.triton_cuda import epoch_state, factors
 from agnn.kernels._gpu.programs import Program, wait_for_inputs
 from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import power_of_two
-from agnn.kernels._shared_linear import reference
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt

@@ -1,1 +1,158 @@
-"""One operation: `op.py` has its interface, `reference.py` its definition."""
+"""Skip-gram: vectors for nodes, from the nodes seen near them. Checks and dispatch.
+
+A pair (i, o) says that node o was seen near node i. It moves the input vector v_i and the output
+vectors u one step of gradient descent on its loss:
+
+    hierarchical softmax   -sum over turns t of o's path:  log s(±u_t . v_i)
+    negative sampling      -log s(u_o . v_i) - sum over k drawn nodes:  log s(-u_k . v_i)
+
+with s the logistic function (Mikolov et al. 2013). The pairs of one place of a walk share their o
+and are looked at together, before any of them moves: their products do not wait for each other.
+Places come one after the other, each reading what the last one wrote. The nodes' vectors are v_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agnn.errors import InputError
+from agnn.kernels._backends import implementation
+from agnn.kernels._counter import U, fraction, stream_key, word
+from agnn.kernels._skip_gram.tables import Paths, alias_table, huffman_paths
+
+Vectors = NDArray[np.float32]
+_START, _PAIRS = 3, 4  # the places that draw numbers
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How the vectors move: their width, and a rate that falls in a straight line."""
+
+    width: int  # d
+    rate: float = 0.025
+    last_rate: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise InputError(f"`width` must be at least 1; got {self.width}.")
+        if not 0.0 < self.last_rate <= self.rate:
+            raise InputError(
+                f"`rate` must be above 0 and at least `last_rate`; got {self.rate}, "
+                f"{self.last_rate}."
+            )
+
+
+Table = tuple[NDArray[Any], NDArray[Any]]
+
+
+class _Backend(Protocol):
+    """Three losses, each moving `v` and `u` in place; nothing is differentiated by torch."""
+
+    def hierarchical(
+        self, walks: NDArray[np.int32], paths: Paths, v: Vectors, u: Vectors, descent: Descent,
+        window: int, passes: int, key: int,
+    ) -> None: ...  # fmt: skip
+
+    def negative(
+        self, walks: NDArray[np.int32], noise: Table, v: Vectors, u: Vectors, descent: Descent,
+        window: int, passes: int, negatives: int, key: int,
+    ) -> None: ...  # fmt: skip
+
+    def pairs(
+        self, drawn: tuple[NDArray[Any], ...], noise: Table, v: Vectors, u: Vectors,
+        descent: Descent, samples: int, negatives: int, key: int,
+    ) -> None: ...  # fmt: skip
+
+
+def hierarchical_skip_gram(
+    walks: NDArray[np.int32], nodes: int, descent: Descent, window: int, passes: int, seed: int,
+    *, backend: str = "auto",
+) -> Vectors:  # fmt: skip
+    """Vectors [n, d] by hierarchical softmax over a Huffman tree of the nodes.
+
+    Every place of every walk [k, length] is paired with the places at most b away, b uniform
+    between 1 and `window`, `passes` times over. A node on no walk has a vector of zeros.
+    """
+    counts = _counts(walks, nodes, window, passes)
+    paths = huffman_paths(counts)
+    v = _initial(counts, descent, seed)
+    u = np.zeros((max(paths.inner, 1), descent.width), np.float32)
+    chosen: _Backend = implementation("skip_gram", backend, "cpu")
+    chosen.hierarchical(walks, paths, v, u, descent, window, passes, stream_key(seed, _PAIRS))
+    return v
+
+
+def negative_skip_gram(
+    walks: NDArray[np.int32], nodes: int, descent: Descent, window: int, passes: int,
+    negatives: int, seed: int, *, backend: str = "auto",
+) -> Vectors:  # fmt: skip
+    """Vectors [n, d] by `negatives` drawn nodes, in proportion to their count^0.75.
+
+    Pairs are those of `hierarchical_skip_gram`. The pairs of a place share what is drawn (Ji et
+    al. 2016): what a step is on average stays, and it reads a tenth of the memory. A drawn node
+    that is o itself is passed over.
+    """
+    counts = _counts(walks, nodes, window, passes)
+    noise = noise_table(counts, negatives)
+    v = _initial(counts, descent, seed)
+    u = np.zeros_like(v)
+    chosen: _Backend = implementation("skip_gram", backend, "cpu")
+    key = stream_key(seed, _PAIRS)
+    chosen.negative(walks, noise, v, u, descent, window, passes, negatives, key)
+    return v
+
+
+def pair_skip_gram(
+    pairs: NDArray[np.integer[Any]], weights: NDArray[np.float64], nodes: int, descent: Descent,
+    samples: int, negatives: int, seed: int, *, is_symmetric: bool, backend: str = "auto",
+) -> Vectors:  # fmt: skip
+    """Vectors [n, d] from `samples` pairs, drawn from `pairs` [2, k] in proportion to weights [k].
+
+    Negatives are drawn in proportion to (a node's weight as o)^0.75. `is_symmetric` says that u
+    and v are the same vectors. A node in no pair has a vector of zeros.
+    """
+    if samples < 1:
+        raise InputError(f"`samples` must be at least 1; got {samples}.")
+    firsts, seconds = pairs.astype(np.uint32)
+    if is_symmetric and (firsts == seconds).any():
+        node = int(firsts[firsts == seconds][0])
+        raise InputError(f"a pair joins node {node} with itself; leave such pairs out.")
+    seen = np.bincount(firsts, minlength=nodes) + np.bincount(seconds, minlength=nodes)
+    v = _initial(seen, descent, seed)
+    if not firsts.size:
+        return v
+    noise = noise_table(np.bincount(seconds, weights, nodes), negatives)
+    u = v if is_symmetric else np.zeros_like(v)
+    chosen: _Backend = implementation("skip_gram", backend, "cpu")
+    drawn = (firsts, seconds, *alias_table(weights))
+    chosen.pairs(drawn, noise, v, u, descent, samples, negatives, stream_key(seed, _PAIRS))
+    return v
+
+
+def noise_table(counts: NDArray[Any], negatives: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What negatives are drawn by: an alias table over count^0.75."""
+    if negatives < 1:
+        raise InputError(f"`negatives` must be at least 1; got {negatives}.")
+    weights = counts.astype(np.float64) ** 0.75
+    return alias_table(weights if weights.any() else weights + 1.0)
+
+
+def _counts(walks: NDArray[np.int32], nodes: int, window: int, passes: int) -> NDArray[np.int64]:
+    if window < 1 or passes < 1:
+        raise InputError(f"`window` and `passes` must be at least 1; got {window}, {passes}.")
+    if walks.ndim != 2 or (walks.size and not 0 <= walks.min() <= walks.max() < nodes):
+        raise InputError(f"`walks` must be [k, length], of nodes from 0 to {nodes - 1}.")
+    return np.bincount(walks.ravel(), minlength=nodes)
+
+
+def _initial(counts: NDArray[Any], descent: Descent, seed: int) -> Vectors:
+    """Uniform between -1/2d and 1/2d, as word2vec starts; zeros where the count is zero."""
+    shape, key = (counts.size, descent.width), U(stream_key(seed, _START))
+    drawn = fraction(word(key, np.arange(counts.size * descent.width, dtype=np.uint64)))
+    v: Vectors = ((drawn - 0.5) / descent.width).reshape(shape).astype(np.float32)
+    v[counts == 0] = 0.0
+    return v

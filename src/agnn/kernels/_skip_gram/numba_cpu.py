@@ -22,7 +22,7 @@ from agnn.kernels._skip_gram.numba_step import (
 )
 
 if TYPE_CHECKING:
-    from agnn.kernels._skip_gram.op import Descent
+    from agnn.kernels._skip_gram import Descent
     from agnn.kernels._skip_gram.tables import Paths
 
 Table = tuple[NDArray[Any], NDArray[Any]]

@@ -12,7 +12,7 @@ from agnn.kernels._counter import U, below, fraction, word
 from agnn.kernels._skip_gram.tables import Paths
 
 if TYPE_CHECKING:
-    from agnn.kernels._skip_gram.op import Descent
+    from agnn.kernels._skip_gram import Descent
 
 Table = tuple[NDArray[Any], NDArray[Any]]
 Pair = tuple[int, NDArray[Any], NDArray[Any]]  # i, rows of u, their labels
