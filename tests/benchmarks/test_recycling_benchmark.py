@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agnn.kernels import _memory
+from agnn.kernels._runtime import memory
 from benchmarks import recycling
 
 
@@ -15,7 +15,7 @@ def test_a_table_beside_json_of_epochs_with_fresh_and_with_recycled_memory(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(recycling, "CASES", {"small": ("agnn_plus", "cora", 1, 3)})
-    allocated, allocate, epochs = [], _memory._Pool.allocate, recycling.epochs
+    allocated, allocate, epochs = [], memory._Pool.allocate, recycling.epochs
 
     def counted(*given: Any) -> Any:
         allocated[-1] += 1
@@ -25,7 +25,7 @@ def test_a_table_beside_json_of_epochs_with_fresh_and_with_recycled_memory(
         allocated.append(0)
         return epochs(*given)
 
-    monkeypatch.setattr(_memory._Pool, "allocate", counted)
+    monkeypatch.setattr(memory._Pool, "allocate", counted)
     monkeypatch.setattr(recycling, "epochs", separately)
     assert recycling.main(["--rounds", "2"]) == 0
     _, *rounds = allocated  # behind the one that compiles: fresh, recycled, fresh, recycled

@@ -14,9 +14,10 @@ import torch
 
 from agnn import get_method
 from agnn.data import NodeData
-from agnn.kernels import ReLU, _memory, recycled_memory, run_chain
+from agnn.kernels import ReLU, recycled_memory, run_chain
 from agnn.kernels._cpu import lines
-from agnn.kernels._memory import LARGE, buffer_like, copied, new_tensor
+from agnn.kernels._runtime import memory
+from agnn.kernels._runtime.memory import LARGE, buffer_like, contiguous_copy, new_tensor
 from agnn.methods import Task
 
 F32 = torch.float32
@@ -88,14 +89,14 @@ def test_what_a_backward_pass_will_read_is_not_reused() -> None:
 
 
 def test_blocks_serve_smaller_tensors_but_not_much_smaller_ones() -> None:
-    pool = _memory._Pool()
+    pool = memory._Pool()
     place = pool.allocate((8 * LARGE,), F32).data_ptr()
     assert pool.allocate((2 * LARGE,), F32).data_ptr() == place
     assert pool.allocate((LARGE,), F32).data_ptr() != place
 
 
 def test_sizes_that_grow_take_no_more_than_the_largest() -> None:
-    pool = _memory._Pool()
+    pool = memory._Pool()
     for size in range(LARGE, 2 * LARGE, LARGE // 16):
         pool.allocate((size,), F32)
     assert [each.nbytes for each in pool._blocks.values()] == [4 * size]
@@ -104,7 +105,7 @@ def test_sizes_that_grow_take_no_more_than_the_largest() -> None:
 def test_all_free_memory_is_given_back_at_the_end() -> None:
     with recycled_memory():
         kept, freed = large(), large()
-        pool = weakref.ref(_memory._local.pool)
+        pool = weakref.ref(memory._local.pool)
         blocks = [weakref.ref(each) for each in pool()._blocks.values()]
         del freed
     assert pool() is None
@@ -119,13 +120,13 @@ def test_all_free_memory_is_given_back_at_the_end() -> None:
 def test_a_training_inside_another_shares_its_memory_and_another_thread_does_not() -> None:
     seen = []
     with recycled_memory():
-        own = _memory._local.pool
+        own = memory._local.pool
         with recycled_memory():
-            assert _memory._local.pool is own
-        thread = threading.Thread(target=lambda: seen.append(getattr(_memory._local, "pool", None)))
+            assert memory._local.pool is own
+        thread = threading.Thread(target=lambda: seen.append(getattr(memory._local, "pool", None)))
         thread.start()
         thread.join()
-        assert _memory._local.pool is own
+        assert memory._local.pool is own
     assert seen == [None]
 
 
@@ -136,13 +137,13 @@ def test_an_error_ends_it() -> None:
 
     with pytest.raises(ArithmeticError):
         fails()
-    assert _memory._local.pool is None
+    assert memory._local.pool is None
 
 
 @pytest.mark.usefixtures("inside")
 def test_copies_are_contiguous() -> None:
     source = torch.randn(LARGE, 2).T
-    found = copied(source)
+    found = contiguous_copy(source)
     assert torch.equal(found, source)
     assert found.is_contiguous()
     assert found.data_ptr() != source.data_ptr()
@@ -159,12 +160,12 @@ def test_training_gives_the_same_bits(
     method = get_method(name)().with_fields(**changes)
     task = Task(toy, (toy.splits["fixed"],) * 3, (0, 1, 2))
     usual = method.run(task)
-    monkeypatch.setattr(_memory, "LARGE", 1)
+    monkeypatch.setattr(memory, "LARGE", 1)
     monkeypatch.setattr(lines, "LARGE", 1)
     allocated = []
-    allocate = _memory._Pool.allocate
+    allocate = memory._Pool.allocate
     monkeypatch.setattr(
-        _memory._Pool, "allocate", lambda *given: allocated.append(0) or allocate(*given)
+        memory._Pool, "allocate", lambda *given: allocated.append(0) or allocate(*given)
     )
     recycled = method.run(task)
     assert len(allocated) > 12

@@ -50,11 +50,11 @@ from agnn.kernels._dropout.stream import Dropout, DropoutAt
 from agnn.kernels._first_layer import FirstLayerLink
 from agnn.kernels._held import FirstStates, HeldPass, holding, is_holding, scale_held
 from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
-from agnn.kernels._memory import recycled_memory
 from agnn.kernels._neighbour_sample import sample_neighbours
 from agnn.kernels._part_rows import FACTS, PartRows, Runs, check_betas, part_rows
 from agnn.kernels._propagate import PropagateLink, propagate
 from agnn.kernels._random_walk import random_walks
+from agnn.kernels._runtime.memory import recycled_memory
 from agnn.kernels._self_check import Check, self_check
 from agnn.kernels._shared_linear import SharedLinearLink, shared_linear
 from agnn.kernels._skip_gram import (

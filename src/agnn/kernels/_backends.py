@@ -54,7 +54,7 @@ def openmp_obstacle() -> str | None:
     reason = obstacle("numba")
     if reason is not None:
         return reason
-    from agnn.kernels._cpu import regions  # imports numba
+    from agnn.kernels._runtime import regions  # imports numba
 
     return regions.obstacle()
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.kernels._held import held_pass, scale_held
-from agnn.kernels._memory import buffer_like
+from agnn.kernels._runtime.memory import buffer_like
 
 
 class Link(ABC):

@@ -12,7 +12,7 @@ from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link
 from agnn.kernels._dropout import DropoutBackend
 from agnn.kernels._dropout.stream import DropoutAt
-from agnn.kernels._memory import buffer_like, copied
+from agnn.kernels._runtime.memory import buffer_like, contiguous_copy
 
 
 class HopState(Link):
@@ -50,7 +50,7 @@ class HopMean(Link):
     def forward(self, x: Tensor) -> Tensor:
         """The mean [R, rows, d]."""
         own = x[:, : self.rows]
-        total = copied(own)
+        total = contiguous_copy(own)
         for state in self.states:
             total += state.saved[0][:, : self.rows]
         return total.mul_(1.0 / (len(self.states) + 1))
@@ -97,13 +97,13 @@ class _Shared(torch.autograd.Function):
     def forward(ctx: Any, parameter: Tensor, versions: int) -> Tensor:
         ctx.versions = versions
         each = parameter[:, None].expand(-1, versions, *parameter.shape[1:])
-        return copied(each).flatten(0, 1)
+        return contiguous_copy(each).flatten(0, 1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         each = gradients[0].view(-1, ctx.versions, *gradients[0].shape[1:]).unbind(1)
         # One after the other: a sum over an axis may group its terms by the size of the others.
-        total = copied(each[0])
+        total = contiguous_copy(each[0])
         for other in each[1:]:
             total += other
         return total, None

@@ -26,7 +26,7 @@ from agnn.kernels._cpu.simd import LANES, compiled
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state
-from agnn.kernels._memory import new_tensor
+from agnn.kernels._runtime.memory import new_tensor
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt

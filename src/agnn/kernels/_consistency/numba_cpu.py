@@ -11,7 +11,7 @@ from torch import Tensor
 from agnn.kernels._consistency import backward
 from agnn.kernels._cpu.simd import compiled
 from agnn.kernels._cpu.threads import run_in_pieces
-from agnn.kernels._memory import new_tensor
+from agnn.kernels._runtime.memory import new_tensor
 
 __all__ = ["backward", "forward"]  # the first as it is defined
 

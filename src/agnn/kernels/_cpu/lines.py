@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.kernels._cpu.simd import LANES, OPTIONS
-from agnn.kernels._memory import LARGE, new_tensor
+from agnn.kernels._runtime.memory import LARGE, new_tensor
 
 
 def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:

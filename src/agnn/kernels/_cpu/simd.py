@@ -15,7 +15,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from agnn.kernels._cpu.kept import kept_code
+from agnn.kernels._runtime.code_cache import code_cache_of
 
 LANES = 16
 
@@ -41,7 +41,7 @@ inlined: Callable[..., Any] = njit(forceinline=True, no_cpython_wrapper=True, **
 def compiled(function: Callable[..., Any]) -> Any:
     """`function` compiled on its first call, and the code kept on disk."""
     dispatcher = njit(**OPTIONS)(function)
-    dispatcher._cache = kept_code(dispatcher.py_func)  # in place of numba's own
+    dispatcher._cache = code_cache_of(dispatcher.py_func)  # in place of numba's own
     return dispatcher
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from agnn.kernels._cpu.regions import entry_points, run_in_region
+from agnn.kernels._runtime.regions import entry_points, run_in_region
 
 # The least work that is shared, in elementary operations: an edge times a vector, some 7 ns each.
 # A region costs a few microseconds, and then what one core wrote must travel to the other. Waking a

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from agnn.kernels._cpu.simd import compiled, inlined
 from agnn.kernels._cpu.threads import run_in_pieces
-from agnn.kernels._memory import new_tensor
+from agnn.kernels._runtime.memory import new_tensor
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt

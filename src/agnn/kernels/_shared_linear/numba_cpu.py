@@ -12,7 +12,7 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures
 from agnn.kernels._dropout import numba_cpu as dropout
-from agnn.kernels._memory import new_tensor
+from agnn.kernels._runtime.memory import new_tensor
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt

@@ -28,7 +28,7 @@ from agnn.kernels._cpu.simd import (
     store,
 )
 from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
-from agnn.kernels._memory import new_tensor
+from agnn.kernels._runtime.memory import new_tensor
 
 U = np.uint64
 _ONE, _LANES = U(1), U(LANES)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numba import njit
 
-from agnn.kernels._cpu import kept
-from agnn.kernels._cpu.kept import KeptCode, compiled_folder, kept_code
 from agnn.kernels._cpu.simd import OPTIONS
 from agnn.kernels._cross_entropy.numba_cpu import _replicas
+from agnn.kernels._runtime import code_cache
+from agnn.kernels._runtime.code_cache import CodeCache, code_cache_of, compiled_folder
 
 LOGITS = np.array([[[1.0, 2.0, 0.5]]], np.float32)
 
@@ -30,7 +30,7 @@ def loss(dispatcher, dtype=np.float32) -> float:
 def in_another_process(folder: Path):
     """The function as a new process has it: nothing compiled yet."""
     dispatcher = njit(**OPTIONS)(_replicas.py_func)
-    dispatcher._cache = KeptCode(_replicas.py_func, folder)
+    dispatcher._cache = CodeCache(_replicas.py_func, folder)
     return dispatcher
 
 
@@ -67,7 +67,7 @@ def test_a_damaged_file_is_compiled_again_and_replaced(damage, tmp_path):
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     assert np.isfinite(loss(in_another_process(tmp_path / "file" / "folder")))
-    monkeypatch.setattr(kept, "_bases", lambda: [tmp_path / "file"])
+    monkeypatch.setattr(code_cache, "_bases", lambda: [tmp_path / "file"])
     assert compiled_folder.__wrapped__() is None
 
 
@@ -75,14 +75,14 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path, monkeypatch):
 def environment(tmp_path, monkeypatch):
     """A copy of the kernels at another place, with its own compiled code."""
     copy = tmp_path / "site-packages" / "kernels"
-    shutil.copytree(kept._KERNELS, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(kept, "_bases", lambda: [tmp_path / "compiled"])
+    shutil.copytree(code_cache._KERNELS, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code_cache, "_bases", lambda: [tmp_path / "compiled"])
     return copy
 
 
 def test_the_same_source_elsewhere_has_the_same_folder(environment, monkeypatch):
     here = compiled_folder.__wrapped__()
-    monkeypatch.setattr(kept, "_KERNELS", environment)
+    monkeypatch.setattr(code_cache, "_KERNELS", environment)
     assert compiled_folder.__wrapped__() == here
 
 
@@ -92,7 +92,7 @@ def test_the_same_source_elsewhere_has_the_same_folder(environment, monkeypatch)
 def test_a_change_in_any_file_that_is_inlined_leaves_the_old_code_behind(
     changed, environment, monkeypatch
 ):
-    monkeypatch.setattr(kept, "_KERNELS", environment)
+    monkeypatch.setattr(code_cache, "_KERNELS", environment)
     before = compiled_folder.__wrapped__()
     file = environment / changed
     file.write_text(file.read_text() + "\n")
@@ -101,7 +101,7 @@ def test_a_change_in_any_file_that_is_inlined_leaves_the_old_code_behind(
 
 def test_only_code_of_other_sources_that_nobody_uses_is_thrown_away(environment):
     base = environment.parents[1] / "compiled"
-    long_ago = time.time() - 2 * kept._UNUSED
+    long_ago = time.time() - 2 * code_cache._UNUSED
     for name in ("a" * 24, "b" * 24, "mine"):
         (base / name).mkdir(parents=True)
         (base / name / "file").write_text("")
@@ -113,18 +113,18 @@ def test_only_code_of_other_sources_that_nobody_uses_is_thrown_away(environment)
 
 
 def test_functions_of_other_packages_are_not_kept():
-    assert kept_code(loss).cache_path is None
+    assert code_cache_of(loss).cache_path is None
 
 
 def test_numbas_own_setting_moves_the_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(code_cache.config, "CACHE_DIR", str(tmp_path))
     folder = compiled_folder.__wrapped__()
     assert folder is not None
     assert folder.parent == tmp_path / "agnn-compiled"
 
 
 def test_without_a_home_the_folder_is_beside_the_source(monkeypatch):
-    monkeypatch.setattr(kept.config, "CACHE_DIR", "")
+    monkeypatch.setattr(code_cache.config, "CACHE_DIR", "")
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert kept._bases() == [kept._KERNELS / "__pycache__" / "compiled"]
+    assert code_cache._bases() == [code_cache._KERNELS / "__pycache__" / "compiled"]

@@ -21,6 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from agnn.kernels._runtime import is_disabled
+
 LARGE: Final = 2**16  # numbers; smaller blocks are left to the C library
 _MOST_OVERSIZE: Final = 4  # how many times as large as a tensor its block may be
 _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
@@ -52,7 +54,8 @@ class _Pool:
         else:
             if place > 0:  # in place of one that is too small, so that sizes that vary add nothing
                 del self._blocks[self._free.pop(place - 1)[1]]
-            number, self._next = self._next, self._next + 1
+            number = self._next
+            self._next += 1
             # Torch's memory starts at a cache line, NumPy's may not.
             self._blocks[number] = torch.empty(size, dtype=torch.uint8).numpy()
         array = self._blocks[number][:size].view(_DTYPES[dtype]).reshape(shape)
@@ -72,7 +75,7 @@ def recycled_memory() -> Iterator[None]:
     more memory at their peak. All that is free is given back at the end.
     """
     former = getattr(_local, "pool", None)
-    _local.pool = former or _Pool()
+    _local.pool = None if is_disabled("memory_pool") else former or _Pool()
     try:
         yield
     finally:
@@ -94,7 +97,7 @@ def buffer_like(x: Tensor) -> Tensor | None:
     return new_tensor(*x.shape, dtype=x.dtype)
 
 
-def copied(x: Tensor) -> Tensor:
+def contiguous_copy(x: Tensor) -> Tensor:
     """A contiguous copy."""
     buffer = buffer_like(x)
     return x.clone(memory_format=torch.contiguous_format) if buffer is None else buffer.copy_(x)

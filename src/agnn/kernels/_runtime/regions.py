@@ -26,6 +26,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from agnn.kernels._cpu.simd import compiled
+from agnn.kernels._runtime import VARIABLE, is_disabled
 
 _IMPORTED_BY = os.getpid()
 _FORKED = 0x40  # Linux's PF_FORKNOEXEC among the flags of a process
@@ -46,6 +47,8 @@ def entry_points() -> tuple[int, int] | None:
 
 @lru_cache(maxsize=1)
 def _entries(process: int) -> tuple[int, int] | str:
+    if is_disabled("openmp"):
+        return f"{VARIABLE} turns it off"
     # A fork inherits the runtime's book-keeping but not its threads: it would wait for ever.
     if process != _IMPORTED_BY or _is_fork():
         return "this process is a fork of another"
@@ -77,9 +80,14 @@ def _is_fork() -> bool:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _in_region(
-    typing: Any, entries: Any, threads: Any, function: Any, arguments: Any, units: Any,
+    typing: Any,
+    entries: Any,
+    threads: Any,
+    function: Any,
+    arguments: Any,
+    units: Any,
     counters: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Call `function(*arguments, first, last)` over all units in a region of OpenMP threads.
 
     Thread t starts with the t-th share of the units, a range at a time, so that rows stay in the

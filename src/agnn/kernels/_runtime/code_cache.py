@@ -30,12 +30,13 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 from agnn.files import write_file
+from agnn.kernels._runtime import is_disabled
 
 _KERNELS: Final = Path(__file__).resolve().parents[1]
 _UNUSED: Final = 60 * 86_400.0  # seconds after which the code of another source is thrown away
 
 
-class KeptCode:
+class CodeCache:
     """What numba asks for the compiled code of one function: its `_Cache` interface."""
 
     def __init__(self, function: FunctionType, folder: Path) -> None:
@@ -88,16 +89,18 @@ class KeptCode:
         return self._folder / f"{self._name}.{key[:32]}"
 
 
-def kept_code(function: FunctionType) -> Any:
+def code_cache_of(function: FunctionType) -> Any:
     """The kept code of a function of the kernels; of any other, nothing is kept."""
     folder = compiled_folder()
     inside = Path(function.__code__.co_filename).resolve().is_relative_to(_KERNELS)
-    return NullCache() if folder is None or not inside else KeptCode(function, folder)
+    return NullCache() if folder is None or not inside else CodeCache(function, folder)
 
 
 @cache
 def compiled_folder() -> Path | None:
-    """Where compiled code is kept; None if no folder can be written."""
+    """Where compiled code is kept; None if no folder can be written, or none is wanted."""
+    if is_disabled("code_cache"):
+        return None
     sources = sorted(
         file
         for file in _KERNELS.rglob("*.py")
