@@ -24,13 +24,34 @@ def tables(here: Path) -> Path:
 
 @pytest.mark.usefixtures("tables")
 def test_training_on_tables_reports_on_the_data_first(agnn: Any) -> None:
-    answer = agnn(f"train {TABLES} --text motto {SHORT}")
-    assert (answer.code, answer.err) == (0, "")
+    answer = agnn(f"train {TABLES} --text motto --epochs 3 --replicas 2")
+    assert answer.code == 0
     first, _, last = answer.out.partition("AGNN+ on nodes, split stratified")
     assert "Split stratified: 60, 20 and 20 % of each class, drawn anew" in first
     for words in ("60, all ids different", "nodes without an edge: 1 (p59)", "art 30, sport 20"):
         assert words in first
     assert "test accuracy" in last
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_quiet_training_prints_its_result_and_no_report_on_the_data(agnn: Any) -> None:
+    answer = agnn(f"train {TABLES} {SHORT}")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("AGNN+ on nodes, split stratified")
+
+
+def test_inspect_says_each_thing_once_and_the_worst_first(agnn: Any, here: Path) -> None:
+    rows = [f"{i},{'ab'[i % 2]},{'xy'[i % 2]},same,{i}.5,{i * i}" for i in range(120)]
+    (here / "nodes.csv").write_text(text(["id,topic,copy,flat,size,row number", *rows]))
+    (here / "edges.csv").write_text(text(["a,b", *(f"{i},{i + 1}" for i in range(110))]))
+    answer = agnn(f"inspect {TABLES}")
+    assert (answer.code, answer.err) == (0, "")
+    shown = " ".join(answer.out.split())
+    in_order = ["homophily", "nodes: number", "leak?", "nodes: left out", "look at", "note"]
+    places = [shown.index(name) for name in in_order]
+    assert places == sorted(places)
+    for once in ("it is the same in every row", "--number 'row number'", "by its name"):
+        assert shown.count(once) == 1, once
 
 
 @pytest.mark.usefixtures("tables")

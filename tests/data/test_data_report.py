@@ -34,7 +34,7 @@ def test_it_is_json_with_the_ids_in_it(people: NodeData) -> None:
     values = json.loads(json.dumps(people.report.to_dict()))
     assert values["oddities"][0]["examples"] == ["p59"]
     assert values["reading"]["columns"][0] == {
-        "table": "nodes", "name": "id", "use": "id", "detail": ""
+        "table": "nodes", "name": "id", "use": "id", "detail": "by its name"
     }  # fmt: skip
     assert values["obstacle"] is None
 
@@ -62,11 +62,13 @@ def own(labels: list[str]) -> NodeData:
     return from_pandas(nodes, edges, label="y")
 
 
-def test_rare_classes_and_empty_rows_are_named_with_ids() -> None:
+def test_rare_classes_and_empty_rows_are_named() -> None:
     data = own(["a"] * 5 + ["b"] * 2 + ["c"])
     odd = {each.what: each.examples for each in data.report.oddities}
-    assert odd["labelled nodes of class 'b', too few to learn"] == (5, 6)
-    assert odd["labelled nodes of class 'c', too few to learn"] == (7,)
+    assert odd["classes with fewer than 10 labelled nodes"] == ("c 1", "b 2", "a 5")
+    assert "classes with fewer than 10 labelled nodes" not in {
+        each.what for each in own(["a"] * 10 + ["b"] * 10).report.oddities
+    }
     blank = NodeData.build(
         name="t", features=[[1], [0]], labels=[0, -1], edges=[[0], [1]], class_names=("a", "b")
     )
@@ -91,7 +93,7 @@ def test_hundreds_of_columns_do_not_fill_the_screen() -> None:
     draw = np.random.default_rng(0)
     columns = {f"c{k}": draw.normal(size=30) for k in range(500)}
     for k in range(100):
-        columns[f"c{k}"][3] = np.nan  # a note each
+        columns[f"c{k}"][3] = 1e9 * (k + 1)  # a note each: far from all others
     nodes = pd.DataFrame({"id": range(30), "y": ["a", "b"] * 15, **columns})
     edges = pd.DataFrame({"source": range(29), "target": range(1, 30)})
     report = from_pandas(nodes, edges, label="y").report

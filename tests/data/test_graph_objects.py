@@ -148,7 +148,7 @@ def test_stored_zeros_are_no_edges_and_values_that_differ_are_weights() -> None:
 def test_values_that_differ_between_the_directions_are_averaged_and_said() -> None:
     data = from_scipy(ring([1, 2, 3, 4]) + 3 * ring([1, 1, 1, 1]).T)
     assert data.edge_weights.tolist() == [2, 3.5, 2.5, 3]
-    assert "3 edges given with different weights, such as '0' to '1'" in notes(data)
+    assert "3 edges with different weights in several entries, such as '0' to '1'" in notes(data)
 
 
 def test_repeated_entries_of_a_coo_adjacency_add_up_as_scipy_has_it() -> None:

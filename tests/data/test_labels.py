@@ -15,7 +15,7 @@ from scipy import sparse
 
 from agnn import NodeClassifier, from_networkx, from_pandas, from_scipy, read_tables
 from agnn.data import NodeData, encoded_labels, is_missing
-from agnn.data._labels import MISSING, missing_spellings
+from agnn.data._labels import MISSING, class_values, missing_spellings
 from agnn.errors import DataError, InputError
 from agnn.estimator._inputs import class_labels
 
@@ -150,3 +150,60 @@ def test_how_no_label_is_written_is_counted() -> None:
     labels = encoded_labels(np.array(["a", "NA", "", " ", "-1", None, "NA", "b"], dtype=object))
     assert labels.unlabelled_as == {"NA": 2, "empty": 3, "-1": 1}
     assert labels.examples.tolist() == [0, 7]
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_refused"),
+    [
+        (np.arange(900) % 300, True),  # a measurement: three nodes a value
+        (np.arange(900) % 90, False),  # codes of 90 classes
+        (np.arange(900) % 30 / 7, True),  # fractions are no classes
+        (np.arange(900) % 20 / 7, False),
+        ([f"c{k % 300}" for k in range(900)], False),
+    ],
+)
+def test_numbers_that_hardly_repeat_are_no_classes(labels: Any, is_refused: bool) -> None:
+    nodes = pd.DataFrame({"id": range(900), "days": labels})
+    edges = pd.DataFrame({"source": range(899), "target": range(1, 900)})
+    if not is_refused:
+        assert from_pandas(nodes, edges, label="days").labelled.size == 900
+        return
+    with pytest.raises(
+        DataError,
+        match=r"distinct values in 900 rows do not look like classes; agnn predicts classes: cut "
+        r"numbers into a few ranges, write codes as text .* another column as `label` \(--label\)",
+    ):
+        from_pandas(nodes, edges, label="days")
+
+
+def test_the_gaps_of_pandas_are_missing() -> None:
+    assert is_missing(pd.NA)
+    assert is_missing(pd.NaT)
+    labels = encoded_labels(pd.Series([True, None, False], dtype="boolean"))
+    assert (labels.class_names, labels.codes.tolist()) == (("False", "True"), [1, -1, 0])
+    assert labels.unlabelled_as == {"empty": 1}
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (pd.Series([True, False, None], dtype=object), np.array([False, True])),
+        (pd.Series([True, False, None], dtype="boolean"), np.array([False, True])),
+        (pd.Series([10, 9, 9]), np.array([9, 10])),
+        (pd.Series([10, 9, None]), np.array([9.0, 10.0])),
+        (pd.Series(["10", "9", None]), np.array(["9", "10"], dtype=object)),
+        (pd.Series([True, "x", None]), np.array(["True", "x"], dtype=object)),
+    ],
+)
+def test_the_classes_of_a_frame_are_the_values_it_had(labels: Any, expected: Any) -> None:
+    nodes = pd.DataFrame({"id": range(3), "y": labels})
+    edges = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
+    values = from_pandas(nodes, edges, label="y").class_values
+    assert values.dtype == expected.dtype
+    assert values.tolist() == expected.tolist()
+
+
+def test_class_names_that_took_the_place_of_others_stay_text() -> None:
+    assert class_values(("a", "b"), "int").tolist() == ["a", "b"]
+    assert class_values(("0.5", "1"), "int").tolist() == ["0.5", "1"]
+    assert class_values(("a", "b"), "bool").tolist() == ["a", "b"]

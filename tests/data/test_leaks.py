@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from agnn import NodeData, from_pandas
+from agnn import NodeData, from_pandas, read_tables
 
 N = 300
 SOURCE = np.random.default_rng(0)
@@ -80,3 +82,39 @@ def test_rare_classes_do_not_make_every_column_a_leak() -> None:
 def test_the_report_says_it_before_its_notes() -> None:
     lines = list(read(outcome=LEAKS["a code of the label"]).report.warning_lines())
     assert [name for name, _ in lines].index("leak?") < [name for name, _ in lines].index("note")
+
+
+def test_a_split_column_with_empty_cells_is_noticed_in_a_csv(tmp_path: Path) -> None:
+    rows = [f"n{i},{'ab'[i % 2]},{('train', 'test', '')[i % 3]},{i % 5}.5" for i in range(60)]
+    (tmp_path / "n.csv").write_text("\n".join(["id,topic,part,x", *rows]))
+    (tmp_path / "e.csv").write_text("a,b\nn0,n1\n")
+    (leak,) = read_tables(tmp_path / "n.csv", tmp_path / "e.csv", label="topic").reading.leaks
+    assert "Column 'part' is a feature and looks like a split" in leak
+
+
+FRUIT = np.array(["apple pear", "pear plum", "plum fig", "fig apple"])[SOURCE.integers(0, 4, N)]
+COMMON = np.array([f"{fruit} number{i}" for i, fruit in enumerate(FRUIT)])
+
+
+def test_a_word_that_gives_a_class_away_is_named_with_its_counts() -> None:
+    texts = np.where(LABELS == 2, COMMON + " sold", COMMON)
+    data = read(**{"last note": texts})
+    (leak,) = data.reading.leaks
+    inside = int((data.labels == data.class_names.index("blue")).sum())
+    others = int((data.labels >= 0).sum()) - inside
+    assert leak.startswith(
+        f"Feature 'last note: sold' is in {inside} of the {inside} nodes of class 'blue' and in 0 "
+        f"of the {others} others"
+    )
+    assert leak.endswith("leave the column out with `ignore` (--ignore 'last note').")
+
+
+def test_a_gap_that_marks_a_class_is_named() -> None:
+    days = np.where(LABELS == 1, np.nan, SOURCE.normal(0, 1, N))
+    (leak,) = read(cancelled=days).reading.leaks
+    assert "(--ignore cancelled)" in leak
+
+
+def test_a_good_word_is_no_leak() -> None:
+    is_there = (LABELS == 2) & (SOURCE.random(N) < 0.9)
+    assert read(note=np.where(is_there, COMMON + " neural", COMMON)).reading.leaks == ()

@@ -41,7 +41,7 @@ def test_old_nodes_stay_where_they_are_and_new_ones_follow(people: NodeData) -> 
     assert [tuple(pair) for pair in data.edges.T.tolist()] == sorted([*old, (0, 60), (60, 61)])
     assert data.split("mine") == split
     assert data.reading is not None
-    assert "1 repeated edge dropped" in "\n".join(data.reading.notes)
+    assert "1 repeated entry" in "\n".join(data.reading.notes)
 
 
 def test_features_are_made_with_the_old_means_and_words(people: NodeData) -> None:

@@ -106,9 +106,12 @@ def test_a_csv_that_pandas_writes_gives_the_ids_it_wrote(names: list[str]) -> No
 
 @given(tables(), st.data())
 @settings(max_examples=20, deadline=None)
-def test_an_id_there_twice_is_always_refused(table: dict[str, Any], draw: st.DataObject) -> None:
+def test_an_id_in_two_rows_that_differ_is_always_refused(
+    table: dict[str, Any], draw: st.DataObject
+) -> None:
     nodes, edges = frames(table, table["pairs"])
     row = draw.draw(st.integers(0, len(nodes) - 1))
     doubled = pd.concat([nodes, nodes.iloc[[row]]], ignore_index=True)
+    doubled["place"] = range(len(doubled))
     with pytest.raises(DataError, match=f"rows {row + 1}, {len(nodes) + 1}"):
         from_pandas(doubled, edges, label="y")

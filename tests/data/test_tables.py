@@ -32,6 +32,11 @@ def notes(data: NodeData) -> str:
     return "\n".join(data.reading.notes)
 
 
+def details(data: NodeData) -> dict[str, str]:
+    assert data.reading is not None
+    return {f"{each.table} {each.name}": each.detail for each in data.reading.columns}
+
+
 @pytest.fixture
 def people(tmp_path: Path) -> NodeData:
     return read_tables(*write_tables(tmp_path), label="topic", text="motto")
@@ -55,10 +60,11 @@ def test_every_column_has_one_use_and_what_was_guessed_is_said(people: NodeData)
         "nodes motto": "text", "edges source": "source", "edges target": "target",
     }  # fmt: skip
     said = notes(people)
-    assert "is taken as the id (by its name)" in said
-    assert "Column 'age' has no value in row 4" in said
+    assert details(people)["nodes id"] == "by its name"
+    filled = "1 missing (row 4), filled with the mean and marked by the feature 'age is missing'"
+    assert filled in details(people)["nodes age"]
     assert "in one direction only; all are taken as undirected" in said
-    assert "1 repeated edge dropped, such as 'p4' to 'p6' in rows 5, 60" in said
+    assert "1 repeated entry, such as 'p4' to 'p6' in rows 5, 60; each edge is kept once" in said
     assert "1 self-loop dropped (every method adds its own), such as 'p7' in row 61" in said
     assert people.reading is not None
     assert people.reading.unlabelled_as == {"empty": 10}
@@ -186,7 +192,8 @@ def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     data = from_pandas(*frames)
     out = {name.removeprefix("nodes ") for name, use in uses(data).items() if use == "left out"}
     assert out == {"same", "also", "empty", "name", "born", "parts"}
-    assert "120 distinct values in 120 rows do not look like categories" in notes(data)
+    many = "120 distinct values in 120 rows do not look like categories"
+    assert details(data)["nodes name"].startswith(many)
     assert data.feature_count == 1
     asked = from_pandas(*frames, category="name", ignore=["x", "born"])
     assert asked.feature_count == n
@@ -203,7 +210,7 @@ def test_dates_that_are_text_are_called_dates(written: str) -> None:
     days = pd.date_range("2020-01-01", periods=120).strftime(written)
     data = from_pandas(*nodes_and_ring(x=np.arange(120) / 2, joined=list(days)))
     assert uses(data)["nodes joined"] == "left out"
-    assert "Column 'joined' is left out: it holds dates; to use them, convert them" in notes(data)
+    assert details(data)["nodes joined"].startswith("it holds dates; to use them, convert them")
 
 
 NAMES = ("maria", "chen", "omar", "lena", "ivo")
@@ -216,7 +223,8 @@ NAMES = ("maria", "chen", "omar", "lena", "ivo")
         ([f"{NAMES[i % 5]} {NAMES[i % 4]} studies topic{i}" for i in range(99)], False),  # few
         ([f"https://example.org/{i}" for i in range(120)], False),  # one word each
         ([f"first{i} last{i}" for i in range(120)], False),  # no word occurs twice
-        ([f"{i} {i % 7}" for i in range(120)], False),  # no letters
+        ([f"{i} {i % 7}" for i in range(120)], False),  # as telephone numbers: half occur once
+        ([f"{i % 9} {i % 13} {i % 11}" for i in range(120)], True),  # ids that occur again
     ],
 )
 def test_a_column_of_text_is_used_by_its_words_without_being_asked_for(
@@ -256,7 +264,7 @@ def test_whole_numbers_that_name_the_nodes_are_no_features(
     frames = nodes_and_ring(**{"x": [k / 7 for k in range(len(values))], column: values})
     data = from_pandas(*frames)
     assert uses(data)[f"nodes {column}"] == ("left out" if is_left_out else "number")
-    assert ("look like an identifier" in notes(data)) == is_left_out
+    assert ("look like an identifier" in details(data)[f"nodes {column}"]) == is_left_out
     asked = from_pandas(*frames, number=column)
     assert uses(asked)[f"nodes {column}"] == "number"
 
@@ -267,7 +275,8 @@ def test_an_identifier_is_left_out_of_a_csv_too(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("a,b\nn0,n1\n")
     data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv")
     assert uses(data)["nodes facebook_id"] == "left out"
-    assert "keep it as a feature with `number` (--number facebook_id)" in notes(data)
+    advice = "keep it as a feature with `number` (--number facebook_id)"
+    assert advice in details(data)["nodes facebook_id"]
 
 
 def test_a_few_numbers_that_set_the_scale_of_a_column_are_named(tmp_path: Path) -> None:
@@ -332,7 +341,7 @@ def test_weights_go_only_if_asked_and_equal_numbers_are_no_weights() -> None:
     same = from_pandas(nodes, edges.assign(weight=1.0, kind="friend"))
     assert uses(same)["edges kind"] == "left out"
     told = from_pandas(nodes, edges.assign(weight=[1, 2, 3, 4]), ignore_weights=True)
-    assert "the weights in 'weight' are ignored, as requested" in notes(told)
+    assert details(told)["edges weight"] == "a weight, ignored as requested"
     assert plain.fingerprint == same.fingerprint == told.fingerprint
 
 
@@ -368,7 +377,8 @@ def test_entries_of_an_edge_are_averaged_and_those_left_out_do_not_count() -> No
     data = from_pandas(nodes, edges, edge_weight="w", drop_unknown=True)
     assert data.edges.T.tolist() == [[0, 1], [1, 2]]
     assert data.edge_weights.tolist() == [3.0, 5.0]
-    assert "1 edge given with different weights, such as 0 to 1; each has the mean" in notes(data)
+    assert "1 edge with different weights in several entries, such as 0 to 1; each" in notes(data)
+    assert "rows 1, 3; each edge is kept with the mean of its weights" in notes(data)
 
 
 @pytest.mark.parametrize(
@@ -458,5 +468,99 @@ def test_the_first_column_is_the_id_where_no_name_says_so(tmp_path: Path) -> Non
     (tmp_path / "e.csv").write_text(text(edge_lines()))
     data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv", label="topic")
     assert data.node_ids[0] == "p0"
-    assert "Column 'who' of" in notes(data)
-    assert "is taken as the id (the first)" in notes(data)
+    assert details(data)["nodes who"] == "the first column"
+
+
+def test_decimal_commas_are_numbers_where_semicolons_separate_the_cells(tmp_path: Path) -> None:
+    spend = [f"{10 + 7 * i % 90},{i % 100:02d}" for i in range(120)]
+    spend[3], spend[4], spend[5] = "", "1.5", "-,5"
+    rows = [f"{i};{cell};{'ab'[i % 2]}" for i, cell in enumerate(spend)]
+    (tmp_path / "n.csv").write_text(text(["id;Monthly spend;y", *rows]))
+    (tmp_path / "e.csv").write_text("a;b;w\n0;1;0,5\n1;2;2,5\n")
+    data = read_tables(tmp_path / "n.csv", tmp_path / "e.csv", label="y", edge_weight="w")
+    assert uses(data)["nodes Monthly spend"] == "number"
+    assert "; decimal commas; 1 missing (row 4)" in details(data)["nodes Monthly spend"]
+    assert data.edge_weights.tolist() == [0.5, 2.5]
+    numbers = np.array([float(cell.replace(",", ".") or "nan") for cell in spend])
+    scaled = (numbers - np.nanmean(numbers)) / np.nanstd(numbers)
+    np.testing.assert_allclose(data.features.toarray()[:, 0], np.nan_to_num(scaled), atol=1e-5)
+
+
+def test_a_thousands_separator_beside_a_decimal_comma_is_refused(tmp_path: Path) -> None:
+    rows = [f"{i};{i},5" for i in range(30)]
+    rows[7] = "7;1.234,5"
+    (tmp_path / "n.csv").write_text(text(["id;x", *rows]))
+    (tmp_path / "e.csv").write_text("a;b\n0;1\n")
+    with pytest.raises(agnn.DataError, match=r"column 'x', row 8: '1\.234,5' is not a number"):
+        read_tables(tmp_path / "n.csv", tmp_path / "e.csv")
+
+
+@pytest.mark.parametrize("written", ["{},25", "1.{:03d},25", "1,{:03d}.25"])
+def test_numbers_with_commas_elsewhere_are_left_out_with_the_right_advice(written: str) -> None:
+    data = from_pandas(*nodes_and_ring(spend=[written.format(i) for i in range(120)]))
+    why = details(data)["nodes spend"]
+    assert why.startswith("its values look like numbers with commas, such as '")
+    assert "write them with a decimal point" in why
+
+
+def test_options_are_suggested_with_names_that_a_shell_takes_as_one() -> None:
+    name = "Monthly spend €"
+    data = from_pandas(*nodes_and_ring(**{name: [f"code{i}" for i in range(120)]}))
+    why = details(data)[f"nodes {name}"]
+    assert why.endswith(
+        "`text` (--text 'Monthly spend €'), or force it with `category` (--category 'Monthly "
+        "spend €')"
+    )
+
+
+def test_exact_copies_of_rows_are_left_out_and_rows_are_counted_as_in_the_table(
+    tmp_path: Path,
+) -> None:
+    lines = node_lines()
+    lines[3:3] = [lines[1], lines[2]]  # rows 3 and 4 repeat rows 1 and 2
+    nodes, edges = write_tables(tmp_path)
+    plain = read_tables(nodes, edges, label="topic", text="motto")
+    nodes.write_text(text(lines))
+    data = read_tables(nodes, edges, label="topic", text="motto")
+    assert f"'{nodes}': 2 exact copies of other rows left out: rows 3, 4." in notes(data)
+    assert data.fingerprint == plain.fingerprint
+    assert "1 missing (row 6)" in details(data)["nodes age"]
+    nodes.write_text(text(lines).replace("p7,sport,27", "p7,sport,old"))
+    with pytest.raises(agnn.DataError, match=r"column 'age', row 10: 'old' is not a number"):
+        read_tables(nodes, edges, label="topic")
+    nodes.write_text(text([*lines, lines[1].replace("red", "blue")]))
+    with pytest.raises(agnn.DataError, match=r"the id 'p0' is in rows 1, 3, 63"):
+        read_tables(nodes, edges, label="topic")
+
+
+def test_ids_of_edges_that_are_in_another_column_are_found_there() -> None:
+    nodes, edges = nodes_and_ring(new_id=[100 + i for i in range(30)], x=[i / 7 for i in range(30)])
+    with pytest.raises(agnn.DataError, match="No id is known: are these the right columns"):
+        from_pandas(nodes, edges + 1000)
+    for shifted, count in ((edges + 100, "All"), ((edges + 100).replace(100, 999), "Nearly all")):
+        with pytest.raises(
+            agnn.DataError,
+            match=rf"{count} of them are in column 'new_id': name it as `node_id` \(--id new_id\)",
+        ):
+            from_pandas(nodes, shifted)
+    few = edges.replace(3, 103)  # one wrong id is no reason to take another column
+    with pytest.raises(agnn.DataError, match="2 of 30 edges name an id") as caught:
+        from_pandas(nodes, few)
+    assert "new_id" not in str(caught.value)
+
+
+def test_classes_that_look_like_several_labels_or_one_written_twice_are_noted() -> None:
+    labels = ["a", "b", "a|b"] * 10 + ["1", "01", "Art", "art"]
+    data = from_pandas(*nodes_and_ring(x=[i / 7 for i in range(34)], y=labels), label="y")
+    where = "`nodes`, column 'y'"
+    assert f"{where}: the class 'a|b' looks like several labels in one cell" in notes(data)
+    assert f"{where}: the classes '01' and '1' differ only in spelling" in notes(data)
+    assert f"{where}: the classes 'Art' and 'art' differ only in spelling" in notes(data)
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "graphml"])
+def test_an_address_is_no_file_and_keeps_its_slashes(end: str, tmp_path: Path) -> None:
+    address = f"s3://bucket/nodes.{end}"
+    _, edges = write_tables(tmp_path)
+    with pytest.raises(agnn.InputError, match=rf"'{address}' is an address; agnn reads files of"):
+        agnn.read_graph(address) if end == "graphml" else read_tables(address, edges)

@@ -9,13 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agnn import DataError, InputError, NodeClassifier, NodeData, evaluate, get_method, read_tables
-from agnn.data import Split, with_new_nodes
+from agnn import (
+    DataError,
+    InputError,
+    NodeClassifier,
+    NodeData,
+    evaluate,
+    from_pandas,
+    get_method,
+    read_tables,
+)
+from agnn.data import Split, changed_data, with_new_nodes
 from agnn.graph import Graph, features_of
 from agnn.methods import method_names
 from agnn.runs import save_run, suited_method
@@ -271,3 +281,79 @@ def test_renaming_nodes_renames_answers(fitted: NodeClassifier, toy: NodeData, d
     )  # fmt: skip
     expected = fitted.predict_proba(toy)[order]
     assert fitted.predict_proba(moved) == pytest.approx(expected, abs=1e-5)
+
+
+def two_rings(labels: Any) -> tuple[Any, Any, Any]:
+    """Forty nodes in two rings; the labels alternate by ring, with gaps."""
+    features = np.repeat(np.eye(2, dtype=np.float32), 20, axis=0)
+    first = np.arange(20)
+    ring = np.stack([first, (first + 1) % 20])
+    return features, pd.Series(labels), np.concatenate([ring, ring + 20], axis=1)
+
+
+KINDS = {
+    "truth values and gaps": [False, False, None, True, np.nan] * 4 + [True, True, None, False] * 5,
+    "whole numbers and gaps": [7, 7, None] * 6 + [7, 7] + [9, 9, None, 9] * 5,
+    "text and gaps": ["no", "no", None, "no"] * 5 + ["yes", "yes", np.nan, "yes"] * 5,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("by_frame", [False, True])
+def test_classes_and_predictions_equal_the_labels_that_were_given(
+    kind: str, by_frame: bool, tmp_path: Path
+) -> None:
+    labels = pd.Series(KINDS[kind], dtype=object)
+    features, y, edges = two_rings(labels)
+    model = quick(split="stratified")
+    if by_frame:
+        nodes = pd.DataFrame({"id": range(40), "x": features[:, 0], "y": y})
+        model.fit(from_pandas(nodes, pd.DataFrame(edges.T, columns=["u", "v"]), label="y"))
+    else:
+        model.fit(features, y, edges=edges)
+    given = sorted(set(y.dropna()))
+    assert model.classes_.tolist() == given
+    assert {type(each) for each in model.classes_.tolist()} == {type(given[0])}
+    predicted = model.predict()
+    assert predicted.dtype == model.classes_.dtype
+    known = y.notna().to_numpy()
+    assert (predicted[known] == y[known].to_numpy()).mean() > 0.5
+    assert model.score() == pytest.approx(model.calibration_.accuracy / 100)
+    model.save(tmp_path / "kept")
+    again = NodeClassifier.load(tmp_path / "kept")
+    assert again.classes_.tolist() == given
+    assert again.classes_.dtype == model.classes_.dtype
+
+
+def test_a_run_of_the_command_line_gives_the_classes_of_its_table(tmp_path: Path) -> None:
+    features, y, edges = two_rings(np.array(KINDS["whole numbers and gaps"], dtype=float))
+    nodes = pd.DataFrame({"id": range(40), "x": features[:, 0], "y": y})
+    data = from_pandas(nodes, pd.DataFrame(edges.T, columns=["u", "v"]), label="y")
+    assert data.class_names == ("7", "9")
+    save_run(evaluate("gcn", data, replicas=1, changes={"epochs": 2}), tmp_path / "run")
+    model = NodeClassifier.load(tmp_path / "run")
+    assert model.classes_.tolist() == [7.0, 9.0]
+    other = changed_data(data, removed=[(0, 1)])
+    known = data.labelled
+    share = (model.predict(other)[known] == y.to_numpy()[known]).mean()
+    assert model.score(other) == pytest.approx(share)
+
+
+def test_class_weights_are_named_as_the_labels_are() -> None:
+    features, y, edges = two_rings(KINDS["truth values and gaps"])
+    model = quick(class_weight={True: 2.0, False: 1.0}).fit(features, y, edges=edges)
+    assert model.run_.class_weight == {"True": 2.0, "False": 1.0}
+
+
+def test_nodes_are_predicted_by_their_ids(people: NodeData) -> None:
+    model = quick().fit(people)
+    chosen = ["p7", "p0"]
+    assert model.predict(chosen).tolist() == model.predict()[[7, 0]].tolist()
+    assert (model.predict_proba(pd.Series(chosen)) == model.predict_proba()[[7, 0]]).all()
+    with pytest.raises(InputError, match="'nodes' has no node 'p700'; near it: 'p7'"):
+        model.predict(["p700"])
+    features, y, edges = two_rings(KINDS["text and gaps"])
+    by_row = quick().fit(features, y, edges=edges)
+    assert by_row.predict([5]).tolist() == by_row.predict()[[5]].tolist()
+    with pytest.raises(InputError, match="'arrays' has no node '40'"):
+        by_row.predict([40])

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from agnn.data import DataReport, NodeData, ReadOptions
 
 _PANEL: Final = "Your own tables"
-_FLAGS: Final = {"node_id": ("--id", "--node-id")}  # where a name is not just the field's
+
+_STYLES: Final = {"cannot train": "bold red", "leak?": "bold red", "left out": "yellow"}
 
 Dataset = Annotated[
     str | None,
@@ -95,14 +96,15 @@ def _in_panel(parameter: inspect.Parameter) -> inspect.Parameter:
 
 def _parameter(name: str, kind: Any, words: str) -> inspect.Parameter:
     """The parameter for a field: a switch, a text, or a text that may be repeated."""
-    flags = _FLAGS.get(name, (f"--{name.replace('_', '-')}",))
+    from agnn.data import flags_of
+
     if kind is bool:
         default: Any = False
     else:
         default, is_list = None, kind == Sequence[str]
         kind = list[str] | None if is_list else str | None
         words = f"{words[:-1]}; may be repeated." if is_list else words
-    option = typer.Option(*flags, help=words, rich_help_panel=_PANEL)
+    option = typer.Option(*flags_of(name), help=words, rich_help_panel=_PANEL)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
     )
@@ -145,7 +147,9 @@ def find_data(
 
 def flag_of(field: str) -> str:
     """The option that sets a field."""
-    return _FLAGS.get(field, (f"--{field.replace('_', '-')}",))[0]
+    from agnn.data import flags_of
+
+    return flags_of(field)[0]
 
 
 def both_tables(nodes: str | None, edges: str | None) -> tuple[str, str]:
@@ -202,13 +206,15 @@ def _only_name(folder: Path) -> str:
 
 
 def data_table(report: DataReport) -> Table:
-    """What is in the data, how each column was used, and what is unusual."""
+    """What is in the data, how each column is used, and what is unusual, the worst first."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
-    counts = (*report.count_lines(), report.class_line())
-    for name, words in (*counts, *report.column_lines(), *report.warning_lines()):
-        table.add_row(name, words)
+    for name, text in (*report.count_lines(), report.class_line(), *report.column_lines()):
+        table.add_row(name, text)
+    for name, text in report.warning_lines():
+        table.add_row(Text(name, style=_STYLES.get(name.split(": ")[-1], "")), text)
     return table

@@ -20,7 +20,7 @@ def datasets(json: Json = False) -> None:
     from rich.table import Table
 
     table = Table("name", box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in ("nodes", "edges", "features", "classes", "same class", "fixed split"):
+    for heading in ("nodes", "edges", "features", "classes", "homophily", "fixed split"):
         table.add_column(heading, justify="right")
     for fact in facts:
         counts = [f"{fact[key]:,}" for key in ("nodes", "edges", "features", "classes")]
@@ -28,9 +28,7 @@ def datasets(json: Json = False) -> None:
         table.add_row(fact["name"], *counts, f"{100 * fact['homophily']:.0f} %", split)
     console = screen()
     console.print(table)
-    console.print(
-        "same class: edges whose two ends share a class; split: train / validation / test"
-    )
+    console.print("homophily: edges whose two ends share a class; split: train / validation / test")
 
 
 def _facts(data: "NodeData") -> dict[str, Any]:

@@ -61,7 +61,7 @@ Executor = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no report on the data.")]
 AllowUnchecked = Annotated[
     bool,
     typer.Option(

@@ -309,7 +309,7 @@ def train(
         looked_for = Search(search, search_file, frozenset(changes))
         if (words := optimism(planned.splits, planned.folds)) and not quiet:
             screen(is_error=True).print(f"note: {words}", soft_wrap=True)
-    if data.reading is not None and not json and is_first_rank():
+    if data.reading is not None and not json and not quiet:
         _tell(data, planned)
         _tell_memory(planned)
     with interruptible(lambda: _kept_words(looked_for)):

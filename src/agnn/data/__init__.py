@@ -28,7 +28,7 @@ from agnn.data._edges import RawCounts, unusable_weight
 from agnn.data._input_files import TABLE_FILES
 from agnn.data._labels import Labels, encoded_labels, is_missing
 from agnn.data._node_data import NodeData
-from agnn.data._options import ReadKeywords, ReadOptions
+from agnn.data._options import ReadKeywords, ReadOptions, flags_of
 from agnn.data._report import DataReport, check_learnable
 from agnn.data._scaling import (
     SCALINGS,
@@ -94,6 +94,7 @@ __all__ = [
     "default_split",
     "effective_scaling",
     "encoded_labels",
+    "flags_of",
     "from_networkx",
     "from_pandas",
     "from_pyg",

@@ -165,8 +165,8 @@ def weight_note(
         return []
     i, j = edges[:, differing[0]].tolist()
     return [
-        f"{place}: {counted(differing.size, 'edge')} given with different weights, such as "
-        f"{ids[i]!r} to {ids[j]!r}; each has the mean of its entries."
+        f"{place}: {counted(differing.size, 'edge')} with different weights in several entries, "
+        f"such as {ids[i]!r} to {ids[j]!r}; each is kept with their mean."
     ]
 
 
@@ -223,6 +223,8 @@ def edge_notes(
     facts: RawCounts,
     ids: Sequence[Hashable],
     place: str,
+    *,
+    is_weighted: bool,
 ) -> list[str]:
     """Sentences about one-way edges, repeated edges and self-loops among the entries [2, k].
 
@@ -239,9 +241,11 @@ def edge_notes(
     if facts.duplicate_entries:
         places = _first_repeated(entries, len(ids))
         i, j = entries[:, places[0]].tolist()
+        outcome = "with the mean of its weights" if is_weighted else "once"
         notes.append(
-            f"{place}: {counted(facts.duplicate_entries, 'repeated edge')} dropped, such as "
-            f"{ids[i]!r} to {ids[j]!r} in {shown_rows(rows[places])}."
+            f"{place}: {counted(facts.duplicate_entries, 'repeated entry', 'repeated entries')}, "
+            f"such as {ids[i]!r} to {ids[j]!r} in {shown_rows(rows[places])}; each edge is kept "
+            f"{outcome}."
         )
     if facts.self_loops:
         places = np.flatnonzero(entries[0] == entries[1])

@@ -37,6 +37,13 @@ _SPECIAL: Final = (
 )
 
 
+def local_file(path: str | Path) -> Path:
+    """The path of a file on this machine; an address such as s3://... is refused."""
+    if "://" in str(path):
+        raise InputError(f"'{path}' is an address; agnn reads files of this machine: download it.")
+    return Path(path)
+
+
 def check_file(path: Path) -> None:
     """Raise unless `path` is a plain, readable file with content."""
     try:

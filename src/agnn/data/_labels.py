@@ -15,7 +15,9 @@ the estimator all use them.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -29,8 +31,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _FEW: Final = 20  # classes; more are compared with the number of labelled nodes
+_SEPARATORS: Final = re.compile(r"\s*[|;,]\s*")  # between several labels in one cell
+_PANDAS_GAPS: Final = ("NAType", "NaTType")  # by name: pandas need not be installed
 MISSING: Final = frozenset({"", "na", "n/a", "nan", "null", "<na>", "?"})
 """How a missing value is written, in lower case."""
+
+_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "bool": {"False": False, "True": True}.__getitem__,
+    "int": int,
+    "float": float,
+}
 
 
 class Labels(NamedTuple):
@@ -40,6 +50,7 @@ class Labels(NamedTuple):
     class_names: tuple[str, ...]
     examples: NDArray[np.int64]  # [c] a position that has the class; -1 where none has
     unlabelled_as: Mapping[str, int]  # how often each way of writing "no label" occurs
+    kind: str = "text"  # what the labels were: "bool", "int", "float", or "text" for all else
 
 
 @cache
@@ -53,7 +64,9 @@ def is_missing(value: object) -> bool:
     """Whether one value is missing, by the rule above."""
     if isinstance(value, str):
         return value.strip().lower() in MISSING
-    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in _PANDAS_GAPS
 
 
 def encoded_labels(
@@ -99,19 +112,91 @@ def labels_of(
     unlabelled: dict[str, int] = {}
     for value, count in zip([*distinct, None], counts.tolist(), strict=True):
         if count:
-            word = "" if value is None or value != value else id_text(value).strip()
+            is_gap = not isinstance(value, str) and is_missing(value)
+            word = "" if is_gap else id_text(value).strip()
             unlabelled[word or "empty"] = unlabelled.get(word or "empty", 0) + count
-    return Labels(codes, classes, examples, unlabelled)
+    labels = [value for value, name in zip(distinct, names, strict=True) if name is not None]
+    return Labels(codes, classes, examples, unlabelled, _kind(labels) if known is None else "text")
+
+
+def _kind(labels: Iterable[object]) -> str:
+    """What all of the labels are: "bool", "int" or "float", else "text"."""
+    types = {type(each.item() if isinstance(each, np.generic) else each) for each in labels}
+    return types.pop().__name__ if len(types) == 1 and types <= {bool, int, float} else "text"
+
+
+def class_values(class_names: Sequence[str], kind: str) -> NDArray[Any]:
+    """[c] The classes as the labels were given: values of the `kind` in `Labels`, or text.
+
+    >>> class_values(("False", "True"), "bool")
+    array([False,  True])
+    """
+    names = np.array(class_names, dtype=object)
+    if kind not in _READERS:
+        return names
+    try:
+        return np.array([_READERS[kind](name) for name in class_names])
+    except (KeyError, ValueError):  # other classes took the place of the labels
+        return names
 
 
 def check_classes(labels: Labels, where: str, advice: str) -> None:
-    """Raise for labels that are almost all different: they are not classes."""
+    """Raise for labels that are almost all different, or for measurements: they are not classes."""
     given, classes = int((labels.codes >= 0).sum()), len(labels.class_names)
-    if classes > max(_FEW, given / 2):
+    most = given / 2
+    if _are_numbers(set(labels.class_names)):
+        # Measurements repeat more often than names do; those with a fraction are never classes.
+        most = given / 5 if all(float(name) % 1 == 0 for name in labels.class_names) else 0
+        advice = (
+            f"agnn predicts classes: cut numbers into a few ranges, write codes as text (such as "
+            f"'c{labels.class_names[0]}'), or {advice}"
+        )
+    if classes > max(_FEW, most):
         raise DataError(
             f"{where}: {classes:,} distinct values in {given:,} rows do not look like classes; "
             f"{advice}."
         )
+
+
+def class_notes(class_names: Sequence[str], where: str) -> list[str]:
+    """Sentences about classes that may be several labels in one cell, or one written in two ways.
+
+    >>> class_notes(("a", "b", "a|b"), "`labels`")[0]
+    "`labels`: the class 'a|b' looks like several labels in one cell; it is a class of its own."
+    >>> class_notes(("01", "1", "2"), "`labels`")[0]
+    "`labels`: the classes '01' and '1' differ only in spelling; write them alike if they are one."
+    """
+    parts = {name: _SEPARATORS.split(name) for name in class_names}
+    uses = Counter(part for each in parts.values() for part in set(each))
+    several = [
+        name
+        for name, each in parts.items()
+        if len(each) > 1 and all(each) and ("|" in name or all(uses[part] > 1 for part in each))
+    ]
+    notes = []
+    if several:
+        more = f" and {len(several) - 1:,} others look" if len(several) > 1 else " looks"
+        notes.append(
+            f"{where}: the class '{several[0]}'{more} like several labels in one cell; "
+            f"{'each' if len(several) > 1 else 'it'} is a class of its own."
+        )
+    alike = defaultdict(list)
+    for name in class_names:
+        alike[_spelling(name)].append(name)
+    notes += [
+        f"{where}: the classes {' and '.join(map(repr, names))} differ only in spelling; write "
+        f"them alike if they are one."
+        for names in alike.values()
+        if len(names) > 1
+    ]
+    return notes
+
+
+def _spelling(name: str) -> Hashable:
+    """What is the same for two spellings of one class: the number, or the letters."""
+    if _are_numbers({name}):
+        return float(name)
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _class_name(value: Any, where: str) -> str | None:

@@ -20,7 +20,13 @@ from agnn.data._edges import (
     simple_edges,
 )
 from agnn.data._features import checked_features, frozen_csr, rows_summing_to_one
-from agnn.data._labels import checked_ids, checked_labels, distinct_names, id_text
+from agnn.data._labels import (
+    checked_ids,
+    checked_labels,
+    class_values,
+    distinct_names,
+    id_text,
+)
 from agnn.data._scaling import scaled_features
 from agnn.data._texts import checked_texts
 from agnn.errors import DataError, InputError, unknown_name
@@ -162,6 +168,11 @@ class NodeData:
     def classes(self) -> int:
         """Number of classes c."""
         return len(self.class_names)
+
+    @property
+    def class_values(self) -> NDArray[Any]:
+        """[c] The classes as the source had them: true and false, numbers or text."""
+        return class_values(self.class_names, self.reading.label_kind if self.reading else "text")
 
     @cached_property
     def labelled(self) -> NDArray[np.int64]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Final, TypedDict
 
 from agnn.data.preprocessing import Preprocessing
 from agnn.errors import InputError, unknown_name
+
+_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {"node_id": ("--id", "--node-id")}
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -128,6 +131,21 @@ class ReadOptions:
     def split_by(self) -> str | None:
         """The column that the nodes are split by, of whatever kind."""
         return self.split_column or self.split_time or self.split_group
+
+
+def flags_of(field: str) -> tuple[str, ...]:
+    """The flags of the command line that set a field of `ReadOptions`; the usual one first."""
+    return _FLAGS.get(field, (f"--{field.replace('_', '-')}",))
+
+
+def option_for(field: str, column: str | None = None) -> str:
+    """An option as messages suggest it: for Python, and for a shell ready to be pasted.
+
+    >>> option_for("ignore", "last note")
+    "`ignore` (--ignore 'last note')"
+    """
+    value = "" if column is None else f" {shlex.quote(column)}"
+    return f"`{field}` ({flags_of(field)[0]}{value})"
 
 
 def check_columns(place: str, columns: Sequence[str], wanted: Sequence[str | None]) -> None:

@@ -26,6 +26,7 @@ _COLUMNS: Final = 3  # names of columns with the same use
 _CLASSES: Final = 10
 _LINES: Final = 12  # on columns with the same use
 _NOTES: Final = 20
+_FEW_LABELS: Final = 10  # of a class: few to learn from, and too few to measure an accuracy
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,9 @@ class Reading:
     unlabelled_as: Mapping[str, int] | None = None
     """How often each way of writing "no label" occurs."""
 
+    label_kind: str = "text"
+    """What the labels were, which class names are as text: "bool", "int", "float" or "text"."""
+
     def to_dict(self) -> dict[str, Any]:
         """The reading in terms of JSON."""
         return asdict(self)
@@ -74,7 +78,7 @@ class Oddity:
     what: str
     count: int
     examples: tuple[Hashable, ...]
-    """Ids of the first few."""
+    """Ids of the first few; of classes their names."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,11 @@ class DataReport:
         share = 100 * self.unlabelled / max(self.nodes, 1)
         yield "labelled", f"{known:,} nodes; {self.unlabelled:,} ({share:.0f} %) unlabelled"
         if self.homophily is not None:
-            yield "same class", f"{100 * self.homophily:.0f} % of the edges between labelled nodes"
+            yield (
+                "homophily",
+                f"{100 * self.homophily:.0f} % of the edges between labelled nodes join the same "
+                f"class",
+            )
         for sizes, group in groupby(self.splits, key=lambda name: self.splits[name]):
             names = list(group)  # equal sizes in a row, as numbered splits have them
             parts = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
@@ -154,9 +162,14 @@ class DataReport:
     def column_lines(self) -> Iterator[Line]:
         """The use of the columns; nothing for data that was not read from columns.
 
-        Of many columns with one use, but different details, the first ones are shown.
+        Of many columns with one use, but different details, the first ones are shown. Columns
+        that are left out are among the warnings.
         """
-        uses: Sequence[ColumnUse] = self.reading.columns if self.reading else ()
+        yield from self._use_lines(are_used=True)
+
+    def _use_lines(self, *, are_used: bool) -> Iterator[Line]:
+        columns: Sequence[ColumnUse] = self.reading.columns if self.reading else ()
+        uses = [each for each in columns if (each.use != "left out") == are_used]
         lines, hidden = Counter[str](), Counter[str]()
         for (table, use, detail), group in groupby(
             uses, key=lambda each: (each.table, each.use, each.detail)
@@ -173,21 +186,26 @@ class DataReport:
             yield name, f"and {counted(count, 'more column')}; `agnn inspect --json` lists all"
 
     def warning_lines(self) -> Iterator[Line]:
-        """What may be a mistake, notes from reading, and why nothing can be learned."""
+        """What may be a mistake, the worst first.
+
+        Why nothing can be learned, features that may give the answer away, columns that are left
+        out, what is unusual, and notes from reading.
+        """
+        if self.obstacle is not None:
+            yield "cannot train", self.obstacle
+        for leak in self.reading.leaks if self.reading else ():
+            yield "leak?", leak
+        yield from self._use_lines(are_used=False)
         for oddity in self.oddities:
             examples = ", ".join(str(each) for each in oddity.examples)
             more = ", ..." if oddity.count > len(oddity.examples) else ""
             yield "look at", f"{oddity.what}: {oddity.count:,} ({examples}{more})"
-        for leak in self.reading.leaks if self.reading else ():
-            yield "leak?", leak
         notes: Sequence[str] = self.reading.notes if self.reading else ()
         for note in notes[:_NOTES]:
             yield "note", note
         if len(notes) > _NOTES:
             more = counted(len(notes) - _NOTES, "more note")
             yield "note", f"and {more}; `agnn inspect --json` lists all"
-        if self.obstacle is not None:
-            yield "cannot train", self.obstacle
 
 
 def data_report(data: NodeData) -> DataReport:
@@ -232,9 +250,9 @@ def shown_rows(rows: Any, total: int | None = None) -> str:
     return f"{word} {', '.join(map(str, first))}{more}"
 
 
-def counted(count: int, thing: str) -> str:
+def counted(count: int, thing: str, things: str | None = None) -> str:
     """A number of things as text: "1 row", "1,200 rows"."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def _weight_range(data: NodeData) -> tuple[float, float, float] | None:
@@ -256,11 +274,10 @@ def _oddities(data: NodeData, counts: Sequence[int]) -> list[Oddity]:
         _oddity(data, "nodes without an edge", degree == 0),
         _oddity(data, "nodes whose features are all zero", np.diff(data.features.indptr) == 0),
     ]
-    found += [
-        _oddity(data, f"labelled nodes of class '{name}', too few to learn", data.labels == label)
-        for label, name in enumerate(data.class_names)
-        if 0 < counts[label] < 3
-    ]
+    by_count = sorted(zip(counts, data.class_names, strict=True))
+    rare = [f"{name} {count}" for count, name in by_count if 0 < count < _FEW_LABELS]
+    what = f"classes with fewer than {_FEW_LABELS} labelled nodes"
+    found.append(Oddity(what, len(rare), tuple(rare[:_SHOWN])))
     unseen = [name for name, count in zip(data.class_names, counts, strict=True) if count == 0]
     if unseen and data.labelled.size:
         found.append(Oddity("classes without a labelled node", len(unseen), tuple(unseen[:_SHOWN])))

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from agnn.data._features import POSITIONS, position_columns, structure_columns
-from agnn.data._report import shown_rows
 from agnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def _check_near(table: NodeTable, column: str, values: NDArray[np.float64]) -> N
     far = np.flatnonzero(np.abs(values) > FARTHEST)
     if far.size:
         raise DataError(
-            f"{table.where(column)}, {shown_rows(far)}: the number is {abs(values[far[0]]):.0e} "
+            f"{table.where(column)}, {table.rows(far)}: the number is {abs(values[far[0]]):.0e} "
             f"standard deviations from the mean of the column that the model was trained on."
         )
 

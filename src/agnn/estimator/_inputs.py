@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ class ClassLabels(NamedTuple):
 
     codes: NDArray[np.int64]  # [n], -1 for a missing label
     classes: NDArray[Any]  # [c] sorted, as the caller wrote them
+    names: tuple[str, ...]  # [c] as text
 
 
 def class_labels(y: Any) -> ClassLabels:
@@ -30,8 +32,13 @@ def class_labels(y: Any) -> ClassLabels:
     if values.dtype.kind == "f":
         assert_all_finite(values[~np.isnan(values)], input_name="y")
     found = encoded_labels(values, "`y`")
-    check_classification_targets(values[found.codes >= 0])
-    return ClassLabels(found.codes, values[found.examples])
+    known = values[found.codes >= 0]
+    classes = values[found.examples]
+    if found.kind != "text":  # an array of objects where None or NaN is among them
+        known = np.array(known.tolist())
+        classes = np.array(classes.tolist())
+    check_classification_targets(known)
+    return ClassLabels(found.codes, classes, found.class_names)
 
 
 def graph_of_arrays(
@@ -57,7 +64,7 @@ def graph_of_arrays(
         features=features,
         labels=np.full(nodes, -1) if labels is None else labels.codes,
         edges=np.zeros((2, 0), dtype=np.int64) if edges is None else edges,
-        class_names=() if labels is None else names_of(labels.classes),
+        class_names=() if labels is None else labels.names,
         row_normalised=row_normalised,
         edge_weights=edge_weight,
     )
@@ -77,7 +84,7 @@ def labelled_at(graph: NodeData, nodes: NDArray[np.int64], labels: ClassLabels) 
         features=graph.features,
         labels=codes,
         edges=graph.edges,
-        class_names=names_of(labels.classes),
+        class_names=labels.names,
         node_ids=graph.node_ids,
         facts=graph.facts,
         row_normalised=graph.row_normalised,
@@ -102,9 +109,13 @@ def positions(X: Any, graph: NodeData) -> NDArray[np.int64]:
     return nodes.astype(np.int64)
 
 
-def names_of(classes: NDArray[Any]) -> tuple[str, ...]:
-    """The classes as text."""
-    return tuple(str(each) for each in classes.tolist())
+def ids_in(X: Any) -> list[Hashable] | None:
+    """The node ids, text or whole numbers, in a one-dimensional `X`; None for anything else."""
+    if getattr(X, "ndim", 1) != 1:
+        return None
+    values = np.asarray(X)
+    ids: list[Hashable] | None = values.tolist() if values.ndim == 1 else None
+    return ids if values.dtype.kind in "iuUO" else None
 
 
 def with_columns(

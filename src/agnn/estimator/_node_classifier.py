@@ -17,8 +17,8 @@ from agnn.errors import InputError, unknown_name
 from agnn.estimator._inputs import (
     class_labels,
     graph_of_arrays,
+    ids_in,
     labelled_at,
-    names_of,
     positions,
     with_columns,
 )
@@ -76,7 +76,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             datasets. None is the same as leaving one out; the text "none" is the value None.
 
     Attributes:
-        classes_: [c] the classes; the names in a NodeData, else the values of `y`.
+        classes_: [c] the classes: values of `y`, or of the label column in a NodeData's source.
         run_: the trained Run: splits, seeds, model, scores; `run_.warnings` says where it is
             no better than a cheap baseline.
         accuracy_: percent of test nodes for each replica (with folds, each trial), with its mean
@@ -150,7 +150,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_learnable(data)
         weight: Any = self.class_weight
         if isinstance(weight, Mapping):
-            weight = {str(name): value for name, value in weight.items()}
+            names = dict(zip(self.classes_.tolist(), data.class_names, strict=True))
+            weight = {names.get(key, str(key)): value for key, value in weight.items()}
         changes = {name: getattr(self, name) for name in HYPER_PARAMETERS}
         self.run_: Run = evaluate(
             self.method, data, self.split, replicas=self.replicas, seed=self.seed, changes=changes,
@@ -168,7 +169,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> NDArray[Any]:
         """[n] The predicted class of every node of `X`; without `X`, of the training data.
 
-        `X` is a NodeData or what `fit` takes. For new nodes of the same graph see `predict_new`.
+        `X` is a NodeData, what `fit` takes, or a list of ids of nodes of the training data: their
+        rows where `fit` took arrays. For new nodes of the same graph see `predict_new`.
         """
         found = self.ensemble(X, edges=edges, edge_weight=edge_weight).answers
         return np.asarray(self.classes_[found])
@@ -246,7 +248,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("`y` is missing: the true classes of `X`.")
             known = X.labelled
             right = np.array(X.class_names, dtype=object)[X.labels[known]]
-            given = np.array(names_of(self.predict(X)[known]), dtype=object)
+            given = np.array(self.run_.data.class_names, dtype=object)[self.ensemble(X).answers]
+            given = given[known]
             return float(accuracy_score(right, given, sample_weight=sample_weight))
         found = self.predict(X, edges=edges, edge_weight=edge_weight)
         return float(accuracy_score(y, found, sample_weight=sample_weight))
@@ -304,8 +307,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         made.run_ = run
         made.n_features_in_ = run.data.feature_count
-        names = np.array(run.data.class_names, dtype=object)
-        made.classes_ = np.array(own["classes"], dtype=own["dtype"]) if own else names
+        classes = run.data.class_values
+        made.classes_ = np.array(own["classes"], dtype=own["dtype"]) if own else classes
         return made
 
     def _training_data(
@@ -322,7 +325,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "a NodeData holds its own labels and edges; leave out `y`, `edges` and "
                     "`edge_weight`."
                 )
-            self.classes_ = np.array(X.class_names, dtype=object)
+            self.classes_ = X.class_values
             self.n_features_in_ = X.feature_count
             return X
         if y is None:
@@ -350,6 +353,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(X, NodeData):
             if self.graph is not None:
                 return self.run_.scores[:, positions(X, self.graph)]
+            if edges is None and (ids := ids_in(X)) is not None:
+                return self.run_.scores[:, [self.run_.node(node_id) for node_id in ids]]
             features = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
             X = graph_of_arrays(
                 features, edges, edge_weight=edge_weight,

@@ -12,7 +12,7 @@ import numpy as np
 
 from agnn.data._edges import edge_notes, mean_weights, simple_edges, unusable_weight, weight_note
 from agnn.data._input_files import check_file, check_fits
-from agnn.data._labels import Labels, check_classes, checked_ids, encoded_labels
+from agnn.data._labels import Labels, check_classes, checked_ids, class_notes, encoded_labels
 from agnn.data._node_data import NodeData
 from agnn.data._report import Reading
 from agnn.data.preprocessing import GRAPH_NOTE, Preprocessing, Source, graph_blocks
@@ -194,14 +194,16 @@ def _node_data(
     simple, facts = simple_edges(entries, nodes)
     ids = checked_ids(node_ids, nodes)
     pairs = np.asarray(entries, dtype=np.int64)
-    found, means = [], None
+    found, means = class_notes(labels.class_names, "`labels`"), None
     if weights is not None and ignore_weights:
         found.append(f"{place}: the weights are ignored, as requested.")
     elif weights is not None:
         _check_weights(weights, pairs, ids, place)
         means = mean_weights(simple, pairs, weights, nodes)
         found += weight_note(pairs, weights, simple, means, ids, place)
-    found += edge_notes(pairs, np.arange(pairs.shape[1]), simple, facts, ids, place)
+    found += edge_notes(
+        pairs, np.arange(pairs.shape[1]), simple, facts, ids, place, is_weighted=means is not None
+    )
     preprocessing, is_given = None, features is not None
     if not is_given:
         preprocessing = Preprocessing(tuple(graph_blocks(simple, nodes)))
@@ -219,7 +221,12 @@ def _node_data(
         facts=facts,
         row_normalised=not is_signed,
         preprocessing=preprocessing,
-        reading=Reading(place, notes=tuple(found), unlabelled_as=labels.unlabelled_as or None),
+        reading=Reading(
+            place,
+            notes=tuple(found),
+            unlabelled_as=labels.unlabelled_as or None,
+            label_kind=labels.kind,
+        ),
         edge_weights=means,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, Unpack
 
-from agnn.data._input_files import check_text_file
+from agnn.data._input_files import check_text_file, local_file
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions
 from agnn.data.sources._arrays import read_npz
@@ -23,7 +23,7 @@ def read_graph(
     Attributes of the nodes are its columns; the keywords are those of `read_tables`. An `.npz`
     has its own labels, and splits if it holds masks, and takes `ignore_weights` only.
     """
-    file = Path(path)
+    file = local_file(path)
     end = file.suffix.lower()
     if end not in GRAPH_FILES:
         raise InputError(f"'{file}' must end in {', '.join(GRAPH_FILES)} to be read as a graph.")

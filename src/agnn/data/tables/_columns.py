@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agnn.data._labels import MISSING, Labels, check_classes, labels_of, missing_spellings
+from agnn.data._options import option_for
 from agnn.data._report import shown_rows
 from agnn.data.splits import Split, column_splits
 from agnn.errors import DataError, InputError, unknown_name
@@ -20,14 +21,18 @@ from agnn.errors import DataError, InputError, unknown_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LARGEST: Final = 1e30  # squares and sums of larger numbers overflow
+    from agnn.data.tables._source import TableSource
 
-_PARTS: Final = {
+_LARGEST: Final = 1e30  # squares and sums of larger numbers overflow
+_DECIMAL_COMMA: Final = r"^([+-]?[0-9]*),([0-9]+([eE][+-]?[0-9]+)?)$"
+
+PARTS: Final = {
     "train": "train", "training": "train", "tr": "train",
     "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation",
     "test": "test", "testing": "test", "te": "test", "holdout": "test",
     **dict.fromkeys((*MISSING, "none", "unused", "-")),
 }  # fmt: skip
+"""The parts of a split by the words that a column may have for them; None: in no part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +42,28 @@ class NodeTable:
     frame: pd.DataFrame
     place: str
     is_untyped: bool = False
+    has_decimal_commas: bool = False
+    kept: NDArray[np.int64] | None = None
+    """The rows of the user's table that the frame has; None: all."""
+
     _parsed: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        source: TableSource,
+        frame: Any,
+        *,
+        kept: NDArray[np.int64] | None = None,
+        parsed: dict[str, NDArray[np.float64]] | None = None,
+    ) -> Self:
+        """The table that a frame of a source is; `parsed` keeps numbers that were parsed."""
+        cache = {} if parsed is None else parsed
+        return cls(frame, source.place, source.is_untyped, source.has_decimal_commas, kept, cache)
+
+    def rows(self, rows: Any) -> str:
+        """Some rows of the frame as messages name them, by their place in the user's table."""
+        return shown_rows(rows if self.kept is None else self.kept[rows])
 
     def where(self, column: str) -> str:
         """A column as messages name it."""
@@ -53,16 +79,16 @@ class NodeTable:
         bad = [row for row in np.flatnonzero(words) if str(values.iloc[row]).lower() != "none"]
         if bad:
             raise DataError(
-                f"{self.where(column)}, {shown_rows(bad)}: '{str(values.iloc[bad[0]])[:40]}' is "
+                f"{self.where(column)}, {self.rows(bad)}: '{str(values.iloc[bad[0]])[:40]}' is "
                 f"not a number, and the column has numbers in other rows. Fix it, treat the whole "
-                f"column as categories with `category` (--category {column}), or leave it out with "
-                f"`ignore` (--ignore {column})."
+                f"column as categories with {option_for('category', column)}, or leave it out with "
+                f"{option_for('ignore', column)}."
             )
         huge = np.flatnonzero(np.abs(found) > _LARGEST)  # NaN compares as false
         if huge.size:
             value = found[huge[0]]
             what = "infinite" if np.isinf(value) else f"{value:g}, too large to compute with"
-            raise DataError(f"{self.where(column)}, {shown_rows(huge)}: the value is {what}.")
+            raise DataError(f"{self.where(column)}, {self.rows(huge)}: the value is {what}.")
         return found
 
     def names(self, column: str) -> pd.Series[str]:
@@ -114,7 +140,7 @@ class NodeTable:
         if not (labels.codes >= 0).any():
             raise DataError(f"{where}: every row is empty; there is no label to learn from.")
         if known is None:
-            check_classes(labels, where, "choose another column as `label` (--label)")
+            check_classes(labels, where, f"choose another column as {option_for('label')}")
         return labels
 
     def split(self, column: str, labels: NDArray[np.int64]) -> tuple[Split, list[str]]:
@@ -128,20 +154,20 @@ class NodeTable:
         # Few different words in perhaps millions of rows; a missing value has the code -1.
         codes, distinct = pd.factorize(values if holds_text(values) else written(values))
         words = [*written(pd.Series(distinct)).str.strip().str.lower(), ""]
-        strange = np.flatnonzero(np.array([word not in _PARTS for word in words])[codes])
+        strange = np.flatnonzero(np.array([word not in PARTS for word in words])[codes])
         if strange.size:
-            known = [word for word, part in _PARTS.items() if part]
+            known = [word for word, part in PARTS.items() if part]
             problem = unknown_name("part", words[codes[strange[0]]], known)
-            raise DataError(f"{where}, {shown_rows(strange)}: {problem}")
+            raise DataError(f"{where}, {self.rows(strange)}: {problem}")
         is_in = {
-            name: np.array([_PARTS.get(word) == name for word in words])[codes]
+            name: np.array([PARTS.get(word) == name for word in words])[codes]
             for name in ("train", "validation", "test")
         }
         notes = []
         blank = np.flatnonzero((labels < 0) & (is_in["train"] | is_in["validation"]))
         if blank.size:
             notes.append(
-                f"{where}: {shown_rows(blank)} are for training or validation but have no label; "
+                f"{where}: {self.rows(blank)} are for training or validation but have no label; "
                 f"they are left out."
             )
         found = {name: np.flatnonzero(own & (labels >= 0)) for name, own in is_in.items()}
@@ -185,14 +211,14 @@ class NodeTable:
         self._check_complete(column, values, labelled)
         if pd.api.types.is_datetime64_any_dtype(values):
             return _nanoseconds(values)
-        found = numbers_in(values)
+        found = numbers_in(values, decimal_commas=self.has_decimal_commas)
         if not np.isnan(found[labelled]).any():
             return found
         dates = pd.to_datetime(written(values), errors="coerce", format="ISO8601", utc=True)
         bad = labelled[dates.isna().to_numpy()[labelled]]
         if bad.size:
             raise DataError(
-                f"{self.where(column)}, {shown_rows(bad)}: '{str(values.iloc[bad[0]])[:40]}' "
+                f"{self.where(column)}, {self.rows(bad)}: '{str(values.iloc[bad[0]])[:40]}' "
                 f"cannot be ordered in time; numbers, or dates such as 2024-03-31, are expected."
             )
         return _nanoseconds(dates)
@@ -207,7 +233,7 @@ class NodeTable:
         blank = labelled[is_blank(values)[labelled]]
         if blank.size:
             raise DataError(
-                f"{self.where(column)}, {shown_rows(blank)}: the value is missing, and the node "
+                f"{self.where(column)}, {self.rows(blank)}: the value is missing, and the node "
                 f"has a label; without a value it cannot be in a part of the split."
             )
 
@@ -216,22 +242,27 @@ class NodeTable:
         if not self.is_untyped:
             return numbers_in(values)
         if column not in self._parsed:
-            self._parsed[column] = numbers_in(values)
+            self._parsed[column] = numbers_in(values, decimal_commas=self.has_decimal_commas)
         return self._parsed[column]
 
 
-def numbers_in(values: Any) -> NDArray[np.float64]:
-    """[n] The numbers in a series; NaN for everything else."""
+def numbers_in(values: Any, *, decimal_commas: bool = False) -> NDArray[np.float64]:
+    """[n] The numbers in a series; NaN for everything else.
+
+    With `decimal_commas` 17,5 is a number as well as 17.5; 1.234,5 is none.
+    """
     if pd.api.types.is_numeric_dtype(values):
         typed: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return typed
     if holds_text(values):
         text = _arrow_text(values)
+        if decimal_commas:
+            text = pc.replace_substring_regex(text, _DECIMAL_COMMA, r"\1.\2")
         try:
             cast = pc.if_else(_blank_text(text), None, text).cast(pa.float64())
             return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
         except pa.ArrowInvalid:  # pyarrow stops at the first word; pandas goes on
-            pass
+            values = pd.Series(text.to_pylist(), dtype=object) if decimal_commas else values
     known = values.where(~is_blank(values), None)
     coerced = pd.to_numeric(known, errors="coerce")
     return np.asarray(coerced.to_numpy(dtype=np.float64, na_value=np.nan))

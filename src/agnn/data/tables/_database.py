@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from agnn.data._input_files import check_file
+from agnn.data._input_files import check_file, local_file
 from agnn.data.tables._source import TableSource, frame_table
 from agnn.errors import DataError, InputError, UnavailableError
 
@@ -42,7 +42,7 @@ def open_query(query: str, database: str | Path, what: str) -> TableSource:
     messages: "nodes" or "edges". There is no bound on its time, for a large table takes what it
     takes; Ctrl-C ends it.
     """
-    file = Path(database)
+    file = local_file(database)
     check_file(file)
     try:
         query.encode()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from agnn.data._report import ColumnUse, shown_rows
+from agnn.data._options import option_for
+from agnn.data._report import ColumnUse
 from agnn.data.preprocessing import (
     GRAPH_NOTE,
     Block,
@@ -38,6 +39,10 @@ _MOST_WORDS: Final = 20_000
 _MANY: Final = 100
 _DATE: Final = re.compile(r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{1,4}\b")  # 2024-03-31, 31.3.2024
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_WHOLE_NUMBERS: Final = re.compile(r"[0-9]+(\s+[0-9]+)*")
+_COMMA_NUMBER: Final = re.compile(r"[+-]?[0-9.' ]*,[0-9.,]*[0-9]")  # 17,23 and 1.234,50 and 1,234.5
+_SHARED_WORDS: Final = 0.5  # of the words of a text column, in several values
+_SHARED_NUMBERS: Final = 0.9
 # A column whose deviation is so many times that of its values between the percentiles has a scale
 # that a few of them set.
 _FAR: Final = 100.0
@@ -66,9 +71,8 @@ class Fit:
         self.uses.append(ColumnUse("nodes", column, use, detail))
 
     def leave_out(self, column: str, why: str) -> None:
-        """Record that a column is not used, with a note."""
+        """Record that a column is not used."""
         self.use(column, "left out", why)
-        self.notes.append(f"Column '{column}' is left out: {why}.")
 
 
 def fitted_features(
@@ -102,7 +106,7 @@ _WHY_NOT: Final = {
     "": "it has no name, like the row numbers that pandas writes",
     "empty": "every row is empty",
     "date": "it holds dates; to use them, convert them to numbers, such as days, or split by them "
-    "with `split_time` (--split-time)",
+    f"with {option_for('split_time')}",
     "other": "it holds neither numbers nor text",
 }
 
@@ -135,24 +139,24 @@ def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str], kept: Seque
             fit.leave_out(
                 column,
                 f"whole numbers, all different, look like an identifier; keep it as a feature "
-                f"with `number` (--number {column})",
+                f"with {option_for('number', column)}",
             )
             continue
         used.append(column)
         detail = f"mean {profile.mean:.4g}, deviation {profile.scale:.4g}, standardised"
+        if table.has_decimal_commas and any("," in text for text in table.texts(column)):
+            detail += "; decimal commas"
         if profile.gaps.size:
-            rows = shown_rows(profile.gaps)
-            fit.notes.append(
-                f"Column '{column}' has no value in {rows}: the mean is used, and a feature "
-                f"'{column} is missing' marks it."
+            detail += (
+                f"; {profile.gaps.size:,} missing ({table.rows(profile.gaps)}), filled with the "
+                f"mean and marked by the feature '{column} is missing'"
             )
-            detail += f"; {profile.gaps.size:,} missing, filled with the mean and marked"
         far = _far_rows(table.numbers(column))
         if far.size:
             fit.notes.append(
-                f"Column '{column}' has numbers far from all others in {shown_rows(far)}, such as "
+                f"Column '{column}' has numbers far from all others in {table.rows(far)}, such as "
                 f"{table.numbers(column)[far[0]]:.4g}: standardised, the other rows are nearly "
-                f"equal. Correct them, or leave the column out with `ignore` (--ignore {column})."
+                f"equal. Correct them, or leave the column out with {option_for('ignore', column)}."
             )
         fit.use(column, "number", detail)
     if used:
@@ -221,18 +225,26 @@ def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) ->
         if _is_prose(values):
             fit.notes.append(
                 f"Column '{column}' holds text, which is used by its words; leave it out with "
-                f"`ignore` (--ignore {column})."
+                f"{option_for('ignore', column)}."
             )
             _fit_words(fit, table, column)
             return
         if 2 * sum(bool(_DATE.match(value)) for value in values) > len(values):
             fit.leave_out(column, _WHY_NOT["date"])
             return
+        with_commas = [value for value in values if _COMMA_NUMBER.fullmatch(value)]
+        if 2 * len(with_commas) > len(values):
+            fit.leave_out(
+                column,
+                f"its values look like numbers with commas, such as '{with_commas[0]}'; write them "
+                f"with a decimal point and without thousands separators",
+            )
+            return
         fit.leave_out(
             column,
             f"{len(values):,} distinct values in {len(names):,} rows do not look like categories; "
-            f"use its words with `text` (--text {column}), or force it with `category` "
-            f"(--category {column})",
+            f"use its words with {option_for('text', column)}, or force it with "
+            f"{option_for('category', column)}",
         )
         return
     if len(values) < 2:
@@ -248,15 +260,21 @@ def _is_prose(values: Sequence[str]) -> bool:
     """Whether distinct values of a column are texts whose words say something about other rows.
 
     At least half of them have two words or more, and at least half of the words that they have
-    in all occur in another value, too. Only words with a letter count.
+    in all occur in another value, too. Only words with a letter count, unless all values are
+    lists of whole numbers: then these are the words, and 90 % of them must occur in another value,
+    as those of telephone numbers do not.
     """
-    words = [{word for word in value.lower().split() if _LETTER.search(word)} for value in values]
+    is_list = all(_WHOLE_NUMBERS.fullmatch(value) for value in values)
+    words = [
+        {word for word in value.lower().split() if is_list or _LETTER.search(word)}
+        for value in values
+    ]
     spread = Counter(word for each in words for word in each)
     shared = sum(count for count in spread.values() if count > 1)
     return (
         len(values) >= _MANY
         and 2 * sum(len(each) > 1 for each in words) >= len(values)
-        and 2 * shared >= spread.total()
+        and shared >= (_SHARED_NUMBERS if is_list else _SHARED_WORDS) * spread.total()
     )
 
 

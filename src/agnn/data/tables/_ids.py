@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from agnn.data._edges import unusable_weight
 from agnn.data._labels import id_text
-from agnn.data._options import ReadOptions, check_columns
+from agnn.data._options import ReadOptions, check_columns, option_for
 from agnn.data._report import ColumnUse, shown_rows
 from agnn.data.tables._columns import (
     codes_and_words,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _ENDS: Final = (
     ("source", "target"), ("src", "dst"), ("from", "to"), ("sender", "receiver"), ("u", "v"),
 )  # fmt: skip
+_EXAMPLES: Final = 10_000  # edges with an unknown id that are looked up in other columns
+_NEARLY_ALL: Final = 0.95
 _NAMES: Final = ("id", "key")  # numbers in columns called so are names, as in GEXF and NetworkX
 
 
@@ -171,14 +173,19 @@ class EdgeEntries:
     weights: NDArray[np.float64] | None = None  # [k] where a column of weights was named
 
 
-def edge_entries(edges: TableSource, index: Ids, options: ReadOptions) -> EdgeEntries:
-    """The edges of a table whose ends are ids of `index`."""
+def edge_entries(
+    edges: TableSource, index: Ids, options: ReadOptions, nodes: pd.DataFrame | None = None
+) -> EdgeEntries:
+    """The edges of a table whose ends are ids of `index`.
+
+    Where they are not, another column of the table `nodes` may hold them; the error names it.
+    """
     source, target = ends_of(edges, options)
     parts = _Parts(edges.place, (source, target), index)
     column = options.edge_weight
     given = None if column is None else _GivenWeights(edges, column, (source, target))
     taken = (source, target, column)
-    weights = Weights([name for name in edges.columns if name not in taken])
+    weights = Weights(edges, taken)
     wanted = [source, target, *weights.columns, *(() if column is None else (column,))]
     for frame in edges.batches(wanted):
         parts.add(frame)
@@ -191,17 +198,15 @@ def edge_entries(edges: TableSource, index: Ids, options: ReadOptions) -> EdgeEn
     found.uses += [ColumnUse("edges", source, "source"), ColumnUse("edges", target, "target")]
     if parts.unknown:
         if not options.drop_unknown:
-            raise DataError(parts.complaint())
+            raise DataError(parts.complaint(nodes))
         found.dropped = parts.unknown
         found.notes.append(parts.remark())
     if given is not None:
         found.weights = given.numbers()[found.rows]
         found.uses.append(ColumnUse("edges", given.column, "weight"))
-    uses, notes = weights.settled(
+    found.uses += weights.settled(
         edges.place, ignore=options.ignore_weights, is_named=given is not None
     )
-    found.uses += uses
-    found.notes += notes
     return found
 
 
@@ -233,6 +238,7 @@ class _Parts:
         self.dropped: list[NDArray[np.int64]] = []
         self.rows = self.unknown = 0
         self.examples: list[str] = []
+        self.example_ends: tuple[Any, Any] | None = None
 
     def add(self, frame: pd.DataFrame) -> None:
         both = self.index.positions_of_both(*(frame[end] for end in self.ends))
@@ -240,6 +246,9 @@ class _Parts:
         if bad.size:
             self._check_gaps(frame)
             self.unknown += bad.size
+            if self.example_ends is None:
+                first, second = (frame[end].iloc[bad[:_EXAMPLES]] for end in self.ends)
+                self.example_ends = first, second
             for row in bad[: 3 - len(self.examples)]:
                 end = self.ends[0] if both[0, row] < 0 else self.ends[1]
                 (value,) = frame[end].iloc[[row]].tolist()  # Python's own, not NumPy's
@@ -263,13 +272,36 @@ class _Parts:
                 row = self.rows + int(gaps[0]) + 1
                 raise DataError(f"{self.place}, column '{end}', row {row}: the id is missing.")
 
-    def complaint(self) -> str:
-        kinds = " No id is known: are these the right columns?" if self.unknown == self.rows else ""
+    def complaint(self, nodes: pd.DataFrame | None) -> str:
+        hint = ""
+        if 2 * self.unknown > self.rows and nodes is not None:
+            hint = self._better_column(nodes)
+        if not hint and self.unknown == self.rows:
+            hint = " No id is known: are these the right columns?"
         return (
             f"{self.place}: {self.unknown:,} of {self.rows:,} edges name an id that is not in "
-            f"{self.index.where}: {', '.join(self.examples)}.{kinds} Add the nodes, or leave such "
-            f"edges out with `drop_unknown` (--drop-unknown)."
+            f"{self.index.where}: {', '.join(self.examples)}.{hint} Add the nodes, or leave such "
+            f"edges out with {option_for('drop_unknown')}."
         )
+
+    def _better_column(self, nodes: pd.DataFrame) -> str:
+        """A hint at another column of the node table that has the ids of these edges."""
+        assert self.example_ends is not None  # noqa: S101 (some id is unknown)
+        for column in nodes.columns:
+            try:
+                positions = NodeIndex(nodes[column], "", column).positions_of_both(
+                    *self.example_ends
+                )
+            except DataError:  # its values are not all there and different
+                continue
+            share = (positions >= 0).mean()
+            if share >= _NEARLY_ALL:
+                count = "All" if share == 1 else "Nearly all"
+                return (
+                    f" {count} of them are in column '{column}': name it as "
+                    f"{option_for('node_id', column)}."
+                )
+        return ""
 
     def remark(self) -> str:
         return (
@@ -286,13 +318,14 @@ class _GivenWeights:
         if column in ends:
             raise DataError(f"{edges.place}: column '{column}' holds ids, so it has no weights.")
         self.column, self.where = column, f"{edges.place}, column '{column}'"
+        self._has_decimal_commas = edges.has_decimal_commas
         self._parts: list[NDArray[np.float64]] = []
         self._rows = 0
 
     def add(self, frame: pd.DataFrame) -> None:
         """Take one batch; a weight that no edge can have is refused with its row."""
         values = plain_text(frame[self.column])
-        numbers = numbers_in(values)
+        numbers = numbers_in(values, decimal_commas=self._has_decimal_commas)
         found = unusable_weight(numbers)
         if found is not None:
             reason = found.reason
@@ -312,8 +345,9 @@ class _GivenWeights:
 class Weights:
     """Which further columns of an edge table hold numbers that differ, batch by batch."""
 
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = [name for name in columns if name]
+    def __init__(self, edges: TableSource, taken: Container[str | None]) -> None:
+        self.columns = [name for name in edges.columns if name and name not in taken]
+        self._has_decimal_commas = edges.has_decimal_commas
         self._first: dict[str, float] = {}
         self._differing: set[str] = set()
         self._words: set[str] = {name for name in self.columns if name.lower() in _NAMES}
@@ -324,7 +358,7 @@ class Weights:
             if name in self._words or name in self._differing:
                 continue
             values = plain_text(frame[name])
-            numbers = numbers_in(values)
+            numbers = numbers_in(values, decimal_commas=self._has_decimal_commas)
             known = numbers[~np.isnan(numbers)]
             filled = int((~is_blank(values)).sum())
             if known.size < filled / 2:
@@ -334,24 +368,21 @@ class Weights:
 
     def settled(
         self, place: str, *, ignore: bool, is_named: bool = False, can_use: bool = True
-    ) -> tuple[list[ColumnUse], list[str]]:
-        """The use of each column, and notes; what looks like weights must be named or ignored.
+    ) -> list[ColumnUse]:
+        """The use of each column; what looks like weights must be named or ignored.
 
         Where another column is named as the weights, these are edge features.
         """
         heavy = [] if is_named else sorted(self._differing - self._words)
         if heavy and not ignore:
-            use = f"Use them with `edge_weight` (--edge-weight {heavy[0]}), or leave"
+            use = f"Use them with {option_for('edge_weight', heavy[0])}, or leave"
             advice = use if can_use else "Tables that are read in parts keep none; leave"
             raise DataError(
                 f"{place}, column '{heavy[0]}': numbers at the edges look like weights. {advice} "
-                f"them out with `ignore_weights` (--ignore-weights)."
+                f"them out with {option_for('ignore_weights')}."
             )
         why = dict.fromkeys(heavy, "a weight, ignored as requested")
-        uses = [
+        return [
             ColumnUse("edges", name, "left out", why.get(name, "edge features are not supported"))
             for name in self.columns
         ]
-        names = ", ".join(heavy)
-        notes = [f"{place}: the weights in '{names}' are ignored, as requested."] if heavy else []
-        return uses, notes

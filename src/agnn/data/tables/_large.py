@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from agnn.data._labels import class_notes
 from agnn.data._options import ReadOptions, check_columns
 from agnn.data._report import shown_rows
 from agnn.data.preprocessing import Preprocessing, Source
@@ -52,8 +53,9 @@ class LargeTables:
         roles = [options.node_id, options.label, options.split_by]
         check_columns(self.node_table.place, self.node_table.columns, [*roles, *named])
         self.ends = list(ends_of(self.edge_table, options))
-        self.id_column, note = id_column(self.node_table, options)
-        self.notes = [each for each in (note, self.node_table.note, self.edge_table.note) if each]
+        self.id_column, why = id_column(self.node_table, options)
+        guess = why and f"Column '{self.id_column}' is taken as the id ({why})."
+        self.notes = [each for each in (guess, self.node_table.note, self.edge_table.note) if each]
         self.dropped = 0
 
     @cached_property
@@ -91,12 +93,14 @@ class LargeTables:
         columns = [name for name in self.node_table.columns if name not in self.options.ignore]
         at_once = max(1, self.memory // 2 // (_CELL * self.nodes))
         frame: Any = _LazyFrame(self.node_table, columns, at_once, self.nodes)
-        return NodeTable(frame, self.node_table.place, self.node_table.is_untyped, _Few(at_once))
+        return NodeTable.of(self.node_table, frame, parsed=_Few(at_once))
 
     @cached_property
     def labels(self) -> Labels:
         """The classes."""
-        return labels_of_table(self.table, self.options)
+        labels = labels_of_table(self.table, self.options)
+        self.notes += class_notes(labels.class_names, self.node_table.place)
+        return labels
 
     @cached_property
     def masks(self) -> dict[str, NDArray[np.bool_]]:
@@ -120,17 +124,21 @@ class LargeTables:
             raise DataError(f"{self.node_table.place} has no column to learn from.")
         fit: Fit = fitted_features(self.table, rest, self.options, np.zeros((2, 0), np.int64))
         if fit.preprocessing.is_structural:
-            raise DataError(
-                f"{self.node_table.place} has no column to learn from: {'; '.join(fit.notes[:3])}"
-            )
+            reasons = "; ".join(f"'{use.name}': {use.detail}" for use in fit.uses[:3])
+            raise DataError(f"{self.node_table.place} has no column to learn from: {reasons}.")
         self.notes += fit.notes
+        self.notes += [
+            f"Column '{use.name}' is left out: {use.detail}."
+            for use in fit.uses
+            if use.use == "left out"
+        ]
         return fit.preprocessing
 
     def features(self) -> Iterator[SparseRows]:
         """The features of all nodes, in pieces."""
         made, nothing = self.preprocessing, np.zeros((2, 0), np.int64)
         for frame in self.node_table.batches(list(made.columns)):
-            part = NodeTable(frame, self.node_table.place, self.node_table.is_untyped)
+            part = NodeTable.of(self.node_table, frame)
             yield made.features(Source(part, nothing, len(frame)))
 
     def order_by(self, column: str) -> NDArray[np.int64]:
@@ -177,14 +185,12 @@ class LargeTables:
 
     def _edge_frames(self) -> Iterator[tuple[Any, Any]]:
         """Both ends of the edges as pyarrow arrays; the first rows are searched for weights."""
-        others = [name for name in self.edge_table.columns if name not in self.ends]
-        if others:
-            weights = Weights(others)
-            weights.look_at(next(self.edge_table.batches(others)))
-            _, notes = weights.settled(
+        weights = Weights(self.edge_table, self.ends)
+        if weights.columns:
+            weights.look_at(next(self.edge_table.batches(weights.columns)))
+            weights.settled(
                 self.edge_table.place, ignore=self.options.ignore_weights, can_use=False
             )
-            self.notes += notes
         for frame in self.edge_table.batches(self.ends):
             yield _plain(frame[self.ends[0]]), _plain(frame[self.ends[1]])
 

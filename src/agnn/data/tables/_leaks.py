@@ -1,57 +1,117 @@
-"""Columns of a node table that may give the answer away, each with how to leave it out."""
+"""Columns and single features that may give the answer away, each with how to leave it out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
-from agnn.data.tables._columns import NodeTable, plain_text
+from agnn.data._options import option_for
+from agnn.data.preprocessing import Block, Numbers, Preprocessing
+from agnn.data.tables._columns import PARTS, NodeTable, is_blank, plain_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from agnn.data._features import SparseRows
+    from agnn.data._labels import Labels
 
 _LEAST: Final = 20  # labelled nodes below which nothing is concluded
 _SAMPLE: Final = 20_000  # labelled nodes that are looked at
 _DETERMINES: Final = 0.97  # share of held-out nodes whose label the column alone gives
 _OF_THE_ERRORS: Final = 0.2  # share of the errors of the most frequent class that may remain
 _COPIES: Final = 0.95  # share of rows that repeat the id
-_PARTS: Final = frozenset(
-    {"train", "training", "tr", "val", "valid", "validation", "dev", "test", "testing", "holdout"}
-)
+# One of many thousand words may fit a class of a few nodes by chance, and a good word most of its
+# class: a word that gives a class away has hardly an exception.
+_LEAST_OF_CLASS: Final = 10
+_EXCEPTIONS: Final = 0.05  # in all, as a share of the class or of the others, whichever is fewer
 
 
 def table_leaks(
     table: NodeTable, columns: Sequence[str], ids: pd.Series[Any], labels: NDArray[np.int64]
-) -> list[str]:
+) -> dict[str, str]:
     """A sentence for each of the columns, which are features, that may give the answer away."""
-    known = np.flatnonzero(labels >= 0)
-    if known.size > _SAMPLE:
-        known = np.random.default_rng(0).choice(known, _SAMPLE, replace=False)
-    found = []
+    known = _sample(labels)
+    leaks = {}
     for column in columns:
         values = table.frame[column]
         if _copies(values, ids):
-            found.append(
-                f"Column '{column}' is a feature and copies the id; leave it out with `ignore` "
-                f"(--ignore {column})."
+            leaks[column] = (
+                f"Column '{column}' is a feature and copies the id; leave it out with "
+                f"{option_for('ignore', column)}."
             )
         elif _is_split(values):
-            found.append(
-                f"Column '{column}' is a feature and looks like a split; name it as `split_column` "
-                f"(--split-column {column}) or leave it out (--ignore {column})."
+            leaks[column] = (
+                f"Column '{column}' is a feature and looks like a split; name it as "
+                f"{option_for('split_column', column)}, or leave it out with "
+                f"{option_for('ignore', column)}."
             )
         else:
             share = _determined(values.iloc[known], labels[known])
             if share is not None:
-                found.append(
+                leaks[column] = (
                     f"Column '{column}' alone gives the label of {100 * share:.0f} % of the "
                     f"nodes: was it made from the label, or after it? If so, leave it out with "
-                    f"`ignore` (--ignore {column})."
+                    f"{option_for('ignore', column)}."
                 )
-    return found
+    return leaks
+
+
+def feature_leaks(
+    features: SparseRows, preprocessing: Preprocessing, labels: Labels, told: Container[str]
+) -> list[str]:
+    """A sentence for each column of which one feature alone tells a class from all others.
+
+    A feature, such as a word of a text, is looked at for being there (not 0) or not. Columns in
+    `told` have a sentence already.
+    """
+    known = _sample(labels.codes)
+    counts = np.bincount(labels.codes[known], minlength=len(labels.class_names))
+    present: Any = features[known].astype(bool)
+    totals = np.asarray(present.sum(axis=0)).ravel()  # [d_x]
+    origins = [origin for block in preprocessing.blocks for origin in _origins(block)]
+    fewest: dict[str, int] = {}  # exceptions, by column
+    leaks: dict[str, str] = {}
+    for label, name in enumerate(labels.class_names):
+        count = int(counts[label])
+        others = known.size - count
+        if min(count, others) < _LEAST_OF_CLASS:
+            continue
+        inside = np.asarray(present[labels.codes[known] == label].sum(axis=0)).ravel()
+        exceptions = count + totals - 2 * inside  # in the class without it, or outside with it
+        exceptions = np.minimum(exceptions, known.size - exceptions)  # or the other way round
+        for k in np.flatnonzero(exceptions <= _EXCEPTIONS * min(count, others)).tolist():
+            feature, column = origins[k]
+            if column in told or exceptions[k] >= fewest.get(column, known.size):
+                continue
+            fewest[column] = int(exceptions[k])
+            leaks[column] = (
+                f"Feature '{feature}' is in {inside[k]:,} of the {count:,} nodes of class '{name}' "
+                f"and in {totals[k] - inside[k]:,} of the {others:,} others: was it made from the "
+                f"label, or after it? If so, remove it from the table, or leave the column out "
+                f"with {option_for('ignore', column)}."
+            )
+    return [*leaks.values()]
+
+
+def _sample(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The labelled nodes, or so many of them that looking at them takes no time."""
+    known = np.flatnonzero(labels >= 0)
+    if known.size <= _SAMPLE:
+        return known
+    return np.random.default_rng(0).choice(known, _SAMPLE, replace=False)
+
+
+def _origins(block: Block) -> Iterator[tuple[str, str]]:
+    """The name of each feature of a block, and the column it is made from."""
+    columns = block.reads
+    if isinstance(block, Numbers):
+        columns = (*block.columns, *block.with_gaps)
+    elif len(columns) == 1:
+        columns = columns * len(block.names)
+    yield from zip(block.names, columns, strict=True)
 
 
 def _copies(values: pd.Series[Any], ids: pd.Series[Any]) -> bool:
@@ -64,8 +124,10 @@ def _is_split(values: pd.Series[Any]) -> bool:
     """Whether the values are names of the parts of a split."""
     if pd.api.types.is_numeric_dtype(values):
         return False
-    different = {str(each).strip().lower() for each in values.dropna().unique()[:20].tolist()}
-    return len(different) >= 2 and different <= _PARTS
+    plain = plain_text(values)
+    different = plain[~is_blank(plain)].unique()[:20].tolist()
+    parts = {PARTS.get(str(each).strip().lower(), "") for each in different}
+    return "" not in parts and len(parts - {None}) >= 2
 
 
 def _determined(values: pd.Series[Any], labels: NDArray[np.int64]) -> float | None:

@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 
 from agnn.data._edges import edge_notes, mean_weights, merged_edges, simple_edges, weight_note
-from agnn.data._labels import Labels
+from agnn.data._labels import Labels, class_notes
 from agnn.data._node_data import NodeData
-from agnn.data._options import ReadKeywords, ReadOptions, check_columns
-from agnn.data._report import ColumnUse, Reading
+from agnn.data._options import ReadKeywords, ReadOptions, check_columns, option_for
+from agnn.data._report import ColumnUse, Reading, counted, shown_rows
 from agnn.data.preprocessing import Source
 from agnn.data.splits import Split
-from agnn.data.tables._columns import NodeTable, plain_text
+from agnn.data.tables._columns import NodeTable, plain_text, written
 from agnn.data.tables._database import open_query
 from agnn.data.tables._fit import Fit, fitted_features
 from agnn.data.tables._ids import NodeIndex, edge_entries
-from agnn.data.tables._leaks import table_leaks
+from agnn.data.tables._leaks import feature_leaks, table_leaks
 from agnn.data.tables._source import TableSource, frame_table, open_table
 from agnn.errors import DataError, InputError
 
@@ -106,8 +106,8 @@ def read_new_nodes(
     chosen = ReadOptions(**options)
     new, links, column, _ = _new_tables(data, nodes, edges, chosen)
     chosen = _with_weight_column(data, links, chosen)
-    table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
-    index = _GrownIndex(data, NodeIndex(table.frame[column], new.place, column))
+    table, own_index, _ = _indexed(new, new.columns, column)
+    index = _GrownIndex(data, own_index)
     found = edge_entries(links, index, chosen)
     assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
     source = Source(table, np.zeros((2, 0), dtype=np.int64), len(table.frame))
@@ -134,7 +134,7 @@ def _with_weight_column(data: NodeData, links: TableSource, options: ReadOptions
         missing = "" if column is None else f" It has no column '{column}'."
         raise DataError(
             f"{links.place}: '{data.name}' has edge weights, so new edges need theirs.{missing} "
-            f"Name the column with `edge_weight` (--edge-weight)."
+            f"Name the column with {option_for('edge_weight')}."
         )
     return replace(options, edge_weight=column)
 
@@ -142,7 +142,7 @@ def _with_weight_column(data: NodeData, links: TableSource, options: ReadOptions
 def _new_tables(
     data: NodeData, nodes: Any, edges: Any, options: ReadOptions
 ) -> tuple[TableSource, TableSource, str, str]:
-    """The two tables of new nodes, the column of ids, and a note on how it was found."""
+    """The two tables of new nodes, the column of ids, and how it was found."""
     if data.preprocessing is None:
         raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
     new = _opened(nodes, "nodes", options)
@@ -167,19 +167,22 @@ def with_new_nodes(
     `node_id`, `source`, `target`, `drop_unknown`, `edge_weight` and `ignore_weights` apply.
     """
     chosen = ReadOptions(**options)
-    new, links, column, note = _new_tables(data, nodes, edges, chosen)
+    new, links, column, why = _new_tables(data, nodes, edges, chosen)
     chosen = _with_weight_column(data, links, chosen)
     assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
-    table = NodeTable(new.frame(new.columns), new.place, new.is_untyped)
-    index = _GrownIndex(data, NodeIndex(table.frame[column], new.place, column))
+    table, own_index, copy_notes = _indexed(new, new.columns, column)
+    index = _GrownIndex(data, own_index)
     found = edge_entries(links, index, chosen)
     total = data.nodes + len(table.frame)
     simple, facts = simple_edges(found.entries, total)
-    odd = edge_notes(found.entries, found.rows, simple, facts, index.ids, links.place)
+    odd = edge_notes(
+        found.entries, found.rows, simple, facts, index.ids, links.place,
+        is_weighted=found.weights is not None,
+    )  # fmt: skip
     reading = Reading(
         source=f"'{data.name}', {new.place} and {links.place}",
-        columns=tuple(found.uses),
-        notes=tuple(each for each in (new.note, note, *found.notes, *odd) if each),
+        columns=(ColumnUse("nodes", column, "id", why), *found.uses),
+        notes=tuple(each for each in (new.note, *copy_notes, *found.notes, *odd) if each),
         dropped_edges=found.dropped,
     )
     if data.preprocessing.is_structural:  # the features of all nodes change with the graph
@@ -228,8 +231,8 @@ class _GrownIndex:
 
 def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOptions) -> NodeData:
     """The data in two tables."""
-    table, index, note = _nodes(nodes, options)
-    found = edge_entries(edges, index, options)
+    table, index, why, copy_notes = _nodes(nodes, options)
+    found = edge_entries(edges, index, options, table.frame)
     simple, facts = simple_edges(found.entries, len(index.ids))
     weights, weight_notes = None, []
     if found.weights is not None:
@@ -245,25 +248,39 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     rest = [column for column in table.frame.columns if column not in taken]
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
+    features = preprocessing.features(Source(table, simple, len(index.ids)))
     used = [each.name for each in fit.uses if each.use != "left out"]
+    leaks = table_leaks(table, used, table.frame[index.column], labels.codes)
+    single = feature_leaks(features, preprocessing, labels, told=leaks) if used else []
     reading = Reading(
         source=f"{nodes.place} and {edges.place}",
-        columns=(*_given(index.column, options), *uses, *fit.uses, *found.uses),
+        columns=(*_given(index.column, why, options), *uses, *fit.uses, *found.uses),
         notes=(
-            *(each for each in (nodes.note, edges.note, note) if each),
+            *(each for each in (nodes.note, edges.note) if each),
+            *copy_notes,
             *found.notes,
-            *edge_notes(found.entries, found.rows, simple, facts, index.ids, edges.place),
+            *edge_notes(
+                found.entries,
+                found.rows,
+                simple,
+                facts,
+                index.ids,
+                edges.place,
+                is_weighted=weights is not None,
+            ),
             *weight_notes,
+            *class_notes(labels.class_names, table.where(options.label or "")),
             *split_notes,
             *fit.notes,
         ),
         dropped_edges=found.dropped,
-        leaks=tuple(table_leaks(table, used, table.frame[index.column], labels.codes)),
+        leaks=(*leaks.values(), *single),
         unlabelled_as=labels.unlabelled_as,
+        label_kind=labels.kind,
     )
     return NodeData.build(
         name=name,
-        features=preprocessing.features(Source(table, simple, len(index.ids))),
+        features=features,
         labels=labels.codes,
         edges=simple,
         class_names=labels.class_names,
@@ -278,35 +295,58 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
     )
 
 
-def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str]:
-    """The columns that are read, the ids, and a note on how their column was found."""
+def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str, list[str]]:
+    """The columns that are read, the ids, how their column was found, and notes on copies."""
     named = [*options.text, *options.category, *options.number, *options.ignore]
     roles = [options.node_id, options.label, options.split_by, *options.shown.values()]
     check_columns(nodes.place, nodes.columns, [*roles, *named])
-    column, note = id_column(nodes, options)
-    frame = nodes.frame([name for name in nodes.columns if name not in options.ignore])
-    return (
-        NodeTable(frame, nodes.place, nodes.is_untyped),
-        NodeIndex(frame[column], nodes.place, column, _other_column(column, options)),
-        note,
+    column, why = id_column(nodes, options)
+    read = [name for name in nodes.columns if name not in options.ignore]
+    table, index, notes = _indexed(nodes, read, column, _other_column(column, options))
+    return table, index, why, notes
+
+
+def _indexed(
+    nodes: TableSource, columns: Sequence[str], column: str, hint: str = ""
+) -> tuple[NodeTable, NodeIndex, list[str]]:
+    """These columns of a node table, its ids, and a note on rows that are copies of another.
+
+    Copies are left out. An id in several rows that differ is an error.
+    """
+    frame = nodes.frame(columns)
+    try:
+        return NodeTable.of(nodes, frame), NodeIndex(frame[column], nodes.place, column, hint), []
+    except DataError:
+        texts = frame.apply(lambda values: written(plain_text(values)))
+        is_copy = texts.duplicated().to_numpy()
+        kept = np.flatnonzero(~is_copy)
+        if not is_copy.any() or texts[column].iloc[kept].duplicated().any():
+            raise
+    rest = frame.iloc[kept].reset_index(drop=True)
+    note = (
+        f"{nodes.place}: {counted(int(is_copy.sum()), 'exact copy', 'exact copies')} of other rows "
+        f"left out: {shown_rows(np.flatnonzero(is_copy))}."
     )
+    index = NodeIndex(rest[column], nodes.place, column, hint)
+    return NodeTable.of(nodes, rest, kept=kept), index, [note]
 
 
 def _other_column(column: str, options: ReadOptions) -> str:
     """A hint for messages about ids whose column was guessed."""
     is_sure = options.node_id is not None or column.lower() in _ID_NAMES
-    return "" if is_sure else " If another column holds the ids, name it as `node_id` (--id)."
+    hint = f" If another column holds the ids, name it as {option_for('node_id')}."
+    return "" if is_sure else hint
 
 
-def _given(id_column: str, options: ReadOptions) -> list[ColumnUse]:
+def _given(id_column: str, why: str, options: ReadOptions) -> list[ColumnUse]:
     """The use of columns that does not depend on their values."""
     ignored = [ColumnUse("nodes", column, "left out", "as requested") for column in options.ignore]
     shown = [ColumnUse("nodes", column, key) for key, column in options.shown.items()]
-    return [ColumnUse("nodes", id_column, "id"), *ignored, *shown]
+    return [ColumnUse("nodes", id_column, "id", why), *ignored, *shown]
 
 
 def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
-    """The column of ids, and a note if it had to be found."""
+    """The column of ids, and how it was found if nobody named it."""
     if options.node_id is not None:
         return options.node_id, ""
     taken = (
@@ -315,12 +355,10 @@ def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
     free = [name for name in nodes.columns if name and name not in (*taken, *options.ignore)]
     if not free:
         raise DataError(
-            f"{nodes.place} has no column that could hold ids; name it as `node_id` (--id)."
+            f"{nodes.place} has no column that could hold ids; name it as {option_for('node_id')}."
         )
     usual = [name for name in free if name.lower() in _ID_NAMES]
-    column = usual[0] if usual else free[0]
-    why = "by its name" if usual else "the first"
-    return column, f"Column '{column}' of {nodes.place} is taken as the id ({why})."
+    return (usual[0], "by its name") if usual else (free[0], "the first column")
 
 
 def labels_of_table(table: NodeTable, options: ReadOptions) -> Labels:

@@ -23,6 +23,7 @@ from agnn.data._input_files import (
     check_file,
     check_fits,
     check_width,
+    local_file,
 )
 from agnn.data.tables._text_files import (
     csv_batches,
@@ -53,6 +54,9 @@ class TableSource:
     may_be_empty: bool = False
     """Whether it may have no rows: a graph may have no edges, but a file of edges has some."""
 
+    has_decimal_commas: bool = False
+    """Whether 17,5 is a number, as where cells are separated by semicolons."""
+
     note: str = ""
     """A remark from opening it."""
 
@@ -78,7 +82,7 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
 
     One that is streamed, batch by batch, may be larger than memory.
     """
-    file = Path(path)
+    file = local_file(path)
     check_file(file)
     end, place = file.suffix.lower(), f"'{file}'"
     if end in CSV_FILES:
@@ -88,6 +92,7 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
             columns=names,
             batches=lambda some: csv_batches(file, delimiter, some),
             is_untyped=True,
+            has_decimal_commas=delimiter == ";",
             note=note,
         )
     if end in PARQUET_FILES:
