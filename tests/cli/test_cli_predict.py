@@ -258,7 +258,7 @@ def test_a_write_that_fails_leaves_nothing_behind(agnn: Any, place: Path, monkey
 
 def test_class_weights_are_taken_by_train_and_kept(agnn: Any, here: Path) -> None:
     write_tables(here)
-    line = "train --nodes nodes.csv --edges edges.csv --label topic --epochs 2 --replicas 2 --quiet"
+    line = "train --nodes nodes.csv --edges edges.csv --label topic --epochs 2 --replicas 2"
     answer = agnn(f"{line} --class-weight art=2.5 --out run")
     assert answer.code == 0
     assert "Training 2 replicas takes up to " in answer.out
