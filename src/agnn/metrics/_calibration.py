@@ -103,6 +103,10 @@ def fitted_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.in
 def calibrated(scores: Tensor, data: NodeData, splits: Sequence[Split]) -> Calibration:
     """Fit the temperature to the validation nodes and measure its effect on the test nodes.
 
+    The validation nodes have also chosen the epoch, and settings where any were chosen: the model
+    is a little better on them than on new nodes, so the temperature tends to leave the ensemble
+    slightly over-confident. What is measured on test nodes shows by how much.
+
     Each node is predicted only by the replicas that have it in that part of their split. If
     replicas have different splits, a node may be a validation node of one and a test node of
     another: its label then enters the temperature and nothing else. In that case a node is also

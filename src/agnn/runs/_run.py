@@ -274,7 +274,7 @@ class Run:
 
     @cached_property
     def temperature(self) -> float:
-        """The temperature of the ensemble, fitted to the validation nodes."""
+        """The temperature of the ensemble, fitted to the validation nodes that chose the epoch."""
         return self.known_temperature or self.calibration.temperature
 
     @cached_property
