@@ -89,7 +89,7 @@ def judged(ours: list[float], beside: list[float] | None, paper: float = 1.4) ->
 def test_a_claim_is_judged_in_a_sentence(ours, words):
     claim = judged(ours, None)
     text = "\n".join(claim_lines(claim, result().comparison))
-    assert text.startswith("**Claim: AGNN is better than LP.** AGNN less LP, paired by seed:")
+    assert text.startswith("**Claim: AGNN is better than LP.** The difference, paired by seed:")
     assert words in text
 
 

@@ -21,14 +21,14 @@ CLAIM_RULE: Final = (
     "error of its margins; they are taken as exact where ours are compared with them."
 )
 _CLEAR: Final = 2.0  # standard errors
-_SHOWN: Final = 4  # relations of a panel of which the paper names none
+_SHOWN: Final = 6  # relations of a panel of which the paper names none
 _PLACES: Final = 3  # decimal places of a relevance
 
 
 def claim_lines(judged: JudgedClaim, comparison: Comparison) -> list[str]:
     """Return the claim, the paired difference in every column, and what becomes of it nested."""
     claim, digits = judged.claim, comparison.table.digits
-    lines = [f"**Claim: {claim.text}.** {claim.first} less {claim.second}, paired by seed:", ""]
+    lines = [f"**Claim: {claim.text}.** The difference, paired by seed:", ""]
     lines += [f"- {_margin_words(judged, margin, digits)}" for margin in judged.margins]
     fate = nested_fate(judged, comparison)
     return [*lines, "", fate] if fate else lines
@@ -56,16 +56,16 @@ def nested_fate(judged: JudgedClaim, comparison: Comparison) -> str:
     return (
         f"This claim rests on how the epoch is chosen. The paper takes the epoch that is best on "
         f"the very fold that is tested. That adds {gains[0]} points to {claim.first} and "
-        f"{gains[1]} to {claim.second}. Where a tenth of the training part chooses the epoch "
-        f"instead, and the tested fold is never looked at, {claim.first} is no longer ahead: the "
-        f"claim does not survive an honest selection."
+        f"{gains[1]} to {claim.second}. Where a tenth of the training part is set aside to choose "
+        f"the epoch, for both, and the tested fold is never looked at, {claim.first} is no longer "
+        f"ahead: the claim does not survive an honest selection."
     )
 
 
 def relation_lines(judged: JudgedPanel) -> list[str]:
     """Return what was measured for a panel: the diagonal, the relations and their ranks."""
     named = [*judged.strongest, *judged.weakest]
-    shown = named or list(judged.relations[: max(_SHOWN, 6)])
+    shown = named or list(judged.relations[:_SHOWN])
     count = len(judged.relations)
     lines = [
         f"**{judged.panel.title}**, {judged.replicas} replicas. {_diagonal_words(judged)}",
