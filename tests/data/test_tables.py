@@ -13,6 +13,7 @@ import pytest
 import agnn
 from agnn import NodeData, from_pandas, read_tables
 from agnn.data import ReadKeywords, ReadOptions
+from agnn.errors import DataError
 from own_tables import PEOPLE, edge_lines, node_lines, text, write_tables
 
 
@@ -117,6 +118,22 @@ def test_an_edge_list_is_a_table_of_edges(tmp_path: Path, people: NodeData) -> N
     path.write_text("# who knows whom\n" + text(edge_lines()[1:]).replace(",", " "))
     data = read_tables(tmp_path / "nodes.csv", path, label="topic", text="motto")
     assert data.fingerprint == people.fingerprint
+
+
+@pytest.mark.parametrize("is_text", [True, False])
+def test_an_id_in_two_rows_that_differ_is_refused_with_these_rows(is_text: bool) -> None:
+    ids: list[Any] = [f"p{k}" if is_text else k for k in range(12)]
+    nodes = pd.DataFrame({"id": ids, "y": ["a", "b"] * 6, "age": range(12)})
+    edges = pd.DataFrame({"source": ids[:-1], "target": ids[1:]})
+    assert from_pandas(nodes, edges, label="y").node_ids == tuple(ids)
+    nodes.loc[7, "id"] = ids[2]
+    edges = edges[~edges.isin([ids[7]]).any(axis=1)]
+    with pytest.raises(DataError, match=rf"column 'id': the id {ids[2]!r} is in rows 3, 8\."):
+        from_pandas(nodes, edges, label="y")
+    nodes.loc[9, "id"] = ids[4]
+    edges = edges[~edges.isin([ids[9]]).any(axis=1)]
+    with pytest.raises(DataError, match=r"is in rows 3, 8 \(1 more rows repeat other ids\)"):
+        from_pandas(nodes, edges, label="y")
 
 
 def test_ids_of_a_csv_stay_as_they_are_written(tmp_path: Path) -> None:

@@ -262,6 +262,11 @@ def test_the_page_lists_the_operations_without_scripts_or_other_servers(
     assert "<script" not in page
     assert "//" not in page.replace("<!doctype html>", "")
     assert "style=" not in page
+    assert "<td>integer from 1 to 100</td><td>no, default 10</td>" in page
+    assert "<td>string up to length 1,000</td><td>yes</td>" in page
+    icon = re.search(r'rel="icon" href="([^"]*)"', page)
+    assert icon is not None
+    assert ask(app, path=icon[1]).headers["content-type"].startswith("image/svg+xml")
     style = ask(app, path="/api.css")
     assert style.headers["content-type"].startswith("text/css")
     columns = schema["components"]["schemas"]["Columns"]
@@ -273,9 +278,14 @@ def test_the_examples_of_the_page_work_as_they_stand(app: Application, ask: Any)
     page = ask(app, headers={"host": "localhost:4711"}).text
     block = re.search(r"<pre.*?<code>(.*?)</code>", page, re.DOTALL)
     assert block is not None
-    post, get = (shlex.split(line) for line in html.unescape(block[1]).splitlines())
+    post, new, get = (shlex.split(line) for line in html.unescape(block[1]).splitlines())
     assert post[:3] == ["curl", "-s", "localhost:4711/predict"]
     assert ask(app, "POST", "/predict", json=json.loads(post[-1])).status_code == 200
+    assert new[2] == "localhost:4711/predict/new"
+    body = json.loads(new[-1])
+    assert body["nodes"][0]["columns"].keys() == {"age", "colour", "motto"}
+    answer = ask(app, "POST", "/predict/new", json=body)
+    assert answer.json()["predictions"][0]["id"] == body["nodes"][0]["id"]
     assert get[2].startswith("localhost:4711/explain?node=")
     assert ask(app, "GET", get[2].removeprefix("localhost:4711")).status_code == 200
 
@@ -286,6 +296,26 @@ def test_the_page_of_a_model_without_explanations_has_no_such_example(
     page = ask(served_application(served["spread"])).text
     assert "/predict -H" in page
     assert "/explain?" not in page
+
+
+def test_true_and_false_are_the_texts_of_the_table(tmp_path: Any, ask: Any) -> None:
+    yes_no = ["TRUE", "FALSE"]
+    nodes = pd.DataFrame(
+        {"id": range(40), "y": ["a", "b"] * 20, "partner": yes_no * 20, "town": ["x", "y"] * 20}
+    )
+    edges = pd.DataFrame({"source": range(38), "target": range(2, 40)})
+    app = served_frames(tmp_path, nodes, edges)
+
+    def probabilities(status: int = 200, **columns: Any) -> Any:
+        body = {"nodes": [{"id": "new", "columns": {"town": "x", **columns}}]}
+        answer = ask(app, "POST", "/predict/new", json=body)
+        assert answer.status_code == status, answer.text
+        return answer.json()["predictions"][0]["probabilities"] if status == 200 else None
+
+    assert probabilities(partner=True) == probabilities(partner="TRUE")
+    assert probabilities(partner=False) == probabilities(partner="FALSE")
+    assert probabilities(partner=True) != probabilities(partner=False)
+    probabilities(422, partner=True, town=True)
 
 
 def test_names_are_text_on_the_page(tmp_path: Any, ask: Any) -> None:

@@ -63,7 +63,7 @@ def served_application(model: ServedModel, options: ServeOptions | None = None) 
     )
     add_error_answers(app)
     add_routes(app, model, metrics, Workload(), has_token=options.token is not None)
-    add_page(app, model.run.data.node_ids[0], explains=facts.explains)
+    add_page(app, model)
     inside: Application = app
     if options.token is not None:
         inside = TokenGuard(app, options.token, _is_open, _REFUSAL)

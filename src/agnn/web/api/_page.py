@@ -4,51 +4,67 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
 from jinja2 import Environment, PackageLoader
 
 from agnn.files import plain_id
+from agnn.web.api._schema import example_columns
+
+if TYPE_CHECKING:
+    from agnn.web.api._served_model import ServedModel
 
 _METHODS: Final = ("get", "post")
 
 
-def add_page(app: FastAPI, node: Hashable, *, explains: bool) -> None:
-    """Add the page at / and its style; its examples ask about a node, given by its id.
-
-    `explains` says whether the model can explain its predictions.
-    """
+def add_page(app: FastAPI, model: ServedModel) -> None:
+    """Add the page at /, its style and its icon; its examples ask about the first node."""
     style = (files("agnn.web.api") / "templates" / "api.css").read_text(encoding="utf-8")
+    icon = (files("agnn.web.explore") / "static" / "icon.svg").read_text(encoding="utf-8")
 
     @app.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
-        examples = _examples(request.headers.get("host", "127.0.0.1"), node)
-        examples = examples if explains else examples[:1]
+        examples = _examples(request.headers.get("host", "127.0.0.1"), model)
         return Response(page_of(app.openapi(), examples), media_type="text/html")
 
     @app.get("/api.css", include_in_schema=False)
     async def page_style() -> Response:
         return Response(style, media_type="text/css")
 
+    @app.get("/icon.svg", include_in_schema=False)
+    async def page_icon() -> Response:
+        return Response(icon, media_type="image/svg+xml")
 
-def _examples(address: str, node: Hashable) -> list[str]:
-    """Commands for a shell that ask about a node."""
-    body = json.dumps({"ids": [plain_id(node)]})
-    asked = shlex.join(["curl", "-s", f"{address}/predict"])
-    return [
-        f"{asked} -H 'Content-Type: application/json' -d {shlex.quote(body)}",
-        shlex.join(["curl", "-s", f"{address}/explain?{urlencode({'node': str(node)})}"]),
-    ]
+
+def _examples(address: str, model: ServedModel) -> list[str]:
+    """Commands for a shell that ask about a node, and about a new one beside it."""
+    node = model.run.data.node_ids[0]
+
+    def posted(path: str, body: Any) -> str:
+        asked = shlex.join(["curl", "-s", f"{address}{path}"])
+        return f"{asked} -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
+
+    commands = [posted("/predict", {"ids": [plain_id(node)]})]
+    if model.preprocessing is not None:
+        new = {"id": "a new node", "columns": example_columns(model.preprocessing)}
+        weight = [] if model.run.data.edge_weights is None else [1.0]
+        edge = [new["id"], plain_id(node), *weight]
+        commands.append(posted("/predict/new", {"nodes": [new], "edges": [edge]}))
+    if model.why_no_reasons is None:
+        query = urlencode({"node": str(node)})
+        commands.append(shlex.join(["curl", "-s", f"{address}/explain?{query}"]))
+    return commands
 
 
 def page_of(schema: dict[str, Any], examples: Sequence[str]) -> str:
     """The operations and the shapes of an OpenAPI schema as one HTML page."""
     loader = PackageLoader("agnn.web.api", "templates")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["type"] = _type
     operations = [
         {"method": method.upper(), "path": path, **about[method]}
         for path, about in schema["paths"].items()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictBool,
     StrictInt,
     StrictStr,
     create_model,
@@ -17,6 +19,8 @@ from pydantic import (
 from agnn.data.preprocessing import FARTHEST, Block, Category, Counts, Numbers, Words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agnn.data import Preprocessing
 
 MOST_IDS: Final = 10_000
@@ -162,12 +166,40 @@ def _column_types(block: Block) -> list[tuple[str, Any, Any]]:
         count = Annotated[float, Field(strict=True, ge=0, le=_LARGEST_COUNT)]
         return [(column, count, 0.0) for column in block.columns]
     if isinstance(block, Category):
-        return [(block.column, _Name, ...)]
+        return [(block.column, _name(block.values), ...)]
     if isinstance(block, Words):
         return [(block.column, _Sentences, ...)]
     if not block.reads:  # computed from the edges alone
         return []
     raise TypeError(f"no schema for the columns of {type(block).__name__}")
+
+
+def _name(values: Sequence[str]) -> Any:
+    """One of the values, or any other text; true and false where the table had them as text."""
+    spelled = {value.lower(): value for value in values}
+    if not spelled.keys() & {"true", "false"}:
+        return _Name
+
+    def as_text(value: bool) -> str:
+        return spelled.get(str(value).lower(), str(value))
+
+    return Annotated[StrictBool, AfterValidator(as_text)] | _Name
+
+
+def example_columns(preprocessing: Preprocessing) -> dict[str, Any]:
+    """A value for each column that a new node must have."""
+    columns: dict[str, Any] = {}
+    for block in preprocessing.blocks:
+        if isinstance(block, Numbers):
+            columns |= {
+                name: float(f"{mean:.3g}")
+                for name, mean in zip(block.columns, block.means, strict=True)
+            }
+        elif isinstance(block, Category):
+            columns[block.column] = block.values[0]
+        elif isinstance(block, Words):
+            columns[block.column] = " ".join(block.vocabulary[:3])
+    return columns
 
 
 def _number(mean: float, scale: float) -> Any:
