@@ -17,7 +17,8 @@ from agnn.distributed import Ranks, RowsOutcome, RowsTask, parts_of, train_rows
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._rows import RankCheckpoints
 from agnn.errors import InputError, StoppedError
-from agnn.methods import AGNN, GCN, GLN, AGNNPlus, NetworkMethod, Task, get_method
+from agnn.methods import AGNN, GCN, GCNII, GLN, AGNNPlus, NetworkMethod, Task, get_method
+from agnn.training import Checkpoints
 
 EPOCHS = 10
 METHODS: Mapping[str, NetworkMethod] = {
@@ -26,6 +27,7 @@ METHODS: Mapping[str, NetworkMethod] = {
     "agnn_plus": AGNNPlus(layers=2, epochs=EPOCHS, hidden=16, strength=0.0, row_dropout=0.3),
     "gcn": GCN(epochs=EPOCHS),
     "gln": GLN(epochs=EPOCHS),
+    "gcnii": GCNII(layers=3, epochs=EPOCHS, hidden=16),
 }
 
 
@@ -206,7 +208,7 @@ def test_a_training_continues_on_another_number_of_ranks(tmp_path: Path) -> None
     rows = rows_of(task, method)
 
     def part_of(own: Ranks, stop: int, *, resume: bool) -> RowsOutcome:
-        checkpoints = RankCheckpoints(own, file, 1e9, resume=resume)
+        checkpoints = RankCheckpoints(own, Checkpoints(file, 1e9, resume=resume))
 
         def progress(done: int, _: int) -> None:
             if done == stop and own.rank == own.size - 1:  # one rank is asked, all stop

@@ -11,13 +11,13 @@ import torch
 from thread_ranks import on_ranks
 
 from agnn.cli import main
-from agnn.data import Split, load_dataset
-from agnn.distributed import Division, RowsTask, open_positions, train_rows
+from agnn.data import NodeData, Split, load_dataset
+from agnn.distributed import Division, RowsTask, open_positions, partition, train_rows
 from agnn.distributed._division import PartOnDisk
 from agnn.errors import InputError
-from agnn.methods import GCN
+from agnn.methods import GCN, NetworkMethod, get_method, method_names
 from agnn.metrics import replica_values
-from agnn.runs import load_run, parts_data, plan
+from agnn.runs import load_run, parts_data, plan, whole_run
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +117,49 @@ def test_parts_are_not_divided_by_replicas(parts: Path) -> None:
     planned = plan("gcn", parts_data(parts), "uniform", replicas=2)
     with pytest.raises(InputError, match="divided by rows, not by replicas"):
         planned.run(division=division)
+
+
+@pytest.fixture(scope="module")
+def toy_parts(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("parts") / "toy"
+    partition(toy, folder, 2)
+    return str(folder)
+
+
+REFUSED = (
+    r"does not train a network|cannot be divided among ranks|trains on more than the cross-entropy"
+    r"|cannot be trained on a (folder of parts|graph whose rows are divided)"
+)
+
+
+ACCEPTED = {"agnn", "gcn", "gcnii", "gln", "multilayer_perceptron"}
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True], ids=["rows", "parts"])
+@pytest.mark.parametrize("name", method_names())
+def test_a_divided_training_is_that_of_one_process_or_is_refused(
+    name: str, is_on_disk: bool, toy: NodeData, toy_parts: str
+) -> None:
+    method = get_method(name)()
+    if isinstance(method, NetworkMethod):
+        method = method.with_fields(epochs=3)
+    data = parts_data(toy_parts) if is_on_disk else toy
+    division = Division(1, parts=toy_parts if is_on_disk else None)
+    divided = plan(method, data, "fixed", (0,))
+    if name not in ACCEPTED | (set() if is_on_disk else {"sgc"}):
+        with pytest.raises(InputError, match=REFUSED):
+            divided.run(division=division)
+        return
+    run = divided.run(division=division)
+    if is_on_disk:
+        run = whole_run(run, toy_parts)
+    plain = plan(method, toy, "fixed", (0,)).run()
+    torch.testing.assert_close(run.scores, plain.scores, rtol=1e-4, atol=1e-5)
+
+
+def test_features_that_depend_on_the_whole_graph_are_refused_on_parts(
+    parts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", str(parts), "--method", "sgc", "--epochs", "2", "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: sgc cannot be trained on a folder of parts: its features are")

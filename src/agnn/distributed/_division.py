@@ -74,6 +74,11 @@ class Division:
             if self.parts is not None:
                 raise InputError("a folder of parts is divided by rows, not by replicas.")
             return _by_replicas(method, task, self.ranks)
+        if self.parts is not None and not method.features_by_row:
+            raise InputError(
+                f"{method.name} cannot be trained on a folder of parts: its features are computed "
+                f"from the whole graph before the training. Train it on the graph itself."
+            )
         rows = RowsTask(
             method, task.data.classes, task.splits, task.seeds, task.backend, task.class_weights,
             task.metric, self.wire,

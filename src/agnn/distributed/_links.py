@@ -54,8 +54,11 @@ def local_links(
     done, last = 0, sum(isinstance(each, _OVER_EDGES) for each in links)  # over edges
     chosen, is_chosen = _ChosenRows(local, needed.rows), False
     there, back = _StatesWithHalo(), _StatesWithHalo()
-    for link in links:
-        if done == last and isinstance(link, DenseLinearLink) and not is_chosen:
+    linear = [k for k, link in enumerate(links) if isinstance(link, DenseLinearLink)]
+    for k, link in enumerate(links):
+        # The last layer alone: an anchor before it holds all rows, and those that blend with it
+        # must be the same ones.
+        if done == last and linear and k == linear[-1]:
             is_chosen = True  # the rest is about these rows alone
             found.append(chosen)
         if isinstance(link, FirstLayerLink):

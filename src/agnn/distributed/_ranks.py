@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import os
+import socket
+import threading
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,7 +18,7 @@ from torch import Tensor
 
 from agnn.errors import InputError, UnavailableError
 
-_SETUP: Final = timedelta(minutes=30)  # reading the data and compiling may take long
+_SETUP: Final = timedelta(minutes=30)  # until all have met: reading the data may take long
 _SILENCE: Final = 45.0  # seconds after which a rank counts as dead
 _REPORT_WITHIN: Final = 8.0  # seconds for the other ranks to report once one is silent
 _HEAD_START: Final = 2.0  # seconds for one rank to print what happened, before the others end
@@ -56,6 +60,7 @@ class Ranks:
         self.rank, self.size, self.device = rank, size, torch.device(device)
         self._messages = 0
         self._quick: Any = None
+        self._signs: SignsOfLife | None = None
         self._reports: Any = None  # torchrun's store, which outlives the ranks
 
     @classmethod
@@ -76,27 +81,21 @@ class Ranks:
     def _meet(self, engine: str) -> None:
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
+        is_torchruns = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        store = _store(self.size, is_master=self.rank == 0 and not is_torchruns)
+        self._reports = store if is_torchruns else None
         dist.init_process_group(
-            engine, store=self._store(), rank=self.rank, world_size=self.size, timeout=_SETUP
+            engine, store=store, rank=self.rank, world_size=self.size, timeout=_SETUP
         )
         # Every rank takes part in every message, so a rank that is silent for long is gone.
         self._quick = dist.new_group(timeout=timedelta(seconds=silence()))
-
-    def _store(self) -> Any:
-        """Where the ranks find each other's addresses."""
-        is_torchruns = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-        store = dist.TCPStore(  # type: ignore[attr-defined]
-            os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), self.size,
-            is_master=self.rank == 0 and not is_torchruns, timeout=_SETUP,
-        )  # fmt: skip
-        # torchrun keeps its store over restarts: addresses of dead processes must not be found.
-        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        found = dist.PrefixStore(f"agnn-{attempt}", store)  # type: ignore[attr-defined]
-        self._reports = found if is_torchruns else None
-        return found
+        # Another connection: a thread that waits for an answer keeps others from using its own.
+        self._signs = SignsOfLife(_store(self.size), self.rank, self.size)
 
     def leave(self) -> None:
         """End the connection."""
+        if self._signs is not None:
+            self._signs.end()
         if self.size > 1 and dist.is_initialized():
             dist.destroy_process_group()
 
@@ -136,7 +135,9 @@ class Ranks:
             return [own]
         source = own.to(self._wire).contiguous()
         found = [torch.empty_like(source) for _ in range(self.size)]
-        self._guard(lambda: dist.all_gather(found, source, group=self._group))
+        self._await(
+            self._guard(lambda: dist.all_gather(found, source, group=self._group, async_op=True))
+        )
         return [each.to(own.device) for each in found]
 
     def counts(self, own: Tensor) -> Tensor:
@@ -148,7 +149,7 @@ class Ranks:
         if self.size == 1:
             return value
         sent = value.to(self._wire).contiguous()
-        self._guard(lambda: dist.broadcast(sent, 0, group=self._group))
+        self._await(self._guard(lambda: dist.broadcast(sent, 0, group=self._group, async_op=True)))
         return sent.to(value.device)
 
     def to_first(self, own: Tensor, rows: Sequence[int]) -> Tensor | None:
@@ -165,6 +166,18 @@ class Ranks:
             self._guard(lambda found=found, rank=rank: dist.recv(found, rank))
             parts.append(found)
         return torch.cat(parts).to(own.device)
+
+    def _await(self, work: Any) -> None:
+        """Wait for a message, during the first ones as long as all ranks show signs of life."""
+
+        def wait() -> None:
+            while self._messages <= _PREPARED_AFTER and not work.is_completed():
+                if self._signs is not None:
+                    self._signs.check()
+                time.sleep(0.001)
+            work.wait()
+
+        self._guard(wait)
 
     def _guard(self, message: Any) -> Any:
         try:
@@ -214,6 +227,69 @@ class Ranks:
         return missing if is_silence else []
 
 
+def _store(size: int, *, is_master: bool = False) -> Any:
+    """Connect to where the ranks find each other's addresses, or open it."""
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    listener = None
+    if is_master and _is_loopback(host):
+        # By itself the store listens on all interfaces, and it has no password.
+        listener = socket.create_server((host, port), backlog=2 * size).detach()
+    store = dist.TCPStore(  # type: ignore[attr-defined]
+        host,
+        port,
+        size,
+        is_master=is_master,
+        timeout=_SETUP,
+        wait_for_workers=False,
+        master_listen_fd=listener,
+    )
+    # torchrun keeps its store over restarts: addresses of dead processes must not be found.
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return dist.PrefixStore(f"agnn-{attempt}", store)  # type: ignore[attr-defined]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class SignsOfLife:
+    """A thread that counts up in the store, and sees whether those of the other ranks do.
+
+    It counts while its process reads, compiles or computes, however long that takes, but not
+    when the process or its machine is frozen.
+    """
+
+    def __init__(self, store: Any, rank: int, size: int) -> None:
+        self._store, self._rank = store, rank
+        self._limit = silence()
+        self._is_over = threading.Event()
+        self._counts = {other: 0 for other in range(size) if other != rank}
+        self._last_seen = dict.fromkeys(self._counts, time.monotonic())
+        threading.Thread(target=self._count, name="signs of life", daemon=True).start()
+
+    def check(self) -> None:
+        """Raise if another rank has shown no sign of life for too long."""
+        if time.monotonic() - min(self._last_seen.values()) > self._limit:
+            raise RuntimeError("timed out: another rank shows no sign of life")
+
+    def end(self) -> None:
+        """Stop counting."""
+        self._is_over.set()
+
+    def _count(self) -> None:
+        with contextlib.suppress(RuntimeError, dist.DistError):  # the store is gone
+            while not self._is_over.wait(min(1.0, self._limit / 10)):
+                self._store.add(f"sign-{self._rank}", 1)
+                for other, before in self._counts.items():
+                    count = self._store.add(f"sign-{other}", 0)
+                    if count != before:
+                        self._counts[other] = count
+                        self._last_seen[other] = time.monotonic()
+
+
 def _place(device: str) -> tuple[str, str]:
     """The device of this process, and what its messages travel by: gloo, or NCCL between GPUs.
 
@@ -238,6 +314,6 @@ class Exchange:
     def wait(self) -> Tensor:
         """The rows that came, by sending rank."""
         if self.work is not None:
-            self.ranks._guard(self.work.wait)
+            self.ranks._await(self.work)
         self.source = None
         return self.received.to(self.ranks.device)
