@@ -64,6 +64,12 @@ def test_a_heat_map_is_drawn_once_and_again_when_its_file_changes(
     (here / "mine.toml").write_text(RELEVANCE.replace("seeds = 2", "seeds = 1"), encoding="utf-8")
     agnn("reproduce mine.toml --quiet")
     assert short == ["agnn", "agnn"]
+    marker = here / "reproduction" / "figures" / "mine.json"
+    kept = json.loads(marker.read_text(encoding="utf-8"))
+    del kept["values"]
+    marker.write_text(json.dumps(kept), encoding="utf-8")
+    agnn("reproduce mine.toml --quiet")
+    assert short == ["agnn"] * 3, "what was measured is kept with the figure"
 
 
 def test_a_page_takes_the_figures_along_and_judges_them_without_training(
@@ -71,10 +77,10 @@ def test_a_page_takes_the_figures_along_and_judges_them_without_training(
 ) -> None:
     named = 'largest = "0.017"\nstrongest = [["Case Based", "Theory"]]\n'
     (here / "mine.toml").write_text(RELEVANCE + named, encoding="utf-8")
-    agnn("reproduce mine.toml --quiet")
-    assert "relations that the paper calls strongest" in (
-        here / "reproduction" / "mine.html"
-    ).read_text(encoding="utf-8")
+    (found,) = json.loads(agnn("reproduce mine.toml --quiet --json").out)["experiments"]
+    assert "relations that the paper calls strongest" in found["judgements"][0]
+    page = (here / "reproduction" / "mine.html").read_text(encoding="utf-8")
+    assert "relations that the paper calls strongest" in page
     assert agnn("reproduce mine.toml --page docs/page.md").code == 0
     page = (here / "docs" / "page.md").read_text(encoding="utf-8")
     assert short == ["agnn"]

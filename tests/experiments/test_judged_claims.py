@@ -48,6 +48,7 @@ def test_differences_are_paired_by_seed():
     [
         ([1.0, 1.2, 0.9], "holds", "holds"),
         ([1.0, -1.2, 0.5], "undecided", "holds"),
+        ([-1.0, 1.2, -0.5], "undecided", "holds"),
         ([-1.0, -1.2, -0.9], "reversed", "reversed"),
         ([0.0, 0.0], "undecided", "holds"),
     ],

@@ -61,7 +61,9 @@ def figure_drawer(out: Path) -> Draw:
 
     def draw(drawing: Drawing, train: Callable[[str], dict[str, Run]]) -> None:
         mark = drawing_hash(drawing)
-        if drawn_figures(out, drawing.name, mark):
+        # Figures of version 0.2.0 lie there without what was measured for them.
+        is_measured = drawing.kind != "relevance" or drawn_values(out, drawing.name)
+        if drawn_figures(out, drawing.name, mark) and is_measured:
             return
         figures, values = {}, {}
         for panel in drawing.panels:
@@ -85,6 +87,7 @@ def result_values(result: Result, folder: Path) -> dict[str, Any]:
     return {
         "name": drawing.name, "place": drawing.place, "title": drawing.title,
         "command": result.command, "notes": list(drawing.notes), "files": list(map(str, files)),
+        "judgements": [relation_summary(panel) for panel in _judged(drawing, folder)],
     }  # fmt: skip
 
 
