@@ -87,7 +87,7 @@ def test_tuned_chooses_on_validation_nodes_and_says_what(agnn: Any, here: Path) 
 @pytest.mark.usefixtures("raw")
 def test_a_method_without_epochs_trains_too(agnn: Any) -> None:
     found = record(agnn("train raw --method label_propagation --replicas 2 --json"))
-    assert (found["configuration"], found["selected_epochs"]) == ("published", None)
+    assert (found["configuration"], found["selected_epochs"]) == (None, None)  # nobody's paper
     assert found["hyper_parameters"]["max_steps"] == 10_000
 
 
@@ -96,7 +96,19 @@ def test_one_replica_has_no_standard_error(agnn: Any) -> None:
     found = record(agnn("train raw --epochs 2 --replicas 1 --json --quiet"))
     assert found["accuracy"]["standard_error"] is None
     answer = agnn("train raw --epochs 2 --replicas 1 --quiet")
-    assert "(one replica)" in answer.out
+    shown = " ".join(answer.out.split())
+    assert re.search(r"\(one replica; 95 % interval [\d.]+ to [\d.]+ for \d+ test nodes\)", shown)
+
+
+@pytest.mark.usefixtures("raw")
+def test_a_method_without_randomness_is_trained_once_on_a_fixed_split(agnn: Any) -> None:
+    """Its copies would have a deviation of 0.00."""
+    line = "train raw --method ridge --split fixed --replicas 3 --quiet"
+    found = record(agnn(f"{line} --json"))
+    assert (found["seeds"], found["accuracy"]["standard_error"]) == ([0], None)
+    assert "± 0.00" not in agnn(line).out
+    drawn = record(agnn("train raw --method ridge --split stratified --replicas 3 --quiet --json"))
+    assert len(drawn["seeds"]) == 3  # each with nodes of its own
 
 
 @pytest.mark.usefixtures("raw")
@@ -117,7 +129,7 @@ def test_folds_give_one_value_a_trial_and_a_warning(agnn: Any) -> None:
     assert len(found["seeds"]) == len(found["betas"]) == 6
     assert "optimistic" in found["note"]
     answer = agnn("train raw --split 3-fold --epochs 2 --replicas 2 --quiet")
-    assert "n = 2 trials of 3 folds" in answer.out
+    assert "standard error over 2 trials of 3 folds" in " ".join(answer.out.split())
     assert "cross-validated" in answer.out
     assert "optimistic" in answer.out
 
@@ -140,8 +152,8 @@ def test_a_trial_is_the_mean_of_its_folds(toy: NodeData) -> None:
 def test_people_get_mean_error_betas_time_and_place(agnn: Any) -> None:
     answer = agnn("train raw --epochs 5 --replicas 2 --out run --quiet")
     assert answer.code == 0
-    for words in ("± ", "n = 2 replicas", "deviation", "beta, layer 4", "ms", "cpu", "run"):
-        assert words in answer.out
+    for words in ("± ", "over 2 replicas", "deviation", "beta, layer 4", "ms", "cpu", "run"):
+        assert words in " ".join(answer.out.split())
     assert "note" not in answer.out
 
 
@@ -276,7 +288,7 @@ def test_a_metric_chooses_the_epoch_and_all_measures_are_shown(agnn: Any) -> Non
     shown = agnn("train cora --metric log_loss --epochs 5 --replicas 2 --quiet").out
     titles = [measure.title for measure in MEASURES.values()]
     assert all(title in shown for title in titles)
-    assert "(chosen by)" in shown.split("log loss")[1].splitlines()[0]
+    assert "(chosen by)" in next(line for line in shown.splitlines() if line.startswith("log loss"))
 
 
 def test_an_unknown_metric_is_one_line_with_the_nearest_name(agnn: Any) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from rich.console import Console
 
 import agnn
 from agnn.cli import main
+from agnn.cli._record import better_command, run_table
 from agnn.data import NodeData, Split
 from agnn.data.tables import from_pandas
 from agnn.methods import LabelPropagation, Majority, Ridge
@@ -51,9 +56,60 @@ def test_a_model_that_learned_nothing_is_called_one(failed):
     assert "has learned little or nothing" in warning
     assert warning.endswith("try another method: `separated`, `ridge`, `boosting` or `auto`.")
     assert "`ridge`" not in replace(majority, method="ridge").warning
-    assert replace(majority, is_chosen=True).warning.endswith("`separated`, `ridge` or `boosting`.")
-    chosen = replace(alone, method="sgc", is_chosen=True)
-    assert chosen.warning.endswith("Try another method: `label_propagation`.")
+    for baseline in (majority, alone):  # what "auto" has tried is not advised again
+        chosen = replace(baseline, is_chosen=True).warning
+        assert "`auto` has tried the other methods already" in chosen
+        assert not any(f"`{name}`" in chosen for name in ("separated", "ridge", "boosting", "sgc"))
+
+
+def easy_features() -> NodeData:
+    """Features that tell the class, and edges that do not."""
+    told = graph(is_learnable=False)
+    features = 10.0 * np.eye(2)[told.labels]
+    return NodeData.build(
+        name="told", features=features, labels=told.labels, edges=told.edges,
+        class_names=told.class_names, splits=told.splits,
+    )  # fmt: skip
+
+
+def test_a_model_that_is_worse_is_called_worse_first_and_the_better_one_is_named():
+    run = agnn.evaluate("gcn", easy_features(), replicas=2, changes={"epochs": 5})
+    (features,) = (each for each in run.baselines if each.baseline == "features")
+    assert features.difference.is_worse
+    assert run.warnings[0].startswith("Clearly worse than the features without the graph")
+    assert run.warnings[0].endswith("Use that instead: `--method ridge`.")
+    given = ["train", "--nodes", "my nodes.csv", "--method=gcn", "--epochs", "5", "--tuned",
+             "--split", "fixed", "--out", "runs/a"]  # fmt: skip
+    command = better_command(run, given, Path("runs/a"))
+    assert command == (
+        "agnn train --nodes 'my nodes.csv' --split fixed --method ridge --out runs/a-ridge"
+    )
+    console = Console(width=400, record=True, file=io.StringIO())
+    console.print(run_table(run, None, None, given))
+    lines = [line.split()[0] for line in console.export_text().splitlines()]
+    assert lines[:3] == ["worse", "better", "test"]
+    assert better_command(run, [], None) is None
+
+
+def test_a_model_that_is_better_names_no_other_command():
+    run = agnn.evaluate(Ridge(views=("X",)), easy_features())
+    assert all(not each.difference.is_worse for each in run.baselines)
+    assert better_command(run, ["train"], None) is None
+
+
+def test_a_ranking_that_says_something_is_not_called_learned_nothing():
+    """Probabilities that rank all nodes correctly and predict one class for all."""
+    data = graph(is_learnable=False)
+    run = agnn.evaluate("gcn", data, replicas=1, changes={"epochs": 1})
+    chances = 0.1 + 0.3 * data.labels
+    ranked = replace(run, known_scores=torch.tensor(np.stack([1 - chances, chances], 1))[None])
+    words = next(each for each in ranked.warnings if "most frequent class" in each)
+    assert "learned little" not in words
+    assert "It predicts 'no' for 100 % of the test nodes, but its ranking is informative" in words
+    assert "(AUC 100.0 %)" in words
+    assert "`--class-weight balanced`" in words
+    weighted = replace(ranked, class_weight="balanced")
+    assert not any("--class-weight" in each for each in weighted.warnings)
 
 
 def test_a_model_that_learned_has_no_such_warning():
@@ -63,12 +119,7 @@ def test_a_model_that_learned_has_no_such_warning():
 
 
 def test_a_model_without_a_mistake_is_not_told_to_try_another_method():
-    told = graph(is_learnable=False)
-    easy = NodeData.build(
-        name="told", features=10.0 * np.eye(2)[told.labels], labels=told.labels, edges=told.edges,
-        class_names=told.class_names, splits=told.splits,
-    )  # fmt: skip
-    run = agnn.evaluate("multilayer_perceptron", easy, replicas=2)
+    run = agnn.evaluate("multilayer_perceptron", easy_features(), replicas=2)
     (features,) = (each for each in run.baselines if each.baseline == "features")
     assert run.accuracy.mean == features.accuracy == 100.0
     assert features.warning.endswith("better than this one, and a simple one does as well.")
@@ -127,7 +178,8 @@ def test_a_network_is_compared_with_the_graph_alone():
         "accuracy", run.scores, rival.scores, data, run.splits
     )
     words = next(each for each in run.warnings if "the graph without the features" in each)
-    assert "Try another method: `label_propagation`, `sgc` or `auto`." in words
+    assert words.startswith("Clearly worse than")
+    assert words.endswith("Use that instead: `--method label_propagation`.")
     assert "graph" not in [each.baseline for each in rival.baselines]
 
 

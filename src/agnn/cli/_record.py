@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import shlex
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "versions": dict(run.versions),
         "machine": dict(run.machine),
         "hyper_parameters": run.method.settings,
-        "configuration": run.method.configuration,
+        "configuration": run.configuration,
     }
     if run.choice is not None:
         record["choice"] = dict(run.choice)
@@ -93,8 +94,17 @@ def _over(runs: Sequence[Run], name: str) -> Summary:
     return Summary([run.measure(name).mean for run in runs])
 
 
-def run_table(run: Run, out: Path | None = None, nested: str | None = None) -> Table:
-    """The result in a few lines; `nested` says what a nested estimate found."""
+def run_table(
+    run: Run,
+    out: Path | None = None,
+    nested: str | None = None,
+    arguments: Sequence[str] = (),
+) -> Table:
+    """The result in a few lines; `nested` says what a nested estimate found.
+
+    Where a baseline is better that comes first, with the command that trains it if the
+    `arguments` of `agnn train` are given.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -103,9 +113,14 @@ def run_table(run: Run, out: Path | None = None, nested: str | None = None) -> T
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
+    worse = [each for each in run.baselines if each.difference.is_worse]
+    first = [each.warning for each in worse]
     rows: list[tuple[str, Text | str | None]] = [
+        *(("worse", Text(words or "", style="bold red")) for words in first),
+        ("better", better_command(run, arguments, out)),
         ("test accuracy", Text(accuracy_words(run), style="bold")),
         ("ensemble", ensemble_words(run)),
+        ("baselines", baseline_words(run)),
         *_measure_rows(run),
         ("choice", None if run.choice is None else str(run.choice["words"])),
         ("nested estimate", nested),
@@ -114,7 +129,7 @@ def run_table(run: Run, out: Path | None = None, nested: str | None = None) -> T
         ("computed on", f"{run.device}, backend {run.backend}"),
         ("machine", machine_words(run.machine) or None),
         ("note", run.caveat),
-        *(("warning", Text(words, style="yellow")) for words in run.warnings),
+        *(("warning", Text(words, style="yellow")) for words in run.warnings if words not in first),
         ("written to", None if out is None else str(out)),
     ]
     for name, words in rows:
@@ -124,16 +139,30 @@ def run_table(run: Run, out: Path | None = None, nested: str | None = None) -> T
 
 
 def accuracy_words(run: Run) -> str:
-    """Mean, standard error, n and deviation in words."""
+    """Mean, standard error, n and deviation in words; of a single model the test nodes' interval.
+
+    A replica is explained where the word is first read.
+    """
     accuracy, folds = run.accuracy, run.folds
     repeated = "replica" if folds == 1 else "trial"
     of_folds = "" if folds == 1 else f" of {folds} folds, cross-validated"
     if accuracy.standard_error is None:
-        return f"{accuracy.mean:.2f} % (one {repeated}{of_folds})"
+        sampled = f"; {interval_words(run)}" if run.replicas == 1 else ""
+        return f"{accuracy.mean:.2f} % (one {repeated}{of_folds}{sampled})"
     return (
-        f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (standard error; n = {accuracy.n} "
-        f"{repeated}s{of_folds}, deviation {accuracy.deviation:.2f})"
+        f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (standard error over "
+        f"{accuracy.n} {repeated}s{of_folds}: models that differ in their seed; deviation "
+        f"{accuracy.deviation:.2f})"
     )
+
+
+def interval_words(run: Run) -> str:
+    """Wilson's interval of the ensemble: the uncertainty due to the number of test nodes."""
+    from agnn.metrics import percent_interval
+
+    found = run.calibration
+    low, high = percent_interval(round(found.accuracy * found.test_nodes / 100), found.test_nodes)
+    return f"95 % interval {low:.1f} to {high:.1f} for {found.test_nodes:,} test nodes"
 
 
 def ensemble_words(run: Run) -> str | None:
@@ -142,9 +171,54 @@ def ensemble_words(run: Run) -> str | None:
         return None
     found = run.calibration
     error = f"calibration error {found.before.error:.3f}"
-    if found.validation_nodes:
+    if found.has_helped:
         error += f", {found.after.error:.3f} at temperature {found.temperature:.2f}"
-    return f"{found.accuracy:.2f} % by the mean of the replicas; {error}"
+    elif found.validation_nodes:
+        error = f"calibration error {found.after.error:.3f}"
+    return f"{found.accuracy:.2f} % by the mean of the replicas ({interval_words(run)}); {error}"
+
+
+def baseline_words(run: Run) -> str | None:
+    """What the baselines reach."""
+    names = {
+        "most_frequent_class": "most frequent class",
+        "features": "features alone",
+        "graph": "edges alone",
+    }
+    shown = [f"{names[each.baseline]} {each.score}" for each in run.baselines]
+    return ", ".join(shown) or None
+
+
+# Options of `agnn train` that describe a method or its training, and whether a value follows.
+_OF_A_METHOD: Final = {
+    **dict.fromkeys(
+        ("--method", "--epochs", "--layers", "--hidden", "--learning-rate", "--weight-decay",
+         "--dropout", "--scaling", "--stop-after", "--stop-on", "--batch", "--fanout",
+         "--precision", "--set", "--search", "--class-weight", "--time", "--checkpoint", "--ranks",
+         "--divide", "--wire", "--executor", "--track", "--out"), True,
+    ),
+    **dict.fromkeys(("--tuned", "--nested", "--resume"), False),
+}  # fmt: skip
+
+
+def better_command(run: Run, arguments: Sequence[str], out: Path | None) -> str | None:
+    """The command that trains the better baseline on the same data; None where there is none."""
+    better = [each for each in run.baselines if each.better_method is not None]
+    if not better or not arguments or "--config" in arguments:
+        return None
+    best = max(better, key=lambda each: abs(each.difference.mean)).better_method
+    kept: list[str] = []
+    is_value = False  # of an option that is left out
+    for word in arguments:
+        option, equals, _ = word.partition("=")
+        if is_value:
+            is_value = False
+        elif option in _OF_A_METHOD:
+            is_value = _OF_A_METHOD[option] and not equals
+        else:
+            kept.append(word)
+    to = [] if out is None else ["--out", f"{out}-{best}"]
+    return shlex.join(["agnn", *kept, "--method", str(best), *to])
 
 
 def beta_words(run: Run) -> list[str]:

@@ -1,5 +1,6 @@
 """`agnn train`: train a method on a dataset and score it on the test nodes."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -289,7 +290,7 @@ def train(
         trained = prepare(chosen_method, data, spec, changes, is_tuned=tuned)
         if stop_on is not None and not changes.get("stop_after"):
             raise InputError("--stop-on goes with --stop-after, the number of epochs to wait.")
-        planned = plan(trained, data, spec, seeds, **how)
+        planned = plan(trained, data, spec, replicas=replicas, seed=seed, **how)
     division = division_of(ranks, divide, wire, len(planned.seeds), parts)
     if method is None and changes.get("strength") is None:
         trained = divisible(trained.affordable(data, len(seeds), planned.device), division)
@@ -349,7 +350,8 @@ def train(
         console = screen()
         words = f", {trained.configuration}" if tuned else ""
         console.print(f"{trained.title} on {data.name}, split {spec}{words}", style="bold")
-        console.print(run_table(run, out, nested_words(estimate)))
+        given = sys.argv[1:] if sys.argv[1:2] == ["train"] else []
+        console.print(run_table(run, out, nested_words(estimate), given))
     if failure is not None and checkpoints is not None and checkpoints.stored is not None:
         raise DataError(f"{failure} Its checkpoint is '{checkpoints.stored}', for --resume.")
     if failure is not None:

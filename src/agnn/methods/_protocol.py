@@ -94,6 +94,8 @@ class Method(ABC):
     fills_a_gpu: ClassVar[bool] = False
     # whether training takes weights per class
     takes_class_weights: ClassVar[bool] = False
+    # whether two seeds on the same split may differ
+    is_random: ClassVar[bool] = True
     # whether its training can be stopped and continued
     has_checkpoints: ClassVar[bool] = False
     # whether edge weights change anything; a method that has no use for them gets a graph without

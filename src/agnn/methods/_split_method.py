@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from agnn.methods._protocol import Method, Outcome, Task
 @dataclass(frozen=True)
 class SplitMethod(Method):
     """A method without randomness: the scores of a split do not depend on the seed."""
+
+    is_random: ClassVar[bool] = False
 
     @abstractmethod
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:

@@ -47,6 +47,11 @@ class Calibration:
     before: Reliability
     after: Reliability
 
+    @property
+    def has_helped(self) -> bool:
+        """Whether the calibration error on test nodes is lower with the temperature."""
+        return self.validation_nodes > 0 and self.after.error < self.before.error
+
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values."""
         return {

@@ -58,9 +58,19 @@ class PairedDifference:
         """Whether the first classifier is better beyond the uncertainty of the test nodes."""
         return self.interval.high < 0.0 if self.is_loss else self.interval.low > 0.0
 
+    @property
+    def is_worse(self) -> bool:
+        """Whether the first classifier is worse beyond the uncertainty of the test nodes."""
+        return self.interval.low > 0.0 if self.is_loss else self.interval.high < 0.0
+
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values."""
-        return {"mean": self.mean, "interval": list(self.interval), "is_clear": self.is_clear}
+        return {
+            "mean": self.mean,
+            "interval": list(self.interval),
+            "is_clear": self.is_clear,
+            "is_worse": self.is_worse,
+        }
 
 
 def paired_difference(

@@ -331,6 +331,8 @@ class _Halving:
         known = self.split.train.size + self.split.validation.size
         scoring = inner_split(self.data, self.split, self.seed).test.size
         seconds = time.monotonic() - self.start
+        if not winner.method.is_random:
+            self.replicas = 1  # on the one split all others would be copies
         method, replicas = self._fitting(winner, self.seconds - seconds)
         return Choice(
             metric=self.metric or "accuracy",

@@ -29,12 +29,18 @@ _ADVICE: Final = {
     "features": "The graph adds little to this model. Try another method: {others}.",
     "graph": "The features add little to this model. Try another method: {others}.",
 }
+_ADVICE_AFTER_AUTO: Final = (
+    "`auto` has tried the other methods already: more labels or other features may help. Check the "
+    "features with `agnn inspect`."
+)
 # What may do better where most networks fail; "auto" tries all of them.
 _OTHERS: Final = {
     "most_frequent_class": ("separated", "ridge", "boosting", "auto"),
     "features": ("separated", "ridge", "boosting", "auto"),
     "graph": ("label_propagation", "sgc", "auto"),
 }
+# The method that a baseline is, for a run that is worse.
+_BETTER: Final = {"features": "ridge", "graph": "label_propagation"}
 _ALL: Final = 100.0 - 1e-9  # of a score in percent
 _STEPS: Final = 30  # of label propagation: further ones cost more than they change
 _MOST_EDGES: Final = 2_000_000  # up to which label propagation takes seconds
@@ -51,6 +57,7 @@ class BaselineComparison:
     value: float  # its mean over the replicas
     difference: PairedDifference  # the run's value minus the baseline's
     is_chosen: bool = False  # whether "auto" has chosen the method
+    ranking: str | None = None  # where the classes say little: what the probabilities are good for
 
     @property
     def title(self) -> str:
@@ -58,27 +65,43 @@ class BaselineComparison:
         return _TITLES[self.baseline]
 
     @property
+    def better_method(self) -> str | None:
+        """The name of the method to train in place of the run's, where that is clearly worse."""
+        return _BETTER.get(self.baseline) if self.difference.is_worse else None
+
+    @property
+    def score(self) -> str:
+        """The baseline's value with its unit, and the measure's name unless it is the accuracy."""
+        measure = MEASURES[self.metric]
+        name = "" if self.metric == "accuracy" else f"{measure.title} "
+        return f"{name}{self.value:.{1 if measure.unit else measure.digits}f}{measure.unit}"
+
+    @property
     def warning(self) -> str | None:
-        """What to say where the run is not clearly better; None where it is."""
+        """What to say where the run is worse or not clearly better; None where it is better."""
         if self.difference.is_clear:
             return None
         measure = MEASURES[self.metric]
-        name = "" if self.metric == "accuracy" else f"{measure.title} "
         unit, digits = (" points", 1) if measure.unit else ("", measure.digits)
-        value = f"{name}{self.value:.{digits}f}{measure.unit}"
         low, high = self.difference.interval
+        verdict = "Clearly worse" if self.difference.is_worse else "Not clearly better"
         return (
-            f"Not clearly better than {self.title}: {value}, a difference of "
+            f"{verdict} than {self.title}: {self.score}, a difference of "
             f"{self.difference.mean:+.{digits}f}{unit} (95 % interval {low:+.{digits}f} to "
             f"{high:+.{digits}f}). {self._advice}"
         )
 
     @property
     def _advice(self) -> str:
+        if self.better_method is not None:
+            return f"Use that instead: `--method {self.better_method}`."
         if not MEASURES[self.metric].is_loss and self.value + self.difference.mean >= _ALL:
             return "No method can do better than this one, and a simple one does as well."
-        known = {self.method, "auto"} if self.is_chosen else {self.method}
-        *others, last = [f"`{each}`" for each in _OTHERS[self.baseline] if each not in known]
+        if self.ranking is not None:
+            return self.ranking
+        if self.is_chosen:
+            return _ADVICE_AFTER_AUTO
+        *others, last = [f"`{name}`" for name in _OTHERS[self.baseline] if name != self.method]
         named = f"{', '.join(others)} or {last}" if others else last
         return _ADVICE[self.baseline].format(others=named)
 
@@ -102,6 +125,7 @@ def compared_with_baselines(
     metric: str = "accuracy",
     *,
     is_chosen: bool = False,
+    is_weighted: bool = False,
 ) -> tuple[BaselineComparison, ...]:
     """The comparison of scores [R, n, c] with every baseline that is not the method itself.
 
@@ -127,10 +151,45 @@ def compared_with_baselines(
         accuracy = Summary(replica_values("accuracy", rival, data, splits)).mean
         values = replica_values(used, rival, data, splits)
         value = Summary([each for each in values if not math.isnan(each)]).mean
+        ranking = None
+        if name == "most_frequent_class" and used != "auc":
+            ranking = _ranking_words(method, scores, rival, data, splits, is_weighted=is_weighted)
         found.append(
-            BaselineComparison(method.name, name, accuracy, used, value, difference, is_chosen)
+            BaselineComparison(
+                method.name, name, accuracy, used, value, difference, is_chosen, ranking
+            )
         )
     return tuple(found)
+
+
+def _ranking_words(
+    method: Method,
+    scores: Tensor,
+    rival: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    *,
+    is_weighted: bool,
+) -> str | None:
+    """Say that scores [R, n, 2] rank nodes well, and what to do with that; None if they do not."""
+    difference = (
+        paired_difference("auc", scores, rival, data, splits) if data.classes == 2 else None
+    )
+    if difference is None or not difference.is_clear:
+        return None
+    area = Summary(replica_values("auc", scores, data, splits)).mean
+    common = int(rival[0, 0].argmax())
+    answers = scores.argmax(-1).cpu().numpy()
+    tested = [own[split.test] for own, split in zip(answers, splits, strict=True)]
+    share = 100.0 * float(np.mean(np.concatenate(tested) == common))
+    weights = ""
+    if method.takes_class_weights and not is_weighted:
+        weights = "train with `--class-weight balanced`, or "
+    return (
+        f"It predicts '{data.class_names[common]}' for {share:.0f} % of the test nodes, but its "
+        f"ranking is informative (AUC {area:.1f} %): {weights}choose your own threshold for the "
+        f"probabilities that `agnn predict --out` writes."
+    )
 
 
 def _most_frequent(data: NodeData, splits: Sequence[Split]) -> Tensor:

@@ -251,6 +251,7 @@ def plan(
     metric: str | None = None,
 ) -> Plan:
     """Everything that `evaluate` checks before it trains; see there for the arguments."""
+    is_counted = seeds is None
     if seeds is None:
         seeds = replica_seeds(seed, 1 if replicas is None else replicas)
     elif replicas is not None:
@@ -269,6 +270,9 @@ def plan(
         method = method.with_fields(**changes)
     choose(backend, place.split(":")[0])
     splits = make_splits(data, spec, seeds)
+    if is_counted and not method.is_random and len(set(splits)) == 1:
+        # Replicas would be copies, and their spread of zero would look like certainty.
+        seeds, splits = seeds[:1], splits[:1]
     for each in splits:
         if each.test.size == 0:
             raise InputError(f"the split '{each.name}' has no test nodes to score on.")
@@ -415,7 +419,8 @@ def evaluate(
         split: the name of a way to split the nodes, as in `agnn train`, or a Split. None: the
             data's fixed split, else "stratified", with folds if labels are few.
         seeds: one per replica.
-        replicas: instead of `seeds`, the number of replicas.
+        replicas: instead of `seeds`, the number of replicas. One is trained where all would be the
+            same: a method without randomness on a fixed split.
         seed: the first of their seeds.
         changes: hyper-parameters by name. None is the same as leaving one out; the text "none" is
             the value None.

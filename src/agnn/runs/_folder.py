@@ -171,7 +171,7 @@ def run_config(run: Run) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "method": {"name": run.method.name, **run.method.settings},
-        "configuration": run.method.configuration,
+        "configuration": run.configuration,
         "chosen": None if run.chosen is None else [dict(each) for each in run.chosen],
         "data": {
             "name": data.name,

@@ -21,7 +21,7 @@ def model_card(run: Run) -> str:
         *_metadata(run),
         f"# {run.method.title} on {_plain(data.name)}",
         "",
-        f"- Method: {run.method.title} ({run.method.cites}), {len(run.seeds)} trained replicas.",
+        f"- Method: {run.method.title} ({run.method.cites}), {_replicas(run)}.",
         f"- Hyper-parameters: `{json.dumps(run.method.settings)}`",
         f"- Class weights: `{json.dumps(_weights(run))}`",
         f"- Data: {data.nodes:,} nodes, {known}; {data.edges.shape[1]:,} undirected edges; "
@@ -67,6 +67,13 @@ def _metadata(run: Run) -> list[str]:
         "---",
         "",
     ]
+
+
+def _replicas(run: Run) -> str:
+    count = len(run.seeds)
+    if count == 1:
+        return "one trained model (replica)"
+    return f"{count} replicas: models trained alike that differ in their seed"
 
 
 def _weights(run: Run) -> str | dict[str, float] | None:

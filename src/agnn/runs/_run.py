@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 import numpy as np
 import torch
 
-from agnn.data import NodeData, Split, SplitSpec
+from agnn.data import NodeData, Split, SplitSpec, preset_name
 from agnn.errors import DataError, InputError
 from agnn.graph import Graph, hop_rings
 from agnn.methods import Method
@@ -191,6 +191,17 @@ class Run:
         return self.seconds / (self.replicas * self.history.training_loss.shape[0])
 
     @property
+    def configuration(self) -> str | None:
+        """How the hyper-parameters were found: "tuned", or "published" on a dataset of the package.
+
+        None on any other graph: nobody has published any for it.
+        """
+        is_published = self.method.configuration == "published"
+        if is_published and preset_name(self.data) == "*":
+            return None
+        return self.method.configuration
+
+    @property
     def caveat(self) -> str | None:
         """A warning about how the accuracy was obtained, or None."""
         return _OPTIMISTIC if getattr(self.method, "watched", None) == "test" else None
@@ -207,17 +218,18 @@ class Run:
         metric = self.metric or fitting_metric(self.data)
         return compared_with_baselines(
             self.method, self.scores[usable], self.data, splits, metric,
-            is_chosen=self.choice is not None,
+            is_chosen=self.choice is not None, is_weighted=self.class_weight is not None,
         )  # fmt: skip
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the accuracy must know.
 
-        Replicas that diverged, baselines that the run does not clearly beat, edge weights that
-        the method has no use for, and rare classes.
+        Replicas that diverged, baselines that the run does not clearly beat (those that it is worse
+        than come first), edge weights that the method has no use for, and rare classes.
         """
-        found = [each.warning for each in self.baselines if each.warning is not None]
+        compared = sorted(self.baselines, key=lambda baseline: not baseline.difference.is_worse)
+        found = [each.warning for each in compared if each.warning is not None]
         if self.data.edge_weights is not None and not self.method.uses_edge_weights:
             found.append(f"{self.method.title} does not use edge weights: every edge counts alike.")
         if self.metric in (None, "accuracy") and (rare := rare_class_warning(self.data)):
