@@ -24,7 +24,8 @@ RULE = (
     "a figure is reproduced in one of two ways. Within 2 se: ours differs from the paper's by at "
     "most two joint standard errors, se = √(se_ours² + se_paper²). Within tolerance: it differs by "
     "more, but by no more than two joint standard errors and the tolerance together, so that the "
-    "tolerance alone decides. A standard error that is not known counts as 0. Above or below: the "
+    "tolerance alone decides; its size is a convention of this page, derived from nothing. "
+    "A standard error that is not known counts as 0. Above or below: the "
     "difference is larger. z is the difference in joint standard errors; it has no value where "
     "both are single numbers. Not in the paper: the paper's cell is empty. Missing: no run yet."
 )
