@@ -109,6 +109,12 @@ def test_a_word_that_gives_a_class_away_is_named_with_its_counts() -> None:
     assert leak.endswith("leave the column out with `ignore` (--ignore 'last note').")
 
 
+def test_a_word_that_only_one_class_lacks_is_named() -> None:
+    (leak,) = read(note=np.where(LABELS == 2, COMMON, COMMON + " active")).reading.leaks
+    assert "Feature 'note: active' is in 0 of the " in leak
+    assert "nodes of class 'blue'" in leak
+
+
 def test_a_gap_that_marks_a_class_is_named() -> None:
     days = np.where(LABELS == 1, np.nan, SOURCE.normal(0, 1, N))
     (leak,) = read(cancelled=days).reading.leaks

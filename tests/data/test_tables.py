@@ -560,8 +560,9 @@ def test_ids_of_edges_that_are_in_another_column_are_found_there() -> None:
             match=rf"{count} of them are in column 'new_id': name it as `node_id` \(--id new_id\)",
         ):
             from_pandas(nodes, shifted)
-    few = edges.replace(3, 103)  # one wrong id is no reason to take another column
-    with pytest.raises(agnn.DataError, match="2 of 30 edges name an id") as caught:
+    few = edges.copy()
+    few.loc[3] = [103, 104]  # one wrong edge is no reason to take another column
+    with pytest.raises(agnn.DataError, match="1 of 30 edges name an id") as caught:
         from_pandas(nodes, few)
     assert "new_id" not in str(caught.value)
 
@@ -581,3 +582,18 @@ def test_an_address_is_no_file_and_keeps_its_slashes(end: str, tmp_path: Path) -
     _, edges = write_tables(tmp_path)
     with pytest.raises(agnn.InputError, match=rf"'{address}' is an address; agnn reads files of"):
         agnn.read_graph(address) if end == "graphml" else read_tables(address, edges)
+
+
+def test_ids_of_one_digit_are_words_where_all_words_are_numbers_and_letters_are_not() -> None:
+    games = [f"{i % 9} {10 + i % 13}" for i in range(120)]
+    games[5] = ""
+    data = from_pandas(*nodes_and_ring(games=games), text="games")
+    assert data.preprocessing is not None
+    names = data.preprocessing.feature_names
+    assert len(names) == 9 + 13
+    column = data.features.toarray()[:, names.index("games: 7")]
+    assert np.flatnonzero(column).tolist() == [i for i in range(120) if i % 9 == 7]
+    plain = from_pandas(*nodes_and_ring(say=["a dog", "a cat", "i run"]), text="say")
+    assert plain.preprocessing is not None
+    assert plain.preprocessing.feature_names == ("say: cat", "say: dog", "say: run")
+    np.testing.assert_allclose(np.sort(plain.features.toarray()), [[0, 0, 1]] * 3)

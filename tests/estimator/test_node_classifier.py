@@ -339,6 +339,16 @@ def test_a_run_of_the_command_line_gives_the_classes_of_its_table(tmp_path: Path
     assert model.score(other) == pytest.approx(share)
 
 
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "string", "category"])
+def test_the_types_of_pandas_keep_their_values(dtype: str) -> None:
+    labels = {"boolean": [False, True], "Int64": [7, 9]}.get(dtype, ["no", "yes"])
+    given = [labels[0]] * 15 + [None] * 10 + [labels[1]] * 15
+    features, _, edges = two_rings(range(40))
+    model = quick(epochs=2).fit(features, pd.Series(given, dtype=dtype), edges=edges)
+    assert model.classes_.tolist() == labels
+    assert {type(each) for each in model.classes_.tolist()} == {type(labels[0])}
+
+
 def test_class_weights_are_named_as_the_labels_are() -> None:
     features, y, edges = two_rings(KINDS["truth values and gaps"])
     model = quick(class_weight={True: 2.0, False: 1.0}).fit(features, y, edges=edges)

@@ -349,10 +349,14 @@ def _block(values: Mapping[str, Any]) -> Block:
 
 
 def word_weigher(**options: Any) -> Any:
-    """scikit-learn's TF-IDF with the settings of every `Words`."""
+    """scikit-learn's TF-IDF with the settings of every `Words`.
+
+    Words have one character or more; which of them count is for the vocabulary to say.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(dtype=np.float32, sublinear_tf=True, **options)
+    settings = {"dtype": np.float32, "sublinear_tf": True, "token_pattern": r"(?u)\b\w+\b"}
+    return TfidfVectorizer(**settings | options)
 
 
 def _rows_of(dense: NDArray[Any]) -> SparseRows:

@@ -28,6 +28,8 @@ def class_labels(y: Any) -> ClassLabels:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import assert_all_finite, column_or_1d
 
+    if type(getattr(y, "dtype", None)).__module__.partition(".")[0] == "pandas":
+        y = np.asarray(y, dtype=object)  # or scikit-learn takes true and false for 1.0 and 0.0
     values = column_or_1d(y, warn=True)
     if values.dtype.kind == "f":
         assert_all_finite(values[~np.isnan(values)], input_name="y")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -39,7 +39,7 @@ _MOST_WORDS: Final = 20_000
 _MANY: Final = 100
 _DATE: Final = re.compile(r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{1,4}\b")  # 2024-03-31, 31.3.2024
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_WHOLE_NUMBERS: Final = re.compile(r"[0-9]+(\s+[0-9]+)*")
+_WHOLE_NUMBERS: Final = re.compile(r"([0-9]+(\s+[0-9]+)*)?")
 _COMMA_NUMBER: Final = re.compile(r"[+-]?[0-9.' ]*,[0-9.,]*[0-9]")  # 17,23 and 1.234,50 and 1,234.5
 _SHARED_WORDS: Final = 0.5  # of the words of a text column, in several values
 _SHARED_NUMBERS: Final = 0.9
@@ -264,7 +264,7 @@ def _is_prose(values: Sequence[str]) -> bool:
     lists of whole numbers: then these are the words, and 90 % of them must occur in another value,
     as those of telephone numbers do not.
     """
-    is_list = all(_WHOLE_NUMBERS.fullmatch(value) for value in values)
+    is_list = _are_number_lists(values)
     words = [
         {word for word in value.lower().split() if is_list or _LETTER.search(word)}
         for value in values
@@ -278,9 +278,19 @@ def _is_prose(values: Sequence[str]) -> bool:
     )
 
 
+def _are_number_lists(values: Iterable[str]) -> bool:
+    """Whether all values are whole numbers with spaces between them."""
+    return all(_WHOLE_NUMBERS.fullmatch(value.strip()) for value in values)
+
+
 def _fit_words(fit: Fit, table: NodeTable, column: str) -> None:
     texts = table.texts(column)
-    weigher = word_weigher(max_features=_MOST_WORDS, min_df=2 if len(texts) >= 100 else 1)
+    weigher = word_weigher(
+        max_features=_MOST_WORDS,
+        min_df=2 if len(texts) >= 100 else 1,
+        # A single letter says nothing, but 7 is an id like 77.
+        token_pattern=r"(?u)\b\w+\b" if _are_number_lists(texts) else r"(?u)\b\w\w+\b",
+    )
     try:
         weigher.fit(texts)
     except ValueError as error:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from agnn.data._options import option_for
 from agnn.data.preprocessing import Block, Numbers, Preprocessing
-from agnn.data.tables._columns import PARTS, NodeTable, is_blank, plain_text
+from agnn.data.tables._columns import PARTS, NodeTable, plain_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -124,8 +124,7 @@ def _is_split(values: pd.Series[Any]) -> bool:
     """Whether the values are names of the parts of a split."""
     if pd.api.types.is_numeric_dtype(values):
         return False
-    plain = plain_text(values)
-    different = plain[~is_blank(plain)].unique()[:20].tolist()
+    different = plain_text(values).unique()[:20].tolist()
     parts = {PARTS.get(str(each).strip().lower(), "") for each in different}
     return "" not in parts and len(parts - {None}) >= 2
 

@@ -317,10 +317,13 @@ def _indexed(
     try:
         return NodeTable.of(nodes, frame), NodeIndex(frame[column], nodes.place, column, hint), []
     except DataError:
-        texts = frame.apply(lambda values: written(plain_text(values)))
-        is_copy = texts.duplicated().to_numpy()
+        ids = written(plain_text(frame[column]))
+        is_twin = ids.duplicated(keep=False).to_numpy()
+        twins = frame[is_twin].apply(lambda values: written(plain_text(values)))
+        is_copy = np.zeros(len(frame), dtype=bool)
+        is_copy[is_twin] = twins.duplicated().to_numpy()
         kept = np.flatnonzero(~is_copy)
-        if not is_copy.any() or texts[column].iloc[kept].duplicated().any():
+        if not is_copy.any() or ids.iloc[kept].duplicated().any():
             raise
     rest = frame.iloc[kept].reset_index(drop=True)
     note = (
