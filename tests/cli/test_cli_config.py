@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,32 @@ def test_the_schema_has_every_option_and_refuses_others(agnn: Any) -> None:
     assert options["set"]["type"] == "object"
     assert all(option["description"] for option in options.values())
     assert "config" not in options
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("epochs = " + "9" * 5_000, "'odd.toml' is not a TOML file: Exceeds the limit"),
+        ("set = " + "[" * 5_000, "'odd.toml' is not a TOML file: it is nested too deeply."),
+        (
+            "[" + ".".join(["epochs"] * 3_000) + "]",
+            "`epochs` must be a whole number; got {'epochs'",
+        ),
+        ("name = 3" + "0" * 4_000, "`name` must be a text; got 300000"),
+    ],
+    ids=["many digits", "many brackets", "many tables", "a long value"],
+)
+def test_absurd_values_are_one_short_line(text: str, words: str, agnn: Any, here: Path) -> None:
+    written(text, here / "odd.toml")
+    answer = agnn("train --config odd.toml")
+    assert answer.code == 2
+    assert words in answer.err
+    assert answer.err.count("\n") == 1
+    assert len(answer.err) < 300
+
+
+def test_a_pipe_is_no_configuration(agnn: Any, here: Path) -> None:
+    os.mkfifo(here / "odd.toml")
+    answer = agnn("train --config odd.toml")
+    assert answer.code == 2
+    assert answer.err == "error: 'odd.toml' is not a TOML file: odd.toml is not a plain file.\n"

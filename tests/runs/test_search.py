@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -193,22 +194,29 @@ def test_a_worker_that_fails_ends_the_search_and_keeps_what_is_finished(
     assert len(CALLS) == 8 - before
 
 
-def test_searches_that_share_a_journal_try_different_settings(
-    toy: NodeData, tmp_path: Path
+def test_a_journal_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "s.journal").write_text('{"op_code": 99}\n')
+    with pytest.raises(InputError, match=r"s\.journal': .* ends in \.sqlite\. --executor dask"):
+        Search(3, tmp_path / "s.journal")
+
+
+def test_a_pipe_is_no_search_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "s.sqlite")
+    with pytest.raises(DataError, match=r"s\.sqlite is not a plain file"):
+        Search(3, tmp_path / "s.sqlite")
+
+
+@pytest.mark.parametrize(
+    "name", ["s?x=1.sqlite", "s#1%20.sqlite", "s{0} é.sqlite", "file:s.sqlite"]
+)
+def test_a_search_is_kept_under_the_name_that_was_given(
+    name: str, toy: NodeData, tmp_path: Path
 ) -> None:
-    file = tmp_path / "s.journal"
-    with ThreadPoolExecutor(2) as both:
-        found = list(both.map(lambda _: look(toy, file, 14), range(2)))
-    assert 14 <= len(CALLS) <= 15, "one may be under way when the last is finished"
-    drawn = [each["dropout"] for each in CALLS if each["dropout"] != 0.1]
-    assert len(set(drawn)) == len(drawn)
-    assert all(abs(each.dropout - 0.5) < 0.25 for each in found)
-    again = len(CALLS)
-    look(toy, file, 14)
-    assert len(CALLS) == again
-    (tmp_path / "noise.journal").write_bytes(b"{no journal at all\n" * 9)
-    with pytest.raises(DataError, match=r"noise\.journal' is not a search file, or is damaged"):
-        look(toy, tmp_path / "noise.journal", 1)
+    look(toy, tmp_path / name, 2)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    before = len(CALLS)
+    look(toy, tmp_path / name, 2)
+    assert len(CALLS) == before
 
 
 def test_validation_nodes_that_others_test_make_a_search_optimistic(toy):

@@ -8,6 +8,7 @@ schema.
 from __future__ import annotations
 
 import inspect
+import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,9 +17,11 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_ori
 import typer
 
 from agnn.errors import DataError, InputError, unknown_name
-from agnn.files import json_text, plain, write_file
+from agnn.files import check_plain, json_text, plain, write_file
 
 _OWN: Final = frozenset({"config", "save_config", "config_schema"})
+_SHOWN: Final = reprlib.Repr()  # short, however deep or long a value is
+_SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 80
 _Value = bool | int | float | str
 # Options NAME=VALUE, which are tables in a file.
 _PAIRS: Final[Mapping[str, Any]] = {
@@ -73,11 +76,13 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
     from pydantic import TypeAdapter, ValidationError
 
     try:
+        check_plain(path)
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot read '{path}': {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"'{path}' is not a TOML file: {error}.") from error
+    except (ValueError, RecursionError) as error:  # bad syntax, bad UTF-8, too many digits
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise DataError(f"'{path}' is not a TOML file: {reason}.") from error
     known, found = _options(context), {}
     for written, value in table.items():
         key = written.replace("_", "-")
@@ -88,7 +93,8 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
             TypeAdapter(kind).validate_python(value, strict=True)
         except ValidationError as error:
             where = ".".join([written, *_inside(value, error.errors()[-1]["loc"])])
-            words = f"'{path}', key `{where}`: `{written}` must be {_words(kind)}; got {value!r}."
+            shown = _SHOWN.repr(value)
+            words = f"'{path}', key `{where}`: `{written}` must be {_words(kind)}; got {shown}."
             raise InputError(words) from error
         found[known[key].name] = _as_words(key, value)
     return found

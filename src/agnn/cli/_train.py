@@ -157,10 +157,7 @@ def train(
     ] = None,
     search_file: Annotated[
         Path,
-        typer.Option(
-            help="File that keeps the search; the same command continues it. One that ends in "
-            ".journal may be shared by several machines."
-        ),
+        typer.Option(help="SQLite file that keeps the search; the same command continues it."),
     ] = Path("agnn-search.sqlite"),
     name: Annotated[
         str | None,

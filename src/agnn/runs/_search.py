@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +20,7 @@ from typing import Any, Final
 from agnn.data import NodeData, Split
 from agnn.distributed import Shared, finished, open_executor
 from agnn.errors import AgnnError, DataError, DivergedError, InputError, UnavailableError
+from agnn.files import check_plain
 from agnn.methods import Method, Task, validation_scores
 from agnn.runs._class_weights import ClassWeight
 from agnn.runs._evaluate import plan
@@ -38,10 +40,7 @@ class Search:
 
     trials: int
     file: Path
-    """Keeps the trials: the same search started again continues where it stopped.
-
-    An SQLite file, or with the ending .journal one that several machines may share.
-    """
+    """An SQLite file with the trials: the same search started again continues where it stopped."""
 
     fixed: frozenset[str] = frozenset()  # fields that the user has set
 
@@ -52,19 +51,20 @@ class Search:
             raise InputError(
                 f"'{self.file}' cannot be created: there is no folder '{self.file.parent}'."
             )
+        if self.file.suffix == ".journal":
+            raise InputError(
+                f"'{self.file}': searches are no longer kept in journals; choose a file that ends "
+                f"in .sqlite. --executor dask searches on several machines."
+            )
         if self.file.exists() and not self._may_be_ours():
             raise DataError(f"'{self.file}' is not a search file; choose another --search-file.")
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether several machines may search at once: SQLite needs a local disk."""
-        return self.file.suffix == ".journal"
-
     def _may_be_ours(self) -> bool:
-        """Whether the file is empty or starts like an SQLite file or a journal."""
+        """Whether the file is empty or starts like an SQLite file."""
+        check_plain(self.file)
         with self.file.open("rb") as stream:
             start = stream.read(16)
-        return not start or start.startswith(b"{" if self.is_shared else b"SQLite format 3\0")
+        return not start or start.startswith(b"SQLite format 3\0")
 
 
 def searched(
@@ -121,7 +121,7 @@ def searched(
                 if done and until is not None and time.monotonic() >= until:
                     break
                 count = 1 if pool is None else min(_GROUP, search.trials - done)
-                trials = [_asked(study, search) for _ in range(count)]
+                trials = [study.ask() for _ in range(count)]
                 candidates = [
                     Candidate(k, method.with_fields(**suggested(trial, free)), shared, metric)
                     for k, trial in enumerate(trials)
@@ -194,14 +194,6 @@ def _scores(
             study.tell(trials[k], state=import_module("optuna").trial.TrialState.FAIL)
 
 
-def _asked(study: Any, search: Search) -> Any:
-    """The next trial. Those who share a file draw by its number, or all would draw the same."""
-    trial = study.ask()
-    if search.is_shared:
-        study.sampler = import_module("optuna").samplers.TPESampler(seed=trial.number)
-    return trial
-
-
 def _finished(study: Any) -> int:
     return sum(trial.state.name == "COMPLETE" for trial in study.trials)
 
@@ -242,13 +234,10 @@ def _study(search: Search, name: str) -> Any:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     is_new = not file.exists()
     try:
-        storage: Any = f"sqlite:///{file.absolute()}"
-        if search.is_shared:
-            journal = import_module("optuna.storages.journal")
-            lock = journal.JournalFileOpenLock(str(file))
-            storage = optuna.storages.JournalStorage(
-                journal.JournalFileBackend(str(file), lock_obj=lock)
-            )
+        # The address is not the file's: what a question mark in it means differs by version.
+        storage = optuna.storages.RDBStorage(
+            "sqlite:///search", engine_kwargs={"creator": partial(sqlite3.connect, file.absolute())}
+        )
         return optuna.create_study(
             storage=storage,
             study_name=name,
@@ -259,7 +248,7 @@ def _study(search: Search, name: str) -> Any:
     except Exception as error:
         if is_new:  # half a file would be in the way of the next search
             file.unlink(missing_ok=True)
-        # A database of another version or program, or lines that are no journal.
+        # A database of another version or program.
         if isinstance(error, RuntimeError | ValueError | KeyError):
             raise DataError(f"'{file}' is not a search file, or is damaged.") from error
         raise
