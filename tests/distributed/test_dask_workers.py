@@ -11,12 +11,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import agnn.experiments._executor as executor
-from agnn.distributed import finished, open_executor
+from agnn.distributed import _dask, finished, open_executor
 from agnn.distributed._dask import DaskWorkers, scheduler_address
 from agnn.errors import InputError, UnavailableError
 from agnn.experiments import Store, reproduce
@@ -217,3 +218,44 @@ def test_a_scheduler_that_dies_is_an_error(
         cluster.processes[0].kill()
         with pytest.raises(UnavailableError, match="the connection to the workers was lost"):
             next(results)
+
+
+def test_a_worker_that_dies_while_versions_are_compared_is_left_out() -> None:
+    from distributed.comm import CommClosedError
+
+    dead, alive = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
+    closed = CommClosedError("in <TCP (closed)>: Stream is closed")
+    answers = [{dead: closed}, {dead: closed, alive: _dask._versions()}]
+
+    class Client:
+        scheduler = SimpleNamespace(address="tcp://127.0.0.1:3")
+
+        def wait_for_workers(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def run(self, *_: Any, **__: Any) -> dict[str, Any]:
+            return answers.pop(0)
+
+        def get_executor(self) -> None:
+            pass
+
+    DaskWorkers(Client())
+    assert answers == []
+
+
+@pytest.mark.parametrize("error", [RuntimeError("Nanny failed to start."), TimeoutError()])
+def test_a_worker_of_this_machine_that_dies_during_the_start_is_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    def fail(**_: Any) -> None:
+        raise error
+
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
+    monkeypatch.setattr(distributed, "LocalCluster", fail)
+    with (
+        pytest.raises(UnavailableError, match="worker of this machine ended while it was started"),
+        DaskWorkers.connected(None),
+    ):
+        pass

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -61,18 +61,29 @@ class DaskWorkers(Executor):
         distributed = _distributed()
         dask = import_module("dask")
         address = address or os.environ.get("DASK_SCHEDULER_ADDRESS")
-        if address is None:
-            options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
-        else:
-            options = {"address": scheduler_address(address), "timeout": _PATIENCE}
-        try:
-            with dask.config.set(_CALM if address is None else {}):
-                client = distributed.Client(set_as_default=False, **options)
-        except (OSError, ValueError) as error:
-            raise UnavailableError(
-                f"no Dask scheduler answers at '{address}'; start one with `dask scheduler`."
-            ) from error
-        with _quiet_log(), client:
+        with _quiet_log(), ExitStack() as opened:
+            if address is None:
+                try:
+                    with dask.config.set(_CALM):
+                        # Not by Client itself: one that fails to start waits a minute at its end.
+                        cluster = distributed.LocalCluster(
+                            threads_per_worker=1, dashboard_address=None
+                        )
+                except (OSError, RuntimeError) as error:
+                    raise UnavailableError(
+                        "a Dask worker of this machine ended while it was started; give the same "
+                        "command again, or use --executor local:N."
+                    ) from error
+                where: dict[str, Any] = {"address": opened.enter_context(cluster)}
+            else:
+                where = {"address": scheduler_address(address), "timeout": _PATIENCE}
+            try:
+                client = distributed.Client(set_as_default=False, **where)
+            except (OSError, ValueError) as error:
+                raise UnavailableError(
+                    f"no Dask scheduler answers at '{address}'; start one with `dask scheduler`."
+                ) from error
+            opened.enter_context(client)
             yield cls(client)
 
     @property
@@ -99,15 +110,19 @@ class DaskWorkers(Executor):
     def _check_workers(self) -> None:
         """Raise unless there are workers and all have this process's versions."""
         where = self._client.scheduler.address
-        try:
-            self._client.wait_for_workers(1, timeout=_WORKER_PATIENCE)
-        except TimeoutError as error:
-            raise UnavailableError(
-                f"the Dask scheduler at '{where}' has no workers; start some with "
-                f"`dask worker {where}`."
-            ) from error
-        found = self._client.run(_versions, on_error="return")
-        for address, theirs in found.items():
+        answers: dict[str, Any] = {}
+        while not answers:
+            try:
+                self._client.wait_for_workers(1, timeout=_WORKER_PATIENCE)
+            except TimeoutError as error:
+                raise UnavailableError(
+                    f"the Dask scheduler at '{where}' has no workers; start some with "
+                    f"`dask worker {where}`."
+                ) from error
+            given = self._client.run(_versions, on_error="return")
+            # The connection to a worker that has died meanwhile is closed; the others do its work.
+            answers = {at: each for at, each in given.items() if not isinstance(each, OSError)}
+        for address, theirs in answers.items():
             if isinstance(theirs, Exception):
                 raise UnavailableError(
                     f"the Dask worker at '{address}' cannot use agnn: {theirs}; install the same "
