@@ -3,10 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# pip, with the pinned set: the constraints hold torch at the version whose CPU build is meant.
+# pip, with the pinned set; README says how to get torch without CUDA.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows coverage test-lowest dist test-dist docs docs-serve bench bench-gpu reproduction-page datasets clean
+.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows check-install coverage test-lowest dist test-dist docs docs-serve bench bench-gpu reproduction-page datasets clean
 
 demo: $(VENV)/.package
 	$(BIN)/agnn demo
@@ -46,6 +46,10 @@ lint-workflows: $(VENV)/.release
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline .github/workflows
 
+# The pinned set and the newest versions, for every supported Python and system; installs nothing.
+check-install: $(VENV)/.release
+	$(BIN)/python scripts/check_install.py $(BIN)/uv
+
 # Compiled kernels and other processes are not seen: the figure is a lower bound.
 coverage: $(VENV)/.coverage
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --ignore=tests/browser --cov=agnn --cov-report=term:skip-covered --cov-report=html:build/coverage
@@ -77,7 +81,7 @@ docs-serve: $(VENV)/.docs
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
-# With the torch and Triton of a machine that has a GPU: the pinned set is the CPU's.
+# With the torch and Triton of a machine that has a GPU.
 bench-gpu:
 	PYTHONPATH=src $(PYTHON) -m benchmarks.gpu
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,12 @@ from agnn.graph import FeatureMatrix, Graph
 # How long an example takes says how busy the machine is, not whether the claim holds.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make errors of the warnings that a module of the tests causes."""
+    modules = {path.stem for path in Path(__file__).parent.rglob("*.py")}
+    config.addinivalue_line("filterwarnings", f"error:::({'|'.join(sorted(modules))})$")
 
 
 @pytest.fixture(scope="session")

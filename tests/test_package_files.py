@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import warnings
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -99,6 +100,30 @@ def test_the_workflow_tests_every_python_that_the_package_names() -> None:
     named = [line.split(" :: ")[-1] for line in PROJECT["classifiers"] if "Python :: 3." in line]
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
     assert set(named) <= set(jobs["test"]["strategy"]["matrix"]["python"])
+
+
+@pytest.mark.parametrize(
+    ("module", "is_error"),
+    [
+        ("agnn", True),
+        ("agnn.kernels._attention", True),
+        ("benchmarks.gate", True),
+        ("conftest", True),
+        ("test_compare", True),
+        ("zoo", True),
+        ("pytest_benchmark.logger", False),
+        ("agnn_plugin", False),
+    ],
+)
+def test_only_warnings_of_the_package_and_its_tests_are_errors(module: str, is_error: bool) -> None:
+    with warnings.catch_warnings(record=True) as shown:
+        try:
+            exec("import warnings; warnings.warn('old', DeprecationWarning)", {"__name__": module})  # noqa: S102
+        except DeprecationWarning:
+            assert is_error
+        else:
+            assert [str(warning.message) for warning in shown] == ["old"]
+            assert not is_error
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def check_order(order: str) -> None:
         raise InputError(f"unknown order '{order}'; known: {', '.join(ORDERS)}, column:NAME.")
     if order == "metis" and find_spec("pymetis") is None:
         raise UnavailableError(
-            "pymetis is not installed, and --order metis needs it: pip install 'agnn[metis]'."
+            "pymetis is not installed, and --order metis needs it: pip install pymetis."
         )
 
 

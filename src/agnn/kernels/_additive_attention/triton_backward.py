@@ -81,7 +81,7 @@ def _facts_of(facts, i, present, K: tl.constexpr):
 def _slope(weight, factor, dot, mean, x):
     """The gradient at the sum x inside a score, its attention being `weight`."""
     slope = weight * (factor * dot - mean)
-    return tl.where(x > 0, slope, SLOPE * slope)
+    return tl.where(x > 0, slope, slope * SLOPE)
 
 
 @triton.jit

@@ -27,7 +27,8 @@ SLOPE = tl.constexpr(_SLOPE)
 @triton.jit
 def leaky(x):
     """The leaky ReLU."""
-    return tl.maximum(x, SLOPE * x)
+    # The tensor comes first: up to 3.7, Triton's interpreter makes a constant of SLOPE * x.
+    return tl.maximum(x, x * SLOPE)
 
 
 @triton.jit
