@@ -92,6 +92,35 @@ def test_killed_while_labels_come_in_it_has_every_label_that_it_kept(run: Path) 
     load_run(run)  # its checksums hold
 
 
+def test_the_link_has_a_token_that_the_command_line_of_the_browser_does_not_show(
+    agnn: Any, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    def open_page(address: str) -> None:
+        page = Path(address.removeprefix("file://"))
+        opened.append((address, page.read_text(), page.parent.stat().st_mode & 0o777))
+
+    def run_server(_: Any, *, port: int, ready: Any) -> None:
+        ready(f"http://127.0.0.1:{port}")
+
+    monkeypatch.setattr("agnn.cli._explore._open_page", open_page)
+    monkeypatch.setattr("agnn.web.server.run_server", run_server)
+    answer = agnn("explore --port 4711 --label-mode", run, "--labels", tmp_path / "labels.jsonl")
+    assert answer.code == 0, answer.err
+    link = answer.out.split()[0]
+    token = link.removeprefix("http://127.0.0.1:4711/#token=")
+    assert len(token) >= 32
+    ((address, page, mode),) = opened
+    assert token not in address
+    assert link in page
+    assert mode == 0o700
+    assert not Path(address.removeprefix("file://")).exists()
+    plain = agnn("explore --no-browser --port 4711", run)
+    assert plain.code == 0, plain.err
+    assert plain.out.startswith("http://127.0.0.1:4711  (Ctrl-C")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

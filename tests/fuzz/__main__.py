@@ -1,4 +1,4 @@
-"""`python tests/fuzz`: hostile inputs, run folders, kills and requests, with a table at the end.
+"""`python tests/fuzz`: hostile inputs and files, kills and requests, with a table at the end.
 
 The seed fixes every case. Kills and requests depend on the machine's timing as well. All traffic
 stays on this machine. The exit code is 1 if anything failed.
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,9 +29,21 @@ import folders
 import http_requests
 import inputs
 import kills
+import label_files
+import maps
+import queries
 from forked import Case, Result, finished, ran
 
 _SHOWN = 20  # failures per stage
+_Cases = Callable[[random.Random, Path, Path, int], Iterator[Case]]
+# Stages whose cases are commands: the option, the name in the table, how many, and the cases.
+_COMMANDS: tuple[tuple[str, str, int, _Cases], ...] = (
+    ("inputs", "mutated inputs", 700, inputs.cases),
+    ("folders", "run folders", 300, folders.cases),
+    ("maps", "maps", 60, maps.cases),
+    ("queries", "queries", 180, queries.cases),
+    ("labels", "label files", 120, label_files.cases),
+)
 
 
 @dataclass
@@ -55,23 +67,20 @@ def main() -> int:
     base.mkdir()
     _warm(base)
     deadline = start + options.seconds
-    stages = [
-        Stage("mutated inputs", options.inputs),
-        Stage("run folders", options.folders),
-        Stage("kills", options.kills),
-        Stage("requests", options.requests),
-    ]
-    for stage in stages:
+    stages = [Stage(title, getattr(options, name)) for name, title, _, _ in _COMMANDS]
+    for stage, (*_, cases) in zip(stages, _COMMANDS, strict=True):
         begun = time.monotonic()
-        if stage.name == "mutated inputs":
-            _cases(stage, inputs.cases(source, base, work, stage.wanted), deadline)
-        elif stage.name == "run folders":
-            _cases(stage, folders.cases(source, base, work, stage.wanted), deadline)
-        elif stage.name == "kills":
-            _kills(stage, source, base, work, deadline)
-        elif stage.wanted:
-            _requests(stage, source, base, work)
+        _cases(stage, cases(source, base, work, stage.wanted), deadline)
         stage.seconds = time.monotonic() - begun
+    killed, asked = Stage("kills", options.kills), Stage("requests", options.requests)
+    begun = time.monotonic()
+    _kills(killed, source, base, work, deadline)
+    killed.seconds = time.monotonic() - begun
+    begun = time.monotonic()
+    if asked.wanted:
+        _requests(asked, source, base, work)
+    asked.seconds = time.monotonic() - begun
+    stages += [killed, asked]
     failed = _report(stages, options.seed)
     if options.keep:
         _say(f"kept: {work}")
@@ -183,9 +192,10 @@ def _say(line: str) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
-    for name, count in (("inputs", 700), ("folders", 300), ("kills", 40), ("requests", 10_000)):
+    counts = {name: count for name, _, count, _ in _COMMANDS} | {"kills": 40, "requests": 10_000}
+    for name, count in counts.items():
         parser.add_argument(f"--{name}", type=int, default=count)
-    parser.add_argument("--seconds", type=float, default=540.0, help="for all stages but requests")
+    parser.add_argument("--seconds", type=float, default=900.0, help="for all stages but requests")
     parser.add_argument("--keep", action="store_true", help="keep the files of the cases")
     return parser.parse_args()
 

@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 
 import http_requests
+import label_files
+import maps
 import pytest
+import queries
 from folders import sign
 from forked import Result
 from inputs import wrong_probabilities
@@ -19,13 +22,18 @@ from mutants import changed_bytes, changed_json
 
 
 def test_a_short_run_finds_nothing() -> None:
-    counts = {"inputs": 32, "folders": 16, "kills": 2, "requests": 200, "seed": 1}
+    counts = {
+        "inputs": 32, "folders": 16, "maps": 6, "queries": 24, "labels": 8, "kills": 2,
+        "requests": 200, "seed": 1,
+    }  # fmt: skip
     options = [word for name, n in counts.items() for word in (f"--{name}", str(n))]
     command = [sys.executable, str(Path(__file__).parent), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)  # noqa: S603
     assert done.returncode == 0, done.stdout + done.stderr
-    names = [line[:14].strip() for line in done.stdout.splitlines()[-4:]]
-    assert names == ["mutated inputs", "run folders", "kills", "requests"]
+    names = [line[:14].strip() for line in done.stdout.splitlines()[-7:]]
+    assert names == [
+        "mutated inputs", "run folders", "maps", "queries", "label files", "kills", "requests"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -82,6 +90,47 @@ def test_a_wrong_answer_is_noticed(
 ) -> None:
     found = http_requests._wrong(status, content, expected)
     assert (found is None) if complaint is None else (found or "").startswith(complaint)
+
+
+def test_a_strangers_map_on_the_page_is_noticed(tmp_path: Path) -> None:
+    made, expected = tmp_path / "made.html", tmp_path / "expected.html"
+    made.write_text("a")
+    expected.write_text("a")
+    check = maps._check(made, expected)
+    assert check(Result(0, "", "")) is None
+    assert "exit code 2" in (check(Result(2, "", "error: the map is damaged.\n")) or "")
+    made.write_text("b")
+    assert "a stranger's map" in (check(Result(0, "", "")) or "")
+
+
+def test_what_a_query_writes_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "people.sqlite"
+    for name in ("people.sqlite", "stdout.txt", "stderr.txt"):
+        (tmp_path / name).write_text("before")
+    check = queries._check(path, b"before")
+    assert check(Result(0, "", "")) is None
+    path.write_text("after")
+    assert check(Result(0, "", "")) == "a query changed the database"
+    (tmp_path / "stolen.db").touch()
+    assert "a query made files" in (check(Result(0, "", "")) or "")
+
+
+def test_a_wrong_use_of_labels_is_noticed(tmp_path: Path) -> None:
+    path, expected = tmp_path / "labels.csv", tmp_path / "expected.csv"
+    path.write_text("id,class\n")
+    head = "id,prediction,probability of art,probability of sport,disagreement"
+    for name, share in (("predictions.csv", 0.25), ("expected.csv", 0.5)):
+        (tmp_path / name).write_text(f"{head}\np0,art,{share},{1 - share},0.0\n")
+    assert label_files._check(path, None)(Result(0, "", "")) is None
+    same = label_files._check(path, expected)
+    assert "other predictions" in (same(Result(0, "", "")) or "")
+    assert "exit code 2" in (same(Result(2, "", "error: no labels in it.\n")) or "")
+    (tmp_path / "new").mkdir()
+    refused = Result(2, "", "error: no labels in it.\n")
+    assert "half-written" in (label_files._check(path, None)(refused) or "")
+    changed = label_files._check(path, None)
+    path.write_text("id,class\n1,a\n")
+    assert changed(Result(0, "", "")) == "the file of labels was changed"
 
 
 def test_the_seed_fixes_the_mutants() -> None:

@@ -11,12 +11,11 @@ import json
 import math
 import tempfile
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agnn.data import (
     NodeData,
@@ -59,6 +58,7 @@ _READ: Final = {WEIGHTS, SPLITS, SCORES, HISTORY, GRAPH, PREPROCESSING}
 _CHECKSUMS: Final = "sha256"
 # Above this no hyper-parameter is believed, unless the weights themselves are that many.
 _LARGEST: Final = 100_000
+_TEMPERATURES: Final = (1e-3, 1e3)  # what is fitted lies within e^-6 and e^6
 _MOST_LAYERS: Final = 1000  # the same for layers, each of which is built
 
 # What a file with unexpected content can raise, from JSON, torch, NumPy and our own checks.
@@ -68,43 +68,38 @@ _DAMAGE: Final = (
 )  # fmt: skip
 
 
-class _Stated(BaseModel):
+@dataclass(frozen=True)
+class _Machine:
+    processor: str
+    cores: int
+    threads: int
+    memory: int | None = None
+    gpu: str = ""
+    gpu_memory: int = 0
+
+
+@dataclass(frozen=True)
+class _Choice:
+    words: str
+
+
+@dataclass(frozen=True)
+class _Confidence:
+    temperature: float
+
+
+@dataclass(frozen=True)
+class _Stated:
     """The part of config.json that a run repeats without computing with it."""
 
-    model_config = ConfigDict(strict=True)
-
-    class Machine(BaseModel):
-        model_config = ConfigDict(strict=True)
-        processor: str
-        cores: int
-        threads: int
-        memory: int | None = None
-        gpu: str = ""
-        gpu_memory: int = 0
-
-    class Choice(BaseModel):
-        model_config = ConfigDict(strict=True)
-        words: str
-
-    class Confidence(BaseModel):
-        model_config = ConfigDict(strict=True)
-        temperature: float = Field(ge=1e-3, le=1e3)  # what is fitted lies within e^-6 and e^6
-
-    machine: Machine | None = None
-    choice: Choice | None = None
-    confidence: Confidence | None = None
+    versions: dict[str, str]
+    machine: _Machine | None = None
+    choice: _Choice | None = None
+    confidence: _Confidence | None = None
     chosen: list[dict[str, Any]] | None = None
     class_weight: str | dict[str, float] | None = None
     metric: str | None = None
     notes: dict[str, Any] | None = None
-    versions: dict[str, str]
-
-    @field_validator("metric")
-    @classmethod
-    def _is_known(cls, metric: str | None) -> str | None:
-        if metric is not None and metric not in MEASURES:
-            raise ValueError(f"there is no metric '{metric}'")
-        return metric
 
 
 def save_run(run: Run, folder: Path | str, *, notes: Mapping[str, Any] | None = None) -> None:
@@ -311,13 +306,23 @@ def _loaded(folder: Path, place: str, backend: str, *, is_trusted: bool) -> Run:
 
 
 def _check_stated(config: Mapping[str, Any]) -> None:
+    """Raise for values of the wrong type, an unknown metric and an absurd temperature."""
+    from pydantic import TypeAdapter, ValidationError
+
     machine = config.get("machine") or None  # some folders have an empty one
     try:
-        _Stated.model_validate({**config, "machine": machine})
+        stated = TypeAdapter(_Stated).validate_json(
+            json.dumps({**config, "machine": machine}), strict=True
+        )
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         raise DataError(f"{CONFIG}, {key}: {first['msg']}") from error
+    if stated.metric is not None and stated.metric not in MEASURES:
+        raise DataError(f"{CONFIG}, metric: there is no metric '{stated.metric}'")
+    low, high = _TEMPERATURES
+    if stated.confidence is not None and not low <= stated.confidence.temperature <= high:
+        raise DataError(f"{CONFIG}, confidence.temperature: it must be from {low} to {high}")
 
 
 def _history(folder: Path, replicas: int) -> History | None:
