@@ -166,12 +166,12 @@ def class_notes(class_names: Sequence[str], where: str) -> list[str]:
     >>> class_notes(("01", "1", "2"), "`labels`")[0]
     "`labels`: the classes '01' and '1' differ only in spelling; write them alike if they are one."
     """
-    parts = {name: _SEPARATORS.split(name) for name in class_names}
-    uses = Counter(part for each in parts.values() for part in set(each))
+    parts_of = {name: _SEPARATORS.split(name) for name in class_names}
+    uses = Counter(part for parts in parts_of.values() for part in set(parts))
     several = [
         name
-        for name, each in parts.items()
-        if len(each) > 1 and all(each) and ("|" in name or all(uses[part] > 1 for part in each))
+        for name, parts in parts_of.items()
+        if len(parts) > 1 and all(parts) and ("|" in name or all(uses[part] > 1 for part in parts))
     ]
     notes = []
     if several:
