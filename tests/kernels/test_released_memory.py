@@ -11,6 +11,7 @@ import torch
 from agnn.kernels import (
     ELU,
     Anchor,
+    Bias,
     Blend,
     Cast,
     Dropout,
@@ -37,6 +38,7 @@ CHAINS: dict[str, Callable[[], list[Link]]] = {
     "one head": lambda: [ReLU(), HeadMean(1)],
     "Anchor": lambda: [Anchor()],
     "Cast": lambda: [Cast(torch.bfloat16), ReLU(), Cast(torch.float32)],
+    "Bias": lambda: [Bias(torch.ones(1, 8))],
     "RowCopies": lambda: [RowCopies(torch.tensor([2, 0]))],
     "Anchor after ReLU": lambda: [ReLU(), Anchor()],
 }

@@ -18,19 +18,21 @@ __all__ = ["backward", "forward"]  # the first as it is defined
 
 @compiled
 def _replicas(
-    logits: Any, power: Any, confidence: Any, losses: Any, slopes: Any, sharp: Any,
-    first: Any, last: Any,
-) -> None:  # fmt: skip
+    logits: Any, settings: Any, losses: Any, slopes: Any, sharp: Any, first: Any, last: Any
+) -> None:
+    power, confidence = settings
     _, versions, nodes, c = logits.shape
     zero = logits.dtype.type(0)
     share = 1.0 / (versions * nodes)
     for r in range(first, last):
-        loss, q = 0.0, sharp[r]
+        loss = 0.0
+        q = sharp[r]
         for i in range(nodes):
             for k in range(c):
                 q[k] = zero
             for s in range(versions):
-                row, p = logits[r, s, i], slopes[r, s, i]
+                row = logits[r, s, i]
+                p = slopes[r, s, i]
                 highest = row[0]
                 for k in range(1, c):
                     highest = max(highest, row[k])
@@ -73,7 +75,7 @@ def forward(logits: Tensor, temperature: float, confidence: float) -> tuple[Tens
     losses = torch.empty(source.shape[0], dtype=source.dtype)
     slopes = new_tensor(*source.shape, dtype=source.dtype)
     sharp = torch.empty(source.shape[0], source.shape[3], dtype=source.dtype)
-    arrays = source.numpy(), losses.numpy(), slopes.numpy(), sharp.numpy()
-    arguments = (arrays[0], 1.0 / temperature, float(confidence), *arrays[1:])
+    settings = (1.0 / temperature, float(confidence))
+    arguments = (source.numpy(), settings, losses.numpy(), slopes.numpy(), sharp.numpy())
     run_in_pieces(_replicas, arguments, source.shape[0], 4 * source.numel())
     return losses, slopes

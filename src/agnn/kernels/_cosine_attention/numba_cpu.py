@@ -22,8 +22,8 @@ from agnn.kernels._cosine_attention.numba_rows import (
     sum_in_order,
 )
 from agnn.kernels._cpu.lines import as_lines, new_lines, width_argument, width_of, without_padding
-from agnn.kernels._cpu.simd import compiled
-from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+from agnn.kernels._cpu.simd import inlined
+from agnn.kernels._cpu.threads import pieces_of, run_by_rows
 
 U = np.uint64
 # Below this beta, the constant shift could let a whole row underflow in float32.
@@ -37,81 +37,58 @@ class _Kept(NamedTuple):
     extreme: list[int]  # the replicas with such a beta: the reference computes them
 
 
-@compiled
-def _forward_units(
-    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, n: Any, d: Any,
-    rows: Any, beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
-    weights = edge_buffers(1, longest, h)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
-        if pieces == 1:
-            norms(h[r], width_of(d), facts[r], 0, n)
-        forward_rows(
-            offsets, columns, receivers, edge_weights, h[r], width_of(d), beta[r],
-            facts[r], weights, out[r], begin, end,
-        )  # fmt: skip
+@inlined
+def _forward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    graph, h, n, d, rows, betas, facts, longest, out = operands
+    if end - begin == U(rows):  # not cut, so the norms are its own to compute
+        norms(h[r], width_of(d), facts[r], 0, n)
+    layer = (h[r], width_of(d), betas[r], facts[r])
+    forward_rows(graph, layer, edge_buffers(1, longest, h), out[r], begin, end)
 
 
-@compiled
-def _backward_units(
-    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, g: Any, o: Any, n: Any,
-    d: Any, rows: Any, beta: Any, facts: Any, longest: Any, dh: Any,
-    parts: Any, order: Any, dbeta: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last, as in the forward pass."""
+@inlined
+def _backward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    graph, h, g, o, n, d, rows, betas, facts, longest, dh, parts, order, dbeta = operands
+    is_whole = end - begin == U(n)
+    if is_whole:
+        slopes(g[r], o[r], rows, width_of(d), facts[r], 0, n)
+    layer = (h[r], width_of(d), betas[r], facts[r])
     buffers = edge_buffers(BUFFERS, longest, h)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)
-        if pieces == 1:
-            slopes(g[r], o[r], rows, width_of(d), facts[r], 0, n)
-        backward_rows(
-            offsets, columns, receivers, edge_weights, h[r], g[r], U(rows),
-            width_of(d), beta[r], facts[r], buffers, dh[r], parts[r], begin, end,
-        )  # fmt: skip
-        if pieces == 1:
-            dbeta[r] = sum_in_order(parts[r], order)
+    backward_rows(graph, layer, (g[r], U(rows)), buffers, (dh[r], parts[r]), begin, end)
+    if is_whole:
+        dbeta[r] = sum_in_order(parts[r], order)
 
 
-@compiled
-def _norm_units(h: Any, d: Any, facts: Any, n: Any, pieces: Any, first: Any, last: Any) -> None:
-    """The norms of work units first..last, where rows are cut: before any row is computed."""
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        norms(h[r], width_of(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces)
+@inlined
+def _norm_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    """The norms where rows are cut: before any row is computed."""
+    h, d, facts = operands
+    norms(h[r], width_of(d), facts[r], begin, end)
 
 
-@compiled
-def _slope_units(
-    g: Any, o: Any, rows: Any, d: Any, facts: Any, n: Any, pieces: Any, first: Any, last: Any
-) -> None:
-    """The slopes of work units first..last, likewise."""
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        slopes(
-            g[r], o[r], rows, width_of(d), facts[r], n * piece // pieces, n * (piece + 1) // pieces
-        )
+@inlined
+def _slope_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    """The slopes, likewise."""
+    g, o, rows, d, facts = operands
+    slopes(g[r], o[r], U(rows), width_of(d), facts[r], begin, end)
 
 
 def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, _Kept]:
     """The new states [R, rows, d], and what the backward pass reads."""
     source, d = as_lines(h)
     replicas, n, width = h.shape
-    betas, used = beta.numpy(force=True), graph.around(rows)
+    betas = beta.numpy(force=True)
+    used = graph.around(rows)
     cost = replicas * (used.edges + rows)
     pieces = pieces_of(replicas, cost)
-    wide, facts = width_argument(d), np.empty((replicas, n * FACTS), source.dtype)
-    out, made = new_lines(replicas, rows, d, h.dtype)
+    wide = width_argument(d)
+    facts = np.empty((replicas, n * FACTS), source.dtype)
+    out, out_lines = new_lines(replicas, rows, d, h.dtype)
     if pieces > 1:
-        run_in_pieces(_norm_units, (source, wide, facts, n, pieces), replicas * pieces, cost)
-    arguments = (
-        *used.arrays, _weights(used, h), source, n, wide, rows, betas, facts,
-        used.longest_row, made, pieces,
-    )  # fmt: skip
-    run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
+        run_by_rows(_norm_rows, (source, wide, facts), replicas, n, cost, pieces=pieces)
+    edges = (*used.arrays, _weights(used, h))
+    operands = (edges, source, n, wide, rows, betas, facts, used.longest_row, out_lines)
+    run_by_rows(_forward_rows, operands, replicas, rows, cost, pieces=pieces)
     states = without_padding(out, width)
     extreme = [r for r, value in enumerate(betas.tolist()) if value < _LOWEST_BETA]
     for r in extreme:
@@ -130,31 +107,34 @@ def backward(
 ) -> tuple[Tensor, Tensor]:
     """The gradients at `h` [R, n, d] and at `beta` [R]."""
     replicas, n, width = h.shape
-    (source, d), (o, _), (g, _) = as_lines(h), as_lines(out), as_lines(gradient)
+    source, d = as_lines(h)
+    o, _ = as_lines(out)
+    g, _ = as_lines(gradient)
     rows = out.shape[1]
     # A second backward pass may need the facts again: only slopes are written into them here,
     # and the totals of rows that have none.
-    (facts, extreme), betas, used = kept, beta.numpy(force=True), graph.around(rows)
-    wide, reached = width_argument(d), used.nodes
+    facts, extreme = kept
+    betas = beta.numpy(force=True)
+    used = graph.around(rows)
+    wide = width_argument(d)
+    reached = used.nodes
     cost = 2 * replicas * (used.edges + reached)
     pieces = pieces_of(replicas, cost)
-    dh, made = new_lines(replicas, n, d, h.dtype)
+    dh, dh_lines = new_lines(replicas, n, d, h.dtype)
     dbeta = torch.empty(replicas, dtype=h.dtype)
     parts = np.empty((replicas, n), facts.dtype)
     if pieces > 1:
-        shared = (g, o, rows, wide, facts, n, pieces)
-        run_in_pieces(_slope_units, shared, replicas * pieces, cost)
+        run_by_rows(_slope_rows, (g, o, rows, wide, facts), replicas, n, cost, pieces=pieces)
     if reached < n:
         dh[:, reached:] = 0  # rows that have no part in the output
-    arguments = (
-        *used.arrays, _weights(used, h), source, g, o, reached, wide, rows,
-        betas, facts, used.longest_row, made, parts, used.summation_order,
-        dbeta.numpy(), pieces,
-    )  # fmt: skip
-    run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
+    edges = (*used.arrays, _weights(used, h))
+    order = used.summation_order
+    layer = (edges, source, g, o, reached, wide, rows, betas, facts, used.longest_row)
+    operands = (*layer, dh_lines, parts, order, dbeta.numpy())
+    run_by_rows(_backward_rows, operands, replicas, reached, cost, pieces=pieces)
     if pieces > 1:
         for r in range(replicas):
-            dbeta[r] = sum_in_order(parts[r], used.summation_order)
+            dbeta[r] = sum_in_order(parts[r], order)
     gradients = without_padding(dh, width)
     for r in extreme:
         own = slice(r, r + 1)

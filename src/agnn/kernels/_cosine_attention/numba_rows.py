@@ -9,7 +9,13 @@ with itself in it can have where beta is positive: no row maximum is needed, and
 zero row attends by the edges' weights alone; it gets these, or ones, since its scores, all 0, may
 lie far below the shift.
 
-`edge_weights` is an array by edge or None.
+Operands that travel together are tuples:
+
+- `graph`: offsets, columns, receivers, and the weights of the edges or None;
+- `layer`: the states h, their padded width d, beta, and the facts about every node;
+- `i`, `j`: four rows each, those of a group of edges.
+
+They cost nothing: LLVM sees their parts.
 """
 
 from __future__ import annotations
@@ -77,24 +83,35 @@ def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any) -> Any:
 
 
 @inlined
-def _dots(
-    a: Any, a0: Any, a1: Any, a2: Any, a3: Any, b: Any, b0: Any, b1: Any, b2: Any, b3: Any, d: Any
-) -> Any:
-    """The dot products of four rows of `a` with four of `b`."""
+def _dots(a: Any, i: Any, b: Any, j: Any, d: Any) -> Any:
+    """The dot products of four rows i of `a` with four rows j of `b`."""
     p0 = p1 = p2 = p3 = splat(a.dtype.type(0))
     for k in range(U(0), d, _LANES):
-        p0 = multiply_add(load(a, a0 * d + k), load(b, b0 * d + k), p0)
-        p1 = multiply_add(load(a, a1 * d + k), load(b, b1 * d + k), p1)
-        p2 = multiply_add(load(a, a2 * d + k), load(b, b2 * d + k), p2)
-        p3 = multiply_add(load(a, a3 * d + k), load(b, b3 * d + k), p3)
+        p0 = multiply_add(load(a, i[0] * d + k), load(b, j[0] * d + k), p0)
+        p1 = multiply_add(load(a, i[1] * d + k), load(b, j[1] * d + k), p1)
+        p2 = multiply_add(load(a, i[2] * d + k), load(b, j[2] * d + k), p2)
+        p3 = multiply_add(load(a, i[3] * d + k), load(b, j[3] * d + k), p3)
     return totals(p0, p1, p2, p3)
 
 
 @inlined
-def _facts_of(facts: Any, which: Any, i0: Any, i1: Any, i2: Any, i3: Any) -> Any:
+def _four(labels: Any, q: Any, final: Any) -> Any:
+    """The labels of four edges from q on; behind the last edge, `final`, its label again."""
+    q1 = min(q + _ONE, final)
+    q2 = min(q + _TWO, final)
+    q3 = min(q + _THREE, final)
+    return U(labels[q]), U(labels[q1]), U(labels[q2]), U(labels[q3])
+
+
+@inlined
+def _facts_of(facts: Any, which: Any, i: Any) -> Any:
     """One of the facts about four nodes."""
     return pick(
-        facts, i0 * _FACTS + which, i1 * _FACTS + which, i2 * _FACTS + which, i3 * _FACTS + which
+        facts,
+        i[0] * _FACTS + which,
+        i[1] * _FACTS + which,
+        i[2] * _FACTS + which,
+        i[3] * _FACTS + which,
     )
 
 
@@ -118,15 +135,16 @@ def _block_end(offsets: Any, first: Any, last: Any) -> Any:
 
 
 @inlined
-def forward_rows(
-    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, d: Any, beta: Any,
-    facts: Any, weights: Any, out: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """The states of rows first..last, and 1 / (sum of the row's weights) into `facts`."""
-    one, zero = h.dtype.type(1), h.dtype.type(0)
+def forward_rows(graph: Any, layer: Any, weights: Any, out: Any, first: Any, last: Any) -> None:
+    """The states of rows first..last, and 1 / (sum of the row's weights) into the facts."""
+    offsets, columns, receivers, edge_weights = graph
+    h, d, beta, facts = layer
+    one = h.dtype.type(1)
+    zero = h.dtype.type(0)
     shift = max(beta, zero)
     own_weight = h.dtype.type(math.exp(beta - shift))
-    betas, shifts = splat_4(beta), splat_4(shift)
+    betas = splat_4(beta)
+    shifts = splat_4(shift)
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
@@ -136,38 +154,37 @@ def forward_rows(
             for ahead in range(_AHEAD, _AHEAD + _GROUP):
                 prefetch(h, U(columns[min(q + ahead, final)]) * d)
             # Behind the last edge of a block its numbers are computed again, and not read.
-            q1, q2, q3 = min(q + _ONE, final), min(q + _TWO, final), min(q + _THREE, final)
-            i0, i1 = U(receivers[q]), U(receivers[q1])
-            i2, i3 = U(receivers[q2]), U(receivers[q3])
-            j0, j1, j2, j3 = U(columns[q]), U(columns[q1]), U(columns[q2]), U(columns[q3])
-            products = _dots(h, i0, i1, i2, i3, h, j0, j1, j2, j3, d)
-            inverse_i = _facts_of(facts, _INVERSE_NORM, i0, i1, i2, i3)
-            inverse_j = _facts_of(facts, _INVERSE_NORM, j0, j1, j2, j3)
+            i = _four(receivers, q, final)
+            j = _four(columns, q, final)
+            products = _dots(h, i, h, j, d)
+            inverse_i = _facts_of(facts, _INVERSE_NORM, i)
+            inverse_j = _facts_of(facts, _INVERSE_NORM, j)
             scores = multiply(multiply(betas, multiply(inverse_i, inverse_j)), products)
             store(weights, q - start, subtract(scores, shifts))
         exponentials(weights, offsets[end] - start)
         weigh(weights, offsets[end] - start, edge_weights, start)
-        for i in range(begin, end):
+        for row in range(begin, end):
             own = own_weight
-            if facts[i * _FACTS + _INVERSE_NORM] == zero:
+            if facts[row * _FACTS + _INVERSE_NORM] == zero:
                 own = one
-                for q in range(offsets[i], offsets[i + _ONE]):
+                for q in range(offsets[row], offsets[row + _ONE]):
                     weights[q - start] = weight_at(edge_weights, q, one)
             # The sum runs with the first vector: a short loop costs a wrong guess of its end.
-            sum_of_weights, state = own, scale(own, load(h, i * d))
-            for q in range(offsets[i], offsets[i + _ONE]):
+            sum_of_weights = own
+            state = scale(own, load(h, row * d))
+            for q in range(offsets[row], offsets[row + _ONE]):
                 rolled()
                 sum_of_weights += weights[q - start]
                 state = fma(weights[q - start], load(h, U(columns[q]) * d), state)
             inverse = one / sum_of_weights
-            facts[i * _FACTS + _INVERSE_TOTAL] = inverse
-            store(out, i * d, scale(inverse, state))
+            facts[row * _FACTS + _INVERSE_TOTAL] = inverse
+            store(out, row * d, scale(inverse, state))
             for k in range(_LANES, d, _LANES):
-                state = scale(own, load(h, i * d + k))
-                for q in range(offsets[i], offsets[i + _ONE]):
+                state = scale(own, load(h, row * d + k))
+                for q in range(offsets[row], offsets[row + _ONE]):
                     rolled()
                     state = fma(weights[q - start], load(h, U(columns[q]) * d + k), state)
-                store(out, i * d + k, scale(inverse, state))
+                store(out, row * d + k, scale(inverse, state))
         begin = end
 
 
@@ -183,65 +200,69 @@ def slopes(gradient: Any, out: Any, rows: Any, d: Any, facts: Any, first: Any, l
 
 
 @inlined
-def _pulls(
-    h: Any, g: Any, rows: Any, d: Any, facts: Any,
-    i0: Any, i1: Any, i2: Any, i3: Any, j0: Any, j1: Any, j2: Any, j3: Any,
-) -> Any:  # fmt: skip
+def _pulls(h: Any, g: Any, rows: Any, d: Any, facts: Any, i: Any, j: Any) -> Any:
     """(g_i.h_j - g_i.o_i) / Z_i of four edges; 1 / Z_i is 0 for a row that was not computed."""
     end = rows - _ONE  # such a row has no gradient to read either
-    products = _dots(
-        g, min(i0, end), min(i1, end), min(i2, end), min(i3, end), h, j0, j1, j2, j3, d
-    )
-    differences = subtract(products, _facts_of(facts, _SLOPE, i0, i1, i2, i3))
+    readable = (min(i[0], end), min(i[1], end), min(i[2], end), min(i[3], end))
+    products = _dots(g, readable, h, j, d)
+    differences = subtract(products, _facts_of(facts, _SLOPE, i))
     # Both terms of the sum over an edge's directions are rounded, whichever comes first.
-    return rounded(multiply(differences, _facts_of(facts, _INVERSE_TOTAL, i0, i1, i2, i3)))
+    return rounded(multiply(differences, _facts_of(facts, _INVERSE_TOTAL, i)))
 
 
 @inlined
 def backward_rows(
-    offsets: Any, columns: Any, receivers: Any, edge_weights: Any, h: Any, g: Any, rows: Any,
-    d: Any, beta: Any, facts: Any, buffers: Any, dh: Any, dbeta: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
+    graph: Any, layer: Any, gradient: Any, buffers: Any, out: Any, first: Any, last: Any
+) -> None:
     """The gradient at rows first..last of h, and each row's part of the gradient at beta.
+
+    `gradient` is g and the number of its rows, `out` where the two gradients go.
 
     For an edge between i and j with unnormalised weight e = e_ij = e_ji:
     `pull` is (g_i.h_j - g_i.o_i) / Z_i, what is pushed is (g_j.h_i - g_j.o_j) / Z_j, and `given`
     becomes P_ji. Only the first `rows` rows attend; every edge has one of them at an end.
     """
-    zero, one = h.dtype.type(0), h.dtype.type(1)
+    offsets, columns, receivers, edge_weights = graph
+    h, d, beta, facts = layer
+    g, rows = gradient
+    dh, dbeta = out
+    zero = h.dtype.type(0)
+    one = h.dtype.type(1)
     shift = max(beta, zero)
     own_weight = h.dtype.type(math.exp(beta - shift))
-    betas, shifts = splat_4(beta), splat_4(shift)
+    betas = splat_4(beta)
+    shifts = splat_4(shift)
     size = buffers.size // BUFFERS
-    weights, cosines, pull = buffers[:size], buffers[size : 2 * size], buffers[2 * size : 3 * size]
-    both, given = buffers[3 * size : 4 * size], buffers[4 * size : 5 * size]
+    weights = buffers[:size]
+    cosines = buffers[size : 2 * size]
+    pull = buffers[2 * size : 3 * size]
+    both = buffers[3 * size : 4 * size]
+    given = buffers[4 * size : 5 * size]
     inverse_norms = buffers[5 * size :]
     final = max(offsets[last], _ONE) - _ONE
     begin = first
     while begin < last:
         end = _block_end(offsets, begin, last)
-        start, count = offsets[begin], offsets[end] - offsets[begin]
+        start = offsets[begin]
+        count = offsets[end] - start
         for q in range(start, offsets[end], _GROUP):
             for distance in range(_AHEAD, _AHEAD + _GROUP):
                 ahead = U(columns[min(q + distance, final)])
                 prefetch(h, ahead * d)
                 prefetch(g, min(ahead, rows - _ONE) * d)
-            q1, q2, q3 = min(q + _ONE, final), min(q + _TWO, final), min(q + _THREE, final)
-            i0, i1 = U(receivers[q]), U(receivers[q1])
-            i2, i3 = U(receivers[q2]), U(receivers[q3])
-            j0, j1, j2, j3 = U(columns[q]), U(columns[q1]), U(columns[q2]), U(columns[q3])
-            inverse_i = _facts_of(facts, _INVERSE_NORM, i0, i1, i2, i3)
-            inverse_j = _facts_of(facts, _INVERSE_NORM, j0, j1, j2, j3)
-            products = _dots(h, i0, i1, i2, i3, h, j0, j1, j2, j3, d)
-            cosine = multiply(multiply(inverse_i, inverse_j), products)
-            pulled = _pulls(h, g, rows, d, facts, i0, i1, i2, i3, j0, j1, j2, j3)
-            pushed = _pulls(h, g, rows, d, facts, j0, j1, j2, j3, i0, i1, i2, i3)
+            i = _four(receivers, q, final)
+            j = _four(columns, q, final)
+            inverse_i = _facts_of(facts, _INVERSE_NORM, i)
+            inverse_j = _facts_of(facts, _INVERSE_NORM, j)
+            cosine = multiply(multiply(inverse_i, inverse_j), _dots(h, i, h, j, d))
+            pulled = _pulls(h, g, rows, d, facts, i, j)
+            pushed = _pulls(h, g, rows, d, facts, j, i)
             t = q - start
             store(weights, t, subtract(multiply(betas, cosine), shifts))
             store(cosines, t, cosine)
             store(pull, t, pulled)
             store(both, t, multiply(add(pulled, pushed), multiply(betas, inverse_i)))
-            store(given, t, _facts_of(facts, _INVERSE_TOTAL, j0, j1, j2, j3))
+            store(given, t, _facts_of(facts, _INVERSE_TOTAL, j))
             store(inverse_norms, t, inverse_j)
         exponentials(weights, count)
         weigh(weights, count, edge_weights, start)
@@ -252,31 +273,33 @@ def backward_rows(
             even = weight_at(edge_weights, start + t, one)
             given[t] *= weights[t] if inverse_norms[t] > zero else even
             both[t] *= inverse_norms[t]
-        for i in range(begin, end):
-            ri = facts[i * _FACTS + _INVERSE_NORM]
-            inverse = facts[i * _FACTS + _INVERSE_TOTAL]
-            own = (own_weight if ri > zero else one) * inverse
-            of_beta, back = zero, zero
-            if i < rows and ri > zero:
-                of_beta = own * (_dot(g, i * d, h, i * d, d) - facts[i * _FACTS + _SLOPE])
-            for q in range(offsets[i], offsets[i + _ONE]):
+        for row in range(begin, end):
+            inverse_norm = facts[row * _FACTS + _INVERSE_NORM]
+            inverse = facts[row * _FACTS + _INVERSE_TOTAL]
+            own = (own_weight if inverse_norm > zero else one) * inverse
+            of_beta = zero
+            back = zero
+            if row < rows and inverse_norm > zero:
+                of_beta = own * (_dot(g, row * d, h, row * d, d) - facts[row * _FACTS + _SLOPE])
+            for q in range(offsets[row], offsets[row + _ONE]):
                 rolled()
                 of_beta += pull[q - start]
                 back += cosines[q - start]
-            dbeta[i] = of_beta
+            dbeta[row] = of_beta
             for k in range(U(0), d, _LANES):
                 # Two sums, so that neither waits for the other's additions.
-                turned = scale(-ri * back, load(h, i * d + k))
+                turned = scale(-inverse_norm * back, load(h, row * d + k))
                 valued = splat(zero)
-                if i < rows:
-                    valued = scale(own, load(g, i * d + k))
-                for q in range(offsets[i], offsets[i + _ONE]):
+                if row < rows:
+                    valued = scale(own, load(g, row * d + k))
+                for q in range(offsets[row], offsets[row + _ONE]):
                     rolled()
-                    j, t = U(columns[q]), q - start
-                    turned = fma(both[t], load(h, j * d + k), turned)
-                    if j < rows:
-                        valued = fma(given[t], load(g, j * d + k), valued)
-                store(dh, i * d + k, fma(one, turned, valued))
+                    sender = U(columns[q])
+                    t = q - start
+                    turned = fma(both[t], load(h, sender * d + k), turned)
+                    if sender < rows:
+                        valued = fma(given[t], load(g, sender * d + k), valued)
+                store(dh, row * d + k, fma(one, turned, valued))
         begin = end
 
 

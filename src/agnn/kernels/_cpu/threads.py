@@ -13,10 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 
-from agnn.kernels._runtime.regions import entry_points, run_in_region
+from agnn.kernels._runtime.regions import entry_points, run_in_region, specialise
 
+U = np.uint64
 # The least work that is shared, in elementary operations: an edge times a vector, some 7 ns each.
 # A region costs a few microseconds, and then what one core wrote must travel to the other. Waking a
 # sleeping Python thread and waiting for it costs some hundred microseconds on a virtual machine.
@@ -56,6 +58,39 @@ def pieces_of(replicas: int, cost: int) -> int:
     """Into how many pieces the rows of one replica are cut so that every thread has work."""
     threads = threads_for(cost)
     return 1 if replicas % threads == 0 or replicas >= 8 * threads else 8 * threads
+
+
+def run_by_rows(
+    function: Any,
+    operands: tuple[Any, ...],
+    replicas: int,
+    rows: int,
+    cost: int,
+    *,
+    pieces: int | None = None,
+) -> None:
+    """Call `function(operands, r, begin, end)` over all rows of every replica r.
+
+    In threads where worth it. The rows of a replica are cut into `pieces`, by default as many as
+    give every thread work. What a call allocates is its own.
+    """
+    count = pieces_of(replicas, cost) if pieces is None else pieces
+    run_in_pieces(
+        specialise(_by_row, function),
+        (operands, rows, count),
+        replicas * count,
+        cost,
+    )
+
+
+def _by_row(operands: Any, rows: Any, pieces: Any, first: Any, last: Any) -> None:
+    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
+    for unit in range(first, last):
+        piece = unit % pieces
+        # Unsigned: numba would ask of every index whether it is below 0.
+        begin = U(rows * piece // pieces)
+        end = U(rows * (piece + 1) // pieces)
+        FUNCTION(operands, unit // pieces, begin, end)  # type: ignore[name-defined]  # noqa: F821
 
 
 def run_in_pieces(

@@ -18,14 +18,16 @@ __all__ = ["backward", "forward"]  # the first as it is defined
 
 @compiled
 def _replicas(
-    logits: Any, labels: Any, weights: Any, losses: Any, slopes: Any, wrong: Any,
-    first: Any, last: Any,
-) -> None:  # fmt: skip
+    logits: Any, targets: Any, losses: Any, slopes: Any, wrong: Any, first: Any, last: Any
+) -> None:
+    labels, weights = targets
     _, k, c = logits.shape
     for r in range(first, last):
         loss = 0.0
         for i in range(k):
-            row, slope, weight = logits[r, i], slopes[r, i], weights[r, i]
+            row = logits[r, i]
+            slope = slopes[r, i]
+            weight = weights[r, i]
             highest = row[0]
             for q in range(1, c):
                 highest = max(highest, row[q])
@@ -47,11 +49,11 @@ def _replicas(
 def forward(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """The losses [R], and their gradient at the logits [R, k, c]."""
     source = logits.detach().contiguous()
-    losses, slopes = torch.empty(source.shape[0], dtype=source.dtype), torch.empty_like(source)
+    losses = torch.empty(source.shape[0], dtype=source.dtype)
+    slopes = torch.empty_like(source)
     wrong = np.zeros(1, bool)
-    arguments = (
-        source.numpy(), labels.numpy(), weights.numpy(), losses.numpy(), slopes.numpy(), wrong
-    )  # fmt: skip
+    targets = (labels.numpy(), weights.numpy())
+    arguments = (source.numpy(), targets, losses.numpy(), slopes.numpy(), wrong)
     run_in_pieces(_replicas, arguments, source.shape[0], source.numel())
     if wrong[0]:
         raise wrong_label(source.shape[2])

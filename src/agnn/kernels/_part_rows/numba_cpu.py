@@ -19,59 +19,38 @@ from agnn.kernels._cosine_attention.numba_rows import (
 from agnn.kernels._cosine_attention.numba_rows import norms as row_norms
 from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
 from agnn.kernels._cpu.lines import width_argument, width_of
-from agnn.kernels._cpu.simd import LANES, compiled
-from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+from agnn.kernels._cpu.simd import LANES, compiled, inlined
+from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._part_rows import Runs
 from agnn.kernels._propagate.numba_cpu import product_rows
 
 U = np.uint64
 
 
-@compiled
-def _attend_units(
-    offsets: Any, columns: Any, receivers: Any, starts: Any, ends: Any, h: Any, d: Any,
-    beta: Any, facts: Any, longest: Any, out: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last; unit u is piece `u % pieces` of the runs of replica `u // pieces`."""
+@inlined
+def _attend_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    graph, starts, ends, h, d, betas, facts, longest, out = operands
     weights = edge_buffers(1, longest, h)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        for k in range(starts.size * piece // pieces, starts.size * (piece + 1) // pieces):
-            forward_rows(
-                offsets, columns, receivers, None, h[r], width_of(d), beta[r], facts[r], weights,
-                out[r], starts[k], ends[k],
-            )  # fmt: skip
+    layer = (h[r], width_of(d), betas[r], facts[r])
+    for k in range(begin, end):
+        forward_rows(graph, layer, weights, out[r], starts[k], ends[k])
 
 
-@compiled
-def _back_units(
-    offsets: Any, columns: Any, receivers: Any, starts: Any, ends: Any, h: Any, g: Any,
-    rows: Any, d: Any, beta: Any, facts: Any, longest: Any, dh: Any, parts: Any, pieces: Any,
-    first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last, as in the forward pass."""
+@inlined
+def _back_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    graph, starts, ends, h, g, rows, d, betas, facts, longest, dh, parts = operands
     buffers = edge_buffers(BUFFERS, longest, h)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        for k in range(starts.size * piece // pieces, starts.size * (piece + 1) // pieces):
-            backward_rows(
-                offsets, columns, receivers, None, h[r], g[r], U(rows), width_of(d), beta[r],
-                facts[r], buffers, dh[r], parts[r], starts[k], ends[k],
-            )  # fmt: skip
+    layer = (h[r], width_of(d), betas[r], facts[r])
+    gradient = (g[r], U(rows))
+    for k in range(begin, end):
+        backward_rows(graph, layer, gradient, buffers, (dh[r], parts[r]), starts[k], ends[k])
 
 
-@compiled
-def _propagate_units(
-    offsets: Any, columns: Any, weights: Any, loops: Any, starts: Any, ends: Any, h: Any, n: Any,
-    d: Any, out: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last, as above."""
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        for k in range(starts.size * piece // pieces, starts.size * (piece + 1) // pieces):
-            product_rows(
-                offsets, columns, weights, loops, h[r], U(n), U(d), out[r], starts[k], ends[k]
-            )
+@inlined
+def _propagate_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    matrix, starts, ends, h, n, d, out = operands
+    for k in range(begin, end):
+        product_rows(matrix, h[r], U(n), U(d), out[r], starts[k], ends[k])
 
 
 @compiled
@@ -101,18 +80,21 @@ def norms(h: Tensor, facts: Tensor, first: int, last: int) -> None:
         row_norms(line, U(d), own, first, last)
 
 
-def _run(function: Any, arguments: tuple[Any, ...], replicas: int, cost: int) -> None:
-    pieces = pieces_of(replicas, cost)
-    run_in_pieces(function, (*arguments, pieces), replicas * pieces, cost)
-
-
 def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out: Tensor) -> None:
     """The new states of the rows in `runs`, and their inverse totals into `facts`."""
-    arguments = (
-        *graph.arrays, runs.starts, runs.ends, _lines(h), width_argument(h.shape[2]),
-        beta.detach().numpy(), _lines(facts), graph.longest_row, _lines(out),
-    )  # fmt: skip
-    _run(_attend_units, arguments, h.shape[0], h.shape[0] * runs.edges)
+    operands = (
+        (*graph.arrays, None),
+        runs.starts,
+        runs.ends,
+        _lines(h),
+        width_argument(h.shape[2]),
+        beta.detach().numpy(),
+        _lines(facts),
+        graph.longest_row,
+        _lines(out),
+    )
+    replicas = h.shape[0]
+    run_by_rows(_attend_runs, operands, replicas, runs.starts.size, replicas * runs.edges)
 
 
 def slopes(gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
@@ -127,22 +109,31 @@ def attend_back(
     dh: Tensor, parts: Tensor,
 ) -> None:  # fmt: skip
     """The gradient at the rows in `runs`, and their parts of the gradient at beta."""
-    arguments = (
-        *graph.arrays, runs.starts, runs.ends, _lines(h), _lines(g), h.shape[1],
-        width_argument(h.shape[2]), beta.detach().numpy(), _lines(facts), graph.longest_row,
-        _lines(dh), parts.numpy(),
-    )  # fmt: skip
-    _run(_back_units, arguments, h.shape[0], 2 * h.shape[0] * runs.edges)
+    operands = (
+        (*graph.arrays, None),
+        runs.starts,
+        runs.ends,
+        _lines(h),
+        _lines(g),
+        h.shape[1],
+        width_argument(h.shape[2]),
+        beta.detach().numpy(),
+        _lines(facts),
+        graph.longest_row,
+        _lines(dh),
+        parts.numpy(),
+    )
+    replicas = h.shape[0]
+    run_by_rows(_back_runs, operands, replicas, runs.starts.size, 2 * replicas * runs.edges)
 
 
 def propagate(propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
     """P h at the rows in `runs`."""
-    arguments = (
-        *propagation.graph.arrays[:2], propagation.edge_weights.numpy(),
-        propagation.loop_weights.numpy(), runs.starts, runs.ends, _lines(h), h.shape[1],
-        h.shape[2], _lines(out),
-    )  # fmt: skip
-    _run(_propagate_units, arguments, h.shape[0], h.shape[0] * runs.edges // 2)
+    weights = (propagation.edge_weights.numpy(), propagation.loop_weights.numpy())
+    matrix = (*propagation.graph.arrays[:2], *weights)
+    replicas, n, d = h.shape
+    operands = (matrix, runs.starts, runs.ends, _lines(h), n, d, _lines(out))
+    run_by_rows(_propagate_runs, operands, replicas, runs.starts.size, replicas * runs.edges // 2)
 
 
 def block_sums(parts: Tensor, bounds: NDArray[np.int64]) -> Tensor:

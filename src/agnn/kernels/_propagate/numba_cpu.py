@@ -9,19 +9,22 @@ from torch import Tensor
 
 from agnn.graph import Propagation
 from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
-from agnn.kernels._cpu.simd import LANES, compiled, fma, load, scale, splat, store
-from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+from agnn.kernels._cpu.simd import LANES, fma, inlined, load, scale, splat, store
+from agnn.kernels._cpu.threads import run_by_rows
 
 U = np.uint64
 _ONE, _LANES = U(1), U(LANES)
 
 
-@compiled
+@inlined
 def product_rows(
-    offsets: Any, columns: Any, weights: Any, loops: Any, h: Any, readable: Any, d: Any,
-    out: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Rows first..last of the product; rows of `h` from `readable` on count as zero."""
+    matrix: Any, h: Any, readable: Any, d: Any, out: Any, first: Any, last: Any
+) -> None:
+    """Rows first..last of the product; rows of `h` from `readable` on count as zero.
+
+    `matrix` has offsets, columns, the weights of the edges and those of the nodes themselves.
+    """
+    offsets, columns, weights, loops = matrix
     zero = h.dtype.type(0)
     for i in range(first, last):
         for k in range(U(0), d, _LANES):
@@ -35,29 +38,20 @@ def product_rows(
             store(out, i * d + k, state)
 
 
-@compiled
-def _units(
-    offsets: Any, columns: Any, weights: Any, loops: Any, h: Any, readable: Any, d: Any,
-    out: Any, rows: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
-        product_rows(offsets, columns, weights, loops, h[r], U(readable), U(d), out[r], begin, end)
+@inlined
+def _rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    matrix, h, readable, d, out = operands
+    product_rows(matrix, h[r], U(readable), U(d), out[r], begin, end)
 
 
 def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:
     lines, d = as_lines(h)
     replicas = h.shape[0]
     cost = replicas * (propagation.graph.edges + rows) // 2
-    pieces = pieces_of(replicas, cost)
-    out, made = new_lines(replicas, rows, d, h.dtype)
-    arguments = (
-        *propagation.graph.arrays[:2], weights.numpy(), propagation.loop_weights.numpy(),
-        lines, h.shape[1], d, made, rows, pieces,
-    )  # fmt: skip
-    run_in_pieces(_units, arguments, replicas * pieces, cost)
+    out, out_lines = new_lines(replicas, rows, d, h.dtype)
+    loops = propagation.loop_weights.numpy()
+    matrix = (*propagation.graph.arrays[:2], weights.numpy(), loops)
+    run_by_rows(_rows, (matrix, lines, h.shape[1], d, out_lines), replicas, rows, cost)
     return without_padding(out, h.shape[2])
 
 

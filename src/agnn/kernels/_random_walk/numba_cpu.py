@@ -37,10 +37,12 @@ def _are_joined(offsets: Any, columns: Any, i: Any, j: Any) -> Any:
 
 @compiled
 def _walks(
-    offsets: Any, columns: Any, starts: Any, keys: Any, back: Any, near: Any, on: Any,
-    out: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    highest, lowest = max(back, near, on), min(back, near, on)
+    graph: Any, starts: Any, keys: Any, weights: Any, out: Any, first: Any, last: Any
+) -> None:
+    offsets, columns = graph
+    back, near, on = weights
+    highest = max(back, near, on)
+    lowest = min(back, near, on)
     for walk in range(first, last):
         key, drawn = keys[walk], _ZERO
         previous, node = starts[walk], starts[walk]
@@ -71,6 +73,6 @@ def forward(
 ) -> NDArray[np.int32]:
     """Walk k starts at `starts[k]` and draws under `keys[k]`; [k, length]."""
     out = np.empty((starts.size, walks.length), np.int32)
-    arguments = (*graph.arrays[:2], starts, keys, *walks.weights, out)
+    arguments = (graph.arrays[:2], starts, keys, tuple(walks.weights), out)
     run_in_pieces(_walks, arguments, starts.size, 4 * out.size)
     return out

@@ -179,28 +179,28 @@ def _body(context: Any, module: Any, called: Any, job: Any) -> Any:
     return body
 
 
-def _template(entries: Any, threads: Any, units: Any, counters: Any, *arguments: Any) -> None:
+def _by_thread(entries: Any, threads: Any, units: Any, counters: Any, *arguments: Any) -> None:
     _in_region(entries, threads, FUNCTION, arguments, units, counters)  # type: ignore[name-defined]  # noqa: F821
 
 
 @cache
-def _compiled_region(function: Any) -> Callable[..., None]:
-    """`function` as a compiled function of entries, threads, units, counters and its arguments.
+def specialise(template: FunctionType, function: Any) -> Callable[..., None]:
+    """Return `template` compiled for one `function`, which it calls FUNCTION.
 
     Compiled code is kept by file, line and name: here those of `function`, so that no two
     functions share an entry.
     """
     own = function.py_func
-    name = f"{own.__name__}_in_region"
-    code = _template.__code__.replace(
+    name = f"{own.__name__}{template.__name__}"
+    code = template.__code__.replace(
         co_filename=own.__code__.co_filename,
         co_firstlineno=own.__code__.co_firstlineno,
         co_name=name,
         co_qualname=name,
     )
-    names = {"_in_region": _in_region, "FUNCTION": function, "__name__": own.__module__}
-    region: Callable[..., None] = compiled(FunctionType(code, names, name))
-    return region
+    names = {**template.__globals__, "FUNCTION": function, "__name__": own.__module__}
+    result: Callable[..., None] = compiled(FunctionType(code, names, name))
+    return result
 
 
 def run_in_region(
@@ -208,4 +208,4 @@ def run_in_region(
 ) -> None:
     """Call `function(*arguments, first, last)` over all `units` in a region of `threads`."""
     counters = np.zeros((threads, _LINE), np.int64)
-    _compiled_region(function)(entries, threads, units, counters, *arguments)
+    specialise(_by_thread, function)(entries, threads, units, counters, *arguments)

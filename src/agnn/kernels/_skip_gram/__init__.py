@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from agnn.errors import InputError
 from agnn.kernels._backends import implementation
 from agnn.kernels._counter import U, fraction, stream_key, word
-from agnn.kernels._skip_gram.tables import Paths, alias_table, huffman_paths
+from agnn.kernels._skip_gram.tables import Noise, Paths, alias_table, huffman_paths
 
 Vectors = NDArray[np.float32]
 _START, _PAIRS = 3, 4  # the places that draw numbers
@@ -46,32 +46,52 @@ class Descent:
             )
 
 
-Table = tuple[NDArray[Any], NDArray[Any]]
-
-
 class _Backend(Protocol):
-    """Three losses, each moving `v` and `u` in place; nothing is differentiated by torch."""
+    """Three losses, each moving v and u in place; nothing is differentiated by torch."""
 
     def hierarchical(
-        self, walks: NDArray[np.int32], paths: Paths, v: Vectors, u: Vectors, descent: Descent,
-        window: int, passes: int, key: int,
-    ) -> None: ...  # fmt: skip
+        self,
+        walks: NDArray[np.int32],
+        paths: Paths,
+        vectors: tuple[Vectors, Vectors],
+        descent: Descent,
+        window: int,
+        passes: int,
+        key: int,
+    ) -> None: ...
 
     def negative(
-        self, walks: NDArray[np.int32], noise: Table, v: Vectors, u: Vectors, descent: Descent,
-        window: int, passes: int, negatives: int, key: int,
-    ) -> None: ...  # fmt: skip
+        self,
+        walks: NDArray[np.int32],
+        noise: Noise,
+        vectors: tuple[Vectors, Vectors],
+        descent: Descent,
+        window: int,
+        passes: int,
+        key: int,
+    ) -> None: ...
 
     def pairs(
-        self, drawn: tuple[NDArray[Any], ...], noise: Table, v: Vectors, u: Vectors,
-        descent: Descent, samples: int, negatives: int, key: int,
-    ) -> None: ...  # fmt: skip
+        self,
+        drawn: tuple[NDArray[Any], ...],
+        noise: Noise,
+        vectors: tuple[Vectors, Vectors],
+        descent: Descent,
+        samples: int,
+        key: int,
+    ) -> None: ...
 
 
 def hierarchical_skip_gram(
-    walks: NDArray[np.int32], nodes: int, descent: Descent, window: int, passes: int, seed: int,
-    *, backend: str = "auto",
-) -> Vectors:  # fmt: skip
+    walks: NDArray[np.int32],
+    nodes: int,
+    descent: Descent,
+    window: int,
+    passes: int,
+    seed: int,
+    *,
+    backend: str = "auto",
+) -> Vectors:
     """Vectors [n, d] by hierarchical softmax over a Huffman tree of the nodes.
 
     Every place of every walk [k, length] is paired with the places at most b away, b uniform
@@ -82,14 +102,21 @@ def hierarchical_skip_gram(
     v = _initial(counts, descent, seed)
     u = np.zeros((max(paths.inner, 1), descent.width), np.float32)
     chosen: _Backend = implementation("skip_gram", backend, "cpu")
-    chosen.hierarchical(walks, paths, v, u, descent, window, passes, stream_key(seed, _PAIRS))
+    chosen.hierarchical(walks, paths, (v, u), descent, window, passes, stream_key(seed, _PAIRS))
     return v
 
 
 def negative_skip_gram(
-    walks: NDArray[np.int32], nodes: int, descent: Descent, window: int, passes: int,
-    negatives: int, seed: int, *, backend: str = "auto",
-) -> Vectors:  # fmt: skip
+    walks: NDArray[np.int32],
+    nodes: int,
+    descent: Descent,
+    window: int,
+    passes: int,
+    negatives: int,
+    seed: int,
+    *,
+    backend: str = "auto",
+) -> Vectors:
     """Vectors [n, d] by `negatives` drawn nodes, in proportion to their count^0.75.
 
     Pairs are those of `hierarchical_skip_gram`. The pairs of a place share what is drawn (Ji et
@@ -102,14 +129,22 @@ def negative_skip_gram(
     u = np.zeros_like(v)
     chosen: _Backend = implementation("skip_gram", backend, "cpu")
     key = stream_key(seed, _PAIRS)
-    chosen.negative(walks, noise, v, u, descent, window, passes, negatives, key)
+    chosen.negative(walks, noise, (v, u), descent, window, passes, key)
     return v
 
 
 def pair_skip_gram(
-    pairs: NDArray[np.integer[Any]], weights: NDArray[np.float64], nodes: int, descent: Descent,
-    samples: int, negatives: int, seed: int, *, is_symmetric: bool, backend: str = "auto",
-) -> Vectors:  # fmt: skip
+    pairs: NDArray[np.integer[Any]],
+    weights: NDArray[np.float64],
+    nodes: int,
+    descent: Descent,
+    samples: int,
+    negatives: int,
+    seed: int,
+    *,
+    is_symmetric: bool,
+    backend: str = "auto",
+) -> Vectors:
     """Vectors [n, d] from `samples` pairs, drawn from `pairs` [2, k] in proportion to weights [k].
 
     Negatives are drawn in proportion to (a node's weight as o)^0.75. `is_symmetric` says that u
@@ -129,16 +164,16 @@ def pair_skip_gram(
     u = v if is_symmetric else np.zeros_like(v)
     chosen: _Backend = implementation("skip_gram", backend, "cpu")
     drawn = (firsts, seconds, *alias_table(weights))
-    chosen.pairs(drawn, noise, v, u, descent, samples, negatives, stream_key(seed, _PAIRS))
+    chosen.pairs(drawn, noise, (v, u), descent, samples, stream_key(seed, _PAIRS))
     return v
 
 
-def noise_table(counts: NDArray[Any], negatives: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def noise_table(counts: NDArray[Any], negatives: int) -> Noise:
     """What negatives are drawn by: an alias table over count^0.75."""
     if negatives < 1:
         raise InputError(f"`negatives` must be at least 1; got {negatives}.")
     weights = counts.astype(np.float64) ** 0.75
-    return alias_table(weights if weights.any() else weights + 1.0)
+    return Noise(*alias_table(weights if weights.any() else weights + 1.0), negatives)
 
 
 def _counts(walks: NDArray[np.int32], nodes: int, window: int, passes: int) -> NDArray[np.int64]:

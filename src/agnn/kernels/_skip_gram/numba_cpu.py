@@ -23,143 +23,161 @@ from agnn.kernels._skip_gram.numba_step import (
 
 if TYPE_CHECKING:
     from agnn.kernels._skip_gram import Descent
-    from agnn.kernels._skip_gram.tables import Paths
+    from agnn.kernels._skip_gram.tables import Noise, Paths
 
-Table = tuple[NDArray[Any], NDArray[Any]]
+Both = tuple[NDArray[Any], NDArray[Any]]  # v and u
 
 
 @inlined
 def _move_place(
-    v: Any, u: Any, d: Any, walk: Any, place: Any, reach: Any, rows: Any, labels: Any, start: Any,
-    count: Any, slopes: Any, rate: Any,
-) -> None:  # fmt: skip
+    vectors: Any, turns: Any, walk: Any, place: Any, reach: Any, slopes: Any, rate: Any
+) -> None:
     """Pair one place of a walk with those at most `reach` away; all of them share their rows."""
-    begin, end, at = max(place - reach, 0), min(place + reach + 1, walk.size), U(0)
+    begin = max(place - reach, 0)
+    end = min(place + reach + 1, walk.size)
+    count = turns[3]
+    at = U(0)
     for other in range(begin, end):
         if other != place:
-            take_products(v, U(walk[other]), u, d, rows, start, count, slopes, at)
+            take_products(vectors, U(walk[other]), turns, slopes, at)
             at += count
     take_logistic(slopes, at)
     at = U(0)
     for other in range(begin, end):
         if other != place:
-            i = U(walk[other])
-            move_pair(v, i, u, d, rows, labels, start, count, slopes, at, rate)
+            move_pair(vectors, U(walk[other]), turns, slopes, at, rate)
             at += count
 
 
 @compiled
 def _hierarchical(
-    walks: Any, offsets: Any, rows: Any, labels: Any, v: Any, u: Any, d: Any, window: Any,
-    stages: Any, first_rate: Any, fall: Any, key: Any, slopes: Any,
-) -> None:  # fmt: skip
+    walks: Any, paths: Any, vectors: Any, window: Any, line: Any, key: Any, slopes: Any
+) -> None:
+    offsets, rows, labels = paths
+    stages, first_rate, fall = line
+    number = vectors[0].dtype.type
     drawn = U(0)
     for stage in range(stages):
         walk = walks[stage % walks.shape[0]]
-        rate = v.dtype.type(first_rate - fall * stage)
+        rate = number(first_rate - fall * stage)
         for place in range(walk.size):
             o = U(walk[place])
             reach = 1 + np.int64(below(word(key, drawn), window))
             drawn += ONE
-            start, count = offsets[o], offsets[o + ONE] - offsets[o]
-            _move_place(v, u, d, walk, place, reach, rows, labels, start, count, slopes, rate)
+            turns = (rows, labels, offsets[o], offsets[o + ONE] - offsets[o])
+            _move_place(vectors, turns, walk, place, reach, slopes, rate)
 
 
 @compiled
 def _negative(
-    walks: Any, thresholds: Any, aliases: Any, v: Any, u: Any, d: Any, window: Any, stages: Any,
-    first_rate: Any, fall: Any, negatives: Any, key: Any, rows: Any, labels: Any, slopes: Any,
-) -> None:  # fmt: skip
+    walks: Any, noise: Any, vectors: Any, window: Any, line: Any, key: Any, buffers: Any
+) -> None:
+    rows, labels, slopes = buffers
+    stages, first_rate, fall = line
+    number = vectors[0].dtype.type
     drawn = U(0)
     for stage in range(stages):
         walk = walks[stage % walks.shape[0]]
-        rate = v.dtype.type(first_rate - fall * stage)
+        rate = number(first_rate - fall * stage)
         for place in range(walk.size):
             o = U(walk[place])
             reach = 1 + np.int64(below(word(key, drawn), window))
             rows[0] = o
-            count = draw_negatives(
-                thresholds, aliases, negatives, o, o, key, drawn + ONE, rows, ONE
-            )
-            drawn += U(negatives) + ONE
-            _move_place(v, u, d, walk, place, reach, rows, labels, U(0), count, slopes, rate)
+            count = draw_negatives(noise, o, o, key, drawn + ONE, rows)
+            drawn += U(noise[2]) + ONE
+            turns = (rows, labels, U(0), count)
+            _move_place(vectors, turns, walk, place, reach, slopes, rate)
 
 
 @compiled
-def _pairs(
-    firsts: Any, seconds: Any, pair_thresholds: Any, pair_aliases: Any, thresholds: Any,
-    aliases: Any, v: Any, u: Any, d: Any, samples: Any, first_rate: Any, fall: Any, negatives: Any,
-    key: Any, rows: Any, labels: Any, slopes: Any,
-) -> None:  # fmt: skip
+def _pairs(table: Any, noise: Any, vectors: Any, line: Any, key: Any, buffers: Any) -> None:
+    firsts, seconds, thresholds, aliases = table
+    rows, labels, slopes = buffers
+    samples, first_rate, fall = line
+    number = vectors[0].dtype.type
     drawn = U(0)
     for sample in range(samples):
-        rate = v.dtype.type(first_rate - fall * sample)
-        place = draw(pair_thresholds, pair_aliases, word(key, drawn))
-        i, o = U(firsts[place]), U(seconds[place])
+        rate = number(first_rate - fall * sample)
+        place = draw(thresholds, aliases, word(key, drawn))
+        i = U(firsts[place])
+        o = U(seconds[place])
         rows[0] = o
-        count = draw_negatives(thresholds, aliases, negatives, i, o, key, drawn + ONE, rows, ONE)
-        drawn += U(negatives) + ONE
-        take_products(v, i, u, d, rows, U(0), count, slopes, U(0))
+        count = draw_negatives(noise, i, o, key, drawn + ONE, rows)
+        drawn += U(noise[2]) + ONE
+        turns = (rows, labels, U(0), count)
+        take_products(vectors, i, turns, slopes, U(0))
         take_logistic(slopes, count)
-        move_pair(v, i, u, d, rows, labels, U(0), count, slopes, U(0), rate)
+        move_pair(vectors, i, turns, slopes, U(0), rate)
 
 
 def hierarchical(
-    walks: NDArray[np.int32], paths: Paths, v: NDArray[Any], u: NDArray[Any], descent: Descent,
-    window: int, passes: int, key: int,
-) -> None:  # fmt: skip
+    walks: NDArray[np.int32],
+    paths: Paths,
+    vectors: Both,
+    descent: Descent,
+    window: int,
+    passes: int,
+    key: int,
+) -> None:
     """Move `v` [n, d] and `u` [inner, d] in place over all pairs of the walks."""
-    lines, outputs, d = _flat(v), _flat(u), _padded(v)
-    stages = passes * len(walks)
+    v, u = vectors
+    flat = (_flat(v), _flat(u), _padded_width(v))
+    line = _line(descent, passes * len(walks))
+    tree = (paths.offsets, paths.rows, paths.labels.astype(v.dtype))
     slopes = _vectors(2 * window * paths.longest, v.dtype)
-    _hierarchical(
-        walks.view(np.uint32), paths.offsets, paths.rows, paths.labels.astype(v.dtype), lines,
-        outputs, d, U(window), stages, *_line(descent, stages), U(key), slopes,
-    )  # fmt: skip
-    _write(lines, v)
-    _write(outputs, u)
+    _hierarchical(walks.view(np.uint32), tree, flat, U(window), line, U(key), slopes)
+    _write(flat[0], v)
+    _write(flat[1], u)
 
 
 def negative(
-    walks: NDArray[np.int32], noise: Table, v: NDArray[Any], u: NDArray[Any], descent: Descent,
-    window: int, passes: int, negatives: int, key: int,
-) -> None:  # fmt: skip
+    walks: NDArray[np.int32],
+    noise: Noise,
+    vectors: Both,
+    descent: Descent,
+    window: int,
+    passes: int,
+    key: int,
+) -> None:
     """Move `v` and `u`, each [n, d], in place over all pairs of the walks."""
-    lines, outputs, d = _flat(v), _flat(u), _padded(v)
-    stages = passes * len(walks)
-    _negative(
-        walks.view(np.uint32), *noise, lines, outputs, d, U(window), stages,
-        *_line(descent, stages), negatives, U(key), *_rows(negatives, v.dtype),
-        _vectors(2 * window * (negatives + 1), v.dtype),
-    )  # fmt: skip
-    _write(lines, v)
-    _write(outputs, u)
+    v, u = vectors
+    flat = (_flat(v), _flat(u), _padded_width(v))
+    line = _line(descent, passes * len(walks))
+    buffers = _buffers(noise, 2 * window * (noise.negatives + 1), v.dtype)
+    _negative(walks.view(np.uint32), tuple(noise), flat, U(window), line, U(key), buffers)
+    _write(flat[0], v)
+    _write(flat[1], u)
 
 
 def pairs(
-    drawn: tuple[NDArray[Any], ...], noise: Table, v: NDArray[Any], u: NDArray[Any],
-    descent: Descent, samples: int, negatives: int, key: int,
-) -> None:  # fmt: skip
+    drawn: tuple[NDArray[Any], ...],
+    noise: Noise,
+    vectors: Both,
+    descent: Descent,
+    samples: int,
+    key: int,
+) -> None:
     """Move `v` and `u`, each [n, d] and possibly the same, in place over `samples` drawn pairs."""
+    v, u = vectors
     lines = _flat(v)
-    outputs, d = lines if u is v else _flat(u), _padded(v)
-    _pairs(
-        *drawn, *noise, lines, outputs, d, samples, *_line(descent, samples), negatives, U(key),
-        *_rows(negatives, v.dtype), _vectors(negatives + 1, v.dtype),
-    )  # fmt: skip
+    outputs = lines if u is v else _flat(u)
+    flat = (lines, outputs, _padded_width(v))
+    line = _line(descent, samples)
+    buffers = _buffers(noise, noise.negatives + 1, v.dtype)
+    _pairs(drawn, tuple(noise), flat, line, U(key), buffers)
     _write(lines, v)
     if u is not v:
         _write(outputs, u)
 
 
-def _padded(v: NDArray[Any]) -> np.uint64:
+def _padded_width(v: NDArray[Any]) -> np.uint64:
     return U(v.shape[1] + -v.shape[1] % LANES)
 
 
 def _flat(v: NDArray[Any]) -> NDArray[Any]:
     """A copy in one line, the rows padded by zeros to whole vectors; zeros stay zeros."""
     # torch's memory starts at a cache line, NumPy's may not: half as fast.
-    lines = torch.zeros(len(v), int(_padded(v))).numpy()
+    lines = torch.zeros(len(v), int(_padded_width(v))).numpy()
     lines[:, : v.shape[1]] = v
     return lines.ravel()
 
@@ -169,16 +187,16 @@ def _write(lines: NDArray[Any], v: NDArray[Any]) -> None:
     v[:] = lines.reshape(len(v), -1)[:, : v.shape[1]]
 
 
-def _line(descent: Descent, stages: int) -> tuple[float, float]:
-    """The first rate, and by how much it falls from stage to stage."""
-    return descent.rate, (descent.rate - descent.last_rate) / max(stages, 1)
+def _line(descent: Descent, stages: int) -> tuple[int, float, float]:
+    """The number of stages, the first rate, and by how much it falls from stage to stage."""
+    return stages, descent.rate, (descent.rate - descent.last_rate) / max(stages, 1)
 
 
-def _rows(negatives: int, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Room for o and its negatives, and their labels."""
-    labels = np.zeros(negatives + 1, dtype)
+def _buffers(noise: Noise, slopes: int, dtype: Any) -> tuple[NDArray[Any], ...]:
+    """Room for o and its negatives, their labels, and that many slopes."""
+    labels = np.zeros(noise.negatives + 1, dtype)
     labels[0] = 1.0
-    return np.zeros(negatives + 1, np.uint32), labels
+    return np.zeros(noise.negatives + 1, np.uint32), labels, _vectors(slopes, dtype)
 
 
 def _vectors(count: int, dtype: Any) -> NDArray[Any]:

@@ -1,7 +1,8 @@
 """The parts of a skip-gram step in vectors of 16, and how a place of a table is drawn.
 
-`v` and `u` are flat, `d` is their padded width. A pair's rows of u are `rows[start : start +
-count]`, and its products or slopes lie in `slopes` from `at` on; `slopes` holds whole vectors.
+`vectors` are v and u, flat, and d, their padded width. `turns` are the rows of u that a pair has
+and their labels: `rows[start : start + count]` and `labels[start : start + count]`. Its products or
+slopes lie in `slopes` from `at` on; `slopes` holds whole vectors.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ word, below, fraction = map(inlined, (counter.word, counter.below, counter.fract
 
 
 @inlined
-def take_products(
-    v: Any, i: Any, u: Any, d: Any, rows: Any, start: Any, count: Any, slopes: Any, at: Any
-) -> None:
+def take_products(vectors: Any, i: Any, turns: Any, slopes: Any, at: Any) -> None:
     """The products u . v_i of a pair."""
+    v, u, d = vectors
+    rows, _, start, count = turns
     zero = v.dtype.type(0)
     for t in range(count):
         row = U(rows[start + t]) * d
@@ -51,11 +52,10 @@ def take_logistic(slopes: Any, count: Any) -> None:
 
 
 @inlined
-def move_pair(
-    v: Any, i: Any, u: Any, d: Any, rows: Any, labels: Any, start: Any, count: Any, slopes: Any,
-    at: Any, rate: Any,
-) -> None:  # fmt: skip
+def move_pair(vectors: Any, i: Any, turns: Any, slopes: Any, at: Any, rate: Any) -> None:
     """Move v_i and the rows of a pair by rate * (label - s)."""
+    v, u, d = vectors
+    rows, labels, start, count = turns
     for t in range(count):
         slopes[at + t] = rate * (labels[start + t] - slopes[at + t])
     for k in range(_ZERO, d, _LANES):
@@ -77,11 +77,10 @@ def draw(thresholds: Any, aliases: Any, x: Any) -> Any:
 
 
 @inlined
-def draw_negatives(
-    thresholds: Any, aliases: Any, negatives: Any, i: Any, o: Any, key: Any, drawn: Any, rows: Any,
-    end: Any,
-) -> Any:  # fmt: skip
-    """Write drawn nodes other than i and o to `rows` from `end` on; the new end."""
+def draw_negatives(noise: Any, i: Any, o: Any, key: Any, drawn: Any, rows: Any) -> Any:
+    """Write drawn nodes other than i and o to `rows` behind its first entry; the new end."""
+    thresholds, aliases, negatives = noise
+    end = ONE
     for n in range(negatives):
         row = draw(thresholds, aliases, word(key, drawn + U(n)))
         if row != o and row != i:

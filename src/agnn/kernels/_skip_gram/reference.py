@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.kernels._counter import U, below, fraction, word
-from agnn.kernels._skip_gram.tables import Paths
+from agnn.kernels._skip_gram.tables import Noise, Paths
 
 if TYPE_CHECKING:
     from agnn.kernels._skip_gram import Descent
 
 Table = tuple[NDArray[Any], NDArray[Any]]
+Both = tuple[NDArray[Any], NDArray[Any]]  # v and u
 Pair = tuple[int, NDArray[Any], NDArray[Any]]  # i, rows of u, their labels
 
 
@@ -77,45 +78,62 @@ def drawn_place(table: Table, stream: Stream) -> int:
 
 
 def with_negatives(
-    o: int, noise: Table, negatives: int, stream: Stream, passed: Container[int]
+    o: int, noise: Noise, stream: Stream, passed: Container[int]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The rows o and the drawn ones, those in `passed` left out; their labels 1 and 0."""
-    drawn = [drawn_place(noise, stream) for _ in range(negatives)]
+    drawn = [drawn_place(noise[:2], stream) for _ in range(noise.negatives)]
     rows = np.array([o, *(row for row in drawn if row not in passed)])
     return rows, (np.arange(rows.size) == 0).astype(np.float64)
 
 
 def hierarchical(
-    walks: NDArray[np.int32], paths: Paths, v: NDArray[Any], u: NDArray[Any], descent: Descent,
-    window: int, passes: int, key: int,
-) -> None:  # fmt: skip
+    walks: NDArray[np.int32],
+    paths: Paths,
+    vectors: Both,
+    descent: Descent,
+    window: int,
+    passes: int,
+    key: int,
+) -> None:
     """Move `v` [n, d] and `u` [inner, d] in place over all places of the walks."""
+    v, u = vectors
     for o, near, rate in places(walks, descent, window, passes, Stream(key)):
         turns = slice(int(paths.offsets[o]), int(paths.offsets[o + 1]))
         step(v, u, [(i, paths.rows[turns], paths.labels[turns]) for i in near], rate)
 
 
 def negative(
-    walks: NDArray[np.int32], noise: Table, v: NDArray[Any], u: NDArray[Any], descent: Descent,
-    window: int, passes: int, negatives: int, key: int,
-) -> None:  # fmt: skip
+    walks: NDArray[np.int32],
+    noise: Noise,
+    vectors: Both,
+    descent: Descent,
+    window: int,
+    passes: int,
+    key: int,
+) -> None:
     """Move `v` and `u`, each [n, d], in place over all places of the walks."""
+    v, u = vectors
     stream = Stream(key)
     for o, near, rate in places(walks, descent, window, passes, stream):
-        rows, labels = with_negatives(o, noise, negatives, stream, {o})
+        rows, labels = with_negatives(o, noise, stream, {o})
         step(v, u, [(i, rows, labels) for i in near], rate)
 
 
 def pairs(
-    drawn: tuple[NDArray[Any], ...], noise: Table, v: NDArray[Any], u: NDArray[Any],
-    descent: Descent, samples: int, negatives: int, key: int,
-) -> None:  # fmt: skip
+    drawn: tuple[NDArray[Any], ...],
+    noise: Noise,
+    vectors: Both,
+    descent: Descent,
+    samples: int,
+    key: int,
+) -> None:
     """Move `v` and `u`, each [n, d] and possibly the same, in place over `samples` drawn pairs."""
+    v, u = vectors
     firsts, seconds, *table = drawn
     stream = Stream(key)
     for rate in rates(descent, samples):
         place = drawn_place((table[0], table[1]), stream)
         i, o = int(firsts[place]), int(seconds[place])
         # Where u is v, a vector is not compared with itself.
-        rows, labels = with_negatives(o, noise, negatives, stream, {o, i})
+        rows, labels = with_negatives(o, noise, stream, {o, i})
         step(v, u, [(i, rows, labels)], rate)

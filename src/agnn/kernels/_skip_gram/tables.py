@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,14 @@ class Paths:
     def longest(self) -> int:
         """The most turns on a path."""
         return int(np.diff(self.offsets).max(initial=np.uint64(0)))
+
+
+class Noise(NamedTuple):
+    """What negatives are drawn by: an alias table over the nodes, and how many at a time."""
+
+    thresholds: NDArray[np.float64]
+    aliases: NDArray[np.uint32]
+    negatives: int
 
 
 def huffman_paths(counts: NDArray[np.int64]) -> Paths:

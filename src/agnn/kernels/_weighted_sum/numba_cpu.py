@@ -19,7 +19,6 @@ from agnn.kernels._cpu.heads import by_head
 from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import (
     LANES,
-    compiled,
     inlined,
     load,
     multiply,
@@ -27,7 +26,7 @@ from agnn.kernels._cpu.simd import (
     splat,
     store,
 )
-from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._runtime.memory import new_tensor
 
 U = np.uint64
@@ -42,14 +41,19 @@ def _spread(weights: Any, edge: Any, heads: Any, out: Any, t: Any) -> None:
 
 
 @inlined
-def _rows(
-    offsets: Any, columns: Any, places: Any, h: Any, readable: Any, d: Any, heads: Any,
-    edges: Any, loops: Any, lanes: Any, out: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
+def _sum_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
     """Rows first..last of the sums; edge q has the weights at `places[q]`.
 
     Rows of `h` from `readable` on count as zero.
     """
+    graph, states, sizes, weights, longest, sums = operands
+    offsets, columns, places = graph
+    readable, d, heads = U(sizes[0]), U(sizes[1]), U(sizes[2])
+    h = states[r]
+    edges = weights[0][r]
+    loops = weights[1][r]
+    out = sums[r]
+    lanes = np.empty((longest + 1) * LANES, h.dtype)
     for i in range(first, last):
         if i < readable:
             _spread(loops, i, heads, lanes, U(0))
@@ -70,47 +74,36 @@ def _rows(
             store(out, i * d + k, state)
 
 
-@compiled
-def _sum_units(
-    offsets: Any, columns: Any, places: Any, h: Any, readable: Any, d: Any, heads: Any,
-    edges: Any, loops: Any, longest: Any, out: Any, rows: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
-    lanes = np.empty((longest + 1) * LANES, h.dtype)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
-        _rows(
-            offsets, columns, places, h[r], U(readable), U(d), U(heads), edges[r], loops[r],
-            lanes, out[r], begin, end,
-        )  # fmt: skip
-
-
 @inlined
-def _dot(g: Any, i: Any, h: Any, j: Any, d: Any, heads: Any, lanes: Any, out: Any, at: Any) -> None:
-    """g_i . h_j of every head into out[at : at + K]."""
+def _dot(g: Any, i: Any, h: Any, j: Any, d: Any) -> Any:
+    """g_i . h_j, before the sums over each head's lanes."""
     products = splat(h.dtype.type(0))
     for k in range(U(0), d, _LANES):
         products = multiply_add(load(g, i * d + k), load(h, j * d + k), products)
+    return products
+
+
+@inlined
+def _write_heads(products: Any, heads: Any, lanes: Any, out: Any, place: Any) -> None:
+    """The sum of every head into its number of `out` from place K on."""
     store(lanes, U(0), by_head(products, heads))
     for k in range(heads):
-        out[at + k] = lanes[k]
+        out[place * heads + k] = lanes[k]
 
 
-@compiled
-def _weight_units(
-    offsets: Any, columns: Any, h: Any, g: Any, d: Any, heads: Any, dedges: Any, dloops: Any,
-    rows: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """The gradients at the weights, units as above."""
+@inlined
+def _weight_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
+    """The gradients at the weights of rows first..last."""
+    graph, h, g, width, count, dedges, dloops = operands
+    offsets, columns = graph
+    d = U(width)
+    heads = U(count)
     lanes = np.empty(LANES, h.dtype)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        for i in range(U(rows * piece // pieces), U(rows * (piece + 1) // pieces)):
-            _dot(g[r], i, h[r], i, U(d), U(heads), lanes, dloops[r], i * U(heads))
-            for q in range(offsets[i], offsets[i + _ONE]):
-                j = U(columns[q])
-                _dot(g[r], i, h[r], j, U(d), U(heads), lanes, dedges[r], q * U(heads))
+    for i in range(first, last):
+        _write_heads(_dot(g[r], i, h[r], i, d), heads, lanes, dloops[r], i)
+        for q in range(offsets[i], offsets[i + _ONE]):
+            products = _dot(g[r], i, h[r], U(columns[q]), d)
+            _write_heads(products, heads, lanes, dedges[r], q)
 
 
 def _flat(weights: Tensor) -> NDArray[Any]:
@@ -121,13 +114,16 @@ def _sums(graph: Graph, places: Any, h: Tensor, edges: Tensor, loops: Tensor, ro
     lines, d = as_lines(h)
     replicas, readable, width = h.shape
     cost = replicas * (graph.edges + rows) * (d // LANES + 1)
-    pieces = pieces_of(replicas, cost)
-    out, made = new_lines(replicas, rows, d, h.dtype)
-    arguments = (
-        *graph.arrays[:2], places, lines, readable, d, loops.shape[2], _flat(edges), _flat(loops),
-        graph.longest_row, made, rows, pieces,
-    )  # fmt: skip
-    run_in_pieces(_sum_units, arguments, replicas * pieces, cost)
+    out, out_lines = new_lines(replicas, rows, d, h.dtype)
+    operands = (
+        (*graph.arrays[:2], places),
+        lines,
+        (readable, d, loops.shape[2]),
+        (_flat(edges), _flat(loops)),
+        graph.longest_row,
+        out_lines,
+    )
+    run_by_rows(_sum_rows, operands, replicas, rows, cost)
     return without_padding(out, width)
 
 
@@ -158,13 +154,14 @@ def _weight_gradients(
     graph: Graph, h: Tensor, gradient: Tensor, heads: int
 ) -> tuple[Tensor, Tensor]:
     """The gradients at the weights: by edge [R, m', K], and of the nodes themselves."""
-    (lines, d), (g, _) = as_lines(h), as_lines(gradient)
-    replicas, rows, edges = h.shape[0], gradient.shape[1], graph.edges_of(gradient.shape[1])
+    lines, d = as_lines(h)
+    g, _ = as_lines(gradient)
+    replicas, rows, _ = gradient.shape
+    edges = graph.edges_of(rows)
     cost = replicas * (edges + rows) * (d // LANES + 1)
-    pieces = pieces_of(replicas, cost)
     dedges = new_tensor(replicas, edges, heads, dtype=h.dtype)
     dloops = new_tensor(replicas, rows, heads, dtype=h.dtype)
-    found = [each.view(replicas, -1).numpy() for each in (dedges, dloops)]
-    arguments = (*graph.arrays[:2], lines, g, d, heads, *found, rows, pieces)
-    run_in_pieces(_weight_units, arguments, replicas * pieces, cost)
+    flat = [each.view(replicas, -1).numpy() for each in (dedges, dloops)]
+    operands = (graph.arrays[:2], lines, g, d, heads, *flat)
+    run_by_rows(_weight_rows, operands, replicas, rows, cost)
     return dedges, dloops
