@@ -31,7 +31,7 @@ from pages import (  # noqa: E402
     with_links,
     without_blank_lines,
 )
-from reference import field_notes, python_pages  # noqa: E402
+from reference import _command, _docstring, field_notes, python_pages  # noqa: E402
 
 
 def test_every_page_of_the_docs_is_in_the_menu_and_every_entry_exists() -> None:
@@ -124,6 +124,11 @@ def test_verdicts_are_marked_for_the_style_sheet() -> None:
         "| not in the paper |"
     )
     assert coloured("| a | below |") == "| a | below |"
+
+
+def test_pages_that_docstrings_name_are_links() -> None:
+    assert "[Choosing a method](../../choosing_a_method.md)" in _docstring(get_method("agnn_plus"))
+    assert "[Explanations](../../explanations.md)" in _command("explain")
 
 
 def test_doctests_become_code() -> None:

@@ -94,7 +94,7 @@ def _command(name: str) -> str:
     command = group.commands[name]
     context = command.make_context(f"agnn {name}", [], resilient_parsing=True)
     usage = [piece for each in command.params for piece in each.get_usage_pieces(context)]
-    lines = [f"# agnn {name}", "", _prose(inspect.cleandoc(command.help or "")), ""]
+    lines = [f"# agnn {name}", "", _linked(_prose(inspect.cleandoc(command.help or ""))), ""]
     lines += [f"    agnn {name} {' '.join(['[options]', *usage])}", ""]
     if command.epilog:
         lines += ["Example:", "", f"    {command.epilog.removeprefix('Example: ')}", ""]
@@ -231,8 +231,18 @@ def _docstring(thing: Any) -> str:
             body = inspect.cleandoc(part) if part.startswith("    ") else part
             parts.append(f"```text\n{body}\n```")
         else:
-            parts.append(_prose(part))
+            parts.append(_linked(_prose(part)))
     return "\n\n".join(parts)
+
+
+def _linked(text: str) -> str:
+    """Links in place of the paths of pages, as a page two folders down writes them."""
+
+    def link(path: re.Match[str]) -> str:
+        title = (ROOT / path[0]).read_text(encoding="utf-8").split("\n")[0].removeprefix("# ")
+        return f"[{title}](../../{path[1]}.md)"
+
+    return re.sub(r"\bdocs/(\w+)\.md\b", link, text)
 
 
 def field_notes(method: type) -> dict[str, str]:

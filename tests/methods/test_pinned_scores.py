@@ -1,4 +1,4 @@
-"""Known values of every method: exact after one step, bounded after twenty epochs.
+"""Known values of the methods named here: exact after one step, bounded after twenty epochs.
 
 Another CPU adds in another order. That moves a loss of the first steps by less than 1e-6; training
 amplifies it, so what it reaches is bounded by an interval. A change of the initial weights by 15 %,
