@@ -58,8 +58,9 @@ def main(uv: str) -> int:
                 lines = answer.stdout.splitlines()
                 result = ", ".join(line for line in lines if line.startswith(("torch=", "triton=")))
             elif any(text in answer.stderr for text in UNREACHABLE):
-                print("The package registry cannot be reached: the requirements are not checked.")
-                return 0
+                print("The package registry cannot be reached: not all requirements are checked.")
+                pool.shutdown(cancel_futures=True)
+                return status
             else:
                 status, result = 1, f"FAILED\n{answer.stderr.strip()}"
             print(f"{versions}, Python {python}, {system}: {result}", flush=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 import warnings
 from pathlib import Path
+from subprocess import CompletedProcess
 from urllib.parse import unquote
 
 import pytest
@@ -69,6 +71,31 @@ def test_every_requirement_is_pinned() -> None:
     wanted = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
     names = {plain(re.split(r"[\[<>=;\s]", line)[0]) for line in wanted}
     assert names - set(PINS) == {"agnn"}  # extras of extras
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [("No solution found", 1), ("Failed to fetch: https://registry/torch", 0)]
+)
+def test_check_install_fails_on_a_conflict_but_not_for_want_of_a_registry(
+    error: str, status: int, monkeypatch, capsys
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("UV_TORCH_BACKEND", "cpu")
+    check_install = importlib.import_module("check_install")
+    environments = []
+
+    def run(command: list[str], env: dict[str, str], **_: object) -> CompletedProcess[str]:
+        environments.append(env)
+        is_conflict = "x86_64-pc-windows-msvc" in command and "3.14" in command
+        return CompletedProcess(command, int(is_conflict), "torch==2.13.0\n", error)
+
+    monkeypatch.setattr(check_install.subprocess, "run", run)
+    assert check_install.main("uv") == status
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "pinned, Python 3.11, Linux x86-64: torch==2.13.0"
+    assert any("Python 3.14, Windows: FAILED" in line for line in lines) == bool(status)
+    assert not any("UV_TORCH_BACKEND" in environment for environment in environments)
 
 
 def test_hooks_and_workflows_take_the_pinned_versions() -> None:
