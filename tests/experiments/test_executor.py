@@ -81,7 +81,8 @@ def test_a_run_without_usable_weights_is_not_stored_and_is_a_failure(small, stor
     monkeypatch.setattr(batches, "evaluate", broken)
     (work,) = works_of(narrowed(small, ONLY_CORA))
     done = execute([work], store)
-    assert done.failures[0].endswith("training diverged without usable weights, seeds 1.")
+    (failure,) = done.failures.values()
+    assert failure.endswith("training diverged without usable weights, seeds 1.")
     stored = store.runs(work.key)
     expected = evaluate(work.method, work.data, "fixed", (0, 2)).accuracy.values
     assert [(run.seed, run.accuracy) for run in stored] == list(zip((0, 2), expected, strict=True))
@@ -133,7 +134,7 @@ def test_a_failing_work_leaves_the_others_to_be_done(small, store, monkeypatch):
     monkeypatch.setattr(batches, "evaluate", fail_on_cora)
     done = execute(works_of(small), store)
     assert done.new == 3
-    assert done.failures == ("small: AGNN on cora, fixed: no luck",)
+    assert list(done.failures.values()) == ["small: AGNN on cora, fixed: no luck"]
 
 
 def test_claims_are_given_up_at_the_end_and_after_an_error(small, store, monkeypatch):

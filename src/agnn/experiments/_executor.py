@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -47,7 +47,7 @@ class Executed:
 
     new: int  # runs finished
     elsewhere: int  # runs left to another process
-    failures: tuple[str, ...] = ()  # each the label of a work and what went wrong
+    failures: Mapping[Key, str] = field(default_factory=dict)  # the label, and what went wrong
 
 
 def execute(
@@ -75,7 +75,7 @@ def execute(
             left = [(work, execution.open_seeds(work, missing[work.key])) for work in works]
             execution.take_over([(work, seeds) for work, seeds in left if seeds])
     elsewhere = sum(len(execution.open_seeds(work, missing[work.key])) for work in works)
-    return Executed(execution.new, elsewhere, tuple(execution.failures.values()))
+    return Executed(execution.new, elsewhere, execution.failures)
 
 
 @dataclass

@@ -99,7 +99,7 @@ def reproduce(
             works_behind(experiments), kept, device=device, backend=backend, tell=tell,
             executor=executor, threads=threads,
         )  # fmt: skip
-        failures = list(done.failures)
+        failures = list(done.failures.values())
         for each in experiments:
             if isinstance(each, Drawing) and draw is not None:
                 try:

@@ -30,15 +30,16 @@ from agnn.runs import (
 )
 
 PORTFOLIO: Final = (
-    "majority", "label_propagation", "ridge", "sgc", "gcn", "multilayer_perceptron", "graphsage",
-    "appnp", "gat", "boosting", "agnn", "agnn_plus", "separated",
+    "majority", "label_propagation", "ridge", "agnn", "agnn_plus", "sgc", "gcn",
+    "multilayer_perceptron", "graphsage", "appnp", "gat", "boosting", "separated",
 )  # fmt: skip
-"""The methods that are compared by default, cheap ones first."""
+"""The methods that are compared by default: baselines, the package's own, then the others."""
 
 _REPLICAS: Final = 10
 _MOST_REPLICAS: Final = 100  # in a given time, if their number is not
 _AFFORDABLE: Final = 10  # replicas that AGNN+ is judged by: the same for every round
 _KEPT_BACK: Final = 0.02  # of the time, for figures and files
+_SHARES: Final = 3  # a first replica takes this part of the time left at most
 _SEARCHING: Final = 0.5  # of the time, at most, if settings are searched
 
 
@@ -67,8 +68,8 @@ def compare(
         split: as in `agnn.evaluate`.
         replicas: of each method; None: 10, or as many as the time allows, up to 100.
         seed: the first of their seeds.
-        time_limit: seconds, or a text such as "10m". Cheap methods come first, one replica of
-            each, then more of all.
+        time_limit: seconds, or a text such as "10m". One replica of each method, baselines and the
+            package's own first, each in a third of the time left at most; then more of all.
         metric: by which epochs and settings are chosen and methods are ordered; "accuracy" leaves
             the epoch to each method's own rule.
         search: settings per method that are tried on validation nodes first; 0: defaults.
@@ -142,6 +143,8 @@ class _Race:
     deadline: float | None
     works: list[Work] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)  # seconds that a first replica may take
+    finished: tuple[int, int] | None = None  # works before this one and in all, one at a time
     new: int = 0
 
     def add(self, methods: Sequence[Method], search: int) -> None:
@@ -189,14 +192,34 @@ class _Race:
     def run(self) -> None:
         """One replica of every method, then more of all, as many as are wanted or time allows."""
         count = 0
+        if self.deadline is not None and self.executor is None:
+            self._first_replicas(self.works, 1)
+            self._first_replicas([work for work in self._alive() if not self._runs(work)], 2)
+            count = 1
         while count < len(self.seeds):
             more = self._next_count(count)
             if more <= count:
                 break
-            self._execute([replace(work, seeds=self.seeds[:more]) for work in self.works])
+            self._execute([replace(work, seeds=self.seeds[:more]) for work in self._begun(count)])
             count = more
         if self.deadline is not None and count < len(self.seeds):
             self._fill()
+
+    def _first_replicas(self, works: Sequence[Work], fewest_shares: int) -> None:
+        """One replica of each; a network that takes more than its share of the time is given up.
+
+        What cheap methods leave is shared by the others, so a second try may have more.
+        """
+        assert self.deadline is not None  # noqa: S101
+        for position, work in enumerate(works):
+            now = time.monotonic()
+            shares = max(fewest_shares, min(_SHARES, len(works) - position))
+            share = (self.deadline - now) / shares
+            if share > self.shares.get(work.method.name, 0.0):
+                self.shares[work.method.name] = share
+                self.finished = (position, len(works))
+                self._execute([replace(work, seeds=self.seeds[:1])], now + share)
+        self.finished = None
 
     def _next_count(self, count: int) -> int:
         """How many replicas every method has after the next round."""
@@ -207,7 +230,7 @@ class _Race:
             return count
         if count == 0:
             return 1
-        cost = sum(self._cost(work) for work in self._alive())
+        cost = sum(self._cost(work) for work in self._begun(count))
         possible = int(left / cost) if cost > 0.0 else len(self.seeds)
         # Half of what seems possible: costs are known better after every round.
         return min(len(self.seeds), count + (possible + 1) // 2)
@@ -231,23 +254,26 @@ class _Race:
     def _alive(self) -> list[Work]:
         return [work for work in self.works if work.method.name not in self.failures]
 
+    def _begun(self, count: int) -> list[Work]:
+        """The works of the next round: after the first, those that had time for a replica."""
+        return [work for work in self._alive() if not count or self._runs(work)]
+
     def _cost(self, work: Work) -> float:
         """Seconds for another replica, by the last one."""
         runs = self.store.runs(work.key)
         return runs[-1].seconds if runs else math.inf
 
-    def _execute(self, works: list[Work]) -> None:
+    def _execute(self, works: list[Work], until: float | None = None) -> None:
         live = [work for work in works if work.method.name not in self.failures]
         done = execute(
             live, self.store, device=self.device, backend=self.backend, tell=self._tell,
-            executor=self.executor, threads=self.threads, deadline=self.deadline,
+            executor=self.executor, threads=self.threads, deadline=until or self.deadline,
         )  # fmt: skip
         self.new += done.new
         for work in live:
-            for words in done.failures:
-                if words.startswith(f"{work.label}: "):
-                    reason = words.removeprefix(f"{work.label}: ")
-                    self.failures[work.method.name] = f"{work.title}: {reason}"
+            if work.key in done.failures:
+                reason = done.failures[work.key].removeprefix(f"{work.label}: ")
+                self.failures[work.method.name] = f"{work.title}: {reason}"
 
     def _tell(self, progress: Progress) -> None:
         if self.progress is None:
@@ -256,6 +282,9 @@ class _Race:
         left = progress.seconds_left
         if self.deadline is not None:
             left = max(0.0, self.deadline - time.monotonic())
+        if self.finished is not None:
+            before, total = self.finished
+            progress = replace(progress, finished=before + progress.finished, total=total)
         self.progress(replace(progress, label=label, seconds_left=left))
 
     def board(self) -> Leaderboard:
