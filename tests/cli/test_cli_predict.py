@@ -44,14 +44,60 @@ def place(here: Path, trained: Path) -> Path:
 def columns(model: NodeClassifier, data: Any, first: int) -> pd.DataFrame:
     """The table by its definition."""
     found = {"id": data.node_ids[first:], "prediction": model.predict(data)[first:]}
+    if not first and data.labelled.size:
+        labels = data.labels.tolist()
+        found["label"] = [None if k < 0 else data.class_names[k] for k in labels]
+        found["is_labelled"] = [k >= 0 for k in labels]
     for name, values in zip(model.classes_, model.predict_proba(data).T, strict=True):
-        found[f"probability of {name}"] = values[first:]
+        found[f"probability_of_{name}"] = values[first:]
     return pd.DataFrame(found | {"disagreement": model.disagreement(data)[first:]})
 
 
 def same(path: Path, expected: pd.DataFrame) -> None:
     table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+def test_only_nodes_without_a_label_can_be_asked_for(agnn: Any, here: Path, out: str) -> None:
+    """The column of ids keeps its name, and titles have no spaces."""
+    write_tables(here)
+    nodes = pd.read_csv(here / "nodes.csv").rename(columns={"id": "person no"})
+    nodes["topic"] = nodes["topic"].replace({"art": "fine art"})
+    unknown = nodes["topic"].isna()
+    nodes.to_csv(here / "nodes.csv", index=False)
+    line = "train --nodes nodes.csv --edges edges.csv --label topic --epochs 2 --replicas 1 --quiet"
+    assert agnn(f"{line} --out run --id", "person no").code == 0
+    assert agnn("predict run --out all.csv").code == 0
+    everything = pd.read_csv(here / "all.csv")
+    assert list(everything) == [
+        "person no", "prediction", "label", "is_labelled", "probability_of_fine_art",
+        "probability_of_sport", "disagreement",
+    ]  # fmt: skip
+    assert 0 < unknown.sum() < len(unknown)
+    assert (everything["is_labelled"] == ~unknown).all()
+    assert (everything["label"].isna() == unknown).all()
+    answer = agnn(f"predict run --unlabelled --out {out}")
+    assert answer.out == f"{unknown.sum()} predictions written to {out}\n"
+    read = pd.read_csv if out.endswith("csv") else pd.read_parquet
+    table = read(here / out)
+    assert table["person no"].tolist() == nodes["person no"][unknown].tolist()
+    assert not table["is_labelled"].any()
+    np.testing.assert_allclose(table["disagreement"], everything["disagreement"][unknown])
+
+
+def test_without_an_unlabelled_node_there_is_nothing_to_predict(agnn: Any, here: Path) -> None:
+    write_tables(here)
+    nodes = pd.read_csv(here / "nodes.csv").fillna({"topic": "art"})
+    nodes.to_csv(here / "nodes.csv", index=False)
+    line = "train --nodes nodes.csv --edges edges.csv --label topic --epochs 2 --replicas 1 --quiet"
+    assert agnn(f"{line} --out run").code == 0
+    answer = agnn("predict run --unlabelled")
+    assert (answer.code, answer.err) == (
+        2, "error: every node has a label; leave out --unlabelled.\n",
+    )  # fmt: skip
+    answer = agnn("predict run --unlabelled --nodes new.csv --edges links.csv")
+    assert "--unlabelled goes without --nodes" in answer.err
 
 
 def test_ids_and_class_names_are_written_as_they_are(tmp_path: Path) -> None:
@@ -63,7 +109,7 @@ def test_ids_and_class_names_are_written_as_they_are(tmp_path: Path) -> None:
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
     assert head == [
-        "id", "prediction", "probability of =A1", "probability of -minus", "disagreement",
+        "id", "prediction", "probability_of_=A1", "probability_of_-minus", "disagreement",
     ]  # fmt: skip
     assert [(row[0], row[1]) for row in rows] == [(each, "=A1") for each in ids]
 
@@ -150,7 +196,7 @@ def test_json_is_one_object_with_the_predictions_or_where_they_are(agnn: Any) ->
     assert found["nodes"] == 2
     assert found["predictions"]["id"] == ["q1", "q2"]
     assert list(found["predictions"]) == [
-        "id", "prediction", "probability of art", "probability of sport", "disagreement"
+        "id", "prediction", "probability_of_art", "probability_of_sport", "disagreement"
     ]  # fmt: skip
     found = json.loads(agnn("predict run --out out.csv --json").out)
     assert (found["nodes"], found["out"]) == (60, "out.csv")
@@ -170,8 +216,8 @@ def test_ids_keep_their_kind_and_several_kinds_become_text() -> None:
     for ids, expected in (([7, 3], [7, 3]), ([7, "q"], ["7", "q"]), ([np.int64(7), 3], [7, 3])):
         table = Predictions.of(ids, ("a", "b"), found).to_dict()
         assert table == {
-            "id": expected, "prediction": ["b", "b"], "probability of a": [0.25, 0.25],
-            "probability of b": [0.75, 0.75], "disagreement": [0.0, 0.0],
+            "id": expected, "prediction": ["b", "b"], "probability_of_a": [0.25, 0.25],
+            "probability_of_b": [0.75, 0.75], "disagreement": [0.0, 0.0],
         }  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def wrong_probabilities(path: Path) -> str | None:
     if not rows:
         return "wrong load: no predictions"
     for row in rows:
-        found = [float(row[name]) for name in row if name.startswith("probability of ")]
+        found = [float(row[name]) for name in row if name.startswith("probability_of_")]
         if not all(0 <= value <= 1 for value in found) or abs(sum(found) - 1) > 1e-6:
             return f"wrong load: probabilities {found}"
     return None

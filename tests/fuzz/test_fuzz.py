@@ -66,7 +66,7 @@ def test_a_bad_end_of_a_command_is_noticed(result: Result, complaint: str | None
 )
 def test_wrong_probabilities_are_noticed(tmp_path: Path, rows: str, complaint: str | None) -> None:
     path = tmp_path / "p.csv"
-    head = "id,prediction,probability of art,probability of sport,disagreement"
+    head = "id,prediction,probability_of_art,probability_of_sport,disagreement"
     path.write_text(f"{head}\n{rows}\n", encoding="utf-8")
     found = wrong_probabilities(path)
     assert (found is None) if complaint is None else (found or "").startswith(complaint)

@@ -110,7 +110,16 @@ def test_the_command_writes_a_new_run_and_leaves_the_old_one(
     assert record["retrained"]["labels"] == len(labels)
     assert record["retrained"]["before"]["mean"] == pytest.approx(first.mean)
     assert record["retrained"]["after"]["mean"] == pytest.approx(second.mean)
+    difference = record["retrained"]["difference"]
+    assert difference["mean"] == pytest.approx(second.mean - first.mean, abs=1e-4)
+    assert difference["interval"][0] <= difference["mean"] <= difference["interval"][1]
     assert {each.name: each.read_bytes() for each in old.iterdir()} == before
+    shown = [*words[:-2], str(tmp_path / "newer"), "--quiet"]
+    assert main(shown) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"{second.mean:.1f} % now, a difference of {difference['mean']:+.1f} points" in printed
+    is_sure = difference["is_clear"] or difference["is_worse"]
+    assert ("which may be chance" in printed) != is_sure
     assert main(words) == 2
     assert "exists already" in capsys.readouterr().err
     words[words.index("--out") + 1] = str(tmp_path / "third")

@@ -60,7 +60,13 @@ Executor = Annotated[
         show_default="this process",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print one JSON object and nothing else; an error is still a line of text on stderr.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no report on the data.")]
 AllowUnchecked = Annotated[
     bool,

@@ -35,6 +35,9 @@ def predict(
             help="Nodes to compute at a time.", show_default="all, or as many as fit in memory"
         ),
     ] = None,
+    unlabelled: Annotated[
+        bool, typer.Option("--unlabelled", help="Only the nodes that have no label.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv or .parquet file for the predictions.")
     ] = None,
@@ -46,9 +49,11 @@ def predict(
     *,
     read: "ReadOptions",
 ) -> None:
-    """Predict classes with a saved model: id, class, probability of each class, disagreement.
+    """Predict classes with a saved model.
 
-    Without tables, the nodes that it was trained with; with --nodes and --edges, new nodes.
+    Without tables, the nodes that it was trained with; with --nodes and --edges, new nodes. The
+    columns are the id, prediction, label and is_labelled (not of new nodes), probability_of_CLASS
+    for each class, and disagreement.
     """
     from agnn.runs import check_table_file, load_run
 
@@ -57,6 +62,8 @@ def predict(
     _check_tables(nodes, edges, options, is_new_graph=new_graph)
     if batch is not None and nodes is not None:
         raise InputError("--batch goes without --nodes: new nodes are computed at once.")
+    if unlabelled and nodes is not None and not new_graph:
+        raise InputError("--unlabelled goes without --nodes: new nodes have no labels.")
     if out is not None:
         check_table_file(out)
     trained = load_run(run, device=device, backend=backend, trust_unchecked=allow_unchecked)
@@ -66,6 +73,10 @@ def predict(
         found = trained.predict_graph(_new_graph(trained.data, nodes, edges, options))
     else:
         found = trained.predict_new(nodes, edges, **options)
+    if unlabelled:
+        found = found.unlabelled()
+        if not len(found):
+            raise InputError("every node has a label; leave out --unlabelled.")
     if out is not None:
         found.save(out)
     if json:

@@ -1,7 +1,7 @@
 """`agnn retrain`: a run's method, trained again with more labels."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from agnn.cli._failures import interruptible
 from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Quiet, Threads, use_threads
 from agnn.cli._progress import training_progress
 from agnn.cli._record import run_record, run_table
+
+if TYPE_CHECKING:
+    from agnn.metrics import PairedDifference
 
 
 def retrain(
@@ -52,8 +55,14 @@ def retrain(
     except OSError as error:
         raise runs.keep_elsewhere(after, out, error) from error
     first, second = runs.accuracy_before_and_after(before, after)
+    difference = runs.accuracy_difference(before, after)
     if json:
-        compared = {"labels": len(given), "before": first.to_dict(), "after": second.to_dict()}
+        compared = {
+            "labels": len(given),
+            "before": first.to_dict(),
+            "after": second.to_dict(),
+            "difference": None if difference is None else difference.to_dict(),
+        }
         write_json(run_record(after, out) | {"retrained": compared})
         return
     console = screen()
@@ -61,5 +70,17 @@ def retrain(
     console.print(run_table(after, out))
     console.print(
         f"Accuracy on the test nodes without a new label: {first.mean:.1f} % before, "
-        f"{second.mean:.1f} % now."
+        f"{second.mean:.1f} % now{_difference_words(difference)}."
+    )
+
+
+def _difference_words(difference: "PairedDifference | None") -> str:
+    """The difference with its interval, and whether it may be chance."""
+    if difference is None:
+        return ""
+    low, high = difference.interval
+    is_sure = difference.is_clear or difference.is_worse
+    return (
+        f", a difference of {difference.mean:+.1f} points (95 % interval {low:+.1f} to {high:+.1f})"
+        f"{'' if is_sure else ', which may be chance'}"
     )

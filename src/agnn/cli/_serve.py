@@ -62,7 +62,7 @@ def serve(
     model = ServedModel(load_run(run, trust_unchecked=allow_unchecked))
     model.warm()
     options = ServeOptions(
-        hosts_of(host, allow_host or ()), token, max_body * 2**20, _nobody if quiet else _log
+        hosts_of(host, allow_host or ()), token, max_body * 2**20, _discard if quiet else _log
     )
     _warn(host, token)
     title, data = model.run.method.title, model.run.data.name
@@ -101,5 +101,5 @@ def _log(line: str) -> None:
     screen(is_error=True).print(line, soft_wrap=True)
 
 
-def _nobody(_line: str) -> None:
-    """Nobody is told."""
+def _discard(_line: str) -> None:
+    """Drop a line of the log, for --quiet."""

@@ -38,7 +38,12 @@ from agnn.runs._folder import folder_size, keep_elsewhere, load_run, run_files, 
 from agnn.runs._label_file import Given, LabelFile, labels_csv, read_labels
 from agnn.runs._parts import parts_data, parts_method, whole_run
 from agnn.runs._predictions import Predictions, check_table_file
-from agnn.runs._retrain import accuracy_before_and_after, retrain, retrain_plan
+from agnn.runs._retrain import (
+    accuracy_before_and_after,
+    accuracy_difference,
+    retrain,
+    retrain_plan,
+)
 from agnn.runs._run import Run
 from agnn.runs._search import Search, optimism, searched
 from agnn.runs._search_space import can_search
@@ -56,6 +61,7 @@ __all__ = [
     "Search",
     "Tried",
     "accuracy_before_and_after",
+    "accuracy_difference",
     "auto_plan",
     "can_search",
     "check_table_file",

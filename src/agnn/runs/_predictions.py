@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,8 @@ from agnn.metrics import Ensemble
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from agnn.data import NodeData
+
 _ENDS: Final = (".csv", ".parquet")
 
 
@@ -25,11 +27,45 @@ class Predictions(Ensemble):
 
     ids: tuple[Hashable, ...]  # [k]
     class_names: tuple[str, ...]  # [c]
+    labels: tuple[str | None, ...] | None = None  # [k] None: of nodes that came without a label
+    id_name: str = "id"  # of the column of ids
 
     @classmethod
     def of(cls, ids: Sequence[Hashable], names: Sequence[str], found: Ensemble) -> Predictions:
         """The predictions of an ensemble for the nodes with these ids."""
         return cls(found.probabilities, found.disagreement, tuple(ids), tuple(names))
+
+    @classmethod
+    def of_data(
+        cls,
+        data: NodeData,
+        names: Sequence[str],
+        found: Ensemble,
+        nodes: Sequence[int] | None = None,
+    ) -> Predictions:
+        """The predictions for some nodes of a graph, given by index, or for all; with labels."""
+        chosen = range(data.nodes) if nodes is None else nodes
+        own = (*data.class_names, None)  # the last is what -1 stands for
+        return cls(
+            found.probabilities,
+            found.disagreement,
+            data.node_ids if nodes is None else tuple(data.node_ids[node] for node in nodes),
+            tuple(names),
+            tuple(own[data.labels[node]] for node in chosen) if data.labelled.size else None,
+            id_name(data),
+        )
+
+    def unlabelled(self) -> Predictions:
+        """Those for nodes without a label."""
+        known = self.labels or (None,) * len(self)
+        kept = [k for k, label in enumerate(known) if label is None]
+        return replace(
+            self,
+            probabilities=self.probabilities[kept],
+            disagreement=self.disagreement[kept],
+            ids=tuple(self.ids[k] for k in kept),
+            labels=(None,) * len(kept),
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -45,15 +81,27 @@ class Predictions(Ensemble):
         return np.asarray(self.probabilities.max(1))
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name: id, prediction, probability of each class, disagreement."""
-        columns: dict[str, list[Any]] = {
-            "id": _alike(self.ids),
-            "prediction": self.classes.tolist(),
-        }
-        for name, values in zip(self.class_names, self.probabilities.T, strict=True):
-            columns[f"probability of {name}"] = values.tolist()
+        """Columns by name: id, prediction, label, probability of each class, disagreement.
+
+        The ids have the name that they have in the table of nodes. `label` and `is_labelled` are
+        there for the nodes of a graph that has labels.
+        """
+        columns: dict[str, list[Any]] = {"prediction": self.classes.tolist()}
+        if self.labels is not None:
+            columns["label"] = list(self.labels)
+            columns["is_labelled"] = [label is not None for label in self.labels]
+        for title, values in zip(self._titles, self.probabilities.T, strict=True):
+            columns[title] = values.tolist()
         columns["disagreement"] = self.disagreement.tolist()
-        return columns
+        name = "id" if self.id_name in columns else self.id_name
+        return {name: _alike(self.ids), **columns}
+
+    @property
+    def _titles(self) -> list[str]:
+        """The names of the columns of probabilities: without spaces, unless two would be alike."""
+        joined = ["_".join(name.split()) for name in self.class_names]
+        names = joined if len(set(joined)) == len(joined) else self.class_names
+        return [f"probability_of_{name}" for name in names]
 
     def save(self, path: Path | str) -> None:
         """Write the columns to a new CSV or Parquet file, completely or not at all."""
@@ -61,6 +109,8 @@ class Predictions(Ensemble):
         from agnn.data.tables import DataFrame
 
         frame = DataFrame(self.to_dict())
+        if self.labels is not None:
+            frame["label"] = frame["label"].astype(object)  # text also where no node has one
         with writing_file(path) as draft:
             if Path(path).suffix.lower() == ".csv":
                 frame.to_csv(draft, index=False)
@@ -78,6 +128,12 @@ def check_table_file(path: Path | str) -> None:
         raise InputError(f"'{path}' must end in .csv or .parquet to be written.")
     check_new_file(path)
     import agnn.data.tables  # noqa: F401 raises if pandas is not installed
+
+
+def id_name(data: NodeData) -> str:
+    """What the column of ids is called in the table of nodes."""
+    columns = () if data.reading is None else data.reading.columns
+    return next((each.name for each in columns if (each.table, each.use) == ("nodes", "id")), "id")
 
 
 def _alike(ids: Sequence[Hashable]) -> list[Any]:

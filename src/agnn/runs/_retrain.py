@@ -10,7 +10,7 @@ import numpy as np
 
 from agnn.data import Split, relabelled
 from agnn.errors import InputError
-from agnn.metrics import Summary, replica_values
+from agnn.metrics import PairedDifference, Summary, paired_difference, replica_values
 from agnn.runs._class_weights import class_weights
 from agnn.runs._devices import find_device
 from agnn.runs._divergence import trial_means
@@ -87,6 +87,20 @@ def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary
         for own, each in zip(values, (before, after), strict=True)
     )
     return first, second
+
+
+def accuracy_difference(before: Run, after: Run) -> PairedDifference | None:
+    """How much more accurate a retrained run is than the first on the test nodes of the second.
+
+    Paired by node, over the replicas that both can use; None if there are none.
+    """
+    usable = np.flatnonzero(~(before.unusable | after.unusable))
+    splits = [after.splits[replica] for replica in usable]
+    if not splits:
+        return None
+    return paired_difference(
+        "accuracy", after.scores[usable], before.scores[usable], after.data, splits
+    )
 
 
 def _trained_on(split: Split, nodes: NDArray[np.int64]) -> Split:

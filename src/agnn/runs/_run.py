@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +31,7 @@ from agnn.runs._divergence import divergence_warning, trial_means, unusable_repl
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
 from agnn.runs._node_finder import NodeFinder
-from agnn.runs._predictions import Predictions
+from agnn.runs._predictions import Predictions, id_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -316,11 +316,11 @@ class Run:
         `batch` nodes are computed at a time, replica by replica, so that the scores of all nodes
         and replicas need not fit in memory. By default that is done where they would not.
         """
-        own, names = self.data.node_ids, self.data.class_names
+        names = self.data.class_names
         if ids is None:
-            return Predictions.of(own, names, self._whole_ensemble(batch))
-        places = [self.node(each) for each in ids]
-        return Predictions.of([own[place] for place in places], names, self.ensemble_at(places))
+            return Predictions.of_data(self.data, names, self._whole_ensemble(batch))
+        nodes = [self.node(each) for each in ids]
+        return Predictions.of_data(self.data, names, self.ensemble_at(nodes), nodes)
 
     def _whole_ensemble(self, batch: int | None) -> Ensemble:
         """The ensemble at every node, in batches if asked for or if memory is short."""
@@ -350,13 +350,14 @@ class Run:
         found = self.ensemble_of(scores)
         if not np.isfinite(found.probabilities).all():
             raise InputError("the numbers in the columns of the new nodes are too large.")
-        return Predictions.of(ids, self.data.class_names, found)
+        return replace(
+            Predictions.of(ids, self.data.class_names, found), id_name=id_name(self.data)
+        )
 
     def predict_graph(self, data: NodeData) -> Predictions:
         """The predictions for every node of another graph with the same features."""
-        return Predictions.of(data.node_ids, self.data.class_names, self.ensemble_of(
-            self.scores_on(data)
-        ))  # fmt: skip
+        found = self.ensemble_of(self.scores_on(data))
+        return Predictions.of_data(data, self.data.class_names, found)
 
     def scores_on(self, data: NodeData) -> Tensor:
         """Every replica's class probabilities at the nodes of other data; [R, n, c]."""

@@ -44,7 +44,7 @@ function bars({ title, before, after }, marks, label, isTitled) {
   const rows = order.map((k) => {
     const now = after ? after[k] : before[k];
     const name = html("div", {}, dotOf(marks[k]), html("span", { class: "of-class" }, marks[k].name));
-    if (k === label) name.append(" ", html("span", { class: "true" }, "true"));
+    if (k === label) name.append(" ", html("span", { class: "true" }, "label"));
     return html("tr", {}, html("th", { scope: "row", title: marks[k].name }, name),
       html("td", { class: "bar", "aria-hidden": "true" }, ...lengths(before[k], after ? now : null, marks[k].colour)),
       html("td", { class: "number" }, precise(now)),
