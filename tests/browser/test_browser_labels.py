@@ -194,6 +194,18 @@ def test_the_token_of_the_link_is_kept_out_of_the_address_and_without_it_nothing
     stranger.close()
 
 
+def test_the_file_that_the_program_opens_leads_to_the_page(
+    browser: Any, labelling: Labelling, address: str, tmp_path: Path
+) -> None:
+    from agnn.cli._explore import _page_to
+
+    page = ExplorerPage(browser, address)
+    page.page.goto(_page_to(f"{address}/#token={labelling.token}", str(tmp_path)))
+    page.until(lambda: "kept in run.labels.jsonl" in page.text("#label-count"))
+    assert page.complaints == []
+    page.close()
+
+
 def test_a_training_is_cancelled(opened: Callable[..., ExplorerPage], labelling: Labelling) -> None:
     page = opened(node=at(TARGET))
     page.page.locator("#label-classes button").first.click()

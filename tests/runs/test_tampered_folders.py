@@ -100,6 +100,15 @@ def test_damaged_json_is_one_line(saved: Path, name: str, content: bytes) -> Non
     refused(saved)
 
 
+def test_a_preprocessing_for_another_number_of_features_is_refused(saved: Path) -> None:
+    path = saved / "preprocessing.json"
+    made = json.loads(path.read_text())
+    made["blocks"].pop()
+    path.write_text(json.dumps(made))
+    signed(saved)
+    assert "preprocessing.json gives" in refused(saved)
+
+
 def change(*keys: str, to: Any) -> Callable[[dict[str, Any]], None]:
     def apply(config: dict[str, Any]) -> None:
         for key in keys[:-1]:

@@ -405,6 +405,11 @@ def _data(folder: Path, config: Mapping[str, Any]) -> NodeData:
         if (folder / PREPROCESSING).exists():
             made = Preprocessing.from_dict(read_json(folder / PREPROCESSING))
         data = read_data(folder / GRAPH, preprocessing=made)
+        if made is not None and len(made.feature_names) != data.feature_count:
+            raise DataError(
+                f"{PREPROCESSING} gives {len(made.feature_names)} features, its data has "
+                f"{data.feature_count}"
+            )
     elif about["name"] in dataset_names():
         data = load_dataset(about["name"])
     else:
