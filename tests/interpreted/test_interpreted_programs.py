@@ -256,7 +256,7 @@ def on_part(module, graph: Graph, h: Tensor, beta: Tensor, order: list[int]) -> 
         module.attend(graph, h, beta, facts, runs, out)
     module.slopes(g, out, facts, nodes)
     for runs in groups:
-        module.attend_back(graph, h, g, beta, facts, runs, dh, of_beta)
+        module.attend_back(graph, h, g, beta, facts, runs, (dh, of_beta))
         module.propagate(symmetric(graph), h, runs, moved)
     return [facts, out, dh, of_beta, moved, module.block_sums(of_beta, np.array([0, half, nodes]))]
 

@@ -241,11 +241,11 @@ class _AttentionLink(Link):
         dh = _new(gradient, full.shape, is_all=reached.is_all)
         parts = _new(gradient, (replicas, own), is_all=reached.is_all)
         there = (graph, full, g, self.beta, facts)
-        rows.attend_back(*there, reached.inner, dh, parts)
+        rows.attend_back(*there, reached.inner, (dh, parts))
         came, exact = local.receive(coming, d, gradient.dtype)
         _arrive(g, route, came)
         _put(facts[:, :, 1:3], route.places, exact)
-        rows.attend_back(*there, reached.border, dh, parts)
+        rows.attend_back(*there, reached.border, (dh, parts))
         if not local.is_as_given:
             parts = parts.index_select(1, torch.from_numpy(local.places).to(parts.device))
         tree = Subtrees()

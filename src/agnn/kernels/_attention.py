@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Attention(NamedTuple):
-    """P^(t) of some receivers: what each pays to its neighbours and to itself."""
+    """P^(t) of some receivers: the weights of their neighbours and of themselves."""
 
     edges: Tensor  # [R, m'] P[i, j] for the stored edges of the receivers, in stored order
     loops: Tensor  # [R, rows] P[i, i]

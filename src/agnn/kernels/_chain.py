@@ -79,7 +79,8 @@ class _Chain(torch.autograd.Function):
         kept = [tensor for link in links for tensor in link.saved]
         watched = [tensor for link in links for tensor in link.watched]
         ctx.save_for_backward(*kept, source, *parameters, *watched)
-        ctx.links, ctx.counts = links, [len(link.saved) for link in links]
+        ctx.links = links
+        ctx.counts = [len(link.saved) for link in links]
         for link in links:
             link.saved = ()
         return x
@@ -88,7 +89,8 @@ class _Chain(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise InputError("the kernels are differentiable once; `create_graph` asks for twice.")
-        slope, found = gradients[0], []
+        slope = gradients[0]
+        found = []
         end = sum(ctx.counts)
         saved = ctx.saved_tensors
         for link, count in zip(reversed(ctx.links), reversed(ctx.counts), strict=True):
@@ -120,7 +122,8 @@ def run_chain(links: Sequence[Link], source: Tensor) -> Tensor:
 
 def _output(links: Sequence[Link], source: Tensor) -> Tensor:
     """The output of the last link, without anything that a backward pass would read."""
-    x, held = source, {_memory(source)}
+    x = source
+    held = {_memory(source)}
     for link in links:
         x = link.forward(x) if _memory(x) in held else link.overwrite(x)
         link.kept = None
@@ -234,7 +237,8 @@ class Anchor(Link):
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient of what follows, with what was left here; a second pass starts afresh."""
-        found, self.found = self.found, None
+        found = self.found
+        self.found = None
         return gradient if found is None else gradient + found, ()
 
 
@@ -242,7 +246,8 @@ class Blend(Link):
     """share x + (1 - share) h for the state h of an anchor, at the rows of x."""
 
     def __init__(self, anchor: Anchor, share: float) -> None:
-        self.anchor, self.share = anchor, share
+        self.anchor = anchor
+        self.share = share
 
     def held(self, x: Tensor) -> Tensor:
         """The blend by torch."""

@@ -39,7 +39,10 @@ class FirstLayerLink(Link):
         backend: str,
     ) -> None:
         check_first_layer(x.width, weight, bias, drop)
-        self.x, self.weight, self.bias, self.drop = x, weight, bias, drop
+        self.x = x
+        self.weight = weight
+        self.bias = bias
+        self.drop = drop
         self.backend: _Backend = implementation(self.operation, backend, weight.device.type)
         self.parameters = (weight,) if bias is None else (weight, bias)
         # In another epoch the backward pass would draw other numbers.

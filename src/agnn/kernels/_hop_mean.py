@@ -45,7 +45,8 @@ class HopMean(Link):
     """
 
     def __init__(self, states: Sequence[HopState], rows: int) -> None:
-        self.states, self.rows = tuple(states), rows
+        self.states = tuple(states)
+        self.rows = rows
 
     def forward(self, x: Tensor) -> Tensor:
         """The mean [R, rows, d]."""
@@ -76,7 +77,8 @@ class RowDropoutLink(Link):
     """
 
     def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
-        self.row_ids, self.drop = row_ids, drop
+        self.row_ids = row_ids
+        self.drop = drop
         self.backend: DropoutBackend = implementation("dropout", backend, drop.keys.device.type)
 
     def forward(self, x: Tensor) -> Tensor:

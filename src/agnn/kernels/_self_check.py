@@ -37,7 +37,10 @@ from agnn.kernels._skip_gram import (
 from agnn.kernels._sparse_linear import sparse_linear
 from agnn.kernels._weighted_sum import weighted_sum
 
-_NODES, _FEATURES, _WIDTH, _REPLICAS = 40, 24, 16, 2
+_NODES = 40
+_FEATURES = 24
+_WIDTH = 16
+_REPLICAS = 2
 # float32 sums in another order differ by some 1e-6 here; a wrong kernel differs in the first digit.
 _TOLERANCE: Final = 1e-4
 
@@ -72,7 +75,8 @@ def self_check() -> list[Check]:
 
 def _fault(example: Example, backend: str, device: str) -> str | None:
     try:
-        found, expected = example(backend, device), example("reference", device)
+        found = example(backend, device)
+        expected = example("reference", device)
     except Exception as error:  # a broken installation may raise anything; it is a finding here
         return f"{type(error).__name__}: {error}"
     for f, e in zip(found, expected, strict=True):
@@ -118,24 +122,37 @@ def _with_gradients(out: Tensor, *inputs: Tensor) -> list[Tensor]:
 
 
 def _cosine_attention(backend: str, device: str) -> list[Tensor]:
-    h, beta = _states(device), torch.tensor([0.5, 3.0], device=device, requires_grad=True)
+    h = _states(device)
+    beta = torch.tensor([0.5, 3.0], device=device, requires_grad=True)
     return _with_gradients(cosine_attention(_graph(device), h, beta, backend=backend), h, beta)
 
 
 def _additive_attention(backend: str, device: str) -> list[Tensor]:
-    h, rows, drop = _states(device), torch.arange(_NODES, device=device), _dropout(device)
-    into, outof = _leaf(device, 13, _REPLICAS, 4, 4), _leaf(device, 14, _REPLICAS, 4, 4)
+    h = _states(device)
+    rows = torch.arange(_NODES, device=device)
+    drop = _dropout(device)
+    into = _leaf(device, 13, _REPLICAS, 4, 4)
+    outof = _leaf(device, 14, _REPLICAS, 4, 4)
     bias = _leaf(device, 15, _REPLICAS, _WIDTH)
     out = additive_attention(
-        _graph(device), h, into, outof, bias, row_ids=rows, drop=drop.at(0),
-        value_drop=drop.at(1), backend=backend,
-    )  # fmt: skip
+        _graph(device),
+        h,
+        into,
+        outof,
+        bias,
+        row_ids=rows,
+        drop=drop.at(0),
+        value_drop=drop.at(1),
+        backend=backend,
+    )
     return _with_gradients(out, h, into, outof, bias)
 
 
 def _weighted_sum(backend: str, device: str) -> list[Tensor]:
-    graph, h = _graph(device), _states(device)
-    edges, loops = _leaf(device, 17, _REPLICAS, graph.edges, 2), _leaf(device, 18, 2, _NODES, 2)
+    graph = _graph(device)
+    h = _states(device)
+    edges = _leaf(device, 17, _REPLICAS, graph.edges, 2)
+    loops = _leaf(device, 18, 2, _NODES, 2)
     return _with_gradients(weighted_sum(graph, h, edges, loops, backend=backend), h, edges, loops)
 
 
@@ -145,28 +162,34 @@ def _propagate(backend: str, device: str) -> list[Tensor]:
 
 
 def _sparse_linear(backend: str, device: str) -> list[Tensor]:
-    weight, bias = _leaf(device, 6, 2, _FEATURES, _WIDTH), _leaf(device, 7, 2, _WIDTH)
+    weight = _leaf(device, 6, 2, _FEATURES, _WIDTH)
+    bias = _leaf(device, 7, 2, _WIDTH)
     drop = _dropout(device).at(0)
     out = sparse_linear(_sparse(device), weight, bias, drop=drop, backend=backend)
     return _with_gradients(out, weight, bias)
 
 
 def _shared_linear(backend: str, device: str) -> list[Tensor]:
-    weight, bias = _leaf(device, 6, 2, _FEATURES, _WIDTH), _leaf(device, 7, 2, _WIDTH)
+    weight = _leaf(device, 6, 2, _FEATURES, _WIDTH)
+    bias = _leaf(device, 7, 2, _WIDTH)
     x = DenseFeatures(_drawn(device, 5, _NODES, _FEATURES), torch.arange(_NODES, device=device))
     drop = _dropout(device).at(0)
     return _with_gradients(shared_linear(x, weight, bias, drop=drop, backend=backend), weight, bias)
 
 
 def _dense_linear(backend: str, device: str) -> list[Tensor]:
-    h, weight, bias = _states(device), _leaf(device, 9, 2, _WIDTH, 7), _leaf(device, 10, 2, 7)
-    rows, drop = torch.arange(_NODES, device=device), _dropout(device).at(0)
+    h = _states(device)
+    weight = _leaf(device, 9, 2, _WIDTH, 7)
+    bias = _leaf(device, 10, 2, 7)
+    rows = torch.arange(_NODES, device=device)
+    drop = _dropout(device).at(0)
     out = dense_linear(h, weight, bias, rows, drop=drop, backend=backend)
     return _with_gradients(out, h, weight, bias)
 
 
 def _dropped(backend: str, device: str) -> list[Tensor]:
-    h, rows = _states(device), torch.arange(_NODES, device=device)
+    h = _states(device)
+    rows = torch.arange(_NODES, device=device)
     return _with_gradients(dropout(h, rows, _dropout(device).at(0), backend=backend), h)
 
 
@@ -183,26 +206,33 @@ def _consistency(backend: str, device: str) -> list[Tensor]:
 
 
 def _adam(backend: str, device: str) -> list[Tensor]:
-    moved, gradient = _drawn(device, 20, _REPLICAS, 5), _drawn(device, 21, _REPLICAS, 5)
-    first, second = torch.zeros_like(moved), torch.zeros_like(moved)
-    step, rates = torch.ones(1, device=device), torch.tensor([0.1, 0.01], device=device)
+    moved = _drawn(device, 20, _REPLICAS, 5)
+    gradient = _drawn(device, 21, _REPLICAS, 5)
+    first = torch.zeros_like(moved)
+    second = torch.zeros_like(moved)
+    step = torch.ones(1, device=device)
+    rates = torch.tensor([0.1, 0.01], device=device)
     decays = torch.full((1, _REPLICAS), 5e-4, device=device)
     adam_step([moved], [gradient], [first], [second], step, rates, decays, backend=backend)
     return [moved, first, second]
 
 
 def _part_rows(backend: str, device: str) -> list[Tensor]:
-    graph, rows = _graph(device), part_rows(backend, device)
+    graph = _graph(device)
+    rows = part_rows(backend, device)
     h, g = (_drawn(device, seed, _REPLICAS, _NODES, _WIDTH) for seed in (3, 4))
-    beta, facts = torch.tensor([0.5, 3.0], device=device), h.new_zeros(_REPLICAS, _NODES, FACTS)
-    out, dh, moved = torch.empty_like(h), torch.empty_like(h), torch.empty_like(h)
+    beta = torch.tensor([0.5, 3.0], device=device)
+    facts = h.new_zeros(_REPLICAS, _NODES, FACTS)
+    out = torch.empty_like(h)
+    dh = torch.empty_like(h)
+    moved = torch.empty_like(h)
     of_beta = h.new_empty(_REPLICAS, _NODES)
     offsets = np.searchsorted(graph.receivers.cpu().numpy(), np.arange(_NODES + 1))
     runs = Runs.of(np.ones(_NODES, dtype=np.bool_), offsets)
     rows.norms(h, facts, 0, _NODES)
     rows.attend(graph, h, beta, facts, runs, out)
     rows.slopes(g, out, facts, _NODES)
-    rows.attend_back(graph, h, g, beta, facts, runs, dh, of_beta)
+    rows.attend_back(graph, h, g, beta, facts, runs, (dh, of_beta))
     rows.propagate(symmetric(graph), h, runs, moved)
     return [out, dh, of_beta, moved, rows.block_sums(of_beta, np.array([0, 10, _NODES]))]
 
@@ -218,17 +248,25 @@ def _neighbour_sample(backend: str, device: str) -> list[Tensor]:
 
 
 def _skip_gram(backend: str, device: str) -> list[Tensor]:
-    graph, descent = _graph(device), Descent(width=_WIDTH)
+    graph = _graph(device)
+    descent = Descent(width=_WIDTH)
     walks = random_walks(graph, Walks(2, 6), 0, backend="reference")
     pairs = torch.stack([graph.receivers, graph.senders]).numpy()
     found = (
         hierarchical_skip_gram(walks, _NODES, descent, 2, 1, 0, backend=backend),
         negative_skip_gram(walks, _NODES, descent, 2, 1, 3, 0, backend=backend),
         pair_skip_gram(
-            pairs, np.ones(graph.edges), _NODES, descent, 100, 3, 0,
-            is_symmetric=False, backend=backend,
+            pairs,
+            np.ones(graph.edges),
+            _NODES,
+            descent,
+            100,
+            3,
+            0,
+            is_symmetric=False,
+            backend=backend,
         ),
-    )  # fmt: skip
+    )
     return [torch.from_numpy(vectors) for vectors in found]
 
 

@@ -14,9 +14,15 @@ from agnn.kernels._backends import implementation
 
 class _Backend(Protocol):
     def forward(
-        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
-        second: Sequence[Tensor], step: Tensor, rates: Tensor, decays: Tensor,
-    ) -> None: ...  # fmt: skip
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        first: Sequence[Tensor],
+        second: Sequence[Tensor],
+        step: Tensor,
+        rates: Tensor,
+        decays: Tensor,
+    ) -> None: ...
 
 
 @torch.no_grad()
@@ -55,13 +61,20 @@ def adam_step(
     chosen.forward(parameters, slopes, first, second, step, rates, decays)
 
 
-FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
+FIRST_DECAY = 0.9
+SECOND_DECAY = 0.999
+EPSILON = 1e-8
 
 
 def forward(
-    parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
-    second: Sequence[Tensor], step: Tensor, rates: Tensor, decays: Tensor,
-) -> None:  # fmt: skip
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    first: Sequence[Tensor],
+    second: Sequence[Tensor],
+    step: Tensor,
+    rates: Tensor,
+    decays: Tensor,
+) -> None:
     """Move every parameter [R, ...] and its moments in place; `step` [1] counts from 1."""
     t = step.to(torch.float64)
     correction = (1.0 - FIRST_DECAY**t).to(rates.dtype)

@@ -25,8 +25,11 @@ def _replicas(
 ) -> None:
     """Replicas begin..end of every parameter; a row of `table` is where (p, g, m, v) start."""
     number = rates.dtype.type
-    a, b, epsilon = number(FIRST_DECAY), number(SECOND_DECAY), number(EPSILON)
-    rest_a, rest_b = number(1.0 - FIRST_DECAY), number(1.0 - SECOND_DECAY)
+    a = number(FIRST_DECAY)
+    b = number(SECOND_DECAY)
+    epsilon = number(EPSILON)
+    rest_a = number(1.0 - FIRST_DECAY)
+    rest_b = number(1.0 - SECOND_DECAY)
     inverse_root = number(1.0 / math.sqrt(1.0 - SECOND_DECAY**step))
     correction = 1.0 - FIRST_DECAY**step
     for k in range(sizes.size):
@@ -47,9 +50,14 @@ def _replicas(
 
 
 def forward(
-    parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
-    second: Sequence[Tensor], step: Tensor, rates: Tensor, decays: Tensor,
-) -> None:  # fmt: skip
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    first: Sequence[Tensor],
+    second: Sequence[Tensor],
+    step: Tensor,
+    rates: Tensor,
+    decays: Tensor,
+) -> None:
     """Move every parameter [R, ...] and its moments in place; `step` [1] counts from 1."""
     replicas = rates.numel()
     columns = zip(parameters, gradients, first, second, strict=True)

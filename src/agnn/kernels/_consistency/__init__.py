@@ -25,7 +25,8 @@ class ConsistencyLink(Link):
     def __init__(self, temperature: float, confidence: float, backend: str, device: str) -> None:
         if not temperature > 0:
             raise InputError(f"`temperature` must be above 0; got {temperature}.")
-        self.temperature, self.confidence = temperature, confidence
+        self.temperature = temperature
+        self.confidence = confidence
         self.backend: _Backend = implementation("consistency", backend, device)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -72,9 +73,7 @@ def sharpened(mean: Tensor, temperature: float) -> Tensor:
     return powers / powers.sum(-1, keepdim=True)
 
 
-def forward(
-    logits: Tensor, temperature: float, confidence: float
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def forward(logits: Tensor, temperature: float, confidence: float) -> tuple[Tensor, Tensor]:
     """The losses [R], and their gradient at the logits [R, S, n, c]."""
     _, versions, nodes, _ = logits.shape
     p = logits.softmax(-1)

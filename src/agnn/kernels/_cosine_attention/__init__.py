@@ -34,7 +34,9 @@ class CosineAttentionLink(Link):
     is_attention: ClassVar[bool] = True
 
     def __init__(self, graph: Graph, beta: Tensor, rows: int | None, backend: str) -> None:
-        self.graph, self.beta, self.rows = graph, beta.contiguous(), rows
+        self.graph = graph
+        self.beta = beta.contiguous()
+        self.rows = rows
         self.parameters = (beta,)
         self.asked = backend
         self.backend: _Backend = implementation("cosine_attention", backend, graph.device.type)

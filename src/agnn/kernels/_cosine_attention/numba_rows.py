@@ -50,13 +50,18 @@ from agnn.kernels._cpu.simd import (
 )
 
 U = np.uint64
-_ONE, _TWO, _THREE, _LANES = U(1), U(2), U(3), U(LANES)
+_ONE = U(1)
+_TWO = U(2)
+_THREE = U(3)
+_LANES = U(LANES)
 _AHEAD = U(16)  # edges between asking for a row and reading it
 _GROUP = U(4)  # edges whose dot products are taken together
 BLOCK = 256  # edges whose exponentials are taken in one vector loop
 BUFFERS = 6  # by edge of a block, for the backward pass
 # What its neighbours need to know of a node, together in 16 bytes: places in a row of the facts.
-_INVERSE_NORM, _INVERSE_TOTAL, _SLOPE = U(0), U(1), U(2)
+_INVERSE_NORM = U(0)
+_INVERSE_TOTAL = U(1)
+_SLOPE = U(2)
 FACTS = 4
 _FACTS = U(FACTS)
 

@@ -20,19 +20,22 @@ def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor,
     """
     replicas = h.shape[0]
     edges = int(graph.offsets[rows])
-    i, j = graph.receivers[:edges], graph.senders[:edges]
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
     unit = _unit(h)
     step = max(1, _NUMBERS_AT_ONCE // (replicas * h.shape[2]))
     ends = zip(torch.split(i, step), torch.split(j, step), strict=True)
     cosine = torch.cat([(unit[:, a] * unit[:, b]).sum(-1) for a, b in ends], dim=1)  # [R, m']
     own = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
-    score, own = beta[:, None] * cosine, beta[:, None] * own
+    score = beta[:, None] * cosine
+    own = beta[:, None] * own
     weights = graph.weights_as(h.dtype)
     if weights is not None:
         score = score + weights[:edges].log()  # the node itself has the weight 1
     index = i.expand(replicas, -1)
     highest = own.detach().scatter_reduce(1, index, score.detach(), "amax")
-    weight, own = (score - highest.gather(1, index)).exp(), (own - highest).exp()
+    weight = (score - highest.gather(1, index)).exp()
+    own = (own - highest).exp()
     total = own.scatter_add(1, index, weight)
     return weight / total.gather(1, index), own / total
 
@@ -41,7 +44,8 @@ def states(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> Tensor:
     """P^(t) h at the first `rows` nodes; [R, rows, d]."""
     edge, own = attention(graph, h, beta, rows)
     edges = edge.shape[1]
-    i, j = graph.receivers[:edges], graph.senders[:edges]
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
     return (own[..., None] * h[:, :rows]).index_add(1, i, edge[..., None] * h[:, j])
 
 
@@ -56,7 +60,8 @@ def backward(
     """The gradients at `h` and `beta`, by torch's own differentiation of `states`."""
     del kept
     with torch.enable_grad():
-        h, beta = h.detach().requires_grad_(), beta.detach().requires_grad_()
+        h = h.detach().requires_grad_()
+        beta = beta.detach().requires_grad_()
         again = states(graph, h, beta, out.shape[1])
         dh, dbeta = torch.autograd.grad(again, (h, beta), gradient)
     return dh, dbeta

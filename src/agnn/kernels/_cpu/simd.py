@@ -52,7 +52,8 @@ class Vector(types.Type):  # type: ignore[misc]
     """The numba type of 16 or 4 numbers of one element type."""
 
     def __init__(self, element: Any, lanes: int = LANES) -> None:
-        self.element, self.lanes = element, lanes
+        self.element = element
+        self.lanes = lanes
         super().__init__(name=f"agnn_vector({element}x{lanes})")
 
 
@@ -280,7 +281,8 @@ def rounded(typing: Any, vector: Any) -> Any:
     """The vector itself, not as part of a fused operation."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, suffix = arguments[0].type, "f32" if vector.element == types.float32 else "f64"
+        kind = arguments[0].type
+        suffix = "f32" if vector.element == types.float32 else "f64"
         name = f"llvm.arithmetic.fence.v{vector.lanes}{suffix}"
         same = ir.FunctionType(kind, [kind])
         return builder.call(cgutils.get_or_insert_function(builder.module, same, name), arguments)
@@ -307,7 +309,8 @@ def logistic(typing: Any, vector: Any) -> Any:
     """`1 / (1 + e^-x)` of 16 float32 numbers, to about 2e-7; at the ends it stays at 0 and 1."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, whole = arguments[0].type, ir.VectorType(ir.IntType(32), LANES)
+        kind = arguments[0].type
+        whole = ir.VectorType(ir.IntType(32), LANES)
 
         def all_lanes(value: float) -> Any:
             return ir.Constant(kind, [value] * LANES)
@@ -323,8 +326,9 @@ def logistic(typing: Any, vector: Any) -> Any:
             return builder.fadd(builder.fmul(a, b, flags=_IN_ORDER), c, flags=_IN_ORDER)
 
         # e^-x with -x = k ln 2 + y, |y| <= ln 2 / 2, and its series in y, as in exponential.py.
-        x = call("minnum", call("maxnum", builder.fneg(arguments[0]), all_lanes(-87.0)),
-                 all_lanes(87.0))  # fmt: skip
+        x = call(
+            "minnum", call("maxnum", builder.fneg(arguments[0]), all_lanes(-87.0)), all_lanes(87.0)
+        )
         k = call("floor", muladd(x, all_lanes(1.4426950408889634), all_lanes(0.5)))
         y = muladd(k, all_lanes(-0.693359375), x)
         y = muladd(k, all_lanes(2.12194440e-4), y)
@@ -347,7 +351,8 @@ def prefetch(typing: Any, array: Any, offset: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _address(context, builder, signature.args[0], *arguments)
-        byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        byte = ir.IntType(8).as_pointer()
+        i32 = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         # read access, keep in every level of cache, data and not code

@@ -22,7 +22,8 @@ class CrossEntropyLink(Link):
     """`cross_entropy` in a chain."""
 
     def __init__(self, labels: Tensor, weights: Tensor, backend: str) -> None:
-        self.labels, self.weights = labels, weights
+        self.labels = labels
+        self.weights = weights
         self.backend: _Backend = implementation("cross_entropy", backend, labels.device.type)
 
     def forward(self, x: Tensor) -> Tensor:

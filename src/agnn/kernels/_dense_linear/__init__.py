@@ -16,9 +16,13 @@ from agnn.kernels._dropout.stream import DropoutAt
 
 class _Backend(Protocol):
     def forward(
-        self, h: Tensor, weight: Tensor, bias: Tensor | None, row_ids: Tensor,
+        self,
+        h: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        row_ids: Tensor,
         drop: DropoutAt | None,
-    ) -> Tensor: ...  # fmt: skip
+    ) -> Tensor: ...
 
     def backward(
         self, h: Tensor, weight: Tensor, row_ids: Tensor, drop: DropoutAt | None, gradient: Tensor
@@ -36,7 +40,10 @@ class DenseLinearLink(Link):
         drop: DropoutAt | None,
         backend: str,
     ) -> None:
-        self.weight, self.bias, self.row_ids, self.drop = weight, bias, row_ids, drop
+        self.weight = weight
+        self.bias = bias
+        self.row_ids = row_ids
+        self.drop = drop
         self.backend: _Backend = implementation("dense_linear", backend, weight.device.type)
         self.parameters = (weight,) if bias is None else (weight, bias)
         # In another epoch the backward pass would draw other numbers.
@@ -118,7 +125,9 @@ def backward(
     h: Tensor, weight: Tensor, row_ids: Tensor, drop: DropoutAt | None, gradient: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients at `h` [R, n, d], at the weight [R, d, k] and at the bias [R, k]."""
-    dh, kept = torch.bmm(gradient, weight.mT), h
+    dh = torch.bmm(gradient, weight.mT)
+    kept = h
     if drop is not None:
-        dh, kept = dropout.backward(dh, row_ids, drop), dropout.forward(h, row_ids, drop)
+        dh = dropout.backward(dh, row_ids, drop)
+        kept = dropout.forward(h, row_ids, drop)
     return dh, torch.bmm(kept.mT, gradient), gradient.sum(1)

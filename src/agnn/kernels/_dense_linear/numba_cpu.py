@@ -128,7 +128,9 @@ def _backward_columns(operands: Any, r: Any, first: Any, last: Any) -> None:
     its rows padded to `padded`, as those of `dh` are.
     """
     h, turned, padded, gradients, k, outputs, row_ids, drop, order, results = operands
-    dh, dweight, dbias = results[0][r], results[1][r], results[2][r]
+    dh = results[0][r]
+    dweight = results[1][r]
+    dbias = results[2][r]
     _, n, d = h.shape
     one = h.dtype.type(1)
     x = np.empty(GROUP * d, h.dtype)

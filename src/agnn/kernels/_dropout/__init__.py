@@ -25,7 +25,8 @@ class DropoutLink(Link):
     """`dropout` in a chain."""
 
     def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
-        self.row_ids, self.drop = row_ids, drop
+        self.row_ids = row_ids
+        self.drop = drop
         self.backend: DropoutBackend = implementation("dropout", backend, drop.keys.device.type)
         # In another epoch the backward pass would draw other numbers.
         self.watched = (drop.epoch,)
@@ -69,7 +70,9 @@ def mixed(x: Tensor) -> Tensor:
 
 def random_words(drop: DropoutAt, rows: Tensor, columns: Tensor) -> Tensor:
     """One uniform 32-bit word for each entry (rows[k], columns[k]); [R, k] int64."""
-    first, second = drop.keys[:, :1], drop.keys[:, 1:]  # [R, 1]
+    # [R, 1]
+    first = drop.keys[:, :1]
+    second = drop.keys[:, 1:]
     epoch = mixed((drop.epoch & WORD) ^ second)
     row_state = mixed((rows + epoch) & WORD) ^ first
     return mixed((row_state + columns * GOLDEN) & WORD)

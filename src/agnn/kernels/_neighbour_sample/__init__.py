@@ -60,10 +60,12 @@ def forward(
     from 0 to j; it takes that place, or its own where that place is taken.
     """
     out = np.empty(int(offsets[-1]), np.int64)
-    starts, degrees = graph.offsets.numpy(), graph.degrees.numpy()
+    starts = graph.offsets.numpy()
+    degrees = graph.degrees.numpy()
     keys = counter_words(key, nodes).tolist()
     for k, node in enumerate(nodes.tolist()):
-        degree, begin = int(degrees[node]), int(starts[node])
+        degree = int(degrees[node])
+        begin = int(starts[node])
         turns = np.arange(max(degree - fanout, 0), degree)
         taken = set(turns.tolist()) if degree <= fanout else set[int]()
         if degree > fanout:

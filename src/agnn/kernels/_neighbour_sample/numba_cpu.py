@@ -14,7 +14,8 @@ from agnn.kernels._cpu.threads import run_in_pieces
 
 U = np.uint64
 _ONE = U(1)
-_word, _below = inlined(counter.word), inlined(counter.below)
+_word = inlined(counter.word)
+_below = inlined(counter.below)
 
 
 @compiled
@@ -23,8 +24,10 @@ def _samples(
 ) -> None:
     for k in range(first, last):
         node = nodes[k]
-        begin, at = starts[node], offsets[k]
-        degree, count = starts[node + _ONE] - begin, offsets[k + 1] - offsets[k]
+        begin = starts[node]
+        at = offsets[k]
+        degree = starts[node + _ONE] - begin
+        count = offsets[k + 1] - offsets[k]
         if degree == count:
             for j in range(degree):
                 out[at + j] = begin + j
@@ -34,7 +37,8 @@ def _samples(
             j = degree - count + t
             place = begin + _below(_word(own, j), j + _ONE)
             # Where `place` belongs among the t sorted ones before it.
-            low, high = at, at + t
+            low = at
+            high = at + t
             while low < high:
                 middle = (low + high) >> _ONE
                 if out[middle] < place:
@@ -42,7 +46,8 @@ def _samples(
                 else:
                     high = middle
             if low < at + t and out[low] == place:  # taken: its own, the largest so far
-                place, low = begin + j, at + t
+                place = begin + j
+                low = at + t
             q = at + t
             while q > low:
                 out[q] = out[q - _ONE]
@@ -61,8 +66,11 @@ def forward(
     del fanout  # `offsets` have it
     out = np.empty(int(offsets[-1]), np.int64)
     arguments = (
-        graph.offsets.numpy().view(np.uint64), nodes.view(np.uint64), U(key),
-        offsets.view(np.uint64), out.view(np.uint64),
-    )  # fmt: skip
+        graph.offsets.numpy().view(np.uint64),
+        nodes.view(np.uint64),
+        U(key),
+        offsets.view(np.uint64),
+        out.view(np.uint64),
+    )
     run_in_pieces(_samples, arguments, nodes.size, 4 * out.size)
     return out

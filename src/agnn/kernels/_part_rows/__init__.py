@@ -21,7 +21,9 @@ from agnn.graph import Graph, Propagation
 from agnn.kernels._backends import implementation
 
 FACTS: Final = 4  # numbers per row, in 16 bytes; the last is unused
-INVERSE_NORM, INVERSE_TOTAL, SLOPE = 0, 1, 2
+INVERSE_NORM = 0
+INVERSE_TOTAL = 1
+SLOPE = 2
 # Below this beta a whole row could underflow under the constant shift of the scores.
 _LOWEST_BETA: Final = -40.0
 _LONGEST_RUN: Final = 256  # rows, so that threads can share them
@@ -42,7 +44,8 @@ class Runs:
     def of(cls, rows: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Runs:
         """The rows for which `rows` [n] is true; `offsets` [n + 1] are the graph's."""
         steps = np.diff(np.concatenate([[False], rows, [False]]).astype(np.int8))
-        starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+        starts = np.flatnonzero(steps == 1)
+        ends = np.flatnonzero(steps == -1)
         counts = -(-(ends - starts) // _LONGEST_RUN)
         place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         first = np.repeat(starts, counts) + place * _LONGEST_RUN
@@ -80,10 +83,19 @@ class PartRows(Protocol):
         """Write g_i . o_i of the first rows into `facts`."""
 
     def attend_back(
-        self, graph: Graph, h: Tensor, g: Tensor, beta: Tensor, facts: Tensor, runs: Runs,
-        dh: Tensor, parts: Tensor,
-    ) -> None:  # fmt: skip
-        """Write the gradient at the rows in `runs`, and their parts of the gradient at beta."""
+        self,
+        graph: Graph,
+        h: Tensor,
+        g: Tensor,
+        beta: Tensor,
+        facts: Tensor,
+        runs: Runs,
+        out: tuple[Tensor, Tensor],
+    ) -> None:
+        """Write the gradient at the rows in `runs`, and their parts of the gradient at beta.
+
+        `out` is where they go: [R, own + halo, width(d)] and [R, own].
+        """
 
     def propagate(self, propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
         """Write P h at the rows in `runs`."""

@@ -105,10 +105,16 @@ def slopes(gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
 
 
 def attend_back(
-    graph: Graph, h: Tensor, g: Tensor, beta: Tensor, facts: Tensor, runs: Runs,
-    dh: Tensor, parts: Tensor,
-) -> None:  # fmt: skip
+    graph: Graph,
+    h: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    facts: Tensor,
+    runs: Runs,
+    out: tuple[Tensor, Tensor],
+) -> None:
     """The gradient at the rows in `runs`, and their parts of the gradient at beta."""
+    dh, parts = out
     operands = (
         (*graph.arrays, None),
         runs.starts,

@@ -51,8 +51,10 @@ def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out
     rows, i, j = _edges(graph, runs)
     e, _ = _weights(h, beta, facts, i, j)
     own = _own_weights(beta, facts, rows)
-    total, state = h.new_zeros(h.shape[:2]), torch.zeros_like(h)
-    total[:, rows], state[:, rows] = own, own[..., None] * h[:, rows]
+    total = h.new_zeros(h.shape[:2])
+    state = torch.zeros_like(h)
+    total[:, rows] = own
+    state[:, rows] = own[..., None] * h[:, rows]
     total.index_add_(1, i, e)
     state.index_add_(1, i, e[..., None] * h[:, j])
     facts[:, rows, INVERSE_TOTAL] = 1 / total[:, rows]
@@ -65,12 +67,20 @@ def slopes(gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
 
 
 def attend_back(
-    graph: Graph, h: Tensor, g: Tensor, beta: Tensor, facts: Tensor, runs: Runs,
-    dh: Tensor, parts: Tensor,
-) -> None:  # fmt: skip
+    graph: Graph,
+    h: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    facts: Tensor,
+    runs: Runs,
+    out: tuple[Tensor, Tensor],
+) -> None:
     """Row i gathers what its neighbours' rows and its own give it: e_ij = e_ji."""
+    dh, parts = out
     rows, i, j = _edges(graph, runs)
-    inverse, scale, slope = facts[:, :, 0], facts[:, :, 1], facts[:, :, 2]
+    inverse = facts[:, :, 0]
+    scale = facts[:, :, 1]
+    slope = facts[:, :, 2]
     e, cosine = _weights(h, beta, facts, i, j)
     back, _ = _weights(h, beta, facts, j, i)  # 1 where row j is zero
     pull = ((g[:, i] * h[:, j]).sum(-1) - slope[:, i]) * scale[:, i]

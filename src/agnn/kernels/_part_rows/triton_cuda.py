@@ -210,10 +210,16 @@ def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out
 
 
 def attend_back(
-    graph: Graph, h: Tensor, g: Tensor, beta: Tensor, facts: Tensor, runs: Runs,
-    dh: Tensor, parts: Tensor,
-) -> None:  # fmt: skip
+    graph: Graph,
+    h: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    facts: Tensor,
+    runs: Runs,
+    out: tuple[Tensor, Tensor],
+) -> None:
     """The gradient at the rows in `runs`, and their parts of the gradient at beta."""
+    dh, parts = out
     sizes = h.shape[1], parts.shape[1]
     _over(_attend_back, graph, runs, h, h, g, beta.detach(), facts, dh, parts, *sizes)
 

@@ -31,8 +31,10 @@ class PropagateLink(Link):
     is_over_edges: ClassVar[bool] = True
 
     def __init__(self, propagation: Propagation, rows: int | None, backend: str) -> None:
-        self.propagation, self.rows = propagation, rows
-        self.asked, device = backend, propagation.graph.device.type
+        self.propagation = propagation
+        self.rows = rows
+        self.asked = backend
+        device = propagation.graph.device.type
         self.backend: _Backend = implementation("propagate", backend, device)
 
     def on(self, propagation: Propagation) -> PropagateLink:
@@ -95,7 +97,8 @@ def forward(propagation: Propagation, h: Tensor, rows: int) -> Tensor:
     """P h at the first `rows` nodes; [R, rows, d]."""
     graph = propagation.graph
     edges = int(graph.offsets[rows])
-    i, j = graph.receivers[:edges], graph.senders[:edges]
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
     own = propagation.loop_weights[:rows, None] * h[:, :rows]
     return own.index_add(1, i, propagation.edge_weights[:edges, None] * h[:, j])
 
@@ -105,7 +108,8 @@ def backward(propagation: Propagation, gradient: Tensor, n: int) -> Tensor:
     graph = propagation.graph
     replicas, rows, d = gradient.shape
     edges = int(graph.offsets[rows])
-    i, j = graph.receivers[:edges], graph.senders[:edges]
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
     dh = gradient.new_zeros(replicas, n, d)
     dh[:, :rows] = propagation.loop_weights[:rows, None] * gradient
     weighted = propagation.edge_weights[:edges, None] * gradient[:, i]

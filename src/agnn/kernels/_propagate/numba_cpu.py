@@ -13,7 +13,8 @@ from agnn.kernels._cpu.simd import LANES, fma, inlined, load, scale, splat, stor
 from agnn.kernels._cpu.threads import run_by_rows
 
 U = np.uint64
-_ONE, _LANES = U(1), U(LANES)
+_ONE = U(1)
+_LANES = U(LANES)
 
 
 @inlined

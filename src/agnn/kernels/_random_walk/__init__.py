@@ -12,7 +12,9 @@ from agnn.graph import Graph, Walks
 from agnn.kernels._backends import implementation
 from agnn.kernels._counter import U, below, fraction, stream_key, word
 
-_ORDER, _STEPS = 1, 2  # the places that draw numbers
+# the places that draw numbers
+_ORDER = 1
+_STEPS = 2
 
 
 class _Backend(Protocol):
@@ -36,7 +38,8 @@ def random_walks(
     names = rounds * U(graph.nodes) + nodes  # [rounds, nodes]: one a walk
     order = np.argsort(word(U(stream_key(seed, _ORDER)), names), axis=1, kind="stable")
     names = np.take_along_axis(names, order, axis=1).ravel()
-    starts, keys = names % U(graph.nodes), word(U(stream_key(seed, _STEPS)), names)
+    starts = names % U(graph.nodes)
+    keys = word(U(stream_key(seed, _STEPS)), names)
     chosen: _Backend = implementation("random_walk", backend, "cpu")
     return chosen.forward(graph, walks, starts, keys)
 
@@ -66,7 +69,8 @@ def forward(
 
 
 def _neighbour(graph: Graph, nodes: NDArray[np.int64], x: NDArray[np.uint64]) -> NDArray[Any]:
-    offsets, degrees = graph.offsets.numpy(), graph.degrees.numpy()
+    offsets = graph.offsets.numpy()
+    degrees = graph.degrees.numpy()
     place = offsets[nodes] + below(x, degrees[nodes].astype(np.uint64)).astype(np.int64)
     found: NDArray[np.int32] = graph.columns.numpy()[place]
     return found

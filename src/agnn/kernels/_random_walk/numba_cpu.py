@@ -16,7 +16,9 @@ from agnn.kernels._cpu.simd import compiled, inlined
 from agnn.kernels._cpu.threads import run_in_pieces
 
 U = np.uint64
-_ZERO, _ONE, _TWO = U(0), U(1), U(2)
+_ZERO = U(0)
+_ONE = U(1)
+_TWO = U(2)
 _word, _below, _fraction = map(inlined, (counter.word, counter.below, counter.fraction))
 
 
@@ -25,7 +27,8 @@ def _are_joined(offsets: Any, columns: Any, i: Any, j: Any) -> Any:
     """Whether (i, j) is an edge: bisection of the shorter row, whose columns ascend."""
     if offsets[i + _ONE] - offsets[i] > offsets[j + _ONE] - offsets[j]:
         i, j = j, i
-    low, high = offsets[i], offsets[i + _ONE]
+    low = offsets[i]
+    high = offsets[i + _ONE]
     while low < high:
         middle = (low + high) // _TWO
         if U(columns[middle]) < j:
@@ -44,8 +47,10 @@ def _walks(
     highest = max(back, near, on)
     lowest = min(back, near, on)
     for walk in range(first, last):
-        key, drawn = keys[walk], _ZERO
-        previous, node = starts[walk], starts[walk]
+        key = keys[walk]
+        drawn = _ZERO
+        previous = starts[walk]
+        node = starts[walk]
         out[walk, 0] = node
         for step in range(1, out.shape[1]):
             begin = offsets[node]
@@ -64,7 +69,8 @@ def _walks(
                     weight = near if _are_joined(offsets, columns, previous, proposed) else on
                 if height < weight:
                     break
-            previous, node = node, proposed
+            previous = node
+            node = proposed
             out[walk, step] = node
 
 

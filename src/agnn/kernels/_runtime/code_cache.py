@@ -57,7 +57,8 @@ class CodeCache:
             found = self._file(signature, target.codegen()).read_bytes()
         except OSError:
             return None
-        checksum, content = found[:32], found[32:]
+        checksum = found[:32]
+        content = found[32:]
         if hashlib.sha256(content).digest() != checksum:
             return None
         # A file of the user's own folder, as numba's cache is: see `_is_ours`.

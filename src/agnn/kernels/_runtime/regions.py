@@ -123,7 +123,9 @@ def _in_region(
     return types.void(pair, number, function, arguments, number, counters), generate
 
 
-_I32, _I64, _BYTES = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
+_I32 = ir.IntType(32)
+_I64 = ir.IntType(64)
+_BYTES = ir.IntType(8).as_pointer()
 _FAILED = 4  # where a job says that a call failed
 _LINE = 8  # numbers in a cache line
 RANGES = 16  # of a share: enough to even out rows of unequal length

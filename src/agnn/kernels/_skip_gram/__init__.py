@@ -25,7 +25,9 @@ from agnn.kernels._counter import U, fraction, stream_key, word
 from agnn.kernels._skip_gram.tables import Noise, Paths, alias_table, huffman_paths
 
 Vectors = NDArray[np.float32]
-_START, _PAIRS = 3, 4  # the places that draw numbers
+# the places that draw numbers
+_START = 3
+_PAIRS = 4
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,8 @@ def _counts(walks: NDArray[np.int32], nodes: int, window: int, passes: int) -> N
 
 def _initial(counts: NDArray[Any], descent: Descent, seed: int) -> Vectors:
     """Uniform between -1/2d and 1/2d, as word2vec starts; zeros where the count is zero."""
-    shape, key = (counts.size, descent.width), U(stream_key(seed, _START))
+    shape = (counts.size, descent.width)
+    key = U(stream_key(seed, _START))
     drawn = fraction(word(key, np.arange(counts.size * descent.width, dtype=np.uint64)))
     v: Vectors = ((drawn - 0.5) / descent.width).reshape(shape).astype(np.float32)
     v[counts == 0] = 0.0

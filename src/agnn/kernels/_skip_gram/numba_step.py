@@ -25,7 +25,8 @@ from agnn.kernels._cpu.simd import (
 )
 
 U = np.uint64
-_ZERO, _LANES = U(0), U(LANES)
+_ZERO = U(0)
+_LANES = U(LANES)
 ONE = U(1)
 word, below, fraction = map(inlined, (counter.word, counter.below, counter.fraction))
 

@@ -23,7 +23,8 @@ class Stream:
     """The words of a key, one after the other."""
 
     def __init__(self, key: int) -> None:
-        self.key, self.count = np.array([key], np.uint64), np.zeros(1, np.uint64)
+        self.key = np.array([key], np.uint64)
+        self.count = np.zeros(1, np.uint64)
 
     def next(self) -> NDArray[np.uint64]:
         """The next word, as an array of one: arrays wrap round in silence."""
@@ -133,7 +134,8 @@ def pairs(
     stream = Stream(key)
     for rate in rates(descent, samples):
         place = drawn_place((table[0], table[1]), stream)
-        i, o = int(firsts[place]), int(seconds[place])
+        i = int(firsts[place])
+        o = int(seconds[place])
         # Where u is v, a vector is not compared with itself.
         rows, labels = with_negatives(o, noise, stream, {o, i})
         step(v, u, [(i, rows, labels)], rate)

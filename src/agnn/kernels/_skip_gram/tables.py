@@ -38,14 +38,17 @@ def huffman_paths(counts: NDArray[np.int64]) -> Paths:
 
     Of equal counts the lower node comes first, and leaves before inner nodes.
     """
-    n, leaves = counts.size, np.flatnonzero(counts)
+    n = counts.size
+    leaves = np.flatnonzero(counts)
     heap = [(int(counts[leaf]), int(leaf)) for leaf in leaves]
     heapq.heapify(heap)
     parent: dict[int, tuple[int, float]] = {}
     inner = 0
     while len(heap) > 1:
-        (one, left), (two, right) = heapq.heappop(heap), heapq.heappop(heap)
-        parent[left], parent[right] = (inner, 1.0), (inner, 0.0)
+        (one, left) = heapq.heappop(heap)
+        (two, right) = heapq.heappop(heap)
+        parent[left] = (inner, 1.0)
+        parent[right] = (inner, 0.0)
         heapq.heappush(heap, (one + two, n + inner))
         inner += 1
     paths = [_path(parent, n, leaf) for leaf in range(n)]
@@ -57,7 +60,8 @@ def huffman_paths(counts: NDArray[np.int64]) -> Paths:
 
 
 def _path(parent: dict[int, tuple[int, float]], n: int, leaf: int) -> list[tuple[int, float]]:
-    path, place = [], leaf
+    path = []
+    place = leaf
     while place in parent:
         turn = parent[place]
         path.append(turn)
@@ -71,13 +75,16 @@ def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any
     Place i, drawn uniformly, stands for itself below its threshold and for its alias above.
     """
     share = weights * (weights.size / weights.sum())
-    thresholds, aliases = np.ones(weights.size), np.arange(weights.size, dtype=np.uint32)
+    thresholds = np.ones(weights.size)
+    aliases = np.arange(weights.size, dtype=np.uint32)
     poor = [int(i) for i in np.flatnonzero(share < 1.0)]
     rich = [int(i) for i in np.flatnonzero(share >= 1.0)]
     left = share.tolist()
     while poor and rich:
-        i, j = poor.pop(), rich[-1]
-        thresholds[i], aliases[i] = left[i], j
+        i = poor.pop()
+        j = rich[-1]
+        thresholds[i] = left[i]
+        aliases[i] = j
         left[j] -= 1.0 - left[i]
         if left[j] < 1.0:
             poor.append(rich.pop())

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from agnn.kernels._dropout.stream import DropoutAt
 
 U = np.uint64
-_ONE, _LANES = U(1), U(LANES)
+_ONE = U(1)
+_LANES = U(LANES)
 _BLOCK = 1024  # entries of X whose dropout is drawn in one vector loop
 
 
@@ -85,7 +86,8 @@ def _column_sums(gradient: Any, order: Any, d: Any, out: Any) -> None:
     zero = gradient.dtype.type(0)
     one = gradient.dtype.type(1)
     for r in range(gradient.shape[0]):
-        lines, sums = gradient[r], out[r]
+        lines = gradient[r]
+        sums = out[r]
         for k in range(U(0), U(d), _LANES):
             state = splat(zero)
             for i in order:

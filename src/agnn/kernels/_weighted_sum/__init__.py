@@ -30,7 +30,9 @@ class WeightedSumLink(Link):
     is_over_edges: ClassVar[bool] = True
 
     def __init__(self, graph: Graph, edges: Tensor, loops: Tensor, backend: str) -> None:
-        self.graph, self.edges, self.loops = graph, edges, loops
+        self.graph = graph
+        self.edges = edges
+        self.loops = loops
         self.asked = backend
         self.backend: _Backend = implementation("weighted_sum", backend, graph.device.type)
         self.is_learned = edges.requires_grad or loops.requires_grad
@@ -41,7 +43,8 @@ class WeightedSumLink(Link):
         rows = check_rows(self.graph, x, self.loops.shape[1])
         _check(self.graph, x, self.edges, self.loops, rows)
         # The backward pass of fixed weights reads no states.
-        self.saved, self.n = (x,) if self.is_learned else (), x.shape[1]
+        self.saved = (x,) if self.is_learned else ()
+        self.n = x.shape[1]
         return self.backend.forward(self.graph, x, self.edges, self.loops)
 
     def held(self, x: Tensor) -> Tensor:
@@ -90,7 +93,8 @@ def weigh_held(graph: Graph, h: Tensor, weights: Attention, backend: str) -> Ten
 
 
 def _check(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, rows: int) -> None:
-    replicas, heads = h.shape[0], loops.shape[-1]
+    replicas = h.shape[0]
+    heads = loops.shape[-1]
     check_heads(h, heads)
     wanted = {
         "edges": [replicas, graph.edges_of(rows), heads],

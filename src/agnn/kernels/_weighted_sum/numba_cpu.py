@@ -30,7 +30,8 @@ from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._runtime.memory import new_tensor
 
 U = np.uint64
-_ONE, _LANES = U(1), U(LANES)
+_ONE = U(1)
+_LANES = U(LANES)
 
 
 @inlined
@@ -48,7 +49,9 @@ def _sum_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
     """
     graph, states, sizes, weights, longest, sums = operands
     offsets, columns, places = graph
-    readable, d, heads = U(sizes[0]), U(sizes[1]), U(sizes[2])
+    readable = U(sizes[0])
+    d = U(sizes[1])
+    heads = U(sizes[2])
     h = states[r]
     edges = weights[0][r]
     loops = weights[1][r]
