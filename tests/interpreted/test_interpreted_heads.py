@@ -8,6 +8,7 @@ from interpreted_inputs import SMALL, drawn, dropped, reference
 from torch import Tensor
 
 from agnn.graph import Graph
+from agnn.kernels._additive_attention import Draws, Vectors
 from properties import assert_close
 from zoo import ZOO, Specimen, tiny_random
 
@@ -25,9 +26,11 @@ def layer(
     bias, ids = drawn(replicas, width, dtype=h.dtype, seed=3), 5 + torch.arange(n).flip(0)
     # Two places: the attention and the values do not draw the same numbers.
     draws = (dropped(replicas, 0), dropped(replicas, 1)) if is_dropped else (None, None)
-    out, kept = module.forward(graph, h, *vectors, bias, rows, ids, *draws)
+    vectors = Vectors(*vectors, bias)
+    draws = Draws(ids, *draws)
+    out, kept = module.forward(graph, h, vectors, rows, draws)
     g = drawn(*out.shape, dtype=h.dtype, seed=7)
-    return [out, *module.backward(graph, h, *vectors, bias, out, kept, ids, *draws, g)]
+    return [out, *module.backward(graph, h, vectors, out, kept, draws, g)]
 
 
 def check_layer(programs, graph, h, heads, rows, tolerance, **options) -> None:

@@ -16,7 +16,7 @@ from here and not from the modules below.
 """
 
 from agnn.kernels._adam import adam_step
-from agnn.kernels._additive_attention.op import (
+from agnn.kernels._additive_attention import (
     AdditiveAttentionLink,
     additive_attention,
     additive_attention_weights,

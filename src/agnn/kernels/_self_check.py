@@ -15,7 +15,7 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Walks, symmetric
 from agnn.kernels._adam import adam_step
-from agnn.kernels._additive_attention.op import additive_attention
+from agnn.kernels._additive_attention import additive_attention
 from agnn.kernels._backends import BACKENDS, obstacle
 from agnn.kernels._consistency import consistency
 from agnn.kernels._cosine_attention import cosine_attention

@@ -46,7 +46,7 @@ class AdditiveAttention(nn.Module):
         """The layer as a part of a model's chain."""
         graph, vectors = view.field.graph, (self.receiving, self.sending, self.bias)
         draws = (view.field.nodes, drop, value_drop)
-        return AdditiveAttentionLink(graph, *vectors, rows, *draws, backend)
+        return AdditiveAttentionLink(graph, vectors, rows, draws, backend)
 
 
 class GAT(ChainModel):

@@ -22,121 +22,132 @@ from agnn.kernels._additive_attention.numba_rows import (
 )
 from agnn.kernels._additive_attention.reference import SLOPE
 from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
-from agnn.kernels._cpu.simd import LANES, compiled
-from agnn.kernels._cpu.threads import pieces_of, run_in_pieces
+from agnn.kernels._cpu.simd import LANES, compiled, inlined
+from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state
 from agnn.kernels._runtime.memory import new_tensor
 
 if TYPE_CHECKING:
+    from agnn.kernels._additive_attention import Draws, Vectors
     from agnn.kernels._dropout.stream import DropoutAt
 
 U = np.uint64
 _U32 = np.uint32
 
 
-@compiled
-def _forward_units(
-    offsets: Any, columns: Any, h: Any, d: Any, rows: Any, heads: Any, bias: Any, facts: Any,
-    is_dropped: Any, words: Any, row_ids: Any, thresholds: Any, scales: Any, longest: Any,
-    out: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last; unit u is piece `u % pieces` of the rows of replica `u // pieces`."""
+@inlined
+def _draw_of(draws: Any, r: Any, like: Any) -> Any:
+    """What replica r draws, as `numba_rows.py` reads it."""
+    is_dropped, words, row_ids, thresholds, scales = draws
+    s = r if is_dropped else 0
+    return is_dropped, words[s], row_ids, thresholds[s], like.dtype.type(scales[s])
+
+
+@inlined
+def _forward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    graph, h, d, heads, facts, draws, longest, bias, out = operands
     weights = np.empty(max(BLOCK, longest + 1) * LANES, h.dtype)
-    slope = h.dtype.type(SLOPE)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        begin, end = U(rows * piece // pieces), U(rows * (piece + 1) // pieces)
-        s = r if is_dropped else 0
-        forward_rows(
-            offsets, columns, h[r], U(d), heads, slope, bias[r], facts[r], is_dropped, words[s],
-            row_ids, thresholds[s], h.dtype.type(scales[s]), weights, out[r], begin, end,
-        )  # fmt: skip
+    layer = (h[r], U(d), heads, h.dtype.type(SLOPE), facts[r], _draw_of(draws, r, h))
+    forward_rows(graph, layer, weights, (bias[r], out[r]), begin, end)
 
 
-@compiled
-def _backward_units(
-    offsets: Any, columns: Any, h: Any, g: Any, n: Any, d: Any, rows: Any, heads: Any,
-    facts: Any, is_dropped: Any, words: Any, row_ids: Any, thresholds: Any, scales: Any,
-    longest: Any, dh: Any, pulls: Any, pieces: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """Work units first..last, as in the forward pass."""
+@inlined
+def _backward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
+    graph, h, d, heads, facts, draws, longest, g, rows, dh, pulls = operands
     buffers = np.empty((4, max(BLOCK, longest + 1) * LANES), h.dtype)
-    slope = h.dtype.type(SLOPE)
-    for unit in range(first, last):
-        r, piece = unit // pieces, unit % pieces
-        begin, end = U(n * piece // pieces), U(n * (piece + 1) // pieces)
-        s = r if is_dropped else 0
-        backward_rows(
-            offsets, columns, h[r], g[r], U(rows), U(d), heads, slope, facts[r], is_dropped,
-            words[s], row_ids, thresholds[s], h.dtype.type(scales[s]), buffers, dh[r], pulls[r],
-            begin, end,
-        )  # fmt: skip
+    layer = (h[r], U(d), heads, h.dtype.type(SLOPE), facts[r], _draw_of(draws, r, h))
+    backward_rows(graph, layer, (g[r], U(rows)), buffers, (dh[r], pulls[r]), begin, end)
 
 
 def forward(
-    graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, rows: int,
-    row_ids: Tensor, drop: DropoutAt | None, value_drop: DropoutAt | None,
-) -> tuple[Tensor, tuple[NDArray[Any], Tensor]]:  # fmt: skip
+    graph: Graph, h: Tensor, vectors: Vectors, rows: int, draws: Draws
+) -> tuple[Tensor, tuple[NDArray[Any], Tensor]]:
     """The new states [R, rows, d K]; kept are the facts about every node, and the values."""
+    row_ids, drop, value_drop = draws
     lines, d = as_lines(h)
     replicas, n, width = h.shape
-    used, heads = graph.around(rows), receiving.shape[2]
-    into, outof, start = (_vector(each) for each in (receiving, sending, bias))
+    used = graph.around(rows)
+    heads = vectors.receiving.shape[2]
+    into, outof, start = (_vector(each) for each in vectors)
     facts = np.empty((replicas, n * FACTS), lines.dtype)
     for r in range(replicas):
         scores(lines[r], n, U(d), heads, into[r], outof[r], facts[r])
     values = h if value_drop is None else dropout.forward(h, row_ids[:n], value_drop)
-    cost = _cost(replicas, used.edges + rows, d)
-    pieces = pieces_of(replicas, cost)
-    out, made = new_lines(replicas, rows, d, h.dtype)
-    arguments = (
-        *used.arrays[:2], as_lines(values)[0], d, rows, _U32(heads), start, facts,
-        *_draws(row_ids, n, drop), used.longest_row, made, pieces,
-    )  # fmt: skip
-    run_in_pieces(_forward_units, arguments, replicas * pieces, cost)
+    out, out_lines = new_lines(replicas, rows, d, h.dtype)
+    operands = (
+        used.arrays[:2],
+        as_lines(values)[0],
+        d,
+        _U32(heads),
+        facts,
+        _draws(row_ids, n, drop),
+        used.longest_row,
+        start,
+        out_lines,
+    )
+    run_by_rows(_forward_rows, operands, replicas, rows, _cost(replicas, used.edges + rows, d))
     return without_padding(out, width), (facts, values)
 
 
 def backward(
-    graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, out: Tensor,
-    kept: tuple[NDArray[Any], Tensor], row_ids: Tensor, drop: DropoutAt | None,
-    value_drop: DropoutAt | None, gradient: Tensor,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    graph: Graph,
+    h: Tensor,
+    vectors: Vectors,
+    out: Tensor,
+    kept: tuple[NDArray[Any], Tensor],
+    draws: Draws,
+    gradient: Tensor,
+) -> tuple[Tensor, ...]:
     """The gradients at `h` [R, n, d K], at the two vectors [R, d, K] and at the bias [R, d K]."""
+    row_ids, drop, value_drop = draws
+    facts, values = kept
     replicas, n, width = h.shape
-    (lines, d), (o, _), (g, _) = as_lines(h), as_lines(out), as_lines(gradient)
-    rows, heads = out.shape[1], receiving.shape[2]
-    into, outof, start = (_vector(each) for each in (receiving, sending, bias))
-    (facts, values), used = kept, graph.around(rows)
+    lines, d = as_lines(h)
+    o, _ = as_lines(out)
+    g, _ = as_lines(gradient)
+    rows = out.shape[1]
+    shape = vectors.receiving.shape
+    heads = shape[2]
+    into, outof, start = (_vector(each) for each in vectors)
+    used = graph.around(rows)
     reached = used.nodes  # rows of `h` beyond them have no part in the output
     for r in range(replicas):
-        means(g[r], o[r], start[r], rows, reached, U(d), heads, facts[r])
-    cost = 3 * _cost(replicas, used.edges + reached, d)
-    pieces = pieces_of(replicas, cost)
-    dh, made = new_lines(replicas, n, d, h.dtype)
+        means(g[r], o[r], start[r], (rows, reached, U(d)), heads, facts[r])
+    dh, dh_lines = new_lines(replicas, n, d, h.dtype)
     if reached < n:
         dh[:, reached:] = 0
     pulls = new_tensor(replicas, reached * 2 * LANES, dtype=h.dtype).numpy()
-    arguments = (
-        *used.arrays[:2], as_lines(values)[0], g, reached, d, rows, _U32(heads), facts,
-        *_draws(row_ids, n, drop), used.longest_row, made, pulls, pieces,
-    )  # fmt: skip
-    run_in_pieces(_backward_units, arguments, replicas * pieces, cost)
+    operands = (
+        used.arrays[:2],
+        as_lines(values)[0],
+        d,
+        _U32(heads),
+        facts,
+        _draws(row_ids, n, drop),
+        used.longest_row,
+        g,
+        rows,
+        dh_lines,
+        pulls,
+    )
+    cost = 3 * _cost(replicas, used.edges + reached, d)
+    run_by_rows(_backward_rows, operands, replicas, reached, cost)
     if value_drop is not None:
         # Lines are rows of d columns: the padding draws numbers too, and stays zero.
         dh = dropout.backward(dh, row_ids[:n], value_drop)
-        made = as_lines(dh)[0]
-    found, sums = new_lines(replicas, 3, d, h.dtype)
+        dh_lines = as_lines(dh)[0]
+    sums, sum_lines = new_lines(replicas, 3, d, h.dtype)
     for r in range(replicas):
-        add_scores(pulls[r], reached, U(d), into[r], outof[r], made[r])
-        sums_in_order(used.summation_order, lines[r], g[r], rows, d, pulls[r], sums[r])
-    vectors = without_padding(found, width)
-    shape = receiving.shape
+        add_scores(pulls[r], reached, U(d), into[r], outof[r], dh_lines[r])
+        sums_in_order(used.summation_order, lines[r], g[r], rows, d, pulls[r], sum_lines[r])
+    gradients = without_padding(sums, width)
     return (
-        without_padding(dh, width), vectors[:, 0].reshape(shape), vectors[:, 1].reshape(shape),
-        vectors[:, 2].contiguous(),
-    )  # fmt: skip
+        without_padding(dh, width),
+        gradients[:, 0].reshape(shape),
+        gradients[:, 1].reshape(shape),
+        gradients[:, 2].contiguous(),
+    )
 
 
 def _vector(parameter: Tensor) -> NDArray[Any]:
@@ -155,7 +166,8 @@ def _draws(row_ids: Tensor, n: int, drop: DropoutAt | None) -> tuple[Any, ...]:
         return False, np.empty((1, 0), np.uint32), np.empty(0, np.uint32), thresholds, scales
     keys, thresholds, scales = drop.arrays
     labels = row_ids[:n].numpy().astype(np.uint32)
-    words, epoch = np.empty((len(keys), n), np.uint32), int(drop.epoch)
+    words = np.empty((len(keys), n), np.uint32)
+    epoch = int(drop.epoch)
     for key, out in zip(keys, words, strict=True):
         row_words(labels, key, _epoch(key, epoch), out)
     return True, words, labels, thresholds, scales

@@ -3,6 +3,10 @@
 docs/kernels.md derives the backward pass. All heads of an edge stand in the 16 lanes of one vector
 (`heads.py`). As the leaky ReLU is monotone, a row's highest score is that of its highest sender:
 the shift before the exponential costs one comparison an edge.
+
+`graph` is its offsets and columns. `layer` has the values h, their padded width d, the number of
+heads, the slope of the leaky ReLU, the facts about every node, and what is drawn: whether anything
+is, every receiver's words, the labels, the threshold and the factor.
 """
 
 from __future__ import annotations
@@ -32,11 +36,16 @@ from agnn.kernels._cpu.simd import (
 from agnn.kernels._dropout.numba_cpu import U32, is_kept, row_state
 
 U = np.uint64
-_ONE, _LANES = U(1), U(LANES)
+_ONE = U(1)
+_LANES = U(LANES)
 _AHEAD = U(4)  # entries between asking for a row and reading it
 BLOCK = 128  # neighbours, the nodes themselves included, that are weighed together
 # Where the vectors of facts about a node that its neighbours need stand in its line.
-_RECEIVING, _SENDING, _HIGHEST, _INVERSE, _MEAN = U(0), U(16), U(32), U(48), U(64)
+_RECEIVING = U(0)
+_SENDING = U(16)
+_HIGHEST = U(32)
+_INVERSE = U(48)
+_MEAN = U(64)
 FACTS = 80
 _FACTS = U(FACTS)
 
@@ -75,8 +84,9 @@ def _block_end(offsets: Any, first: Any, last: Any) -> Any:
 
 
 @inlined
-def _draw(weights: Any, t: Any, words: Any, label: Any, heads: Any, threshold: Any,
-          factor: Any) -> None:  # fmt: skip
+def _draw(
+    weights: Any, t: Any, words: Any, label: Any, heads: Any, threshold: Any, factor: Any
+) -> None:
     """Drop or scale up the 16 weights at t; `words` is the receiver's, `label` the sender's."""
     start = U32(label * heads)
     mask = U32(heads - U32(1))  # l mod K, as K is a power of two
@@ -93,13 +103,17 @@ def row_words(row_ids: Any, key: Any, state: Any, out: Any) -> None:
 
 
 @inlined
-def forward_rows(
-    offsets: Any, columns: Any, h: Any, d: Any, heads: Any, slope: Any, bias: Any, facts: Any,
-    is_dropped: Any, words: Any, row_ids: Any, threshold: Any, factor: Any, weights: Any,
-    out: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """The states of rows first..last, and their highest score and inverse total into `facts`."""
-    zero, one = h.dtype.type(0), h.dtype.type(1)
+def forward_rows(graph: Any, layer: Any, weights: Any, sums: Any, first: Any, last: Any) -> None:
+    """The states of rows first..last, and their highest score and inverse total into the facts.
+
+    `sums` is what they start from and where they go.
+    """
+    offsets, columns = graph
+    h, d, heads, slope, facts, draw = layer
+    is_dropped, words, row_ids, threshold, factor = draw
+    bias, out = sums
+    zero = h.dtype.type(0)
+    one = h.dtype.type(1)
     begin = first
     while begin < last:
         end = _block_end(offsets, begin, last)
@@ -121,7 +135,8 @@ def forward_rows(
         exponentials(weights, t)
         t = U(0)
         for i in range(begin, end):
-            start, total = t, splat(zero)
+            start = t
+            total = splat(zero)
             for _ in range(offsets[i], offsets[i + _ONE] + _ONE):
                 total = add(total, load(weights, t))
                 t += _LANES
@@ -145,8 +160,9 @@ def forward_rows(
 
 
 @compiled
-def means(g: Any, out: Any, bias: Any, rows: Any, n: Any, d: Any, heads: Any, facts: Any) -> None:
+def means(g: Any, out: Any, bias: Any, sizes: Any, heads: Any, facts: Any) -> None:
     """g_i . (o_i - b) by head into `facts`; rows that were not computed attend to nothing."""
+    rows, n, d = sizes
     zero = splat(g.dtype.type(0))
     for i in range(U(rows)):
         products = zero
@@ -170,20 +186,31 @@ def _pulled(weight: Any, factors: Any, dot: Any, facts: Any, i: Any, x: Any, slo
 
 @inlined
 def backward_rows(
-    offsets: Any, columns: Any, h: Any, g: Any, rows: Any, d: Any, heads: Any, slope: Any,
-    facts: Any, is_dropped: Any, words: Any, row_ids: Any, threshold: Any, factor: Any,
-    buffers: Any, dh: Any, pulls: Any, first: Any, last: Any,
-) -> None:  # fmt: skip
-    """The gradient at rows first..last of the values h, and at their two scores into `pulls`."""
-    zero, one = h.dtype.type(0), h.dtype.type(1)
+    graph: Any, layer: Any, gradient: Any, buffers: Any, out: Any, first: Any, last: Any
+) -> None:
+    """The gradient at rows first..last of the values h, and at their two scores.
+
+    `gradient` is g and the number of its rows, `out` where the two go.
+    """
+    offsets, columns = graph
+    h, d, heads, slope, facts, draw = layer
+    is_dropped, words, row_ids, threshold, factor = draw
+    g, rows = gradient
+    dh, pulls = out
+    zero = h.dtype.type(0)
+    one = h.dtype.type(1)
     # What row i pays to its neighbours, what they pay to it, and the dropout of both.
-    here, there, kept_here, kept_there = buffers[0], buffers[1], buffers[2], buffers[3]
+    here = buffers[0]
+    there = buffers[1]
+    kept_here = buffers[2]
+    kept_there = buffers[3]
     begin = first
     while begin < last:
         end = _block_end(offsets, begin, last)
         t = U(0)
         for i in range(begin, end):
-            receives, sends = load(facts, i * _FACTS), load(facts, i * _FACTS + _SENDING)
+            receives = load(facts, i * _FACTS)
+            sends = load(facts, i * _FACTS + _SENDING)
             highest = load(facts, i * _FACTS + _HIGHEST)
             own = subtract(_leaky(add(receives, sends), slope), highest)
             store(here, t, own)
@@ -211,9 +238,12 @@ def backward_rows(
                     _draw(kept_here, u, words[i], row_ids[j], heads, threshold, factor)
                     _draw(kept_there, u, words[j], row_ids[i], heads, threshold, factor)
                     u += _LANES
-            receives, sends = load(facts, i * _FACTS), load(facts, i * _FACTS + _SENDING)
+            receives = load(facts, i * _FACTS)
+            sends = load(facts, i * _FACTS + _SENDING)
             inverse = load(facts, i * _FACTS + _INVERSE)
-            pull, push, own = splat(zero), splat(zero), splat(zero)
+            pull = splat(zero)
+            push = splat(zero)
+            own = splat(zero)
             if i < rows:
                 weight = multiply(load(here, t), inverse)
                 dot = _dot(g, i * d, h, i * d, d, heads)
@@ -257,7 +287,8 @@ def backward_rows(
 def add_scores(pulls: Any, n: Any, d: Any, receiving: Any, sending: Any, dh: Any) -> None:
     """Add what the two scores of each row pass on to its state."""
     for i in range(U(n)):
-        pull, push = load(pulls, i * U(2) * _LANES), load(pulls, i * U(2) * _LANES + _LANES)
+        pull = load(pulls, i * U(2) * _LANES)
+        push = load(pulls, i * U(2) * _LANES + _LANES)
         for k in range(U(0), d, _LANES):
             state = multiply_add(pull, load(receiving, k), load(dh, i * d + k))
             store(dh, i * d + k, multiply_add(push, load(sending, k), state))
@@ -269,7 +300,8 @@ def sums_in_order(order: Any, h: Any, g: Any, rows: Any, d: Any, pulls: Any, out
     for k in range(U(0), U(d), _LANES):
         received = sent = given = splat(h.dtype.type(0))
         for i in order:
-            state, line = load(h, i * U(d) + k), i * U(2) * _LANES
+            state = load(h, i * U(d) + k)
+            line = i * U(2) * _LANES
             received = multiply_add(load(pulls, line), state, received)
             sent = multiply_add(load(pulls, line + _LANES), state, sent)
             if i < U(rows):

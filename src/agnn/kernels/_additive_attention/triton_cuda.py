@@ -19,6 +19,7 @@ from agnn.kernels._gpu.sums import summed
 from agnn.kernels._gpu.tiles import Tile, choose_tile, sum_type
 
 if TYPE_CHECKING:
+    from agnn.kernels._additive_attention import Draws, Vectors
     from agnn.kernels._dropout.stream import DropoutAt
 
 _CHUNK = 256  # rows that a program sums the gradients of the vectors over
@@ -34,10 +35,11 @@ class Kept(NamedTuple):
 
 
 def forward(
-    graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, rows: int,
-    row_ids: Tensor, drop: DropoutAt | None, value_drop: DropoutAt | None,
-) -> tuple[Tensor, Kept]:  # fmt: skip
+    graph: Graph, h: Tensor, vectors: Vectors, rows: int, given: Draws
+) -> tuple[Tensor, Kept]:
     """The new states [R, rows, d K], and what the backward pass needs."""
+    receiving, sending, bias = vectors
+    row_ids, drop, value_drop = given
     (replicas, n, width), heads = h.shape, receiving.shape[2]
     source, a, b, start = (_plain(each) for each in (h, receiving, sending, bias))
     parts = torch.empty(replicas, n, 2, heads, dtype=sum_type(h.dtype), device=h.device)
@@ -84,11 +86,17 @@ def _forward_long(
 
 
 def backward(
-    graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, out: Tensor,
-    kept: Kept, row_ids: Tensor, drop: DropoutAt | None, value_drop: DropoutAt | None,
+    graph: Graph,
+    h: Tensor,
+    parameters: Vectors,
+    out: Tensor,
+    kept: Kept,
+    given: Draws,
     gradient: Tensor,
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:
     """The gradients at `h` [R, n, d K], at the two vectors [R, d, K] and at the bias [R, d K]."""
+    receiving, sending, bias = parameters
+    row_ids, drop, value_drop = given
     (replicas, n, width), rows, heads = h.shape, out.shape[1], receiving.shape[2]
     g, used = gradient.contiguous(), graph.around(rows)
     tile = choose_tile(width, used.nodes, used.edges)
