@@ -151,7 +151,9 @@ class _TanhLinear(Link):
         lengths = offsets.diff()
         of_scale, of_weight = [], []
         for scale, weight, slopes in zip(scales, weights, gradient, strict=True):
-            squashed = torch.tanh(values * scale.repeat_interleave(lengths))
+            # With its size given, a GPU need not wait for it.
+            by_entry = scale.repeat_interleave(lengths, output_size=rows.numel())
+            squashed = torch.tanh(values * by_entry)
             of_weight.append(_row_sums(slopes, rows, offsets, squashed))
             inner = _row_sums(slopes, rows, offsets, (1.0 - squashed.square()) * values)
             of_scale.append((inner * weight).sum(-1))
