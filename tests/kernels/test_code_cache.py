@@ -23,7 +23,8 @@ def loss(dispatcher, dtype=np.float32) -> float:
     """The loss of one node by a compiled cross-entropy."""
     found, slopes = np.empty(1, dtype), np.empty((1, 1, 3), dtype)
     labels, weights = np.ones((1, 1), np.int64), np.ones((1, 1), dtype)
-    dispatcher(LOGITS.astype(dtype), labels, weights, found, slopes, np.zeros(1, bool), 0, 1)
+    targets = (labels, weights)
+    dispatcher(LOGITS.astype(dtype), targets, found, slopes, np.zeros(1, bool), 0, 1)
     return float(found[0])
 
 
