@@ -25,6 +25,8 @@ os.environ |= {
 }  # fmt: skip
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import checkpoints
+import configurations
 import folders
 import http_requests
 import inputs
@@ -32,6 +34,7 @@ import kills
 import label_files
 import maps
 import queries
+import searches
 from forked import Case, Result, finished, ran
 
 _SHOWN = 20  # failures per stage
@@ -43,6 +46,9 @@ _COMMANDS: tuple[tuple[str, str, int, _Cases], ...] = (
     ("maps", "maps", 60, maps.cases),
     ("queries", "queries", 180, queries.cases),
     ("labels", "label files", 120, label_files.cases),
+    ("checkpoints", "checkpoints", 160, checkpoints.cases),
+    ("searches", "search files", 60, searches.cases),
+    ("configurations", "configurations", 160, configurations.cases),
 )
 
 

@@ -1,7 +1,8 @@
 """Damaged and tampered checkpoints for `agnn train --resume`.
 
-One whose bytes differ from what was written is refused, or gives the same model. One whose checksum
-was computed again may be continued, but without tracebacks or hangs. It is never deleted by an error.
+One whose bytes differ from what was written is refused, or gives the same model. One whose
+checksum was computed again may be continued, but without tracebacks or hangs. An error deletes
+none.
 """
 
 from __future__ import annotations

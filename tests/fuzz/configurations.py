@@ -22,7 +22,7 @@ split = "stratified"
 seed = 3
 json = true
 quiet = true
-class-weight = "balanced"
+replicas = 2
 
 [set]
 """

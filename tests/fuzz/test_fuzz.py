@@ -10,11 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import checkpoints
 import http_requests
 import label_files
 import maps
 import pytest
 import queries
+import searches
 from folders import sign
 from forked import Result
 from inputs import wrong_probabilities
@@ -23,16 +25,17 @@ from mutants import changed_bytes, changed_json
 
 def test_a_short_run_finds_nothing() -> None:
     counts = {
-        "inputs": 32, "folders": 16, "maps": 6, "queries": 24, "labels": 8, "kills": 2,
-        "requests": 200, "seed": 1,
+        "inputs": 32, "folders": 16, "maps": 6, "queries": 24, "labels": 8, "checkpoints": 16,
+        "searches": 4, "configurations": 16, "kills": 2, "requests": 200, "seed": 1,
     }  # fmt: skip
     options = [word for name, n in counts.items() for word in (f"--{name}", str(n))]
     command = [sys.executable, str(Path(__file__).parent), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)  # noqa: S603
     assert done.returncode == 0, done.stdout + done.stderr
-    names = [line[:14].strip() for line in done.stdout.splitlines()[-7:]]
+    names = [line[:14].strip() for line in done.stdout.splitlines()[-10:]]
     assert names == [
-        "mutated inputs", "run folders", "maps", "queries", "label files", "kills", "requests"
+        "mutated inputs", "run folders", "maps", "queries", "label files", "checkpoints",
+        "search files", "configurations", "kills", "requests",
     ]  # fmt: skip
 
 
@@ -131,6 +134,22 @@ def test_a_wrong_use_of_labels_is_noticed(tmp_path: Path) -> None:
     changed = label_files._check(path, None)
     path.write_text("id,class\n1,a\n")
     assert changed(Result(0, "", "")) == "the file of labels was changed"
+
+
+def test_a_wrong_end_of_a_continued_training_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "model.safetensors").write_bytes(b"a")
+    assert checkpoints._check(tmp_path, b"a")(Result(0, "", "")) is None
+    assert checkpoints._check(tmp_path, None)(Result(0, "", "")) is None
+    assert "another model" in (checkpoints._check(tmp_path, b"b")(Result(0, "", "")) or "")
+    refused = Result(2, "", "error: the checkpoint is damaged.\n")
+    for check in (checkpoints._check(tmp_path, None), searches._check(tmp_path)):
+        assert "half-written" in (check(refused) or "")
+    shutil.rmtree(tmp_path / "new")
+    assert searches._check(tmp_path)(refused) is None
+    assert "deleted the checkpoint" in (checkpoints._check(tmp_path, None)(refused) or "")
+    (tmp_path / "new.checkpoint").touch()
+    assert checkpoints._check(tmp_path, None)(refused) is None
 
 
 def test_the_seed_fixes_the_mutants() -> None:

@@ -47,6 +47,15 @@ def test_a_mapping_names_classes_and_the_others_weigh_one(toy):
     assert weights.tolist() == [[1, 2.5, 1]] * 2
 
 
+def test_watched_nodes_are_never_weighted(toy):
+    still = METHOD.with_fields(learning_rate=1e-30)  # the same weights, whatever the loss
+    plain = evaluate(still, toy, "fixed").history
+    heavy = evaluate(still, toy, "fixed", class_weight={"blue": 50.0}).history
+    assert not torch.equal(heavy.training_loss, plain.training_loss)
+    assert torch.equal(heavy.watched_loss, plain.watched_loss)
+    assert torch.equal(heavy.watched_accuracy, plain.watched_accuracy)
+
+
 def test_equal_weights_change_nothing_and_a_heavy_class_is_answered_more(toy):
     plain = evaluate(METHOD, toy, "fixed")
     equal = evaluate(METHOD, toy, "fixed", class_weight=dict.fromkeys(toy.class_names, 1.0))

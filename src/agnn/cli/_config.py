@@ -83,6 +83,7 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # bad syntax, bad UTF-8, too many digits
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise DataError(f"'{path}' is not a TOML file: {reason}.") from error
+    _check_numbers(table, path)
     known, found = _options(context), {}
     for written, value in table.items():
         key = written.replace("_", "-")
@@ -98,6 +99,17 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
             raise InputError(words) from error
         found[known[key].name] = _as_words(key, value)
     return found
+
+
+def _check_numbers(table: dict[str, Any], path: Path) -> None:
+    """Raise for a whole number that TOML does not have, and Python would not print."""
+    values: list[Any] = [table]
+    while values:  # no recursion: the tables may be nested deeply
+        value = values.pop()
+        if isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise DataError(f"'{path}' has a whole number of more than 64 bits.")
 
 
 def write_config(context: typer.Context, path: Path) -> None:
