@@ -14,7 +14,7 @@ from time import perf_counter
 def memory() -> dict[str, float]:
     """Peak memory, in GiB, of training and scoring 100 replicas of PubMed for three epochs."""
     from agnn.data import load_dataset
-    from agnn.methods import AGNN
+    from agnn.networks import AGNN
     from agnn.runs import evaluate
 
     method = AGNN.preset("fixed", "pubmed").with_fields(epochs=3)
@@ -31,7 +31,7 @@ def compile_kernels() -> dict[str, float]:
     import numba  # noqa: F401 (its own import is not compilation)
 
     from agnn.data import load_dataset
-    from agnn.methods import AGNN, GCN
+    from agnn.networks import AGNN, GCN
     from benchmarks.ours import training_run
 
     data, extra = load_dataset("cora"), 0.0

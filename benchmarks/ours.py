@@ -10,7 +10,8 @@ from torch import Tensor
 from agnn.data import NodeData, load_dataset
 from agnn.graph import FeatureMatrix, Graph
 from agnn.kernels import cosine_attention
-from agnn.methods import AGNN, NetworkMethod
+from agnn.methods import NetworkMethod
+from agnn.networks import AGNN
 from agnn.training import Problem, TrainingRun
 
 if TYPE_CHECKING:

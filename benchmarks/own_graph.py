@@ -26,7 +26,7 @@ import torch
 
 from agnn.data import NodeData, Split
 from agnn.graph import Graph
-from agnn.methods import AGNN
+from agnn.networks import AGNN
 from agnn.runs import evaluate
 from benchmarks import peer
 from benchmarks.graphs import edge_index_with_loops

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from agnn.data import load_dataset
-from agnn.methods import GAT, GCN
+from agnn.networks import GAT, GCN
 from benchmarks import ours, peer
 from benchmarks.graphs import edge_index, edge_index_with_loops, graph_of
 from benchmarks.peer_networks import GATExample, GCNExample

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.explain import Explainer, GNNExplainer, ModelConfig
 from torch_geometric.nn import AGNNConv
 
-from agnn.nn import AGNN
+from agnn.networks import AGNNModel
 from agnn.runs import Run
 
 
@@ -18,7 +18,7 @@ class PeerEnsemble(nn.Module):
     so the first layer need not be computed again and again.
     """
 
-    def __init__(self, model: AGNN) -> None:
+    def __init__(self, model: AGNNModel) -> None:
         super().__init__()
         self.replicas = model.replicas
         self.weights, self.biases = model.last.weight.detach(), model.last.bias.detach()
@@ -44,7 +44,7 @@ class PeerEnsemble(nn.Module):
 def peer_inputs(opened: Run, node: int) -> tuple[PeerEnsemble, Tensor, Tensor, Tensor]:
     """The ensemble, its states and edges around a node, whose row is 0, and the nodes' indices."""
     model = opened.network
-    if not isinstance(model, AGNN):
+    if not isinstance(model, AGNNModel):
         raise TypeError(f"only AGNN is rebuilt in PyG's layers; got {type(model).__name__}.")
     view = opened.view_of(node)
     with torch.no_grad():

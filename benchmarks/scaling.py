@@ -38,7 +38,7 @@ from agnn.distributed import Ranks, RowsTask, train_rows
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._ranks import Exchange
 from agnn.graph import DenseFeatures, Graph, Part, block_bounds, rank_bounds
-from agnn.methods import AGNN
+from agnn.networks import AGNN
 from agnn.training import Problem, train
 
 Floats = NDArray[np.float32]

@@ -113,7 +113,7 @@ def latencies(port: int, seconds: float = _SECONDS) -> dict[str, Latency]:
 def measured() -> dict[str, Latency]:
     """The figures of AGNN on Cora."""
     from agnn.data import load_dataset
-    from agnn.methods import AGNN
+    from agnn.networks import AGNN
     from agnn.runs import evaluate, save_run
 
     method = AGNN.preset("fixed", "cora").with_fields(epochs=20)

@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from agnn.data import load_dataset
-from agnn.methods import AGNN, GCN, NetworkMethod
+from agnn.methods import NetworkMethod
+from agnn.networks import AGNN, GCN
 from benchmarks import pairs, peer, peer_gcn
 from benchmarks.graphs import edge_index, graph_of
 from benchmarks.machine import machine, software

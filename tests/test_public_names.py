@@ -36,7 +36,7 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def test_the_model_and_its_layer_for_pyg_are_where_one_looks_for_them():
-    assert agnn.AGNN is agnn.nn.AGNN
+    assert agnn.AGNN is agnn.networks.AGNN
     assert agnn.AGNNConv is agnn.pyg.AGNNConv
     absent = "import sys; sys.modules['torch_geometric'] = None\nimport agnn\n"
     program = absent + "try:\n    agnn.AGNNConv\nexcept agnn.UnavailableError as e:\n    print(e)\n"

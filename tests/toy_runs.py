@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agnn.data import NodeData, Split
-from agnn.methods import AGNN, Method
+from agnn.methods import Method
 from agnn.metrics import Summary
+from agnn.networks import AGNN
 from agnn.nn import NodeModel
 from agnn.runs import Run
 

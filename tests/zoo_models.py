@@ -9,7 +9,9 @@ import numpy as np
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.nn import (
+from agnn.nn import Beta, NodeModel
+from agnn.runs import Run
+from built_models import (
     AGNN,
     APPNP,
     FAGCN,
@@ -18,7 +20,6 @@ from agnn.nn import (
     GCNII,
     GLN,
     AGNNPlus,
-    Beta,
     ChebNet,
     DynamicFilter,
     GATv2,
@@ -26,9 +27,7 @@ from agnn.nn import (
     GraphSAGE,
     GraphTransformer,
     MoNet,
-    NodeModel,
 )
-from agnn.runs import Run
 from toy_runs import run_of
 from zoo import ZOO
 

@@ -175,7 +175,7 @@ def _method(method: type[Method], figures: list[str]) -> str:
     lines += [f"- Class weights: {'yes' if method.takes_class_weights else 'no'}", ""]
     model = getattr(method, "model", None)
     if model is not None:
-        lines += [f"## Model: `agnn.nn.{model.__name__}`", "", _docstring(model), ""]
+        lines += ["## Model", "", _docstring(model), ""]
     notes = field_notes(method)
     lines += ["## Hyper-parameters", "", "| field | default | meaning |", "|---|---|---|"]
     for each in fields(method):

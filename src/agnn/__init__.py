@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from agnn.explanation import explain
     from agnn.leaderboard import Leaderboard, compare
     from agnn.methods import get_method, method_names
-    from agnn.nn import AGNN
+    from agnn.networks import AGNN
     from agnn.pyg import AGNNConv
     from agnn.runs import Predictions, Run, evaluate, load_run, prepare, preset_method, save_run
     from agnn.training import Checkpoints, memory_estimate
@@ -76,7 +76,7 @@ _NAMES = {  # by package, in the order of the tasks below
     "agnn.explanation": ("explain",),
     "agnn.web.explore": ("share",),
     # build
-    "agnn.nn": ("AGNN",),
+    "agnn.networks": ("AGNN",),
     "agnn.pyg": ("AGNNConv",),
     # catch
     "agnn.errors": (
@@ -87,8 +87,8 @@ _NAMES = {  # by package, in the order of the tasks below
 _HOMES = {name: package for package, names in _NAMES.items() for name in names}
 _PACKAGES = (
     "cli", "data", "distributed", "errors", "estimator", "experiments", "explanation", "files",
-    "graph", "hub", "kernels", "leaderboard", "methods", "metrics", "nn", "onnx", "pyg", "report",
-    "runs", "trackers", "training", "web",
+    "graph", "hub", "kernels", "leaderboard", "methods", "metrics", "networks", "nn", "onnx",
+    "pyg", "report", "runs", "trackers", "training", "web",
 )  # fmt: skip
 
 __all__ = [  # noqa: RUF022 (by task)

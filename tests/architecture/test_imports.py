@@ -16,6 +16,8 @@ from importlinter.contracts.layers import LayersContract
 
 import agnn
 import agnn.kernels
+import agnn.methods
+import agnn.networks
 import agnn.nn
 from properties import fresh_python
 
@@ -54,11 +56,13 @@ def sources() -> Iterator[tuple[str, str]]:
 
 MODULES = dict(sources())
 
-# Their base classes say what a model can do.
-MODELS = {
+# Their base classes and links say what a network can do.
+NETWORKS = {
     name
-    for name, kind in vars(agnn.nn).items()
-    if isinstance(kind, type) and issubclass(kind, agnn.nn.NodeModel) and not isabstract(kind)
+    for name, kind in vars(agnn.networks).items()
+    if isinstance(kind, type)
+    and issubclass(kind, agnn.nn.NodeModel | agnn.methods.Method)
+    and not isabstract(kind)
 }
 
 
@@ -197,15 +201,15 @@ def test_the_checker_of_heavy_packages_catches_them():
 
 
 def models_asked_for(text: str) -> list[str]:
-    """The models whose class a module checks for by `isinstance`."""
+    """The networks and models whose class a module checks for by `isinstance`."""
     tree = ast.parse(text)
     own = {  # what the module calls them
         each.asname or each.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "agnn.nn"
+        if isinstance(node, ast.ImportFrom) and node.module == "agnn.networks"
         for each in node.names
-        if each.name in MODELS
-    } | {f"nn.{name}" for name in MODELS}
+        if each.name in NETWORKS
+    } | {f"networks.{name}" for name in NETWORKS}
     return [
         ast.unparse(kind)
         for node in ast.walk(tree)
@@ -215,16 +219,18 @@ def models_asked_for(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", [each for each in MODULES if not each.startswith("nn/")])
+@pytest.mark.parametrize("path", [each for each in MODULES if not each.startswith("networks/")])
 def test_models_are_asked_what_they_can_do_and_not_which_they_are(path):
     assert models_asked_for(MODULES[path]) == []
 
 
 def test_a_check_for_a_model_is_found():
-    assert {"AGNN", "GCN", "GAT"} <= MODELS
-    assert models_asked_for("from agnn.nn import GCN\nisinstance(x, GCN | int)") == ["GCN"]
-    assert models_asked_for("from agnn import nn\nisinstance(x, nn.GAT)") == ["nn.GAT"]
-    assert models_asked_for("from agnn.methods import GCN\nisinstance(x, GCN)") == []
+    assert {"AGNN", "GCN", "GAT", "AGNNModel"} <= NETWORKS
+    assert models_asked_for("from agnn.networks import GCN\nisinstance(x, GCN | int)") == ["GCN"]
+    assert models_asked_for("from agnn import networks\nisinstance(x, networks.GAT)") == [
+        "networks.GAT"
+    ]
+    assert models_asked_for("from agnn.methods import ICA\nisinstance(x, ICA)") == []
     assert models_asked_for("from agnn.nn import ChainModel\nisinstance(x, ChainModel)") == []
 
 

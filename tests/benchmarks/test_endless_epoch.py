@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.ours import endless_epoch, training_run
 
-from agnn.methods import AGNN
+from agnn.networks import AGNN
 
 
 def test_an_endless_epoch_goes_on_beyond_the_recipes_last(toy):

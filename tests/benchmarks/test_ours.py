@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agnn.methods import GAT, GCN
+from agnn.networks import GAT, GCN
 from benchmarks import ours
 
 

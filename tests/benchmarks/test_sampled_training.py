@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.sampled_training import measured, planted_partition
 
-from agnn.methods import GCN
+from agnn.networks import GCN
 
 
 def test_the_graph_has_its_degree_and_its_share_of_equal_neighbours():

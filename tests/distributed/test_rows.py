@@ -17,7 +17,8 @@ from agnn.distributed import Ranks, RowsOutcome, RowsTask, parts_of, train_rows
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._rows import RankCheckpoints
 from agnn.errors import InputError, StoppedError
-from agnn.methods import AGNN, GCN, GCNII, GLN, AGNNPlus, NetworkMethod, Task, get_method
+from agnn.methods import NetworkMethod, Task, get_method
+from agnn.networks import AGNN, GCN, GCNII, GLN, AGNNPlus
 from agnn.training import Checkpoints
 
 EPOCHS = 10

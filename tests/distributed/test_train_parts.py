@@ -15,8 +15,9 @@ from agnn.data import NodeData, Split, load_dataset
 from agnn.distributed import Division, RowsTask, open_positions, partition, train_rows
 from agnn.distributed._division import PartOnDisk
 from agnn.errors import InputError
-from agnn.methods import GCN, NetworkMethod, get_method, method_names
+from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.metrics import replica_values
+from agnn.networks import GCN
 from agnn.runs import load_run, parts_data, plan, whole_run
 
 

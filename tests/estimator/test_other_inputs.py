@@ -7,7 +7,7 @@ import pytest
 
 from agnn.errors import InputError
 from agnn.estimator import NodeClassifier
-from agnn.methods import DCNN
+from agnn.networks import DCNN
 from agnn.runs import evaluate
 
 

@@ -19,7 +19,8 @@ from agnn.experiments import (
     find_experiments,
     works_of,
 )
-from agnn.methods import AGNN, method_names
+from agnn.methods import method_names
+from agnn.networks import AGNN
 from agnn.runs import preset_method
 
 TABLES = [name for name in NAMES if isinstance(bundled(name), Table)]

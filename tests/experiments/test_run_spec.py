@@ -11,7 +11,8 @@ from agnn.errors import DataError
 from agnn.experiments import RunSpec
 from agnn.experiments._run_spec import absence, described, method_of, run_spec_of
 from agnn.experiments._spec import Cell
-from agnn.methods import AGNN, GCN, GLN, Method, Outcome, Task, Tuned
+from agnn.methods import Method, Outcome, Task, Tuned
+from agnn.networks import AGNN, GCN, GLN
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData
 from agnn.explanation import Contributions, HeldLogits, contributions, layer_weights
 from agnn.kernels import Attention, holding, is_holding
-from agnn.nn import AGNN, GLN
+from agnn.networks import AGNNModel
 from agnn.runs import Run
 from properties import as_matrix
 from toy_runs import run_of
@@ -33,10 +33,10 @@ def dense_gates(trained: Run, node: int, r: int) -> tuple[NDArray, NDArray]:
     layers = layer_weights(model, trained.whole_view())
     P = [as_matrix(trained.graph, each)[r].double().numpy() for each in layers]
     Z = trained.data.normalised_features().toarray().astype(float) @ dense(model.first.weight, r)
-    if isinstance(model, AGNN):
+    if isinstance(model, AGNNModel):
         Z = Z + dense(model.first.bias, r)
         return np.linalg.multi_dot(P[::-1])[node][:, None] * (Z > 0), Z
-    active = np.ones_like(Z) if isinstance(model, GLN) else P[0] @ Z > 0
+    active = np.ones_like(Z) if model.title == "GLN" else P[0] @ Z > 0
     return np.einsum("k,kj,ku->ju", P[1][node], P[0], active), Z
 
 

@@ -19,7 +19,8 @@ from agnn.explanation import (
 )
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Attention, attention_weights
-from agnn.nn import AGNN, GCN, Beta
+from agnn.nn import Beta
+from built_models import AGNN, GCN
 from toy_runs import run_of
 
 if TYPE_CHECKING:

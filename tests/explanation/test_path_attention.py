@@ -10,7 +10,8 @@ from agnn.errors import InputError
 from agnn.explanation import layer_weights, model_paths, path_attention, path_rows
 from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
 from agnn.kernels import Attention, Link
-from agnn.nn import AGNN, GCN, ChainModel, Hop, Paths, last_hop
+from agnn.networks import AGNNModel, GCNModel
+from agnn.nn import ChainModel, Hop, ModelShape, Paths, last_hop
 from agnn.runs import Run
 from properties import as_matrix, assert_close
 from toy_runs import run_of
@@ -29,7 +30,7 @@ def paths_of(layers: list[Attention]) -> Paths:
 def dense_layers(trained: Run) -> list[Tensor]:
     """P(1) to P(l) as matrices [R, n, n] float64, from the whole graph."""
     graph, model = trained.graph, trained.network
-    if isinstance(model, AGNN):
+    if isinstance(model, AGNNModel):
         found = [as_matrix(graph, each) for each in model.attentions(trained.whole_view())]
     else:
         fixed = symmetric(graph)
@@ -116,7 +117,7 @@ def test_the_attention_that_reaches_a_node_of_agnn_sums_to_one(name: str) -> Non
 def test_agnn_answers_by_the_mean_of_its_first_states_under_path_attention() -> None:
     trained = zoo_model("agnn", "random")
     model, view = trained.network, trained.whole_view()
-    assert isinstance(model, AGNN)
+    assert isinstance(model, AGNNModel)
     with torch.no_grad():
         first = torch.relu(model.first(view.features, None, "reference"))  # H(1) [R, n, d]
         logits = model(view)
@@ -130,7 +131,7 @@ def test_agnn_answers_by_the_mean_of_its_first_states_under_path_attention() -> 
 def test_gln_answers_by_the_sum_of_its_features_under_the_paths() -> None:
     trained = zoo_model("gln", "random")
     model = trained.network
-    assert isinstance(model, GCN)
+    assert isinstance(model, GCNModel)
     X = torch.from_numpy(trained.data.normalised_features().toarray()).double()
     with torch.no_grad():
         W = model.first.weight.double() @ model.last.weight.double()
@@ -186,7 +187,7 @@ def test_a_model_that_propagates_otherwise_is_refused() -> None:
     with pytest.raises(
         InputError, match=r"Other cannot be explained: it does not state the matrices"
     ):
-        layer_weights(Other(1, 1, "auto"), view)
+        layer_weights(Other(ModelShape(1, 1, (0,), hops=1)), view)
 
 
 @pytest.mark.parametrize("node", [-1, 6])

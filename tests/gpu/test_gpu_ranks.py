@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agnn.distributed import Division
-from agnn.methods import GCN, AGNNPlus
+from agnn.networks import GCN, AGNNPlus
 from agnn.runs import evaluate
 from properties import assert_close, assert_same_bits
 

@@ -11,7 +11,7 @@ from benchmarks.synthetic import hashed_circulant, power_law
 from agnn.data import NodeData
 from agnn.errors import UnavailableError
 from agnn.graph import FeatureMatrix, Graph
-from agnn.methods import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet
+from agnn.networks import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet
 from agnn.runs import evaluate, find_device, preset_method
 from agnn.training import Captured, Problem, check_memory, memory_estimate, train
 from properties import assert_close, assert_same_bits

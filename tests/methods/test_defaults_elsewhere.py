@@ -10,7 +10,8 @@ import torch
 
 from agnn.data import NodeData, load_dataset
 from agnn.errors import InputError
-from agnn.methods import AGNN, GCN, AGNNPlus, Task, get_method
+from agnn.methods import Task, get_method
+from agnn.networks import AGNN, GCN, AGNNPlus
 from agnn.runs import default_name, evaluate, plan, suited_method
 from agnn.training import BestScore, HighestAccuracy
 

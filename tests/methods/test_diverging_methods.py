@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from agnn.errors import DivergedError
-from agnn.methods import AGNN, NetworkMethod, Task, Tuned, get_method, method_names
+from agnn.methods import NetworkMethod, Task, Tuned, get_method, method_names
+from agnn.networks import AGNN
 
 NETWORKS = [name for name in method_names() if issubclass(get_method(name), NetworkMethod)]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agnn.methods import NetworkMethod, Task, get_method, method_names
-from agnn.methods._network import propagated_entries
+from agnn.networks._network import propagated_entries
 
 NETWORKS = [name for name in method_names() if issubclass(get_method(name), NetworkMethod)]
 

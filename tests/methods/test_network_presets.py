@@ -5,17 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agnn.errors import InputError
-from agnn.methods import (
-    APPNP,
-    DCNN,
-    GAT,
-    GCNII,
-    SGC,
-    DynamicFilter,
-    GraphCNN,
-    MoNet,
-    Task,
-)
+from agnn.methods import Task
+from agnn.networks import APPNP, DCNN, GAT, GCNII, SGC, DynamicFilter, GraphCNN, MoNet
 from agnn.training import BestThenLowest, BothBest, HighestAccuracy, LastEpoch, LowestLoss
 
 DATASETS = ("citeseer", "cora", "pubmed")

@@ -9,7 +9,7 @@ import pytest
 from agnn import nn
 from agnn.cli._hyper_parameters import hyper_parameters
 from agnn.errors import InputError
-from agnn.methods import AGNN, GCN, GLN
+from agnn.networks import AGNN, GCN, GLN
 from agnn.runs import prepare
 from agnn.training import HighestAccuracy, WindowStop
 

@@ -9,8 +9,9 @@ import torch
 from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
-from agnn.methods import SemiSupervisedEmbedding, Task
-from agnn.methods._semi_supervised_embedding import squared_distances
+from agnn.methods import Task
+from agnn.networks import SemiSupervisedEmbedding
+from agnn.networks._semi_supervised_embedding import squared_distances
 from properties import assert_close
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.methods import GraphSAGE, Separated, Task
+from agnn.methods import Task
+from agnn.networks import GraphSAGE, Separated
 from agnn.runs import evaluate
 from agnn.training import BestScore
 

@@ -12,7 +12,8 @@ import torch
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import AGNN, Method, Outcome, SingleLayerPerceptron, Task, Tuned
+from agnn.methods import Method, Outcome, SingleLayerPerceptron, Task, Tuned
+from agnn.networks import AGNN
 from properties import assert_same_bits
 
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from agnn.graph import FeatureMatrix, View
 from agnn.kernels import Dropout
 from agnn.kernels._dropout import factors
-from agnn.nn import AGNNPlus, Beta
-from agnn.nn._node_model import INPUT, INSIDE, OUTPUT
+from agnn.nn import INPUT, INSIDE, OUTPUT, Beta
 from agnn.training import Consistency, ConsistencySettings, Targets
+from built_models import AGNNPlus
 from properties import CPU_BACKENDS, assert_close, assert_same_bits, dense_attention
 from zoo import ZOO, zoo_graph
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import agnn
-from agnn.nn._neighbourhoods import at_nodes
+from agnn.nn import at_nodes
 from properties import assert_same_bits
 
 

@@ -12,7 +12,7 @@ from agnn.errors import InputError
 from agnn.graph import Graph, View, features_of, symmetric
 from agnn.kernels import cosine_attention, propagate
 from agnn.methods import get_method
-from agnn.nn import AGNN, GCN, GLN
+from built_models import AGNN
 from properties import CPU_BACKENDS, assert_close, dense_attention
 from zoo import ZOO
 
@@ -55,8 +55,7 @@ def test_gradients_of_short_states_are_those_of_the_definition(backend):
 
 def test_agnn_rounds_the_states_of_every_layer_and_nothing_else(toy):
     graph, x = Graph.of(toy), toy.normalised_features()
-    model = AGNN(30, 3, (0,), hidden=16)
-    model.precision = "bf16"
+    model = AGNN(30, 3, (0,), hidden=16, precision="bf16")
     found = model(View.whole(features_of(x), graph, 2))
     assert found.dtype == torch.float32
     joined = torch.eye(toy.nodes, dtype=torch.bool)
@@ -90,7 +89,7 @@ def test_a_run_keeps_its_precision_and_samples_have_it_too(toy, tmp_path):
     run = evaluate("gcn", toy, "fixed", changes=changes)
     run.save(tmp_path / "run")
     again = load_run(tmp_path / "run")
-    assert again.model.precision == "bf16"
+    assert again.model.shape.precision == "bf16"
     assert torch.equal(again.scores, run.scores)
 
 
@@ -107,5 +106,5 @@ def test_others_are_refused_in_one_line(toy):
 def test_results_in_single_precision_are_found_under_their_old_names():
     assert "precision" not in get_method("agnn")().identity
     assert get_method("agnn")(precision="bf16").identity["precision"] == "bf16"
-    assert {kind.takes_bf16 for kind in (AGNN, GCN, GLN)} == {True}
-    assert not agnn.nn.AGNNPlus.takes_bf16
+    assert {get_method(name).model.takes_bf16 for name in ("agnn", "gcn", "gln")} == {True}
+    assert not agnn.networks.AGNNPlus.model.takes_bf16

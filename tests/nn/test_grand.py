@@ -12,8 +12,8 @@ from torch import Tensor
 from agnn.graph import FeatureMatrix, View, symmetric
 from agnn.kernels import Dropout
 from agnn.kernels._dropout import factors
-from agnn.nn import GRAND
-from agnn.nn._node_model import INPUT, INSIDE, OUTPUT
+from agnn.nn import INPUT, INSIDE, OUTPUT
+from built_models import GRAND
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 from zoo import zoo_graph
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from agnn.errors import InputError
-from agnn.nn import AGNN, GCN, GLN
+from built_models import AGNN, GCN, GLN
 
 BOUND = (6 / (300 + 16)) ** 0.5
 

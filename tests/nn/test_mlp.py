@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from agnn.graph import FeatureMatrix, Graph, View
-from agnn.nn import MLP
+from built_models import MLP
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph, View, diffusion, symmetric
 from agnn.kernels import Dropout, sparse_linear
-from agnn.nn import (
+from agnn.nn import Neighbourhoods, NodeModel
+from built_models import (
     APPNP,
     DCNN,
     FAGCN,
@@ -28,10 +29,8 @@ from agnn.nn import (
     GraphSAGE,
     GraphTransformer,
     MoNet,
-    NodeModel,
     Separated,
 )
-from agnn.nn._neighbourhoods import Neighbourhoods
 from properties import CPU_BACKENDS, assert_close, assert_same_bits
 from zoo import zoo_graph
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from agnn.graph import FeatureMatrix, Graph, View
 from agnn.kernels import Dropout
-from agnn.nn import (
+from agnn.nn import Beta, NodeModel
+from built_models import (
     AGNN,
     APPNP,
     DCNN,
@@ -24,7 +25,6 @@ from agnn.nn import (
     GCNII,
     GLN,
     SGC,
-    Beta,
     ChebNet,
     DynamicFilter,
     GATv2,
@@ -32,7 +32,6 @@ from agnn.nn import (
     GraphSAGE,
     GraphTransformer,
     MoNet,
-    NodeModel,
     Separated,
 )
 from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits

@@ -20,10 +20,11 @@ from agnn.data import SCALINGS, NodeData
 from agnn.errors import InputError
 from agnn.graph import Graph, features_of
 from agnn.metrics import ensemble_of
-from agnn.nn import AGNN, GCN, GLN, MLP, AGNNPlus, Beta, NodeModel
+from agnn.nn import Beta, NodeModel
 from agnn.onnx import _model, export_run, onnx_model
 from agnn.runs import Run, evaluate
 from agnn.training import probabilities
+from built_models import AGNN, APPNP, GAT, GCN, GCNII, GLN, MLP, AGNNPlus, MoNet
 from properties import dense_attention, fresh_python
 from zoo import ZOO, Specimen, random_pairs
 
@@ -39,6 +40,9 @@ MODELS: dict[str, Callable[[int, int], NodeModel]] = {
     ),
     "gcn": lambda features, classes: GCN(features, classes, SEEDS),
     "gln": lambda features, classes: GLN(features, classes, SEEDS),
+    "appnp": lambda features, classes: APPNP(features, classes, SEEDS, steps=3),
+    "gcnii": lambda features, classes: GCNII(features, classes, SEEDS, layers=3),
+    "multilayer_perceptron": lambda features, classes: MLP(features, classes, SEEDS),
 }
 
 
@@ -207,9 +211,11 @@ def test_the_file_names_the_classes():
     assert json.loads(properties["class_names"]) == ["class 0", "class 1", "class 2", "class 3"]
 
 
-def test_a_model_of_another_kind_is_refused():
-    with pytest.raises(InputError, match=r"AGNN, AGNN\+, GCN and GLN can be exported; got MLP\."):
-        onnx_model(MLP(WIDTH, CLASSES), ["a"] * CLASSES)
+def test_a_chain_with_a_link_that_onnx_cannot_hold_is_refused_by_its_name():
+    with pytest.raises(InputError, match="GAT cannot be exported: AdditiveAttention has no form"):
+        onnx_model(GAT(WIDTH, CLASSES), ["a"] * CLASSES)
+    with pytest.raises(InputError, match="MoNet is not a chain of operations that ONNX could hold"):
+        onnx_model(MoNet(WIDTH, CLASSES), ["a"] * CLASSES)
 
 
 def test_a_model_too_large_for_one_file_is_refused(monkeypatch):
@@ -222,8 +228,8 @@ def test_without_onnx_the_error_names_the_command_to_install_it():
     program = (
         "import sys; sys.modules['onnx'] = None\n"
         "from agnn.errors import UnavailableError\n"
-        "from agnn.nn import GCN\nfrom agnn.onnx import onnx_model\n"
-        "try:\n    onnx_model(GCN(3, 2), ['a', 'b'])\n"
+        "from agnn.networks import GCN\nfrom agnn.onnx import onnx_model\n"
+        "try:\n    onnx_model(GCN().build(3, 2), ['a', 'b'])\n"
         "except UnavailableError as error:\n    print(error)\n"
     )
     assert "pip install 'agnn[onnx]'" in fresh_python(program)

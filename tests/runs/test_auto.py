@@ -15,7 +15,8 @@ from torch import Tensor
 import agnn
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import GCN, Outcome, Task
+from agnn.methods import Outcome, Task
+from agnn.networks import GCN
 from agnn.report import rendered, run_facts, run_figures, run_page
 from agnn.runs import Choice, _auto, auto_plan, nested_estimate
 from agnn.runs._auto import Tried

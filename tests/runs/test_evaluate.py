@@ -9,8 +9,8 @@ import torch
 
 from agnn.data import Split, k_folds, uniform_split
 from agnn.errors import InputError, UnavailableError
-from agnn.methods import AGNN, GCN
 from agnn.metrics import replica_values
+from agnn.networks import AGNN, GCN
 from agnn.runs import (
     evaluate,
     find_device,

@@ -20,7 +20,7 @@ from agnn.cli import main
 from agnn.data import NodeData
 from agnn.errors import AgnnError, DataError, InputError, UnavailableError
 from agnn.hub import pull, push
-from agnn.methods import GCN
+from agnn.networks import GCN
 from agnn.runs import evaluate, load_run
 
 TOKEN = "hf_" + "secret" * 5

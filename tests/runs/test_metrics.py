@@ -11,8 +11,9 @@ import torch
 import agnn
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import GCN, Ridge, Task, Tuned, validation_scores
+from agnn.methods import Ridge, Task, Tuned, validation_scores
 from agnn.metrics import MEASURES, METRICS
+from agnn.networks import GCN
 from agnn.runs import Search, plan, searched
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import InputError, UnavailableError
-from agnn.methods import GCN
+from agnn.networks import GCN
 from agnn.runs import Run, evaluate
 from agnn.trackers import MLflow, TensorBoard, WandB, tracker
 

@@ -11,8 +11,9 @@ import pytest
 from agnn import training
 from agnn.data import NodeData, Split, uniform_split
 from agnn.graph import FeatureMatrix, Graph
-from agnn.nn import AGNN, GCN, GLN, Beta, NodeModel
+from agnn.nn import Beta, NodeModel
 from agnn.training import History, Recipe
+from built_models import AGNN, GCN, GLN
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import torch
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.methods import AGNN, GCN, NetworkMethod, get_method, method_names
+from agnn.methods import NetworkMethod, get_method, method_names
+from agnn.networks import AGNN, GCN
 from agnn.runs import Run, evaluate
 from agnn.training import BestScore, Callback, EarlyStop, EpochReport, HighestAccuracy, LastEpoch
 from properties import assert_same_bits

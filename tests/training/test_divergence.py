@@ -9,7 +9,6 @@ import torch
 from scipy.sparse import csr_array, hstack
 
 from agnn.graph import FeatureMatrix
-from agnn.nn import GCN
 from agnn.training import (
     BestThenLowest,
     BothBest,
@@ -22,6 +21,7 @@ from agnn.training import (
     WindowStop,
     train,
 )
+from built_models import GCN
 from properties import assert_same_bits
 
 RULES = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from agnn.nn import AGNN
 from agnn.training._record import KeptWeights
+from built_models import AGNN
 
 
 def test_kept_weights_do_not_follow_the_live_ones():

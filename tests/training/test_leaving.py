@@ -8,7 +8,7 @@ import torch
 
 from agnn import training
 from agnn.errors import StoppedError
-from agnn.nn import AGNNPlus, Beta, NodeModel
+from agnn.nn import Beta, NodeModel
 from agnn.training import (
     BestScore,
     Checkpoints,
@@ -19,6 +19,7 @@ from agnn.training import (
     Recipe,
 )
 from agnn.training import _loop as loop
+from built_models import AGNNPlus
 from properties import assert_same_bits
 
 SEEDS = (3, 0, 7, 1, 12)

@@ -14,10 +14,11 @@ from agnn.data import uniform_split
 from agnn.errors import InputError, StoppedError
 from agnn.graph import Graph, SampledView, features_of
 from agnn.kernels import Dropout
-from agnn.methods import AGNNPlus, get_method
-from agnn.nn import AGNN, GCN, GLN
+from agnn.methods import get_method
+from agnn.networks import AGNNPlus
 from agnn.training import Callback, Checkpoints, LastEpoch, Problem, Recipe, memory_estimate, train
 from agnn.training._sampling import SampledBatches
+from built_models import AGNN, GCN, GLN
 from properties import CPU_BACKENDS, assert_close, assert_same_bits, dense_attention, left_behind
 
 SAMPLED = ("agnn", "agnn_plus", "gcn", "gcnii", "gln")

@@ -16,10 +16,11 @@ from agnn.data import Split
 from agnn.graph import Graph, features_of
 from agnn.kernels import _propagate as propagate
 from agnn.methods import Task, get_method
-from agnn.nn import AGNN, GCN, NodeModel
+from agnn.nn import NodeModel
 from agnn.training import LastEpoch, Problem, Recipe, probabilities, train
 from agnn.training import _loop as loop
 from agnn.training._sampling import SampledBatches
+from built_models import AGNN, GCN
 
 NODES, WIDTH, HIDDEN, CLASSES = 4000, 8, 64, 3
 STATE = NODES * HIDDEN * 4

@@ -20,7 +20,8 @@ from agnn.distributed._rows import RankCheckpoints, RowsOutcome, RowsTask, train
 from agnn.errors import InputError
 from agnn.files import write_tensors
 from agnn.graph import DenseFeatures, Graph, Part, features_of, rank_bounds
-from agnn.methods import Method, NetworkMethod, Outcome, Task, check_usable, require_features
+from agnn.methods import Method, NetworkMethod, Outcome, Task
+from agnn.networks import check_usable, require_features
 from agnn.training import Checkpoints, History, Progress
 
 Axis = Literal["rows", "replicas"]

@@ -151,7 +151,7 @@ def rank_logits(
     """The model's outputs at the rows of `needed`; [R, k, c]."""
     if not isinstance(model, ChainModel):
         raise InputError(
-            f"the rows of {type(model).__name__} cannot be divided among ranks; its replicas can "
+            f"the rows of {model.title} cannot be divided among ranks; its replicas can "
             f"(--divide replicas)."
         )
     view = local.view(model.hops)

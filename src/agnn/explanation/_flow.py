@@ -27,7 +27,7 @@ def model_paths(model: NodeModel, view: View) -> Paths:
     """The matrices by which a model propagates on a view, on the CPU; raises if it has none."""
     found = model.propagation(view)
     if found is None:
-        raise InputError(f"{type(model).__name__} cannot be explained: {model.unexplained}.")
+        raise InputError(f"{model.title} cannot be explained: {model.unexplained}.")
     return on_cpu(found)
 
 

@@ -102,8 +102,7 @@ def whole_attention(run: Run) -> list[Attention]:
     paths = model_paths(run.network, run.whole_view())
     if not paths.is_attention:
         raise InputError(
-            f"relevance is defined for attention, which {type(run.network).__name__} does not "
-            f"learn."
+            f"relevance is defined for attention, which {run.network.title} does not learn."
         )
     return [hop.attention for hop in paths.hops]
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, row_normalised
-from agnn.methods._protocol import register, require_features
 from agnn.methods._split_method import SplitMethod, one_hot
 from agnn.metrics import MEASURES
+from agnn.networks import register, require_features
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

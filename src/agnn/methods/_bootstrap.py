@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, symmetric_normalised
-from agnn.methods._protocol import register, require_validation
 from agnn.methods._split_method import SplitMethod, one_hot
+from agnn.networks import register, require_validation
 
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix

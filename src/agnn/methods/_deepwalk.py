@@ -12,7 +12,7 @@ from agnn.data import NodeData
 from agnn.graph import Graph, Propagation, Walks
 from agnn.kernels import Descent, hierarchical_skip_gram, propagate, random_walks
 from agnn.methods._embedding import EmbeddingMethod, Vectors
-from agnn.methods._protocol import register
+from agnn.networks import register
 
 
 @register

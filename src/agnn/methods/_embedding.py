@@ -18,7 +18,7 @@ from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.methods._linear import one_against_rest
-from agnn.methods._protocol import Method, Outcome, Task
+from agnn.networks import Method, Outcome, Task
 
 Vectors = NDArray[np.float32]
 

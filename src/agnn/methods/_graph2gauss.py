@@ -14,7 +14,7 @@ from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, Graph
 from agnn.kernels import adam_step, sparse_linear
 from agnn.methods._embedding import EmbeddingMethod, Vectors, of_unit_length
-from agnn.methods._protocol import register
+from agnn.networks import register
 from agnn.nn import generators, glorot_uniform
 
 

@@ -14,8 +14,8 @@ from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, row_normalised
 from agnn.methods._linear import OneVsRest
-from agnn.methods._protocol import Method, Outcome, Task, register, renamed, require_features
 from agnn.methods._split_method import one_hot
+from agnn.networks import Method, Outcome, Task, register, renamed, require_features
 
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix

@@ -16,7 +16,7 @@ from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels import Descent, pair_skip_gram
 from agnn.methods._embedding import EmbeddingMethod, Vectors
-from agnn.methods._protocol import register
+from agnn.networks import register
 
 
 @register

@@ -12,7 +12,7 @@ from agnn.data import NodeData
 from agnn.graph import Graph
 from agnn.kernels import Descent, pair_skip_gram
 from agnn.methods._embedding import EmbeddingMethod, Vectors, of_unit_length
-from agnn.methods._protocol import register
+from agnn.networks import register
 
 
 @register

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency
-from agnn.methods._protocol import register, require_features
 from agnn.methods._split_method import SplitMethod
+from agnn.networks import register, require_features
 
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix

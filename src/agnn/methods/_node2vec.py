@@ -10,7 +10,7 @@ from agnn.data import NodeData
 from agnn.graph import Graph, Walks
 from agnn.kernels import Descent, negative_skip_gram, random_walks
 from agnn.methods._embedding import EmbeddingMethod, Vectors
-from agnn.methods._protocol import register
+from agnn.networks import register
 
 
 @register

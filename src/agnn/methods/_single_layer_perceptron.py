@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.methods._linear import unit_rows
-from agnn.methods._protocol import register, renamed, require_features
 from agnn.methods._split_method import SplitMethod
+from agnn.networks import register, renamed, require_features
 
 
 @register

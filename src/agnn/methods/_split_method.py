@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import NodeData, Split
-from agnn.methods._protocol import Method, Outcome, Task
+from agnn.networks import Method, Outcome, Task
 
 
 @dataclass(frozen=True)

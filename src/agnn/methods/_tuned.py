@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import DivergedError, InputError
-from agnn.methods._protocol import Method, Outcome, Task, validation_scores
+from agnn.networks import Method, Outcome, Task, validation_scores
 
 _SEEDS_FOR_CHOICE = 3  # replicas of a split that every candidate is tried with
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Self, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from agnn.data import Scaling
 from agnn.errors import InputError
@@ -26,6 +27,7 @@ from agnn.kernels import (
     is_holding,
     run_chain,
 )
+from agnn.nn._initialisation import generators
 from agnn.nn._paths import Paths, chain_paths, row_links
 
 Precision: TypeAlias = Literal["float32", "bf16"]
@@ -35,16 +37,35 @@ Precision: TypeAlias = Literal["float32", "bf16"]
 INPUT, OUTPUT, INSIDE = 0, 1, 2
 
 
+@dataclass(frozen=True)
+class ModelShape:
+    """What the data and the training ask of a model, besides its hyper-parameters."""
+
+    features: int  # d_x, the width of its input
+    classes: int
+    seeds: tuple[int, ...]  # one per replica
+    hops: int  # propagation layers
+    backend: str = "auto"
+    scaling: Scaling = "sum"  # of the features
+    precision: Precision = "float32"  # of the states between two propagations
+
+    @property
+    def replicas(self) -> int:
+        """R."""
+        return len(self.seeds)
+
+    def generators(self) -> tuple[Generator, ...]:
+        """Return the random numbers of the initial weights, one generator per replica."""
+        return generators(self.seeds)
+
+
 class NodeModel(nn.Module, ABC):
     """A model that computes every replica's logits at the targets of a view."""
-
-    # How the features that it was trained on were scaled; the method that builds it sets this.
-    scaling: Scaling = "sum"
 
     @property
     def title(self) -> str:
         """What the network is called."""
-        return type(self).__name__
+        return type(self).__name__.removesuffix("Model")
 
     # Why its predictions cannot be explained, as the end of a sentence; None where they can.
     unexplained: ClassVar[str | None] = "it does not state the matrices by which it propagates"
@@ -52,17 +73,15 @@ class NodeModel(nn.Module, ABC):
     # Whether it runs on sampled neighbourhoods, too: views with other edges in every layer.
     reads_samples: ClassVar[bool] = False
 
-    # The type of the states between two propagations, "float32" or "bf16"; its method sets this.
-    precision: Precision = "float32"
-
     # Whether its states may be of type bf16.
     takes_bf16: ClassVar[bool] = False
 
-    def __init__(self, replicas: int, hops: int, backend: str) -> None:
+    def __init__(self, shape: ModelShape) -> None:
         super().__init__()
-        self.replicas = replicas
-        self.hops = hops
-        self.backend = backend
+        self.shape = shape
+        self.replicas = shape.replicas  # fewer than its shape's where some have left
+        self.hops = shape.hops
+        self.backend = shape.backend
 
     @property
     def betas(self) -> Tensor | None:
@@ -71,7 +90,7 @@ class NodeModel(nn.Module, ABC):
 
     def with_betas(self, betas: Sequence[float]) -> Self:
         """A copy with other betas, one per layer; raises for a model without."""
-        raise InputError(f"{type(self).__name__} has no betas, so it cannot have others ({betas}).")
+        raise InputError(f"{self.title} has no betas, so it cannot have others ({betas}).")
 
     def propagation(self, view: View) -> Paths | None:
         """The matrices by which it propagates, without dropout; None where `unexplained`."""
@@ -92,7 +111,7 @@ class NodeModel(nn.Module, ABC):
                 f"the model has {self.hops} propagation layers, the view is {view.field.hops} deep."
             )
         if isinstance(view, SampledView) and not self.reads_samples:
-            raise InputError(f"{type(self).__name__} cannot run on sampled neighbourhoods.")
+            raise InputError(f"{self.title} cannot run on sampled neighbourhoods.")
         return self.logits(view, dropout)
 
 
@@ -108,7 +127,7 @@ class ChainModel(NodeModel):
         links = self.links(view, dropout)
         if isinstance(view, SampledView):
             links = _on_samples(links, view)
-        if self.precision == "bf16" and not is_holding():
+        if self.shape.precision == "bf16" and not is_holding():
             links = _in_bf16(links)
         return run_chain(links, view.features.values)
 

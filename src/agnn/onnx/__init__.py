@@ -3,9 +3,9 @@
 `export_run` writes the model of a run; `onnx_model` gives the same model as an object of the
 package onnx. The file takes a graph of any size: `features` [n, d_x] and `edge_index` [2, m].
 
->>> from agnn.nn import GCN
+>>> from agnn.networks import GCN
 >>> from agnn.onnx import onnx_model
->>> made = onnx_model(GCN(3, 2), ["cat", "dog"])
+>>> made = onnx_model(GCN().build(3, 2), ["cat", "dog"])
 >>> [end.name for end in made.graph.input], [end.name for end in made.graph.output]
 (['features', 'edge_index'], ['probabilities', 'replica_probabilities'])
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import singledispatch
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,17 +15,10 @@ from agnn.data import Scaling, check_scaling, column_statistics, effective_scali
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.methods import NetworkMethod
-from agnn.nn import AGNN, GCN, NodeModel
+from agnn.nn import NodeModel
 from agnn.onnx._draft import Draft, onnx_package
-from agnn.onnx._formulas import (
-    Neighbourhoods,
-    SymmetricPropagation,
-    attention_layer,
-    ensemble,
-    first_layer,
-    last_layer,
-    scaled_features,
-)
+from agnn.onnx._formulas import Neighbourhoods, ensemble, scaled_features
+from agnn.onnx._links import chain_logits
 from agnn.runs import Run
 
 OPSET: Final = 18
@@ -46,8 +38,12 @@ def export_run(run: Run, path: Path | str) -> int:
             f"without them to export."
         )
     scaling = _scaling(run)
+    # A network on propagated features is replaced by an equal one that propagates by itself.
+    method = run.method
+    instead = method.propagating(run.model) if isinstance(method, NetworkMethod) else None
     model = onnx_model(
-        run.model, run.data.class_names, temperature=run.temperature, scaling=scaling,
+        run.model if instead is None else instead[1], run.data.class_names,
+        temperature=run.temperature, scaling=scaling,
         statistics=column_statistics(run.data.features) if scaling == "standard" else None,
         members=run.members.tolist(),
     )  # fmt: skip
@@ -92,9 +88,9 @@ def onnx_model(
     _check_size(model)
     draft = Draft()
     x = scaled_features(draft, _FEATURES, scaling, statistics)
-    logits = _logits(model, Neighbourhoods(draft, _FEATURES, _EDGES), x)
-    features = model.get_parameter("first.weight").shape[1]
-    classes = model.get_parameter("last.weight").shape[2]
+    logits = chain_logits(model, Neighbourhoods(draft, _FEATURES, _EDGES), x)
+    features = model.shape.features
+    classes = model.shape.classes
     by_replica = draft.op("Transpose", logits, perm=[1, 0, 2])
     scores = draft.op("Softmax", by_replica, axis=-1, output="replica_probabilities")
     chosen = range(model.replicas) if members is None else members
@@ -125,39 +121,3 @@ def _check_size(model: NodeModel) -> None:
             f"the model has {size / 2**30:.1f} GiB of weights, and an ONNX file holds less than 2; "
             f"train it with fewer replicas."
         )
-
-
-@singledispatch
-def _logits(model: NodeModel, near: Neighbourhoods, x: str) -> str:  # noqa: ARG001 (as below)
-    """The model's output for its scaled input x; [n, R, c]. One function per kind of model."""
-    raise InputError(f"AGNN, AGNN+, GCN and GLN can be exported; got {type(model).__name__}.")
-
-
-@_logits.register
-def _(model: AGNN, near: Neighbourhoods, x: str) -> str:
-    """Eq. (4) to (6), with the mean over the hops for AGNN+."""
-    draft = near.draft
-    first = first_layer(draft, x, model.first.weight, model.first.bias)
-    states = [first if model.relu_after_hops else draft.op("Relu", first)]
-    for beta in model.betas.unbind(1):
-        states.append(attention_layer(near, states[-1], beta))
-    read = [
-        h if share == 1.0 else draft.op("Mul", h, draft.number(share))
-        for h, share in zip(states, model.combination, strict=True)
-        if share
-    ]
-    h = read[0] if len(read) == 1 else draft.op("Sum", *read)
-    if model.relu_after_hops:
-        h = draft.op("Relu", h)
-    return last_layer(draft, h, model.last.weight, model.last.bias)
-
-
-@_logits.register
-def _(model: GCN, near: Neighbourhoods, x: str) -> str:
-    """Eq. (1), or Eq. (3) for a model with nothing between its layers."""
-    draft = near.draft
-    propagate = SymmetricPropagation(near)
-    h = propagate(first_layer(draft, x, model.first.weight, None))
-    if model.between():
-        h = draft.op("Relu", h)
-    return propagate(last_layer(draft, h, model.last.weight, None))

@@ -12,7 +12,8 @@ from torch_geometric.nn import GCNConv
 
 from agnn.errors import InputError
 from agnn.graph import DenseFeatures
-from agnn.nn import AGNN, GCN, NodeModel
+from agnn.networks import AGNNModel, GCNModel
+from agnn.nn import NodeModel
 from agnn.pyg._conv import AGNNConv
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class TrainedAGNN(nn.Module):
     Shapes: x [n, d_x], edge_index [2, m], edge_weight [m] or None; logits [n, c].
     """
 
-    def __init__(self, model: AGNN, replica: int) -> None:
+    def __init__(self, model: AGNNModel, replica: int) -> None:
         super().__init__()
         self.first = _linear(model.first.weight[replica], _part(model.first.bias, replica))
         self.convs = nn.ModuleList(_conv(beta) for beta in model.betas[replica])
@@ -49,7 +50,7 @@ class TrainedAGNN(nn.Module):
 class TrainedGCN(nn.Module):
     """One replica of GCN or GLN in PyG's `GCNConv`; shapes as in `TrainedAGNN`."""
 
-    def __init__(self, model: GCN, replica: int) -> None:
+    def __init__(self, model: GCNModel, replica: int) -> None:
         super().__init__()
         self.first = _gcn_conv(model.first.weight[replica])
         self.last = _gcn_conv(model.last.weight[replica])
@@ -92,8 +93,8 @@ def _module(model: NodeModel, replica: int) -> nn.Module | None:  # noqa: ARG001
     return None
 
 
-_module.register(AGNN, TrainedAGNN)
-_module.register(GCN, TrainedGCN)
+_module.register(AGNNModel, TrainedAGNN)
+_module.register(GCNModel, TrainedGCN)
 
 
 def pyg_data(run: Run, replica: int = 0) -> Data:

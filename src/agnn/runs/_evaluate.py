@@ -21,7 +21,7 @@ from agnn.distributed import Division
 from agnn.errors import InputError
 from agnn.files import plain
 from agnn.kernels import choose
-from agnn.methods import AGNNPlus, Method, NetworkMethod, Task, Tuned, get_method
+from agnn.methods import Method, NetworkMethod, Task, Tuned, get_method
 from agnn.metrics import Summary, check_metric, replica_values
 from agnn.runs._auto import AUTO, SECONDS, Choice, OnTried, choose_method
 from agnn.runs._class_weights import ClassWeight, class_weights
@@ -104,8 +104,6 @@ def prepare(
         check_scaling(method.scaling)
         method.stopping(method.recipe())  # checks the other values
         method.check_precision()
-        if not isinstance(method, AGNNPlus):  # whose consistency may still be left out
-            method.sampling(method.recipe())
     return Tuned(method) if is_tuned else method
 
 
@@ -161,6 +159,8 @@ class Plan:
     ) -> Run | None:
         """As `run`, in a process that may be one of several: the run on rank 0, else None."""
         start = time.perf_counter()
+        if isinstance(self.method, NetworkMethod):  # now that nothing changes it any more
+            self.method.sampling(self.method.recipe())
         task = self.task(progress, checkpoints, callbacks)
         method = self.method.settled(task)
         if checkpoints is not None:

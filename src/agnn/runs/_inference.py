@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData
-    from agnn.methods import Matrix
+    from agnn.networks import Matrix
     from agnn.nn import NodeModel
 
 

@@ -18,7 +18,7 @@ from agnn.kernels import sparse_linear
 from agnn.methods._planetoid._contexts import Pairs
 from agnn.methods._planetoid._state import ContextSoftmax, Head, Start, State, descend, glorot
 from agnn.methods._planetoid._variant import Variant
-from agnn.methods._protocol import Method, Outcome, Task, register, validation_scores
+from agnn.networks import Method, Outcome, Task, register, validation_scores
 
 
 @register

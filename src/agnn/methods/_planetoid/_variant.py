@@ -16,7 +16,7 @@ from agnn.errors import InputError
 from agnn.graph import FeatureMatrix, adjacency
 from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
 from agnn.methods._planetoid._state import Start, State
-from agnn.methods._protocol import Method, Outcome, Task, require_features, require_validation
+from agnn.networks import Method, Outcome, Task, require_features, require_validation
 
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix

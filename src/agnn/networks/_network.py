@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
@@ -13,7 +12,7 @@ import numpy as np
 from agnn.data import NodeData, Scaling, suited_scaling
 from agnn.errors import DivergedError, InputError, unknown_name
 from agnn.graph import Features, Graph, adjacency, features_of
-from agnn.methods._protocol import (
+from agnn.networks._protocol import (
     Method,
     Outcome,
     Task,
@@ -22,7 +21,7 @@ from agnn.methods._protocol import (
     method_names,
     require_features,
 )
-from agnn.nn import NodeModel, Precision
+from agnn.nn import ModelShape, NodeModel, Precision
 from agnn.training import (
     EarlyStop,
     ExtraLoss,
@@ -58,14 +57,13 @@ _DENSE = 0.25  # share of stored entries from which the input is a dense matrix
 class NetworkMethod(Method):
     """A method that builds a model and trains it by a recipe.
 
-    A subclass names its `model` and declares hyper-parameters as fields. Those with the name of a
-    keyword argument of the model are passed to it.
+    A subclass declares hyper-parameters as fields and names its `model`, which is built from them.
     """
 
     fills_a_gpu: ClassVar[bool] = True
     takes_class_weights: ClassVar[bool] = True
     has_checkpoints: ClassVar[bool] = True
-    model: ClassVar[type[NodeModel]]
+    model: ClassVar[type[NodeModel]]  # built from the method itself and a shape
     implied: ClassVar[Mapping[str, Any]] = {"scaling": "sum"}
     # Bytes per entry of a dense input: twice in double precision while it is made, then the whole
     # input and the parts that training and watched nodes read.
@@ -157,13 +155,16 @@ class NetworkMethod(Method):
         scaling = self.scaling if self.scaling == "none" else suited_scaling(data)
         return self.with_fields(**self.elsewhere, scaling=scaling)
 
-    def build(self, features: int, classes: int, seeds: Sequence[int], backend: str) -> NodeModel:
+    def build(
+        self, features: int, classes: int, seeds: Sequence[int] = (0,), backend: str = "auto"
+    ) -> NodeModel:
         """Return the untrained model with one replica per seed."""
-        model: Any = self.model
-        own = {name: getattr(self, name) for name in model_keywords(model) if hasattr(self, name)}
-        built: NodeModel = model(features, classes, seeds, backend=backend, **own)
-        built.scaling, built.precision = self.scaling, self.precision
-        return built
+        shape = ModelShape(
+            features, classes, tuple(seeds), self.propagation_steps, backend, self.scaling,
+            self.precision,
+        )  # fmt: skip
+        model = cast("Callable[[NetworkMethod, ModelShape], NodeModel]", self.model)
+        return model(self, shape)
 
     def propagating(self, model: NodeModel) -> tuple[NetworkMethod, NodeModel] | None:
         """Return an equal method and model that propagate themselves; None if these do.
@@ -319,12 +320,6 @@ def propagated_entries(data: NodeData, steps: int) -> list[int]:
         per_row = np.minimum(matrix @ per_row + per_row, data.feature_count)
         found.append(int(per_row.sum()))
     return found
-
-
-def model_keywords(model: type[NodeModel]) -> tuple[str, ...]:
-    """Return the hyper-parameters of a model: its keyword-only arguments but the backend."""
-    found = inspect.signature(model).parameters.values()
-    return tuple(p.name for p in found if p.kind is p.KEYWORD_ONLY and p.name != "backend")
 
 
 def _networks_whose_model(can: str) -> str:

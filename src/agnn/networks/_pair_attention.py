@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -21,11 +22,25 @@ from agnn.kernels import (
     scale_held,
     weighted_sum,
 )
-from agnn.nn._initialisation import generators, glorot_uniform
-from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._neighbourhoods import Neighbourhoods, at_nodes
-from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, NodeModel, at
-from agnn.nn._paths import Hop, Paths, last_hop
+from agnn.networks._gat import GAT
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    INSIDE,
+    OUTPUT,
+    FeatureLinear,
+    Hop,
+    Linear,
+    ModelShape,
+    Neighbourhoods,
+    NodeModel,
+    Paths,
+    at,
+    at_nodes,
+    glorot_uniform,
+    last_hop,
+)
+from agnn.training import Footprint
 
 _SLOPE = 0.2  # of the leaky ReLU, as in both papers on GAT
 _Maps = Mapping[str, Tensor]  # the linear maps of a layer's input by name; [R, n, d K] each
@@ -47,20 +62,10 @@ class PairAttentionModel(NodeModel):
     sending: ClassVar[str]  # the map that a score reads of the sender
     attends_to_itself: ClassVar[bool]  # else "skip" maps a node's own input
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 8,
-        heads: int = 8,
-        output_heads: int = 1,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), 2, backend)
-        self.heads = (heads, output_heads)
-        sources, width = generators(seeds), hidden * heads
+    def __init__(self, network: GATv2, shape: ModelShape) -> None:
+        super().__init__(shape)
+        self.heads = (network.heads, network.output_heads)
+        sources, width = shape.generators(), network.hidden * network.heads
 
         def made(
             kind: type[FeatureLinear | Linear], size: int, d: int, count: int
@@ -70,15 +75,15 @@ class PairAttentionModel(NodeModel):
                 for name in self.maps
             }
             if not self.attends_to_itself:
-                own = width if size == features and kind is FeatureLinear else classes
+                own = width if size == shape.features and kind is FeatureLinear else shape.classes
                 found["skip"] = kind(size, own, sources, has_bias=False)
             return nn.ModuleDict(found)
 
-        self.first = made(FeatureLinear, features, hidden, heads)
-        self.last = made(Linear, width, classes, output_heads)
-        self.first_bias = nn.Parameter(torch.zeros(len(seeds), width))
-        self.last_bias = nn.Parameter(torch.zeros(len(seeds), classes))
-        self.add_scores(hidden, classes, sources)
+        self.first = made(FeatureLinear, shape.features, network.hidden, network.heads)
+        self.last = made(Linear, width, shape.classes, network.output_heads)
+        self.first_bias = nn.Parameter(torch.zeros(shape.replicas, width))
+        self.last_bias = nn.Parameter(torch.zeros(shape.replicas, shape.classes))
+        self.add_scores(network.hidden, shape.classes, sources)
 
     def add_scores(self, hidden: int, classes: int, sources: Sequence[Generator]) -> None:
         """Add what `score` has to learn besides the maps; nothing by default."""
@@ -178,7 +183,7 @@ class PairAttentionModel(NodeModel):
         return Paths(hops, last_hop(2), is_attention=self.attends_to_itself, notes=notes)
 
 
-class GATv2(PairAttentionModel):
+class GATv2Model(PairAttentionModel):
     """Graph attention whose ranking of neighbours depends on the receiver (Brody et al. 2022).
 
         score_ij = a . leaky_relu(W' x_i + b' + W x_j),  out_i = b + sum over j of P_ij W x_j
@@ -212,7 +217,7 @@ class GATv2(PairAttentionModel):
         return dense_linear(active, weight, None, rows, backend=self.backend)
 
 
-class GraphTransformer(PairAttentionModel):
+class GraphTransformerModel(PairAttentionModel):
     """The transformer's attention over the neighbours of a node (Shi et al. 2021).
 
         score_ij = (W_q x_i + b_q) . (W_k x_j) / sqrt(d)
@@ -235,3 +240,39 @@ _SKIP = (
     "A node reads itself by a map of its own, beside the attention, which is over its neighbours "
     "alone."
 )
+
+
+@register
+@dataclass(frozen=True)
+class GATv2(GAT):
+    """GAT with a score whose ranking of the neighbours depends on the receiver.
+
+    The settings are those of GAT: its paper has other graphs, and PubMed with tuned settings.
+    """
+
+    name: ClassVar[str] = "gatv2"
+    title: ClassVar[str] = "GATv2"
+    cites: ClassVar[str] = "Brody, Alon and Yahav 2022"
+    uses_edge_weights: ClassVar[bool] = True
+    model: ClassVar[type[NodeModel]] = GATv2Model
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        widths = self.state_width + classes * self.output_heads
+        heads = self.heads + self.output_heads
+        # What a score reads of both ends is kept for every edge and every number of a state.
+        return Footprint(per_node=16 * widths + 16 * heads, per_edge=6 * widths + 12 * heads)
+
+
+@register
+@dataclass(frozen=True)
+class GraphTransformer(GATv2):
+    """The transformer's attention over the neighbours of a node, beside the node itself.
+
+    The settings are those of GAT: its paper has other graphs.
+    """
+
+    name: ClassVar[str] = "transformer"
+    title: ClassVar[str] = "Graph transformer"
+    cites: ClassVar[str] = "Shi, Huang, Feng et al. 2021"
+    model: ClassVar[type[NodeModel]] = GraphTransformerModel

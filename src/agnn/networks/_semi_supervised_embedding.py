@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agnn import nn
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
-from agnn.methods._network import HiddenNetwork
-from agnn.methods._protocol import register
+from agnn.networks._multilayer_perceptron import MLPModel
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import register
+from agnn.nn import NodeModel
 from agnn.training import ExtraLoss, Footprint, HighestAccuracy, Selection
 
 _PAIRS = 1  # the random stream of the pairs; weights and dropout have their own
@@ -37,8 +38,9 @@ class SemiSupervisedEmbedding(HiddenNetwork):
     name: ClassVar[str] = "semi_supervised_embedding"
     title: ClassVar[str] = "SemiEmb"
     cites: ClassVar[str] = "Weston, Ratle, Mobahi and Collobert 2012"
-    model: ClassVar[type[nn.NodeModel]] = nn.MLP
+    model: ClassVar[type[NodeModel]] = MLPModel
     decayed: ClassVar[tuple[str, ...]] = ("first.weight", "last.weight")
+    has_bias: ClassVar[bool] = True
     has_checkpoints: ClassVar[bool] = False  # its pairs come from generators with a state
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"weight": (0.1, 1.0, 10.0)}
 
@@ -66,10 +68,10 @@ class SemiSupervisedEmbedding(HiddenNetwork):
         return HighestAccuracy(self.window, self.watched)
 
     def extra_loss(
-        self, model: nn.NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
+        self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
     ) -> ExtraLoss:
         """Return the loss on pairs, which are drawn anew in every step."""
-        perceptron = cast(nn.MLP, model)
+        perceptron = cast(MLPModel, model)
         view = View.whole(features, graph, model.hops)
         sources = [np.random.default_rng((seed, _PAIRS)) for seed in seeds]
 

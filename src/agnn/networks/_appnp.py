@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
 
+from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import (
     Anchor,
@@ -18,12 +19,24 @@ from agnn.kernels import (
     WeightedSumLink,
     dropout,
 )
-from agnn.nn._initialisation import generators
-from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, ChainModel, at, rows_by_layer
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    INSIDE,
+    OUTPUT,
+    ChainModel,
+    FeatureLinear,
+    Linear,
+    ModelShape,
+    NodeModel,
+    at,
+    rows_by_layer,
+)
+from agnn.training import BestThenLowest, Footprint, Selection
 
 
-class APPNP(ChainModel):
+class APPNPModel(ChainModel):
     """Approximate personalised propagation of neural predictions (Klicpera et al. 2019).
 
         H      = dropout(ReLU(dropout(X) W0)) W1
@@ -34,22 +47,12 @@ class APPNP(ChainModel):
 
     unexplained: ClassVar[str | None] = None
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 64,
-        steps: int = 10,
-        alpha: float = 0.1,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), steps, backend)
-        sources = generators(seeds)
-        self.alpha = alpha
-        self.first = FeatureLinear(features, hidden, sources, has_bias=False)
-        self.last = Linear(hidden, classes, sources, has_bias=False)
+    def __init__(self, network: APPNP, shape: ModelShape) -> None:
+        super().__init__(shape)
+        sources = shape.generators()
+        self.alpha = network.alpha
+        self.first = FeatureLinear(shape.features, network.hidden, sources, has_bias=False)
+        self.last = Linear(network.hidden, shape.classes, sources, has_bias=False)
 
     def links(self, view: View, stream: Dropout | None) -> list[Link]:
         """Two layers, then propagation steps that are blended with their output."""
@@ -83,3 +86,41 @@ class APPNP(ChainModel):
         edges = drawn(weights.edge_weights[:count], field.edge_ids[:count], place)
         loops = drawn(weights.loop_weights[:rows], field.nodes[:rows], place + 1)
         return WeightedSumLink(graph, edges, loops, self.backend)
+
+
+@register
+@dataclass(frozen=True)
+class APPNP(HiddenNetwork):
+    """A perceptron whose predictions are propagated by personalised PageRank."""
+
+    name: ClassVar[str] = "appnp"
+    title: ClassVar[str] = "APPNP"
+    cites: ClassVar[str] = "Klicpera, Bojchevski and Günnemann 2019"
+    uses_edge_weights: ClassVar[bool] = True
+    model: ClassVar[type[NodeModel]] = APPNPModel
+    decayed: ClassVar[tuple[str, ...]] = ("first.*",)
+
+    hidden: int = 64
+    steps: int = 10  # K: of the power iteration
+    alpha: float = 0.1  # probability of a restart
+    weight_decay: float = 5e-3
+    epochs: int = 2000
+    patience: int = 100  # epochs without progress that end the training
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.alpha <= 1.0:
+            raise InputError(f"`alpha` must be between 0 and 1; got {self.alpha}.")
+
+    @property
+    def propagation_steps(self) -> int:
+        """Those of the power iteration."""
+        return self.steps
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=(4 * self.steps + 8) * classes, per_edge=3 * self.steps + 4)
+
+    def selection(self) -> Selection:
+        """Stop by accuracy and loss."""
+        return BestThenLowest(self.patience, self.watched)

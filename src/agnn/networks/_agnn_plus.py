@@ -1,4 +1,4 @@
-"""AGNN+, a descendant of AGNN with a mean over hops and consistency training."""
+"""AGNN+: AGNN whose output layer reads the mean over all hops, trained on several versions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,40 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
 import torch
+from torch import Tensor
 
-from agnn import nn
 from agnn.data import NodeData, Scaling
 from agnn.errors import InputError
-from agnn.graph import Features, Graph
-from agnn.methods._network import HiddenNetwork
-from agnn.methods._protocol import register
-from agnn.nn import NodeModel
+from agnn.graph import DenseFeatures, Features, Graph, View
+from agnn.kernels import (
+    CosineAttentionLink,
+    DenseLinearLink,
+    Dropout,
+    DropoutAt,
+    HopMean,
+    HopState,
+    Link,
+    ReLU,
+    RowDropoutLink,
+    SharedLinearLink,
+    SparseLinearLink,
+    for_versions,
+    run_chain,
+)
+from agnn.networks._agnn import AGNNModel
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    INSIDE,
+    OUTPUT,
+    Beta,
+    FeatureLinear,
+    Linear,
+    ModelShape,
+    NodeModel,
+    rows_by_layer,
+)
 from agnn.training import (
     BestScore,
     Consistency,
@@ -24,6 +50,81 @@ from agnn.training import (
     Recipe,
     Selection,
 )
+
+
+class AGNNPlusModel(AGNNModel):
+    """Attention propagation, the mean over its hops, and random versions in training.
+
+        H(0)    = ReLU(dropout(X) W0 + b0), in training with whole rows dropped
+        H(t)    = P(t) H(t-1),  P(t)_i. = softmax over N(i) and i of beta(t) cos(H_i, H_j)
+        logits  = dropout((H(0) + ... + H(l)) / (l + 1)) W1 + b1
+
+    The weight of node j in the state that node i is classified by is the mean over t of
+    (P(t) ... P(1))_ij: a node itself has at least 1 / (l + 1). With `relu_after_hops`, ReLU acts
+    on the mean of the states, before its dropout, and not on H(0).
+    """
+
+    takes_bf16: ClassVar[bool] = False  # the mean over its hops would be summed in it
+
+    def __init__(self, network: AGNNPlus, shape: ModelShape) -> None:
+        super().__init__(network, shape)
+        self.row_dropout, self.input_dropout = network.row_dropout, network.input_dropout
+        self.relu_after_hops = network.relu_after_hops
+
+    @property
+    def combination(self) -> tuple[float, ...]:
+        """The weight of each state H(0) to H(l) in what the output layer reads: all the same."""
+        return (1.0 / (self.hops + 1),) * (self.hops + 1)
+
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """First layer, attention layers, their mean, last layer."""
+        return self._links(view, dropout, 1)
+
+    def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
+        """Return logits of several versions, each with its own dropout; [R, S, targets, c]."""
+        out = run_chain(self._links(view, dropout, versions), view.features.values)
+        return out.view(self.replicas, versions, *out.shape[1:])
+
+    def _links(self, view: View, dropout: Dropout | None, versions: int) -> list[Link]:
+        field, rows = view.field, rows_by_layer(view)
+        states = [HopState() for _ in rows]
+        chain: list[Link] = [self._first(view, dropout, versions)]
+        if not self.relu_after_hops:
+            chain.append(ReLU())
+        dropped = _at(dropout, INSIDE, versions, self.row_dropout)
+        if dropped is not None:
+            chain.append(RowDropoutLink(field.nodes, dropped, self.backend))
+        for layer, state, count in zip(self._layers(), states, rows, strict=True):
+            beta = for_versions(layer.beta, versions)
+            chain += [state, CosineAttentionLink(field.graph, beta, count, self.backend)]
+        weight, bias = _parameters(self.last, versions)
+        drop = _at(dropout, OUTPUT, versions)
+        last = DenseLinearLink(weight, bias, field.targets, drop, self.backend)
+        chain.append(HopMean(states, field.sizes[0]))
+        return [*chain, ReLU(), last] if self.relu_after_hops else [*chain, last]
+
+    def _first(self, view: View, dropout: Dropout | None, versions: int) -> Link:
+        weight, bias = _parameters(self.first, versions)
+        drop, x = _at(dropout, INPUT, versions, self.input_dropout), view.features
+        if isinstance(x, DenseFeatures):
+            return SharedLinearLink(x, weight, bias, drop, self.backend)
+        return SparseLinearLink(x, weight, bias, drop, self.backend)
+
+
+def _parameters(layer: FeatureLinear | Linear, versions: int) -> tuple[Tensor, Tensor | None]:
+    """The weight and the bias of a layer, for every version."""
+    bias = None if layer.bias is None else for_versions(layer.bias, versions)
+    return for_versions(layer.weight, versions), bias
+
+
+def _at(
+    dropout: Dropout | None, place: int, versions: int, rate: float | None = None
+) -> DropoutAt | None:
+    """The dropout of one place; none in evaluation and at rate 0."""
+    if dropout is None or rate == 0.0:
+        return None
+    return dropout.at(place, versions=versions, rate=rate)
+
 
 _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
     "cora": {"layers": 8, "versions": 4, "strength": 1.0, "patience": 100},
@@ -56,7 +157,7 @@ class AGNNPlus(HiddenNetwork):
     title: ClassVar[str] = "AGNN+"
     cites: ClassVar[str] = "Thekumparampil et al. 2018 with consistency of Feng et al. 2020"
     uses_edge_weights: ClassVar[bool] = True
-    model: ClassVar[type[NodeModel]] = nn.AGNNPlus
+    model: ClassVar[type[NodeModel]] = AGNNPlusModel
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
     implied: ClassVar[Mapping[str, Any]] = {}
     presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
@@ -134,15 +235,15 @@ class AGNNPlus(HiddenNetwork):
         return self.layers
 
     @property
-    def betas(self) -> tuple[nn.Beta, ...]:
+    def betas(self) -> tuple[Beta, ...]:
         """Every layer's beta starts at 1 and is learned."""
-        return (nn.Beta(),) * self.layers
+        return (Beta(),) * self.layers
 
     def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:
         """Cross-entropy of all versions, and their consistency."""
         if self.strength == 0.0:
             return None
-        return Consistency(cast(nn.AGNNPlus, model), features, graph, self.consistency)
+        return Consistency(cast(AGNNPlusModel, model), features, graph, self.consistency)
 
     def footprint(self, classes: int) -> Footprint:
         """Return what a step holds per node and edge beyond AGNN with as many layers."""

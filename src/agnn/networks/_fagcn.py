@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, cast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
+from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Attention, Dropout, dropout, weighted_sum
-from agnn.nn._initialisation import generators
-from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._node_model import INPUT, INSIDE, NodeModel, at, rows_by_layer
-from agnn.nn._paths import Hop, Paths, last_hop
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    INSIDE,
+    FeatureLinear,
+    Hop,
+    Linear,
+    ModelShape,
+    NodeModel,
+    Paths,
+    at,
+    last_hop,
+    rows_by_layer,
+)
+from agnn.training import Footprint, LowestLoss, Selection
 
 
-class FAGCN(NodeModel):
+class FAGCNModel(NodeModel):
     """Frequency adaptation graph convolutional network (Bo, Wang, Shi and Shen 2021).
 
         H(0)     = dropout(ReLU(dropout(X) W0 + b0))
@@ -29,24 +43,16 @@ class FAGCN(NodeModel):
 
     unexplained: ClassVar[str | None] = None
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 32,
-        layers: int = 2,
-        epsilon: float = 0.3,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), layers, backend)
-        sources = generators(seeds)
-        self.epsilon = epsilon
-        self.first = FeatureLinear(features, hidden, sources, has_bias=True)
+    def __init__(self, network: FAGCN, shape: ModelShape) -> None:
+        super().__init__(shape)
+        sources = shape.generators()
+        self.epsilon = network.epsilon
+        self.first = FeatureLinear(shape.features, network.hidden, sources, has_bias=True)
         # The two vectors of a layer as one map: column 0 is the receiver's score, 1 the sender's.
-        self.gates = nn.ModuleList(Linear(hidden, 2, sources, has_bias=True) for _ in range(layers))
-        self.last = Linear(hidden, classes, sources, has_bias=True)
+        self.gates = nn.ModuleList(
+            Linear(network.hidden, 2, sources, has_bias=True) for _ in range(network.layers)
+        )
+        self.last = Linear(network.hidden, shape.classes, sources, has_bias=True)
 
     def logits(self, view: View, drop: Dropout | None) -> Tensor:
         """Logits [R, targets, c]."""
@@ -95,3 +101,61 @@ class FAGCN(NodeModel):
         loops = edges.new_zeros(self.replicas, rows, 1)
         sent = weighted_sum(view.field.graph, h, edges, loops, backend=self.backend)
         return self.epsilon * start[:, :rows] + sent
+
+
+_BY_DATASET: Mapping[str, Mapping[str, Any]] = {
+    "cora": {"layers": 4, "weight_decay": 0.001, "epsilon": 0.1, "dropout": 0.6},
+    "citeseer": {"layers": 4, "weight_decay": 0.001, "epsilon": 0.2, "dropout": 0.6},
+    "pubmed": {"layers": 4, "weight_decay": 0.0005, "epsilon": 0.2, "dropout": 0.6},
+}
+
+
+@register
+@dataclass(frozen=True)
+class FAGCN(HiddenNetwork):
+    """Layers with learned weights between -1 and 1, for like and for unlike neighbours.
+
+    The defaults are those of its authors' program. Their settings for the fixed splits are not
+    published: the presets were chosen on validation nodes.
+    """
+
+    name: ClassVar[str] = "fagcn"
+    title: ClassVar[str] = "FAGCN"
+    cites: ClassVar[str] = "Bo, Wang, Shi and Shen 2021"
+    uses_edge_weights: ClassVar[bool] = True
+    model: ClassVar[type[NodeModel]] = FAGCNModel
+    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+        **{
+            (setting, dataset): fields
+            for setting in ("fixed", "random")
+            for dataset, fields in _BY_DATASET.items()
+        },
+        **HiddenNetwork.presets,
+    }
+
+    layers: int = 2  # propagation layers
+    hidden: int = 32
+    epsilon: float = 0.3  # the share of H(0) that every layer adds
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-5
+    dropout: float = 0.5
+    epochs: int = 500
+    patience: int = 200  # epochs without progress that end the training
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.layers < 1:
+            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
+
+    @property
+    def propagation_steps(self) -> int:
+        """One per layer."""
+        return self.layers
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=4 * self.layers * self.hidden, per_edge=8 * self.layers)
+
+    def selection(self) -> Selection:
+        """The epoch with the lowest loss, as in their program."""
+        return LowestLoss(self.patience, self.watched)

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from agnn.graph import View
 from agnn.kernels import Attention, Dropout, heads_of, weighted_sum
-from agnn.nn._initialisation import generators, glorot_uniform
-from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._neighbourhoods import Neighbourhoods, sizes
-from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
-from agnn.nn._paths import SUM_OVER_PATHS, Paths, two_summed_layers
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    OUTPUT,
+    SUM_OVER_PATHS,
+    FeatureLinear,
+    Linear,
+    ModelShape,
+    Neighbourhoods,
+    NodeModel,
+    Paths,
+    at,
+    glorot_uniform,
+    rows_by_layer,
+    sizes,
+    two_summed_layers,
+)
+from agnn.training import Footprint, Selection, WindowStop
 
 
 class GaussianMixture(nn.Module):
@@ -44,7 +59,7 @@ class GaussianMixture(nn.Module):
         return torch.exp(-0.5 * distance.square().sum(2))
 
 
-class MoNet(NodeModel):
+class MoNetModel(NodeModel):
     """Mixture model network of two layers (Monti et al. 2017), both with the same kernels.
 
         H      = ReLU(sum over k of w_k dropout(X) G_k)
@@ -55,23 +70,17 @@ class MoNet(NodeModel):
 
     unexplained: ClassVar[str | None] = None
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 16,
-        kernels: int = 2,
-        dimensions: int = 2,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), 2, backend)
-        sources = generators(seeds)
-        self.kernels = kernels
-        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=kernels)
-        self.last = Linear(hidden, classes, sources, has_bias=False, heads=kernels)
-        self.mixture = GaussianMixture(kernels, dimensions, sources)
+    def __init__(self, network: MoNet, shape: ModelShape) -> None:
+        super().__init__(shape)
+        sources = shape.generators()
+        self.kernels = network.kernels
+        self.first = FeatureLinear(
+            shape.features, network.hidden, sources, has_bias=False, heads=network.kernels
+        )
+        self.last = Linear(
+            network.hidden, shape.classes, sources, has_bias=False, heads=network.kernels
+        )
+        self.mixture = GaussianMixture(network.kernels, network.dimensions, sources)
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two layers, each a weighted sum by kernel and a sum over kernels."""
@@ -119,3 +128,36 @@ class MoNet(NodeModel):
     def _mixed(self, sums: Tensor, totals: Tensor) -> Tensor:
         """Return the sum of the kernels' means; [R, rows, d]."""
         return (heads_of(sums, self.kernels) / totals).sum(-1)
+
+
+@register
+@dataclass(frozen=True)
+class MoNet(HiddenNetwork):
+    """Two layers that weight neighbours by Gaussian kernels of their degrees."""
+
+    name: ClassVar[str] = "monet"
+    title: ClassVar[str] = "MoNet"
+    cites: ClassVar[str] = "Monti, Boscaini, Masci et al. 2017"
+    model: ClassVar[type[NodeModel]] = MoNetModel
+    decayed: ClassVar[tuple[str, ...]] = ("first.*",)
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"kernels": (1, 2, 4)}
+
+    kernels: int = 2  # of a layer
+    dimensions: int = 2  # of the coordinates of an edge
+    window: int = 10  # training stops at a watched loss above the mean of this many epochs
+
+    @property
+    def state_width(self) -> int:
+        """That of all kernels."""
+        return self.hidden * self.kernels
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(
+            per_node=8 * self.state_width + 8 * self.kernels * (classes + 2),
+            per_edge=12 * (2 + self.dimensions * (self.kernels + 1) + self.kernels),
+        )
+
+    def selection(self) -> Selection:
+        """Stop when the watched loss rises."""
+        return WindowStop(self.window, self.watched)

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
 
 from agnn.graph import View
 from agnn.kernels import Attention, Dropout, dense_linear, heads_of, sparse_linear, weighted_sum
-from agnn.nn._initialisation import generators, normal
-from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._neighbourhoods import Neighbourhoods, at_nodes, sizes
-from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at
-from agnn.nn._paths import SUM_OVER_PATHS, Paths, two_summed_layers
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    OUTPUT,
+    SUM_OVER_PATHS,
+    FeatureLinear,
+    Linear,
+    ModelShape,
+    Neighbourhoods,
+    NodeModel,
+    Paths,
+    at,
+    at_nodes,
+    normal,
+    sizes,
+    two_summed_layers,
+)
+from agnn.training import Footprint, Selection, WindowStop
 
 _DEVIATION = 0.1  # of all initial weights in the authors' code
 
@@ -38,7 +53,7 @@ class Assignment(nn.Module):
         return near.parts(share)
 
 
-class DynamicFilter(NodeModel):
+class DynamicFilterModel(NodeModel):
     """Two layers of dynamic filters (Verma, Boyer and Verbeek; later FeaStNet).
 
     out_i = b + sum over m, and over j in N(i) and i, of q_m(i, j) / (|N(i)| + 1) W_m x_j
@@ -46,25 +61,20 @@ class DynamicFilter(NodeModel):
 
     unexplained: ClassVar[str | None] = None
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 16,
-        filters: int = 2,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), 2, backend)
-        sources = generators(seeds)
-        self.filters = filters
-        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=filters)
-        self.first_assignment = Assignment(features, filters, sources)
-        self.first_bias = nn.Parameter(torch.zeros(len(seeds), hidden))
-        self.last = Linear(hidden, classes, sources, has_bias=False, heads=filters)
-        self.last_assignment = Assignment(hidden, filters, sources)
-        self.last_bias = nn.Parameter(torch.zeros(len(seeds), classes))
+    def __init__(self, network: DynamicFilter, shape: ModelShape) -> None:
+        super().__init__(shape)
+        sources = shape.generators()
+        self.filters = network.filters
+        self.first = FeatureLinear(
+            shape.features, network.hidden, sources, has_bias=False, heads=network.filters
+        )
+        self.first_assignment = Assignment(shape.features, network.filters, sources)
+        self.first_bias = nn.Parameter(torch.zeros(shape.replicas, network.hidden))
+        self.last = Linear(
+            network.hidden, shape.classes, sources, has_bias=False, heads=network.filters
+        )
+        self.last_assignment = Assignment(network.hidden, network.filters, sources)
+        self.last_bias = nn.Parameter(torch.zeros(shape.replicas, shape.classes))
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two layers; filters and assignments see the same dropped inputs."""
@@ -104,3 +114,35 @@ class DynamicFilter(NodeModel):
     def _filtered(self, view: View, h: Tensor, heads: Attention, bias: Tensor) -> Tensor:
         out = weighted_sum(view.field.graph, h, *heads, backend=self.backend)
         return heads_of(out, self.filters).sum(-1) + bias[:, None]
+
+
+@register
+@dataclass(frozen=True)
+class DynamicFilter(HiddenNetwork):
+    """Two layers that assign each neighbour softly to several filters."""
+
+    name: ClassVar[str] = "dynamic_filter"
+    title: ClassVar[str] = "DynamicFilter"
+    cites: ClassVar[str] = "Verma, Boyer and Verbeek 2017"
+    model: ClassVar[type[NodeModel]] = DynamicFilterModel
+    decayed: ClassVar[tuple[str, ...]] = ("first.*", "first_assignment.*")
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"filters": (1, 2, 4, 8)}
+
+    filters: int = 2  # of a layer
+    window: int = 10  # training stops at a watched loss above the mean of this many epochs
+
+    @property
+    def state_width(self) -> int:
+        """That of all filters."""
+        return self.hidden * self.filters
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(
+            per_node=8 * self.state_width + 8 * self.filters * (classes + 2),
+            per_edge=24 * self.filters,
+        )
+
+    def selection(self) -> Selection:
+        """Stop when the watched loss rises."""
+        return WindowStop(self.window, self.watched)

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Attention, Dropout, heads_of, propagate
-from agnn.nn._initialisation import generators
-from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
-from agnn.nn._paths import SUM_OVER_PATHS, Hop, Paths, fixed_note, last_hop
+from agnn.networks._gcn import GCN
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    OUTPUT,
+    SUM_OVER_PATHS,
+    FeatureLinear,
+    Hop,
+    Linear,
+    ModelShape,
+    NodeModel,
+    Paths,
+    at,
+    fixed_note,
+    last_hop,
+    rows_by_layer,
+)
+from agnn.training import Footprint
 
 
-class ChebNet(NodeModel):
+class ChebNetModel(NodeModel):
     """Two layers of Chebyshev filters (Defferrard et al. 2016), as Kipf and Welling train them.
 
         H      = ReLU(sum over k = 0..K of T_k(L) dropout(X) W_k)
@@ -28,22 +43,15 @@ class ChebNet(NodeModel):
 
     unexplained: ClassVar[str | None] = None
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 16,
-        order: int = 2,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), 2 * order, backend)
-        sources = generators(seeds)
-        self.order = order
-        terms = order + 1
-        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=terms)
-        self.last = Linear(hidden, classes, sources, has_bias=False, heads=terms)
+    def __init__(self, network: ChebNet, shape: ModelShape) -> None:
+        super().__init__(shape)
+        sources = shape.generators()
+        self.order = network.order
+        terms = network.order + 1
+        self.first = FeatureLinear(
+            shape.features, network.hidden, sources, has_bias=False, heads=terms
+        )
+        self.last = Linear(network.hidden, shape.classes, sources, has_bias=False, heads=terms)
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two filters with a ReLU between them."""
@@ -87,3 +95,34 @@ class ChebNet(NodeModel):
                 Attention(*(torch.stack(p, -1).expand(self.replicas, -1, 2) for p in parts))
             )
         return found
+
+
+@register
+@dataclass(frozen=True)
+class ChebNet(GCN):
+    """Two layers of polynomial filters of degree `order`, trained as Kipf and Welling train them.
+
+    Their settings for it are those of GCN.
+    """
+
+    name: ClassVar[str] = "chebnet"
+    title: ClassVar[str] = "ChebNet"
+    cites: ClassVar[str] = "Defferrard, Bresson and Vandergheynst 2016"
+    model: ClassVar[type[NodeModel]] = ChebNetModel
+
+    order: int = 2  # K: the degree of the polynomials
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order < 1:
+            raise InputError(f"`order` must be at least 1; got {self.order}.")
+
+    @property
+    def propagation_steps(self) -> int:
+        """One per degree and layer."""
+        return 2 * self.order
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        terms = self.order + 1
+        return Footprint(per_node=4 * terms * (self.hidden + classes) + 8 * classes)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
-from agnn.graph import DenseFeatures, FeatureMatrix, View
+from agnn.errors import InputError
+from agnn.graph import DenseFeatures, FeatureMatrix, Features, Graph, View
 from agnn.kernels import (
     DenseLinearLink,
     Dropout,
@@ -23,13 +25,23 @@ from agnn.kernels import (
     for_versions,
     run_chain,
 )
-from agnn.nn._initialisation import generators, normal
-from agnn.nn._node_model import INPUT, INSIDE, OUTPUT, NodeModel, rows_by_layer
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import Task, register
+from agnn.nn import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, normal, rows_by_layer
+from agnn.training import (
+    Consistency,
+    ConsistencySettings,
+    Footprint,
+    LowestLoss,
+    MemoryEstimate,
+    Objective,
+    Selection,
+)
 
 _EPSILON, _MOMENTUM = 1e-5, 0.1  # torch's own for batch normalisation
 
 
-class GRAND(NodeModel):
+class GRANDModel(NodeModel):
     """Graph random neural network (Feng et al. 2020).
 
         X'      = mean over k from 0 to K of P^k (1 - q) X, in training with whole rows dropped
@@ -44,24 +56,12 @@ class GRAND(NodeModel):
         "its hidden units act on features that are propagated before, and a unit has no node"
     )
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 32,
-        steps: int = 8,
-        row_dropout: float = 0.5,
-        input_dropout: float = 0.5,
-        has_norm: bool = False,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), steps, backend)
-        self.row_dropout, self.input_dropout = row_dropout, input_dropout
-        sources = generators(seeds)
-        self.first = _Layer(features, hidden, sources, has_norm=has_norm)
-        self.last = _Layer(hidden, classes, sources, has_norm=has_norm)
+    def __init__(self, network: GRAND, shape: ModelShape) -> None:
+        super().__init__(shape)
+        self.row_dropout, self.input_dropout = network.row_dropout, network.input_dropout
+        sources = shape.generators()
+        self.first = _Layer(shape.features, network.hidden, sources, has_norm=network.has_norm)
+        self.last = _Layer(network.hidden, shape.classes, sources, has_norm=network.has_norm)
         self._inputs: WeakKeyDictionary[View, DenseFeatures] = WeakKeyDictionary()
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
@@ -187,3 +187,80 @@ def _dense(view: View) -> Tensor:
     dense = x.values.new_zeros(x.rows, x.width)
     dense[x.row_of_entry, x.columns.to(torch.int64)] = x.values
     return dense
+
+
+_BY_DATASET: Mapping[str, Mapping[str, Any]] = {
+    "cora": {"steps": 8},
+    "citeseer": {
+        "steps": 2, "versions": 2, "temperature": 0.3, "strength": 0.7, "input_dropout": 0.0,
+        "dropout": 0.2,
+    },
+    "pubmed": {
+        "steps": 5, "temperature": 0.2, "learning_rate": 0.2, "input_dropout": 0.6,
+        "dropout": 0.8, "has_norm": True, "patience": 100,
+    },
+}  # fmt: skip
+
+
+@register
+@dataclass(frozen=True)
+class GRAND(HiddenNetwork):
+    """A perceptron on propagated features with random rows left out, made consistent.
+
+    The presets are its authors' settings. Other graphs have those of Cora with fewer steps.
+    """
+
+    name: ClassVar[str] = "grand"
+    title: ClassVar[str] = "GRAND"
+    cites: ClassVar[str] = "Feng, Zhang, Dong et al. 2020"
+    uses_edge_weights: ClassVar[bool] = True
+    model: ClassVar[type[NodeModel]] = GRANDModel
+    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+        **{
+            (setting, dataset): fields
+            for setting in ("fixed", "random")
+            for dataset, fields in _BY_DATASET.items()
+        },
+        **HiddenNetwork.presets,
+    }
+
+    steps: int = 4  # K
+    hidden: int = 32
+    epochs: int = 5000
+    patience: int = 200  # epochs without progress that end the training
+    input_dropout: float = 0.5  # of the input of the first layer
+    row_dropout: float = 0.5  # q
+    versions: int = 4  # S
+    strength: float = 1.0  # lambda
+    temperature: float = 0.5  # T
+    has_norm: bool = False  # batch normalisation before both layers
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 0:
+            raise InputError(f"`steps` must be at least 0; got {self.steps}.")
+
+    @property
+    def propagation_steps(self) -> int:
+        """K."""
+        return self.steps
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(copies=self.versions)
+
+    def memory_estimate(self, task: Task) -> MemoryEstimate:
+        """Propagated features of every version, and what normalisation keeps of them."""
+        own = super().memory_estimate(task)
+        versions = len(task.seeds) * self.versions
+        line = 4 * task.data.nodes * task.data.feature_count * versions
+        return replace(own, working=own.working + (7 if self.has_norm else 4) * line)
+
+    def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:
+        """Cross-entropy of all versions, and their consistency."""
+        settings = ConsistencySettings(self.versions, self.strength, self.temperature)
+        return Consistency(cast(GRANDModel, model), features, graph, settings)
+
+    def selection(self) -> Selection:
+        """The epoch of the lowest loss; better accuracy counts as progress, too."""
+        return LowestLoss(self.patience, self.watched, or_accuracy=True)

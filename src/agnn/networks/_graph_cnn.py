@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from agnn.graph import Propagation, View
 from agnn.kernels import Attention, Dropout, heads_of, propagate
-from agnn.nn._initialisation import generators
-from agnn.nn._layers import FeatureLinear, Linear
-from agnn.nn._node_model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
-from agnn.nn._paths import SUM_OVER_PATHS, Paths, two_summed_layers
+from agnn.networks._network import HiddenNetwork
+from agnn.networks._protocol import register
+from agnn.nn import (
+    INPUT,
+    OUTPUT,
+    SUM_OVER_PATHS,
+    FeatureLinear,
+    Linear,
+    ModelShape,
+    NodeModel,
+    Paths,
+    at,
+    rows_by_layer,
+    two_summed_layers,
+)
+from agnn.training import Footprint, HighestAccuracy, Selection
 
 
-class GraphCNN(NodeModel):
+class GraphCNNModel(NodeModel):
     """Two spatial filters (Such et al. 2017) with one slice of adjacency.
 
         H      = ReLU(dropout(X) V0 + A dropout(X) V1 + b)
@@ -28,21 +41,13 @@ class GraphCNN(NodeModel):
 
     unexplained: ClassVar[str | None] = None
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        seeds: Sequence[int] = (0,),
-        *,
-        hidden: int = 16,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(len(seeds), 2, backend)
-        sources = generators(seeds)
-        self.first = FeatureLinear(features, hidden, sources, has_bias=False, heads=2)
-        self.first_bias = nn.Parameter(torch.zeros(len(seeds), hidden))
-        self.last = Linear(hidden, classes, sources, has_bias=False, heads=2)
-        self.last_bias = nn.Parameter(torch.zeros(len(seeds), classes))
+    def __init__(self, network: GraphCNN, shape: ModelShape) -> None:
+        super().__init__(shape)
+        sources = shape.generators()
+        self.first = FeatureLinear(shape.features, network.hidden, sources, has_bias=False, heads=2)
+        self.first_bias = nn.Parameter(torch.zeros(shape.replicas, network.hidden))
+        self.last = Linear(network.hidden, shape.classes, sources, has_bias=False, heads=2)
+        self.last_bias = nn.Parameter(torch.zeros(shape.replicas, shape.classes))
 
     def logits(self, view: View, dropout: Dropout | None) -> Tensor:
         """The two filters."""
@@ -85,3 +90,35 @@ class GraphCNN(NodeModel):
         received = propagate(adjacency, sent.contiguous(), rows=rows, backend=self.backend)
         out: Tensor = own[:, :rows] + received + bias[:, None]
         return out
+
+
+@register
+@dataclass(frozen=True)
+class GraphCNN(HiddenNetwork):
+    """Two layers with one matrix for the node and one for the sum of its neighbours."""
+
+    name: ClassVar[str] = "graph_cnn"
+    title: ClassVar[str] = "Graph-CNN"
+    cites: ClassVar[str] = "Such, Sah, Dominguez et al. 2017"
+    model: ClassVar[type[NodeModel]] = GraphCNNModel
+    decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
+    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+        ("cross-validation", "*"): {"window": 1, "watched": "test"},
+    }
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": (16, 48)}
+
+    epochs: int = 300
+    window: int = 4  # epochs over which the watched accuracy is averaged
+
+    @property
+    def state_width(self) -> int:
+        """That of both slices."""
+        return 2 * self.hidden
+
+    def footprint(self, classes: int) -> Footprint:
+        """Return what a step holds per node and edge beyond AGNN with as many layers."""
+        return Footprint(per_node=6 * self.state_width + 16 * classes)
+
+    def selection(self) -> Selection:
+        """The epoch of the highest smoothed accuracy."""
+        return HighestAccuracy(self.window, self.watched)

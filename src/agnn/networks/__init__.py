@@ -1,0 +1,107 @@
+"""The networks, one file each: hyper-parameters, presets, citation, parameters, operations.
+
+A network is a frozen dataclass whose fields are its hyper-parameters. `build` gives its model, a
+`torch.nn.Module` with any number of replicas:
+
+    >>> import agnn
+    >>> from agnn.graph import Graph, View, features_of
+    >>> from agnn.networks import AGNN
+    >>> cora = agnn.load_dataset("cora")
+    >>> features = features_of(cora.normalised_features())
+    >>> model = AGNN(layers=2, first_beta=0.0).build(features.width, cora.classes, seeds=(0, 1))
+    >>> view = View.whole(features, Graph.of(cora), model.hops)
+    >>> model(view).shape  # replicas, nodes, classes
+    torch.Size([2, 2708, 7])
+    >>> model.betas.tolist()  # replicas, layers
+    [[0.0, 1.0], [0.0, 1.0]]
+    >>> first, second = model.attentions(view)  # how much each node attends to each neighbour
+    >>> first.edges.shape == (2, Graph.of(cora).edges)
+    True
+
+A network is also a `Method`: it turns a `Task` (data, splits and seeds) into an `Outcome` (class
+probabilities of every node for every replica). Every module of this package is imported here, so a
+new network registers itself.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+from agnn.networks._agnn import AGNN, AGNNModel
+from agnn.networks._agnn_plus import AGNNPlus
+from agnn.networks._appnp import APPNP
+from agnn.networks._chebnet import ChebNet
+from agnn.networks._dcnn import DCNN
+from agnn.networks._dynamic_filter import DynamicFilter
+from agnn.networks._fagcn import FAGCN
+from agnn.networks._gat import GAT
+from agnn.networks._gcn import GCN, GLN, GCNModel
+from agnn.networks._gcnii import GCNII
+from agnn.networks._grand import GRAND
+from agnn.networks._graph_cnn import GraphCNN
+from agnn.networks._monet import MoNet
+from agnn.networks._multilayer_perceptron import MultilayerPerceptron
+from agnn.networks._network import HiddenNetwork, NetworkMethod, check_usable
+from agnn.networks._pair_attention import GATv2, GraphTransformer
+from agnn.networks._protocol import (
+    Method,
+    Outcome,
+    Task,
+    get_method,
+    method_names,
+    register,
+    renamed,
+    require_features,
+    require_validation,
+    stored_name,
+    validation_scores,
+)
+from agnn.networks._semi_supervised_embedding import SemiSupervisedEmbedding
+from agnn.networks._separated import GraphSAGE, Separated
+from agnn.networks._sgc import SGC
+
+if TYPE_CHECKING:
+    from agnn.networks._network import Matrix as Matrix
+
+__all__ = [
+    "AGNN",
+    "APPNP",
+    "DCNN",
+    "FAGCN",
+    "GAT",
+    "GCN",
+    "GCNII",
+    "GLN",
+    "GRAND",
+    "SGC",
+    "AGNNModel",
+    "AGNNPlus",
+    "ChebNet",
+    "DynamicFilter",
+    "GATv2",
+    "GCNModel",
+    "GraphCNN",
+    "GraphSAGE",
+    "GraphTransformer",
+    "HiddenNetwork",
+    "Method",
+    "MoNet",
+    "MultilayerPerceptron",
+    "NetworkMethod",
+    "Outcome",
+    "SemiSupervisedEmbedding",
+    "Separated",
+    "Task",
+    "check_usable",
+    "get_method",
+    "method_names",
+    "register",
+    "renamed",
+    "require_features",
+    "require_validation",
+    "stored_name",
+    "validation_scores",
+]
+
+for _module in iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -1,0 +1,136 @@
+"""A model's chain of operations in ONNX, link by link, for states [n, R, d]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, singledispatch
+
+import numpy as np
+
+from agnn.errors import InputError
+from agnn.graph import Graph, View, features_of
+from agnn.kernels import (
+    ELU,
+    Anchor,
+    Bias,
+    Blend,
+    CosineAttentionLink,
+    DenseLinearLink,
+    FirstLayerLink,
+    HopMean,
+    HopState,
+    Link,
+    PropagateLink,
+    ReLU,
+)
+from agnn.nn import ChainModel, NodeModel
+from agnn.onnx._draft import Draft
+from agnn.onnx._formulas import (
+    Neighbourhoods,
+    SymmetricPropagation,
+    attention_layer,
+    first_layer,
+    last_layer,
+)
+
+
+def chain_logits(model: NodeModel, near: Neighbourhoods, x: str) -> str:
+    """Return the model's output for its scaled input x; [n, R, c]."""
+    if not isinstance(model, ChainModel):
+        raise InputError(f"{model.title} is not a chain of operations that ONNX could hold.")
+    # The links are those of any graph: one node stands for all.
+    one_row = features_of(np.zeros((1, model.shape.features), np.float32))
+    no_edges = Graph.from_edges(np.zeros((2, 0), np.int64), nodes=1)
+    view = View.whole(one_row, no_edges, model.hops)
+    return _Export(near, view, model.title).output(model.links(view, None), x)
+
+
+class _Export:
+    """What the links of one chain read besides their input."""
+
+    def __init__(self, near: Neighbourhoods, view: View, title: str) -> None:
+        self.near = near
+        self.view = view
+        self.title = title
+        self.states: dict[Link, str] = {}  # of anchors and hops, for the links that come back
+
+    @property
+    def draft(self) -> Draft:
+        """The file so far."""
+        return self.near.draft
+
+    @cached_property
+    def propagate(self) -> SymmetricPropagation:
+        """GCN's matrix, computed once."""
+        return SymmetricPropagation(self.near)
+
+    def output(self, links: Sequence[Link], x: str) -> str:
+        """Return the output of the last link."""
+        for link in links:
+            x = _export(link, self, x)
+        return x
+
+
+@singledispatch
+def _export(link: Link, export: _Export, x: str) -> str:  # noqa: ARG001 (as below)
+    """Return a link's output for its input x."""
+    name = type(link).__name__.removesuffix("Link").lstrip("_")
+    raise InputError(f"{export.title} cannot be exported: {name} has no form in ONNX.")
+
+
+@_export.register
+def _(link: FirstLayerLink, export: _Export, x: str) -> str:
+    return first_layer(export.draft, x, link.weight, link.bias)
+
+
+@_export.register
+def _(link: DenseLinearLink, export: _Export, x: str) -> str:
+    return last_layer(export.draft, x, link.weight, link.bias)
+
+
+@_export.register
+def _(link: Bias, export: _Export, x: str) -> str:
+    return export.draft.op("Add", x, export.draft.weights(link.parameters[0]))
+
+
+@_export.register
+def _(link: ReLU, export: _Export, x: str) -> str:  # noqa: ARG001
+    return export.draft.op("Relu", x)
+
+
+@_export.register
+def _(link: ELU, export: _Export, x: str) -> str:  # noqa: ARG001
+    return export.draft.op("Elu", x)
+
+
+@_export.register
+def _(link: CosineAttentionLink, export: _Export, x: str) -> str:
+    return attention_layer(export.near, x, link.beta)
+
+
+@_export.register
+def _(link: PropagateLink, export: _Export, x: str) -> str:
+    if link.propagation is not export.view.symmetric_propagation:
+        raise InputError(f"{export.title} cannot be exported: its matrix has no form in ONNX.")
+    return export.propagate(x)
+
+
+@_export.register(Anchor)
+@_export.register(HopState)
+def _(link: Link, export: _Export, x: str) -> str:
+    export.states[link] = x
+    return x
+
+
+@_export.register
+def _(link: Blend, export: _Export, x: str) -> str:
+    draft, former = export.draft, export.states[link.anchor]
+    kept = draft.op("Mul", x, draft.number(link.share))
+    return draft.op("Add", kept, draft.op("Mul", former, draft.number(1.0 - link.share)))
+
+
+@_export.register
+def _(link: HopMean, export: _Export, x: str) -> str:
+    draft = export.draft
+    total = draft.op("Sum", x, *(export.states[state] for state in link.states))
+    return draft.op("Mul", total, draft.number(1.0 / (len(link.states) + 1)))
