@@ -5,13 +5,13 @@ own seed and may have its own split, learning rate, weight decay and dropout.
 
     >>> import agnn
     >>> from agnn.graph import Graph, features_of
-    >>> from agnn.nn import GCN
+    >>> from agnn.networks import GCN
     >>> cora = agnn.load_dataset("cora")
     >>> graph = Graph.from_edges(cora.edges, cora.nodes)
     >>> features = features_of(cora.normalised_features())
     >>> seeds = (0, 1)
     >>> problem = Problem(features, graph, cora.labels, [cora.split("fixed")] * 2, seeds)
-    >>> model = GCN(features.width, cora.classes, seeds)
+    >>> model = GCN().build(features.width, cora.classes, seeds)
     >>> history = train(model, problem, Recipe(epochs=3))
     >>> history.training_loss.shape  # epochs, replicas
     torch.Size([3, 2])
