@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-import agnn
 from agnn import evaluate, load_run
 from agnn.distributed import Division
 from agnn.errors import InputError
@@ -94,9 +93,17 @@ def test_a_run_keeps_its_precision_and_samples_have_it_too(toy, tmp_path):
 
 
 def test_others_are_refused_in_one_line(toy):
-    for name in ("gat", "agnn_plus", "gcnii"):
-        with pytest.raises(InputError, match=f"{name} has no states of type bf16; agnn, gcn"):
+    for name, link in (
+        ("gat", "AdditiveAttention"),
+        ("agnn_plus", "HopState"),
+        ("gcnii", "Anchor"),
+    ):
+        with pytest.raises(
+            InputError, match=f"{name} has no states of type bf16: its link {link} "
+        ):
             evaluate(name, toy, "fixed", changes={"precision": "bf16"})
+    with pytest.raises(InputError, match="monet has no states of type bf16: it is not a chain"):
+        evaluate("monet", toy, "fixed", changes={"precision": "bf16"})
     with pytest.raises(InputError, match="unknown precision 'half'"):
         evaluate("gcn", toy, "fixed", changes={"precision": "half"})
     with pytest.raises(InputError, match="states of ranks that divide a graph are float32"):
@@ -106,5 +113,3 @@ def test_others_are_refused_in_one_line(toy):
 def test_results_in_single_precision_are_found_under_their_old_names():
     assert "precision" not in get_method("agnn")().identity
     assert get_method("agnn")(precision="bf16").identity["precision"] == "bf16"
-    assert {get_method(name).model.takes_bf16 for name in ("agnn", "gcn", "gln")} == {True}
-    assert not agnn.networks.AGNNPlus.model.takes_bf16

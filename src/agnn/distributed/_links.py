@@ -16,30 +16,20 @@ from agnn.distributed._sums import Subtrees, SumsLink
 from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import (
-    ELU,
     FACTS,
-    Anchor,
-    Blend,
     CosineAttentionLink,
     DenseLinearLink,
     Dropout,
-    DropoutLink,
     FirstLayerLink,
-    HopMean,
-    HopState,
     Link,
     PartRows,
     PropagateLink,
-    ReLU,
-    RowDropoutLink,
     check_betas,
     part_rows,
 )
 from agnn.nn import ChainModel
 
 _CANNOT = "this method cannot be trained on a graph whose rows are divided among ranks"
-_OVER_EDGES = (CosineAttentionLink, PropagateLink)
-_BY_ROW = (ReLU, ELU, Anchor, Blend, DropoutLink, HopMean, HopState, RowDropoutLink)
 
 
 def local_links(
@@ -51,7 +41,7 @@ def local_links(
     """
     backend, found = model.backend, list[Link]()
     rows, links = part_rows(backend, local.graph.device.type), model.links(view, dropout)
-    done, last = 0, sum(isinstance(each, _OVER_EDGES) for each in links)  # over edges
+    done, last = 0, sum(link.is_over_edges for link in links)  # over edges
     chosen, is_chosen = _ChosenRows(local, needed.rows), False
     there, back = _StatesWithHalo(), _StatesWithHalo()
     linear = [k for k, link in enumerate(links) if isinstance(link, DenseLinearLink)]
@@ -76,13 +66,13 @@ def local_links(
             found.append(_BlockedLink(link, local, blocks, parts))
         elif isinstance(link, CosineAttentionLink):
             found.append(_AttentionLink(link, local, rows, needed.layers[done], there, back))
-        elif isinstance(link, PropagateLink) and link.propagation is view.symmetric_propagation:
+        elif isinstance(link, PropagateLink) and link.propagation.is_gcn:
             found.append(_PropagateLink(link, local, rows, needed.layers[done]))
-        elif isinstance(link, _BY_ROW):
+        elif link.is_by_row:
             found.append(link)
         else:
-            raise InputError(f"{_CANNOT}: {type(link).__name__} has no form for a part of a graph.")
-        done += isinstance(link, _OVER_EDGES)
+            raise InputError(f"{_CANNOT}: {link.title} has no form for a part of a graph.")
+        done += link.is_over_edges
     return [SumsLink(local.sums), *found, *([] if is_chosen else [chosen])]
 
 

@@ -25,6 +25,7 @@ class Propagation:
     graph: Graph
     edge_weights: Tensor  # [m]
     loop_weights: Tensor  # [n]
+    is_gcn: bool = False  # the matrix of Eq. (1), which ranks, samples and ONNX files compute, too
 
     @cached_property
     def transposed_weights(self) -> Tensor:
@@ -51,7 +52,8 @@ def symmetric(
     """
     whole = graph.weighted_degrees if degrees is None else degrees
     scale = (whole + 1).to(torch.float64).rsqrt()
-    return Propagation(graph, _by_edge(graph, dtype, scale, scale), (scale * scale).to(dtype))
+    edges = _by_edge(graph, dtype, scale, scale)
+    return Propagation(graph, edges, (scale * scale).to(dtype), is_gcn=True)
 
 
 def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:

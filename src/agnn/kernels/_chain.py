@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -17,6 +17,10 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.kernels._held import held_pass, scale_held
 from agnn.kernels._runtime.memory import buffer_like
+
+# How a link runs where states have type bfloat16: on them, as a layer in float32 there and back,
+# or not at all.
+Bf16: TypeAlias = Literal["states", "linear", "no"]
 
 
 class Link(ABC):
@@ -42,6 +46,17 @@ class Link(ABC):
     is_gate: ClassVar[bool] = False
     # Whether it propagates groups of units by weights of their own.
     has_heads: bool = False
+    # Whether a row of its output depends on the same row of its input alone, and on no parameters:
+    # it then runs on a part of a graph as it is.
+    is_by_row: ClassVar[bool] = False
+    # Whether it has a form for sampled neighbourhoods, where every layer has a graph of its own.
+    has_samples: ClassVar[bool] = False
+    bf16: ClassVar[Bf16] = "no"
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return type(self).__name__.removesuffix("Link").lstrip("_")
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
@@ -144,6 +159,9 @@ def _memory(x: Tensor) -> int:
 class ReLU(Link):
     """max(x, 0), entry by entry."""
 
+    is_by_row: ClassVar[bool] = True
+    bf16: ClassVar[Bf16] = "states"
+
     is_gate: ClassVar[bool] = True
 
     def forward(self, x: Tensor) -> Tensor:
@@ -167,6 +185,8 @@ class ReLU(Link):
 
 class ELU(Link):
     """x where it is positive, e^x - 1 elsewhere, entry by entry."""
+
+    is_by_row: ClassVar[bool] = True
 
     is_gate: ClassVar[bool] = True
 
@@ -194,6 +214,8 @@ def heads_of(h: Tensor, heads: int) -> Tensor:
 class HeadMean(Link):
     """The mean over the heads: [R, n, d K] to [R, n, d], column f K + k being head k's."""
 
+    is_by_row: ClassVar[bool] = True
+
     def __init__(self, heads: int) -> None:
         self.heads = heads
 
@@ -214,6 +236,8 @@ class Anchor(Link):
     Backward passes run from the end, so all of those have left their gradients here before the
     anchor's own turn comes.
     """
+
+    is_by_row: ClassVar[bool] = True
 
     is_read_later: ClassVar[bool] = True
 
@@ -244,6 +268,8 @@ class Anchor(Link):
 
 class Blend(Link):
     """share x + (1 - share) h for the state h of an anchor, at the rows of x."""
+
+    is_by_row: ClassVar[bool] = True
 
     def __init__(self, anchor: Anchor, share: float) -> None:
         self.anchor = anchor
@@ -300,6 +326,8 @@ class RowCopies(Link):
     A row that both receives and sends on a graph whose edges have one direction stands there as
     two nodes.
     """
+
+    bf16: ClassVar[Bf16] = "states"
 
     def __init__(self, rows: Tensor) -> None:
         self.rows = rows  # [c] int64, all different

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from agnn.graph import Features
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Link
+from agnn.kernels._chain import Bf16, Link
 from agnn.kernels._checks import check_first_layer
 from agnn.kernels._dropout.stream import DropoutAt
 from agnn.kernels._held import FirstStates, held_pass
@@ -27,6 +27,8 @@ class _Backend(Protocol):
 
 class FirstLayerLink(Link):
     """dropout(X) W + b: reads the features and no input."""
+
+    bf16: ClassVar[Bf16] = "linear"
 
     operation: ClassVar[str]  # the folder of its backends
 

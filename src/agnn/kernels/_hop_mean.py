@@ -18,6 +18,8 @@ from agnn.kernels._runtime.memory import buffer_like, contiguous_copy
 class HopState(Link):
     """Passes its input on and remembers it for a `HopMean` later in the chain."""
 
+    is_by_row: ClassVar[bool] = True
+
     is_read_later: ClassVar[bool] = True
     share: Tensor  # of the mean's gradient; there from the mean's backward pass to its own
 
@@ -43,6 +45,8 @@ class HopMean(Link):
 
     Each state is followed by a link whose gradient at its input is a new tensor.
     """
+
+    is_by_row: ClassVar[bool] = True
 
     def __init__(self, states: Sequence[HopState], rows: int) -> None:
         self.states = tuple(states)
@@ -75,6 +79,8 @@ class RowDropoutLink(Link):
 
     The random number of a row is that of dropout's entry in column 0.
     """
+
+    is_by_row: ClassVar[bool] = True
 
     def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
         self.row_ids = row_ids

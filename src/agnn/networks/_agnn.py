@@ -57,8 +57,6 @@ class AGNNModel(ChainModel):
     """
 
     unexplained: ClassVar[str | None] = None
-    reads_samples: ClassVar[bool] = True
-    takes_bf16: ClassVar[bool] = True
 
     # Whether ReLU acts on what the output layer reads, and not on H1.
     relu_after_hops: bool = False

@@ -64,8 +64,6 @@ class AGNNPlusModel(AGNNModel):
     on the mean of the states, before its dropout, and not on H(0).
     """
 
-    takes_bf16: ClassVar[bool] = False  # the mean over its hops would be summed in it
-
     def __init__(self, network: AGNNPlus, shape: ModelShape) -> None:
         super().__init__(network, shape)
         self.row_dropout, self.input_dropout = network.row_dropout, network.input_dropout

@@ -29,8 +29,6 @@ class GCNModel(ChainModel):
     """
 
     unexplained: ClassVar[str | None] = None
-    reads_samples: ClassVar[bool] = True
-    takes_bf16: ClassVar[bool] = True
 
     def __init__(self, network: GCN, shape: ModelShape) -> None:
         super().__init__(shape)

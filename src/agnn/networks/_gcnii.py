@@ -39,7 +39,6 @@ class GCNIIModel(ChainModel):
     """
 
     unexplained: ClassVar[str | None] = None
-    reads_samples: ClassVar[bool] = True
 
     def __init__(self, network: GCNII, shape: ModelShape) -> None:
         super().__init__(shape)

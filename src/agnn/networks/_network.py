@@ -12,16 +12,15 @@ import numpy as np
 from agnn.data import NodeData, Scaling, suited_scaling
 from agnn.errors import DivergedError, InputError, unknown_name
 from agnn.graph import Features, Graph, adjacency, features_of
+from agnn.kernels import Link
 from agnn.networks._protocol import (
     Method,
     Outcome,
     Task,
     added,
-    get_method,
-    method_names,
     require_features,
 )
-from agnn.nn import ModelShape, NodeModel, Precision
+from agnn.nn import ChainModel, ModelShape, NodeModel, Precision
 from agnn.training import (
     EarlyStop,
     ExtraLoss,
@@ -110,9 +109,17 @@ class NetworkMethod(Method):
         """Raise unless the model takes states of the wanted type."""
         if self.precision not in get_args(Precision):
             raise unknown_name("precision", str(self.precision), get_args(Precision))
-        if self.precision == "bf16" and not self.model.takes_bf16:
-            able = _networks_whose_model("takes_bf16")
-            raise InputError(f"{self.name} has no states of type bf16; {able} have.")
+        if self.precision == "bf16":
+            self._check_links(lambda link: link.bf16 != "no", "has no states of type bf16")
+
+    def _check_links(self, can: Callable[[Link], bool], fault: str) -> None:
+        """Raise unless all links of its model can do something; the message names one."""
+        model = self.build(1, 2)
+        if not isinstance(model, ChainModel):
+            raise InputError(f"{self.name} {fault}: it is not a chain of links.")
+        for link in model.example_links():
+            if not can(link):
+                raise InputError(f"{self.name} {fault}: its link {link.title} has no form for it.")
 
     def sampling(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the batches and samples of `batch` and `fanout`."""
@@ -123,11 +130,10 @@ class NetworkMethod(Method):
                     "--batch 1024 --fanout 15,10."
                 )
             return recipe
-        if not self.model.reads_samples:
-            raise InputError(
-                f"{self.name} cannot train on sampled neighbourhoods; "
-                f"{_networks_whose_model('reads_samples')} can."
-            )
+        self._check_links(
+            lambda link: link.has_samples or not link.is_over_edges,
+            "cannot train on sampled neighbourhoods",
+        )
         hops, fanout = self.propagation_steps, self.fanout
         if len(fanout) not in (1, hops):
             raise InputError(
@@ -320,13 +326,6 @@ def propagated_entries(data: NodeData, steps: int) -> list[int]:
         per_row = np.minimum(matrix @ per_row + per_row, data.feature_count)
         found.append(int(per_row.sum()))
     return found
-
-
-def _networks_whose_model(can: str) -> str:
-    """The names of the methods whose model has this ability, an attribute of `NodeModel`."""
-    found = (get_method(name) for name in method_names())
-    networks = (each for each in found if issubclass(each, NetworkMethod))
-    return ", ".join(each.name for each in networks if getattr(each.model, can))
 
 
 def check_usable(history: History) -> None:

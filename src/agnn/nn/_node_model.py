@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self, TypeAlias
 
+import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
 from agnn.data import Scaling
 from agnn.errors import InputError
-from agnn.graph import SampledView, View
+from agnn.graph import Graph, SampledView, View, features_of
 from agnn.kernels import (
     Attention,
     Cast,
@@ -21,7 +22,6 @@ from agnn.kernels import (
     DropoutAt,
     Link,
     PropagateLink,
-    ReLU,
     RowCopies,
     holding,
     is_holding,
@@ -70,12 +70,6 @@ class NodeModel(nn.Module, ABC):
     # Why its predictions cannot be explained, as the end of a sentence; None where they can.
     unexplained: ClassVar[str | None] = "it does not state the matrices by which it propagates"
 
-    # Whether it runs on sampled neighbourhoods, too: views with other edges in every layer.
-    reads_samples: ClassVar[bool] = False
-
-    # Whether its states may be of type bf16.
-    takes_bf16: ClassVar[bool] = False
-
     def __init__(self, shape: ModelShape) -> None:
         super().__init__()
         self.shape = shape
@@ -110,7 +104,7 @@ class NodeModel(nn.Module, ABC):
             raise InputError(
                 f"the model has {self.hops} propagation layers, the view is {view.field.hops} deep."
             )
-        if isinstance(view, SampledView) and not self.reads_samples:
+        if isinstance(view, SampledView) and not isinstance(self, ChainModel):
             raise InputError(f"{self.title} cannot run on sampled neighbourhoods.")
         return self.logits(view, dropout)
 
@@ -151,12 +145,18 @@ class ChainModel(NodeModel):
         """Return the chain without what propagates; None where the two cannot be separated."""
         return row_links(self.links(view, None))
 
+    def example_links(self) -> list[Link]:
+        """Return the chain on one node without edges: its links are those of any graph."""
+        one_row = features_of(np.zeros((1, self.shape.features), np.float32))
+        no_edges = Graph.from_edges(np.zeros((2, 0), np.int64), nodes=1)
+        return self.links(View.whole(one_row, no_edges, self.hops), None)
+
 
 def _on_samples(links: Sequence[Link], view: SampledView) -> list[Link]:
     """The chain in which every link over edges reads the graph of its own layer."""
     found, blocks = list[Link](), iter(view.blocks)
     for link in links:
-        if not isinstance(link, CosineAttentionLink | PropagateLink):
+        if not link.is_over_edges:
             found.append(link)
             continue
         block = next(blocks)
@@ -164,10 +164,10 @@ def _on_samples(links: Sequence[Link], view: SampledView) -> list[Link]:
             found.append(RowCopies(block.copies))
         if isinstance(link, CosineAttentionLink):
             found.append(link.on(block.graph))
-        elif link.propagation is view.symmetric_propagation:
+        elif isinstance(link, PropagateLink) and link.propagation.is_gcn:
             found.append(link.on(block.symmetric_propagation(view.features.dtype)))
         else:
-            raise InputError("only the symmetric matrix of GCN has a form for samples.")
+            raise InputError(f"{link.title} has no form for sampled neighbourhoods.")
     return found
 
 
@@ -176,10 +176,9 @@ def _in_bf16(links: Sequence[Link]) -> list[Link]:
 
     Sums over neighbours, parameters and logits are float32.
     """
-    short = CosineAttentionLink | PropagateLink | ReLU | RowCopies
     found, is_short = list[Link](), False
     for link in links:
-        if isinstance(link, short) is not is_short:
+        if (link.bf16 == "states") is not is_short:
             is_short = not is_short
             found.append(Cast(torch.bfloat16 if is_short else torch.float32))
         found.append(link)

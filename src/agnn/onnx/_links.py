@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, singledispatch
 
-import numpy as np
-
 from agnn.errors import InputError
-from agnn.graph import Graph, View, features_of
 from agnn.kernels import (
     ELU,
     Anchor,
@@ -38,19 +35,14 @@ def chain_logits(model: NodeModel, near: Neighbourhoods, x: str) -> str:
     """Return the model's output for its scaled input x; [n, R, c]."""
     if not isinstance(model, ChainModel):
         raise InputError(f"{model.title} is not a chain of operations that ONNX could hold.")
-    # The links are those of any graph: one node stands for all.
-    one_row = features_of(np.zeros((1, model.shape.features), np.float32))
-    no_edges = Graph.from_edges(np.zeros((2, 0), np.int64), nodes=1)
-    view = View.whole(one_row, no_edges, model.hops)
-    return _Export(near, view, model.title).output(model.links(view, None), x)
+    return _Export(near, model.title).output(model.example_links(), x)
 
 
 class _Export:
     """What the links of one chain read besides their input."""
 
-    def __init__(self, near: Neighbourhoods, view: View, title: str) -> None:
+    def __init__(self, near: Neighbourhoods, title: str) -> None:
         self.near = near
-        self.view = view
         self.title = title
         self.states: dict[Link, str] = {}  # of anchors and hops, for the links that come back
 
@@ -74,8 +66,7 @@ class _Export:
 @singledispatch
 def _export(link: Link, export: _Export, x: str) -> str:  # noqa: ARG001 (as below)
     """Return a link's output for its input x."""
-    name = type(link).__name__.removesuffix("Link").lstrip("_")
-    raise InputError(f"{export.title} cannot be exported: {name} has no form in ONNX.")
+    raise InputError(f"{export.title} cannot be exported: {link.title} has no form in ONNX.")
 
 
 @_export.register
@@ -110,7 +101,7 @@ def _(link: CosineAttentionLink, export: _Export, x: str) -> str:
 
 @_export.register
 def _(link: PropagateLink, export: _Export, x: str) -> str:
-    if link.propagation is not export.view.symmetric_propagation:
+    if not link.propagation.is_gcn:
         raise InputError(f"{export.title} cannot be exported: its matrix has no form in ONNX.")
     return export.propagate(x)
 

@@ -11,7 +11,7 @@ from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels._attention import Attention
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Link, run_chain
+from agnn.kernels._chain import Bf16, Link, run_chain
 from agnn.kernels._checks import check_rows, parameter_type, single
 from agnn.kernels._cosine_attention import reference
 from agnn.kernels._weighted_sum import weigh_held
@@ -31,6 +31,8 @@ class CosineAttentionLink(Link):
     """`cosine_attention` in a chain."""
 
     is_over_edges: ClassVar[bool] = True
+    has_samples: ClassVar[bool] = True
+    bf16: ClassVar[Bf16] = "states"
     is_attention: ClassVar[bool] = True
 
     def __init__(self, graph: Graph, beta: Tensor, rows: int | None, backend: str) -> None:

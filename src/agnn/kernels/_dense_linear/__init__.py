@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.kernels import _dropout as dropout
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Link, run_chain
+from agnn.kernels._chain import Bf16, Link, run_chain
 from agnn.kernels._dropout.stream import DropoutAt
 
 
@@ -31,6 +31,8 @@ class _Backend(Protocol):
 
 class DenseLinearLink(Link):
     """`dense_linear` in a chain."""
+
+    bf16: ClassVar[Bf16] = "linear"
 
     def __init__(
         self,

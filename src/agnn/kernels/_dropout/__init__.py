@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ class DropoutBackend(Protocol):
 
 class DropoutLink(Link):
     """`dropout` in a chain."""
+
+    is_by_row: ClassVar[bool] = True
 
     def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
         self.row_ids = row_ids

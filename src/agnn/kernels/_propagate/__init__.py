@@ -11,7 +11,7 @@ from agnn.errors import InputError
 from agnn.graph import Propagation
 from agnn.kernels._attention import Attention
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Link, run_chain
+from agnn.kernels._chain import Bf16, Link, run_chain
 from agnn.kernels._checks import check_rows, parameter_type, single
 from agnn.kernels._held import held_pass
 
@@ -29,6 +29,8 @@ class PropagateLink(Link):
     """`propagate` in a chain."""
 
     is_over_edges: ClassVar[bool] = True
+    has_samples: ClassVar[bool] = True
+    bf16: ClassVar[Bf16] = "states"
 
     def __init__(self, propagation: Propagation, rows: int | None, backend: str) -> None:
         self.propagation = propagation
