@@ -230,7 +230,7 @@ def test_what_cannot_be_divided_is_refused() -> None:
     for method, words in (
         (AGNNPlus(epochs=2), "strength=0 leaves consistency out"),
         (get_method("graphsage")(epochs=2), "GraphSAGE.* cannot be divided among ranks"),
-        (get_method("gat")(epochs=2), "AdditiveAttentionLink has no form"),
+        (get_method("gat")(epochs=2), "AdditiveAttention has no form"),
     ):
         with pytest.raises(InputError, match=words):
             trained(task, method, 1)
