@@ -176,10 +176,11 @@ def check_label(nodes: str | None, edges: str | None, read: ReadOptions) -> None
 
 def _known_or_raw(dataset: str, name: str | None) -> NodeData:
     from agnn.data import dataset_names, load_dataset, load_planetoid
+    from agnn.distributed import is_parts_folder
 
     folder = Path(dataset)
     is_bundled = dataset.lower() in dataset_names()
-    if not is_bundled and (folder / "manifest.json").is_file():
+    if not is_bundled and is_parts_folder(folder):
         raise InputError(f"'{dataset}' is a folder of parts, for `agnn train` and `agnn inspect`.")
     if not is_bundled and folder.is_dir():
         return load_planetoid(folder, name or _only_name(folder))

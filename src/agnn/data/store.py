@@ -170,8 +170,10 @@ def preset_name(data: NodeData) -> str:
     if name not in _NAMES:
         return "*"
     own = load_dataset(name)
+    if data is own:
+        return name
     is_same = data.edge_weights is None and all(map(np.array_equal, _inputs(data), _inputs(own)))
-    return name if data is own or is_same else "*"
+    return name if is_same else "*"
 
 
 @cache
