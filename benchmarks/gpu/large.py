@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from agnn import nn
 from agnn.data import Split
 from agnn.graph import DenseFeatures
+from agnn.networks import AGNN
+from agnn.nn import NodeModel
 from agnn.training import (
     HighestAccuracy,
     Problem,
@@ -41,7 +42,7 @@ def epoch(nodes: int = NODES, degree: int = DEGREE, epochs: int = _EPOCHS) -> di
     train_count, seen = int(TRAINING * share), int((TRAINING + VALIDATION) * share)
     labels = np.random.default_rng(0).integers(CLASSES, size=nodes)
     split = Split("leading", np.arange(train_count), np.arange(train_count, seen), [])
-    model = nn.AGNN(FEATURES, CLASSES, (0,), betas=(nn.Beta(),) * LAYERS).to(DEVICE)
+    model = AGNN(layers=LAYERS).build(FEATURES, CLASSES).to(DEVICE)
     recipe = Recipe(epochs=epochs, selection=HighestAccuracy(4))
     times = [clock()]
     problem = Problem(features, graph, labels, (split,), (0,))
@@ -72,7 +73,7 @@ def epoch(nodes: int = NODES, degree: int = DEGREE, epochs: int = _EPOCHS) -> di
     return row
 
 
-def _step_seconds(model: nn.AGNN, problem: Problem, recipe: Recipe) -> float:
+def _step_seconds(model: NodeModel, problem: Problem, recipe: Recipe) -> float:
     """The training step alone, without the look at the validation nodes."""
     gc.collect()
     torch.cuda.empty_cache()
