@@ -121,7 +121,7 @@ def test_what_a_query_writes_is_noticed(tmp_path: Path) -> None:
 def test_a_wrong_use_of_labels_is_noticed(tmp_path: Path) -> None:
     path, expected = tmp_path / "labels.csv", tmp_path / "expected.csv"
     path.write_text("id,class\n")
-    head = "id,prediction,probability of art,probability of sport,disagreement"
+    head = "id,prediction,probability_of_art,probability_of_sport,disagreement"
     for name, share in (("predictions.csv", 0.25), ("expected.csv", 0.5)):
         (tmp_path / name).write_text(f"{head}\np0,art,{share},{1 - share},0.0\n")
     assert label_files._check(path, None)(Result(0, "", "")) is None
