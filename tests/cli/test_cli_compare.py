@@ -58,7 +58,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(package.methods.GCN, "run", interrupted)
+    monkeypatch.setattr(package.networks.GCN, "run", interrupted)
     answer = agnn("compare cora --methods majority,gcn --replicas 2 --quiet")
     assert answer.code == 130
     assert "2 runs are finished and kept in 'comparison/runs.sqlite'" in answer.err

@@ -99,7 +99,7 @@ def test_neighbourhoods_are_of_nodes_that_agnn_knows_and_gcn_does_not(
     asked: list[Any] = []
 
     def find_contrasts(right: Any, wrong: Any, split: Any, count: int) -> list[int]:
-        asked.append((type(right.model).__name__, type(wrong.model).__name__, split.name, count))
+        asked.append((right.model.title, wrong.model.title, split.name, count))
         return [7, 8, 9]
 
     def contrast_figure(models: Any, split: Any, targets: list[int], *, title: str) -> Figure:

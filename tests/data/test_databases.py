@@ -132,7 +132,9 @@ def test_a_duckdb_query_changes_no_setting(tmp_path: Path, query: str) -> None:
 
 def test_ctrl_c_ends_an_endless_query(database: Path) -> None:
     count = "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n) SELECT max(k) FROM n"
-    program = "import sys; from agnn import read_tables; print('reads', flush=True); "
+    # Where the tests run in the background of a shell, children would ignore the signal.
+    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program += "from agnn import read_tables; print('reads', flush=True); "
     program += "read_tables(sys.argv[1], 'SELECT 1', database=sys.argv[2], label='topic')"
     command = [sys.executable, "-c", program, count, str(database)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603 (ours)

@@ -245,7 +245,7 @@ def test_no_method_takes_more_than_its_share_and_what_is_not_reached_is_named(to
             clock.now += 0.1
             task.progress(epoch, 10_000)
 
-    monkeypatch.setattr(agnn.methods.GCN, "run", train_forever)
+    monkeypatch.setattr(agnn.networks.GCN, "run", train_forever)
     found = agnn.compare(toy, ["gcn", "majority", "sgc", "ridge"], time_limit=30.0, replicas=2)
     assert {entry.name for entry in found.entries} == {"majority", "sgc", "ridge"}
     assert found.missing == ("GCN",)
@@ -270,10 +270,10 @@ def test_a_search_chooses_settings_on_validation_nodes_first(toy, tmp_path: Path
 
 def test_a_method_that_chooses_its_settings_does_so_once_for_all_its_replicas(toy, tmp_path: Path):
     quick = {"layers": 1, "hidden": 4, "epochs": 3}
-    made = agnn.methods.Separated.candidates
+    made = agnn.networks.Separated.candidates
     calls = []
 
-    class Watched(agnn.methods.Separated):
+    class Watched(agnn.networks.Separated):
         candidates = tuple({**each, "layers": 1} for each in made)
 
         def settled(self, task):

@@ -37,7 +37,7 @@ def test_an_older_folder_reads_its_features_as_it_did(toy, tmp_path, is_normalis
     back = load_run(tmp_path / "run", trust_unchecked=True)
     assert back.method == run.method
     assert back.model is not None
-    assert back.model.scaling == scaling
+    assert back.model.shape.scaling == scaling
 
 
 def test_the_bundled_datasets_keep_their_presets_and_other_data_what_suits_it(toy):

@@ -223,7 +223,7 @@ def test_patience_ends_it_and_replicas_leave_the_batch(toy):
 
 def test_what_cannot_be_sampled_is_refused_in_one_line(toy):
     for name, changes, words in (
-        ("gat", {"batch": 8, "fanout": (2,)}, "; agnn, agnn_plus, gcn, gcnii, gln can"),
+        ("gat", {"batch": 8, "fanout": (2,)}, ": its link AdditiveAttention has no form"),
         ("gcn", {"batch": 8}, "`batch` needs `fanout`, the neighbours"),
         ("gcn", {"fanout": (2,)}, "`fanout` needs `batch`, the training nodes of a step"),
         ("gcn", {"batch": 0, "fanout": (2,)}, "`batch` must be at least 1; got 0"),
