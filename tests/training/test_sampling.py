@@ -234,7 +234,7 @@ def test_what_cannot_be_sampled_is_refused_in_one_line(toy):
         with pytest.raises(InputError, match=words):
             evaluate(name, toy, "fixed", changes=changes)
     model = get_method("gat")().build(30, 3, (0,), "auto").double()
-    with pytest.raises(InputError, match="GAT cannot run on sampled neighbourhoods"):
+    with pytest.raises(InputError, match="AdditiveAttention has no form for sampled"):
         model(sampled(problem_of(toy), (2, 2)), Dropout((0,), (0.0,)))
     gcn = get_method("gcn")().build(30, 3, (0,), "auto").double()
     with pytest.raises(InputError, match="`fanout` has 1 numbers, and the model 2 propagation"):
