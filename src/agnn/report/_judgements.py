@@ -57,8 +57,8 @@ def nested_fate(judged: JudgedClaim, comparison: Comparison) -> str:
         f"This claim rests on how the epoch is chosen. The paper takes the epoch that is best on "
         f"the very fold that is tested. That adds {gains[0]} points to {claim.first} and "
         f"{gains[1]} to {claim.second}. Where a tenth of the training part is set aside to choose "
-        f"the epoch, for both, and the tested fold is never looked at, {claim.first} is no longer "
-        f"ahead: the claim does not survive an honest selection."
+        f"the epoch, for both, {claim.first} is no longer ahead: the claim does not hold where the "
+        f"tested fold takes no part in the selection."
     )
 
 
