@@ -39,7 +39,7 @@ def python_pages() -> dict[str, str]:
         path = place / "__init__.py"
         text = (path if path.is_file() else place.with_suffix(".py")).read_text(encoding="utf-8")
         members = _exported(text)
-        if name == "methods":  # each has a page of its own
+        if name in ("methods", "networks"):  # each has a page of its own
             members = [each for each in members if each not in _method_classes()]
         if members:
             pages[f"{folder}/{name}.md"] = _python_page(f"agnn.{name}", members)
