@@ -40,7 +40,8 @@ def python_pages() -> dict[str, str]:
         text = (path if path.is_file() else place.with_suffix(".py")).read_text(encoding="utf-8")
         members = _exported(text)
         if name in ("methods", "networks"):  # each has a page of its own
-            members = [each for each in members if each not in _method_classes()]
+            linked = _method_classes() - set(agnn.__all__)
+            members = [member for member in members if member not in linked]
         if members:
             pages[f"{folder}/{name}.md"] = _python_page(f"agnn.{name}", members)
     return pages

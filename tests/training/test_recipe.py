@@ -12,6 +12,7 @@ from agnn.training import HighestAccuracy, Recipe
     ("fields", "words"),
     [
         ({"epochs": 0}, "`epochs` must be at least 1; got 0"),
+        ({"epochs": 10**30}, "`epochs` must be at most 10,000,000; got 1000000000000000000"),
         ({"learning_rate": -0.1}, "`learning_rate` must be a number from 0 up; got -0.1"),
         ({"weight_decay": -1.0}, "`weight_decay` must be a number from 0 up"),
         ({"dropout": (0.5, -0.5)}, "`dropout` must be a number from 0 up; got -0.5"),

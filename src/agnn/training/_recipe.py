@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, Final
 
 from agnn.errors import InputError
 from agnn.training._selection import HighestAccuracy, Selection
 
 PerReplica = float | tuple[float, ...]
+_MOST_EPOCHS: Final = 10_000_000
 _PER_REPLICA = ("learning_rate", "weight_decay", "other_decay", "dropout")
 
 
@@ -40,6 +41,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise InputError(f"`epochs` must be at least 1; got {self.epochs}.")
+        if self.epochs > _MOST_EPOCHS:  # the curves of every epoch are kept
+            raise InputError(f"`epochs` must be at most {_MOST_EPOCHS:,}; got {self.epochs}.")
         if self.fanout and self.batch is None:
             raise InputError("`fanout` needs `batch`, the training nodes of a step.")
         if any(count < 1 for count in self.fanout):
