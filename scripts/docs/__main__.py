@@ -55,6 +55,9 @@ def build() -> None:
         raise SiteError(done.stdout + done.stderr)
     for page in set(site.rglob("*.html")) - {site / PAGE}:  # it has scripts
         page.write_text(without_blank_lines(page.read_text(encoding="utf-8")), encoding="utf-8")
+    # A page that is opened as a file cannot fetch the index; the theme then reads this program.
+    index = (site / "search.json").read_text(encoding="utf-8")
+    (site / "search.js").write_text(f"var __index = {index};\n", encoding="utf-8")
     wrong = findings(site)
     if wrong:
         raise SiteError("\n".join(wrong))
