@@ -119,3 +119,9 @@ def test_an_added_hyper_parameter_is_part_of_the_identity_where_it_differs_from_
     assert Grown().identity == SingleLayerPerceptron().identity
     assert Grown(later=0.7).identity == {**Grown().identity, "later": 0.7}
     assert Grown().settings["later"] == 0.5
+
+
+def test_a_whole_number_that_no_array_could_have_is_refused():
+    with pytest.raises(InputError, match=r"`hidden` must be at most 2,147,483,647; got 1000000000"):
+        GCN().with_fields(hidden=10**30)
+    assert GCN().with_fields(hidden=2**31 - 1).hidden == 2**31 - 1

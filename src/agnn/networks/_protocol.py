@@ -63,6 +63,7 @@ class Outcome:
     chosen: tuple[Mapping[str, Any], ...] | None = None
 
 
+_LARGEST: Final = 2**31 - 1  # of a whole number: what torch and the kernels count with
 _ADDED: Final = "added"  # key of a field's metadata: not stated by results that have its default
 _STORED: Final = "stored"  # key of a field's metadata: its name in older results
 
@@ -175,6 +176,8 @@ class Method(ABC):
                 raise unknown_name(f"hyper-parameter of {self.name}", name, known)
             if value == "none" and self.may_be_none(name):
                 wanted[name] = None
+            if isinstance(value, int) and abs(value) > _LARGEST:
+                raise InputError(f"`{name}` must be at most {_LARGEST:,}; got {value}.")
         return replace(self, **wanted)
 
     @classmethod
