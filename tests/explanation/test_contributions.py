@@ -179,3 +179,16 @@ def test_holding_ends_with_its_block_and_changes_no_output() -> None:
         assert not is_holding()
         assert torch.equal(trained.network(view), plain)
     assert [hop.edges.shape[-1] for hop in held.hops] == [2, 2], "one weight per head"
+
+
+@pytest.mark.parametrize("kind", EXPLAINED)
+def test_without_biases_the_nodes_alone_make_the_logits(kind: str) -> None:
+    """What is left over is the constant, so the sum alone would hide weights that are not held."""
+    model = random_model(kind)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+    found, _ = taken_apart(run_of(model, zoo_data("random")), 17)
+    assert np.abs(found.nodes).sum() > 0.01
+    assert found.constant == pytest.approx(0.0, abs=2e-5)
