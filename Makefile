@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # pip, with the pinned set; README says how to get torch without CUDA.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows check-install coverage test-lowest dist test-dist docs docs-serve bench bench-gpu reproduction-page datasets clean
+.PHONY: demo test test-quick test-portable fuzz test-browser screenshots lint lint-workflows bundle-js lint-js check-install coverage test-lowest dist test-dist docs docs-serve bench bench-gpu reproduction-page datasets clean
 
 demo: $(VENV)/.package
 	$(BIN)/agnn demo
@@ -16,7 +16,7 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --ignore=tests/browser
 
 # For the loop of writing and testing: what is fast and covers most packages, in under a minute.
-QUICK := tests/architecture tests/data tests/experiments tests/graph tests/metrics tests/training tests/test_files.py tests/cli/test_cli_mistakes.py
+QUICK := tests/architecture tests/data tests/studies tests/graph tests/metrics tests/training tests/test_files.py tests/cli/test_cli_mistakes.py
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" $(QUICK)
 
@@ -45,6 +45,21 @@ lint: $(VENV)/.lint
 lint-workflows: $(VENV)/.release
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline .github/workflows
+
+# The one script of the page that `agnn share` writes; run it after a change in the explorer's
+# JavaScript. Needs Node; who only installs or uses the package does not.
+bundle-js: scripts/js/node_modules
+	node scripts/js/bundle.mjs
+
+scripts/js/node_modules: scripts/js/package-lock.json
+	npm ci --prefix scripts/js --ignore-scripts --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000
+	@touch $@
+
+# Types (in comments), rules and tests of the explorer's JavaScript. Needs Node.
+lint-js: scripts/js/node_modules
+	scripts/js/node_modules/.bin/tsc -p scripts/js/tsconfig.json
+	scripts/js/node_modules/.bin/eslint --config scripts/js/eslint.config.js src/agnn/web/explore/static scripts/js tests/js
+	node --test tests/js/*.test.mjs
 
 # The pinned set and the newest versions, for every supported Python and system; installs nothing.
 check-install: $(VENV)/.release

@@ -13,12 +13,16 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation import Removal, edge_flows, explain, model_paths, path_attention, path_rows
+from agnn.explanation import Removal, explain, model_paths, path_attention, path_rows
 from agnn.metrics import Summary
 from agnn.runs import Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.graph import ReceptiveField
+    from agnn.networks import Paths
 
 
 COUNTS: Final = (1, 2, 3, 5)
@@ -142,6 +146,20 @@ def edge_flow(trained: Run, node: int) -> EdgeFlow:
     for layer in edge_flows(field, paths, path_rows(field, paths)):
         flow[: layer.shape[1]] += layer.mean(0)
     return _both_ways(field.nodes.cpu().numpy()[ends], flow.numpy())
+
+
+def edge_flows(field: ReceptiveField, paths: Paths, rows: Sequence[Tensor]) -> list[Tensor]:
+    """Return how much of what arrives at the target crosses each edge; [R, m'] by layer.
+
+    In layer t it is the part of the new state at i that arrives, times keep P(t)[i, j]. Followed
+    backwards it is a walk from the target, and the flow is how often the walk takes the edge.
+    """
+    receivers = field.graph.receivers.cpu()
+    last = torch.full((rows[0].shape[0], 1), paths.combination[-1], dtype=torch.float64)
+    return [
+        hop.keep * row[:, receivers[: hop.attention.edges.shape[1]]] * hop.attention.edges
+        for hop, row in zip(paths.hops, [*rows[1:], last], strict=True)
+    ]
 
 
 def _both_ways(ends: NDArray[np.int64], flow: NDArray[np.float64]) -> EdgeFlow:

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 
 from agnn.data import NodeData, Split, load_dataset
-from agnn.distributed import Division
 from agnn.methods import get_method
 from agnn.runs import Run, evaluate
 
@@ -44,8 +43,8 @@ def trained(name: str, data: NodeData, ranks: int | None) -> Run:
     """A run of ten epochs; None for one ordinary process."""
     scaling = {"scaling": "none"} if data.name.startswith("random") else {}
     method = get_method(name)(epochs=EPOCHS, **scaling)
-    division = None if ranks is None else Division(ranks)
-    return evaluate(method, data, "fixed", (0, 1), division=division)
+    divide = None if ranks is None else "rows"
+    return evaluate(method, data, "fixed", (0, 1), ranks=ranks, divide=divide)
 
 
 def same_bits(one: Run, other: Run) -> bool:

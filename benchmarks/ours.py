@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from agnn.data import NodeData, load_dataset
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph, SparseFeatures
 from agnn.kernels import cosine_attention
 from agnn.methods import NetworkMethod
 from agnn.networks import AGNN
@@ -39,7 +39,7 @@ def training_run(method: NetworkMethod, data: NodeData, replicas: int = 1) -> Tr
     """A training run on the fixed split, before its first step."""
     seeds = range(replicas)
     graph = Graph.from_edges(data.edges, data.nodes)
-    features = FeatureMatrix.from_scipy(data.normalised_features())
+    features = SparseFeatures.from_scipy(data.normalised_features())
     model = method.build(features.width, data.classes, seeds, "auto")
     splits = [data.split("fixed")] * replicas
     problem = Problem(features, graph, data.labels, splits, seeds)

@@ -54,7 +54,7 @@ def own_graph(nodes: int, edges: int, features: int) -> NodeData:
     hidden[np.setdiff1d(np.arange(nodes), known)] = -1
     return NodeData.build(
         name="own graph", features=x.astype(np.float32), labels=hidden, edges=np.stack([i, j]),
-        class_names=[f"class {k}" for k in range(_CLASSES)], row_normalised=False,
+        class_names=[f"class {k}" for k in range(_CLASSES)],
         splits={"fixed": Split("fixed", train, validation, test)},
     )  # fmt: skip
 

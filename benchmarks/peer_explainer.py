@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.explain import Explainer, GNNExplainer, ModelConfig
 from torch_geometric.nn import AGNNConv
 
-from agnn.networks import AGNNModel
+from agnn.networks._agnn import AGNNModel
 from agnn.runs import Run
 
 

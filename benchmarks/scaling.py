@@ -107,7 +107,7 @@ class Alone(Ranks):
         found = packed.new_full((sum(receive_counts), *packed.shape[1:]), value)
         return Exchange(found, None, self)
 
-    def gathered(self, own: Tensor) -> list[Tensor]:
+    def gather(self, own: Tensor) -> list[Tensor]:
         """The own tensor in place of all."""
         return [own] * self.size
 
@@ -178,10 +178,10 @@ class TimedRanks(Ranks):
         found = super().exchange(packed, send_counts, receive_counts)
         return TimedExchange(found.received, found.work, self, found.source)
 
-    def gathered(self, own: Tensor) -> list[Tensor]:
+    def gather(self, own: Tensor) -> list[Tensor]:
         """Wait for all ranks."""
         start = time.perf_counter()
-        found = super().gathered(own)
+        found = super().gather(own)
         self.epochs.waiting += time.perf_counter() - start
         return found
 

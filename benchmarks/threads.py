@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from agnn._allocator import keep_freed_memory
-from agnn.kernels._cpu.simd import compiled
+from agnn.kernels._cpu.simd import jit
 from agnn.kernels._cpu.threads import run_in_pieces
 from benchmarks import ours
 from benchmarks.graphs import RANDOM, graph_of
@@ -31,7 +31,7 @@ from benchmarks.timing import Action
 _FILL = 0.02  # seconds of a burst
 
 
-@compiled
+@jit
 def _arithmetic(x: Any, first: Any, last: Any) -> None:
     for k in range(first, last):
         value = x[k]

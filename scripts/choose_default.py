@@ -24,7 +24,7 @@ import numpy as np
 import agnn
 from agnn.data import NodeData, Split
 from agnn.metrics import replica_values
-from agnn.runs import plan
+from agnn.runs import Training
 
 TRAIN, CHOOSE, SCORE = 20, 30, 50  # nodes per class
 
@@ -93,8 +93,8 @@ def held_out_accuracy(
     """Return the accuracy on the scored nodes of every split, one replica each."""
     splits = tuple(draw_split(data, usable, seed) for seed in range(count))
     method = agnn.methods.get_method("agnn_plus")().suited(data).with_fields(**changes)
-    training = replace(plan(method, data, splits[0], seeds=range(count)), splits=splits)
-    run = training.run()
+    training = Training(data=data, method=method, split=splits[0], seeds=range(count))
+    run = replace(training.plan(), splits=splits).train()
     return [float(v) for v in replica_values("accuracy", run.scores, data, splits)]
 
 

@@ -4,7 +4,8 @@
     python scripts/count_structure.py --list      # and where each thing stands
     python scripts/count_structure.py --no-run    # without the training, which takes some seconds
 
-- *exported names*: entries of `__all__` in the `__init__` of every package;
+- *exported names*: entries of `__all__` in the `__init__` of every package, and what a stub of it
+  imports;
 - *parallel assignments*: `a, b = x, y`;
 - *participle names*: functions whose name ends in a past participle, such as `searched`;
 - *more than 7 parameters*: those that may be given by position, without `self` and `cls`;
@@ -66,6 +67,12 @@ def exported(tree: ast.Module) -> list[str]:
     ]
 
 
+def stub_exports(tree: ast.Module) -> list[str]:
+    """Return the names that a stub takes from packages; its own packages are no names."""
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    return [each.name for node in imports for each in node.names]
+
+
 def is_parallel(node: ast.AST) -> bool:
     """Return whether a statement assigns a tuple that is written out to several names."""
     return (
@@ -89,6 +96,9 @@ def findings(source: Path) -> dict[str, list[str]]:
             "functions with more than 7 parameters",
         )
     }
+    for path in sorted((source / "agnn").rglob("__init__.pyi")):
+        names = stub_exports(ast.parse(path.read_text(encoding="utf-8")))
+        rows["exported names"] += [f"{path.relative_to(source)}: {name}" for name in names]
     for path in sorted((source / "agnn").rglob("*.py")):
         file = str(path.relative_to(source))
         text = path.read_text(encoding="utf-8")

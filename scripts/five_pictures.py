@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import agnn
-from agnn.report import reliability_diagram, surroundings_of
+from agnn.report import surroundings_of
+from agnn.report._charts import reliability_diagram
 from agnn.report._neighbourhoods import Panel, neighbourhood_figure
-from agnn.report._style import figure_style
+from agnn.report._rendering import figure_style
 
 PAPER = "1131150"
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"

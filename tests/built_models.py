@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from agnn import networks
-from agnn.networks import NetworkMethod
-from agnn.nn import Beta, NodeModel
+from agnn.networks import NetworkMethod, NodeModel
+from agnn.networks._layers import Beta
 
 
 def builder(network: type[NetworkMethod], **defaults: Any) -> Callable[..., NodeModel]:

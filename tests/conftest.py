@@ -21,7 +21,7 @@ if find_spec("triton") and not torch.cuda.is_available():
     del os.environ["TRITON_INTERPRET"]
 
 from agnn.data import NodeData, Split, load_dataset, uniform_split
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph, SparseFeatures
 
 # How long an example takes says how busy the machine is, not whether the claim holds.
 settings.register_profile("patient", deadline=None)
@@ -45,8 +45,8 @@ def cora_graph(cora: NodeData) -> Graph:
 
 
 @pytest.fixture(scope="session")
-def cora_features(cora: NodeData) -> FeatureMatrix:
-    return FeatureMatrix.from_scipy(cora.normalised_features())
+def cora_features(cora: NodeData) -> SparseFeatures:
+    return SparseFeatures.from_scipy(cora.normalised_features())
 
 
 def toy_data(seed: int = 0, nodes: int = 120, drawn: int = 3) -> NodeData:
@@ -93,3 +93,19 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def tiny() -> NodeData:
+    """Seven nodes: 5 has neither features nor label, 3 has no neighbour."""
+    features = np.zeros((7, 4))
+    features[[0, 1, 2, 3, 4, 6], [0, 1, 2, 3, 0, 1]] = [1, 2, 3, 4, 5, 6]
+    features[0, 3] = 3
+    return NodeData.build(
+        name="tiny",
+        features=features,
+        labels=[0, 1, 0, 1, 0, -1, 1],
+        edges=[[0, 1, 4, 5, 2, 6], [1, 2, 0, 4, 6, 0]],
+        class_names=("even", "odd"),
+        splits={"fixed": Split("fixed", [0, 1], [2, 3], [4, 6])},
+    )

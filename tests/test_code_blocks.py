@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import typer
 
-import agnn.leaderboard._compare as comparison
+import agnn.studies._compare as comparison
 from agnn.cli import main
 from agnn.training import _checkpoint
 from code_blocks import DOCS, ROOT, RUN, SHOWN, blocks, commands, programs
@@ -33,7 +33,7 @@ ELSEWHERE = {  # pages with a test of their own
     "docs/explanations.md": "explanation/test_explanations_page.py",
 }
 NOT_RUN = {
-    "docs/reproduction.md": "days of training; tests/experiments checks the page against results/",
+    "docs/reproduction.md": "days of training; tests/studies checks the page against results/",
 }
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")

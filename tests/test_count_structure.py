@@ -30,6 +30,8 @@ def source(tmp_path: Path) -> Path:
     package = tmp_path / "agnn"
     package.mkdir()
     (package / "__init__.py").write_text('__all__ = ["one", "two"]\n', encoding="utf-8")
+    stub = "from agnn.data import read as read\nfrom . import data as data\n"
+    (package / "__init__.pyi").write_text(stub, encoding="utf-8")
     (package / "_module.py").write_text(MODULE + '__all__ = ["three"]\n', encoding="utf-8")
     return tmp_path
 
@@ -37,7 +39,11 @@ def source(tmp_path: Path) -> Path:
 def test_every_counted_thing_is_found_where_it_stands(source: Path) -> None:
     assert findings(source) == {
         "files in src": ["agnn/__init__.py", "agnn/_module.py"],
-        "exported names": ["agnn/__init__.py: one", "agnn/__init__.py: two"],
+        "exported names": [
+            "agnn/__init__.pyi: read",
+            "agnn/__init__.py: one",
+            "agnn/__init__.py: two",
+        ],
         "parallel assignments": ["agnn/_module.py:3"],
         "functions": ["agnn/_module.py:2 searched", "agnn/_module.py:10 run"],
         "participle names": ["agnn/_module.py:2 searched"],

@@ -114,10 +114,10 @@ def test_a_path_is_claimed_by_one_process_until_it_ends(tmp_path):
     path = tmp_path / "a"
     kill_a_writer(path)
     assert not files.is_claimed(path)
-    with files.claimed(path):
+    with files.claim(path):
         assert files.is_claimed(path)
         assert not files.is_claimed(tmp_path / "b")
-        with pytest.raises(InputError, match="another process is writing"), files.claimed(path):
+        with pytest.raises(InputError, match="another process is writing"), files.claim(path):
             pass
         files.write_file(path, "of the one that claims it", replace=True)
         assert files.is_claimed(path)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agnn.choosing import _halving
 from agnn.cli import main
-from agnn.leaderboard import _compare
-from agnn.runs import _auto
+from agnn.studies import _compare
 from code_blocks import ROOT, commands, programs
 
 PAGE = ROOT / "docs" / "leaderboard.md"
@@ -26,8 +26,8 @@ def test_the_commands_and_the_python_run_in_their_order(
     # The page's commands take minutes; cheap methods and few repetitions take seconds.
     monkeypatch.setattr(_compare, "PORTFOLIO", ("majority", "ridge"))
     monkeypatch.setattr(_compare, "_MOST_REPLICAS", 2)
-    monkeypatch.setattr(_auto, "CANDIDATES", (("label_propagation", {}), ("ridge", {})))
-    monkeypatch.setattr(_auto, "_ROUNDS", (2,))
+    monkeypatch.setattr(_halving, "CANDIDATES", (("label_propagation", {}), ("ridge", {})))
+    monkeypatch.setattr(_halving, "_ROUNDS", (2,))
     expected = {
         "inspect": "page_type", "compare": "to the best", "train": "test accuracy", "explain": "17",
     }  # fmt: skip

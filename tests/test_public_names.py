@@ -17,17 +17,21 @@ def test_every_public_name_is_there_and_dir_shows_it():
     assert len(set(agnn.__all__)) == len(agnn.__all__)
 
 
-def test_the_table_of_homes_is_what_is_exported():
-    assert set(agnn._HOMES) == set(agnn.__all__)
-
-
 def test_every_package_is_an_attribute():
     folder = Path(agnn.__file__).parent
     packages = {path.parent.name for path in folder.glob("*/__init__.py")}
     modules = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
-    assert set(agnn._PACKAGES) == packages | modules
+    assert {name for name in dir(agnn) if not name.startswith("_")} - set(agnn.__all__) == (
+        packages | modules
+    )
     program = "import agnn; print(agnn.data.NodeData.__name__, agnn.metrics.Summary.__name__)"
     assert fresh_python(program).split() == ["NodeData", "Summary"]
+
+
+def test_importing_agnn_loads_none_of_its_packages():
+    program = "import sys, agnn; print([name for name in sys.modules if name.startswith('agnn.')])"
+    assert fresh_python(program).strip() == "[]"
+    assert "torch" not in fresh_python("import sys, agnn; print(*sys.modules)").split()
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -33,6 +33,10 @@ def test_the_commands_and_the_python_run_in_their_order(
         out = capsys.readouterr().out
         assert out.strip(), line
         assert ("test accuracy" in out) == (verb == "train")
-    (program,) = programs(PAGE)
-    exec(program, {})  # noqa: S102 (our own page)
+    names: dict[str, object] = {}
+    first, *others = programs(PAGE)
+    exec(first, names)  # noqa: S102 (our own page)
     assert capsys.readouterr().out.startswith("DataReport(name='papers', nodes=2698")
+    for program in others:
+        exec(program, names)  # noqa: S102
+        assert capsys.readouterr().out.strip()

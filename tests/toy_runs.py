@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from agnn.data import NodeData, Split
 from agnn.methods import Method
 from agnn.metrics import Summary
-from agnn.networks import AGNN
-from agnn.nn import NodeModel
-from agnn.runs import Run
+from agnn.networks import AGNN, NodeModel
+from agnn.runs import KnownResults, Run
 
 
 def run_of(
@@ -29,5 +28,5 @@ def run_of(
         seeds=tuple(range(model.replicas)),
         accuracy=Summary([50.0] * model.replicas),
         model=model,
-        known_temperature=temperature,
+        known=KnownResults(temperature=temperature),
     )

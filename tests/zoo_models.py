@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.nn import Beta, NodeModel
+from agnn.networks import NodeModel
+from agnn.networks._layers import Beta
 from agnn.runs import Run
 from built_models import (
     AGNN,

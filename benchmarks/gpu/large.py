@@ -10,14 +10,13 @@ import torch
 
 from agnn.data import Split
 from agnn.graph import DenseFeatures
-from agnn.networks import AGNN
-from agnn.nn import NodeModel
+from agnn.networks import AGNN, NodeModel, memory_estimate
 from agnn.training import (
     HighestAccuracy,
     Problem,
+    ProblemSize,
     Recipe,
     TrainingRun,
-    memory_estimate,
     train,
 )
 from benchmarks.gpu.clock import DEVICE, GIB, clock
@@ -49,9 +48,8 @@ def epoch(nodes: int = NODES, degree: int = DEGREE, epochs: int = _EPOCHS) -> di
     history = train(model, problem, recipe, lambda *_: times.append(clock()))
     seconds = np.diff(times)
     step = _step_seconds(model, problem, recipe)
-    estimate = memory_estimate(
-        nodes, graph.edges, features=FEATURES, classes=CLASSES, feature_bytes=2, layers=LAYERS
-    )
+    size = ProblemSize(nodes, graph.edges, FEATURES, CLASSES, feature_bytes=2)
+    estimate = memory_estimate(size, AGNN(layers=LAYERS))
     row = {
         "nodes": nodes,
         "edges": graph.edges,

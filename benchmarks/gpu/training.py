@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from agnn.data import NodeData, load_dataset
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph, SparseFeatures
 from agnn.methods import NetworkMethod
 from agnn.runs import evaluate, preset_method
-from agnn.training import Captured, Problem, TrainingRun
+from agnn.training import Problem, TrainingRun
+from agnn.training._captured import Captured
 from benchmarks.gpu.clock import DEVICE, clock
 from benchmarks.timing import compare
 
@@ -26,7 +27,7 @@ def our_run(data: NodeData, replicas: int) -> TrainingRun:
     assert isinstance(method, NetworkMethod)  # noqa: S101 (AGNN is one)
     seeds = tuple(range(replicas))
     graph = Graph.from_edges(data.edges, data.nodes).to(DEVICE)
-    features = FeatureMatrix.from_scipy(data.normalised_features()).to(DEVICE)
+    features = SparseFeatures.from_scipy(data.normalised_features()).to(DEVICE)
     model = method.build(features.width, data.classes, seeds, "auto").to(DEVICE)
     splits = (data.split("fixed"),) * replicas
     problem = Problem(features, graph, data.labels, splits, seeds)

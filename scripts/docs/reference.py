@@ -6,7 +6,9 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import MISSING, fields
+from itertools import groupby
 from typing import Any
 
 import typer
@@ -15,8 +17,8 @@ from pages import ROOT, with_code_blocks
 
 import agnn
 from agnn.cli._app import COMMANDS, program
-from agnn.experiments import Choice, chosen_experiments, finished_store, results_of
 from agnn.methods import Method, get_method, method_names
+from agnn.studies import Store, results_of, select_experiments
 
 SOURCE = ROOT / "src" / "agnn"
 
@@ -33,8 +35,9 @@ def python_pages() -> dict[str, str]:
     """A page of what `import agnn` offers, and one for each package."""
     folder = "reference/python"
     pages = {f"{folder}/agnn.md": _top()}
-    deeper = {package.removeprefix("agnn.") for package in agnn._NAMES if package.count(".") > 1}
-    for name in sorted({*agnn._PACKAGES, *deeper}):
+    packages = {name for name, module in agnn._HOMES.items() if not module}
+    deeper = {home.removeprefix("agnn.") for home in agnn._HOMES.values() if home.count(".") > 1}
+    for name in sorted(packages | deeper):
         place = SOURCE / name.replace(".", "/")
         path = place / "__init__.py"
         text = (path if path.is_file() else place.with_suffix(".py")).read_text(encoding="utf-8")
@@ -54,7 +57,7 @@ def _method_classes() -> set[str]:
 def _top() -> str:
     """What `import agnn` offers: one line each, by task, with the page that describes it."""
     lines = ["# agnn", "", *with_code_blocks(inspect.getdoc(agnn) or "").split("\n"), ""]
-    for package, names in agnn._NAMES.items():
+    for package, names in groupby(agnn.__all__, key=agnn._HOMES.__getitem__):
         page = package.removeprefix("agnn.")
         lines += [f"## From {package}", "", "| name | what it is |", "|---|---|"]
         for name in names:
@@ -271,12 +274,8 @@ def field_notes(method: type) -> dict[str, str]:
 
 def _figures() -> dict[str, list[str]]:
     """The rows of each method in the tables that have runs, as Markdown."""
-    choice = Choice.of(None, None, None, None)
-    store = finished_store(ROOT / "no-store", ROOT / "results")
-    try:
-        results = results_of(chosen_experiments(["all"], choice), choice, store)
-    finally:
-        store.close()
+    with closing(Store.from_rows(ROOT / "results")) as store:
+        results = results_of(select_experiments("all"), store)
     found: dict[str, list[str]] = {}
     for result in results:
         if result.comparison is not None:
@@ -322,15 +321,15 @@ _PLACES = {  # the first words of a module's place -> the heading; the first tha
     "graph": "Graphs",
     "methods": "Methods",
     "training": "Training",
-    "nn": "Models",
     "kernels": "Kernels",
     "metrics": "Measures",
     "runs": "Runs and run folders",
     "estimator": "NodeClassifier",
     "explanation": "Explanations",
-    "experiments": "Reproduction",
+    "studies": "Reproduction and comparison",
     "report": "Reports",
     "distributed": "Several machines",
+    "executors": "Several machines",
     "web": "Servers",
     "onnx": "ONNX",
     "pyg": "PyG",

@@ -11,6 +11,7 @@ _SETTINGS: Final = {  # the numbers are those of glibc's malloc.h
     -1: 512 * _MEBIBYTE,  # M_TRIM_THRESHOLD
     -2: 64 * _MEBIBYTE,  # M_TOP_PAD
 }
+_is_ours = False  # whether this process is the program `agnn` or a worker of it
 
 
 def keep_freed_memory() -> bool:
@@ -20,6 +21,8 @@ def keep_freed_memory() -> bool:
     to the system each time and gets them back as fresh pages, which costs up to a fifth of an
     epoch (docs/kernels.md, "Memory"). Other C libraries are left as they are.
     """
+    global _is_ours
+    _is_ours = True
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
@@ -33,8 +36,11 @@ def return_freed_memory() -> bool:
     """Ask glibc to hand all freed memory back to the system; whether it could.
 
     It keeps freed blocks that others in use lie behind, which after many steps of changing sizes is
-    more than one step needs. Unlike the settings this changes nothing that comes later.
+    more than one step needs. Only in a process that `keep_freed_memory` has made ours: the memory
+    of a program that calls this package is its own affair.
     """
+    if not _is_ours:
+        return False
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError):

@@ -54,7 +54,7 @@ class StoppedError(AgnnError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """An error for a name that is not in `known`, with the nearest one that is."""
+    """Return an error for a name that is not in `known`, with the nearest one that is."""
     names = sorted(known)
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}."

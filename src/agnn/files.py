@@ -38,7 +38,7 @@ __all__ = [
     "check_plain",
     "check_space",
     "checksum",
-    "claimed",
+    "claim",
     "is_claimed",
     "json_text",
     "plain",
@@ -135,7 +135,7 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
 
 
 @contextmanager
-def claimed(path: Path | str) -> Iterator[None]:
+def claim(path: Path | str) -> Iterator[None]:
     """Reserve `path` for this process; raise if another one holds or writes it."""
     with _draft_folder(Path(path).absolute()) as own_draft:
         if set(_clear_drafts(Path(path).absolute())) - {own_draft}:
@@ -164,17 +164,19 @@ def write_tensors(
     path.touch()  # with the mode of any new file, which safetensors would make 0600
     mode = path.stat().st_mode
     try:
-        own = {name: each.contiguous().cpu() for name, each in tensors.items()}
-        save_file(own, path, metadata=None if facts is None else dict(facts))
+        plain_tensors = {name: each.contiguous().cpu() for name, each in tensors.items()}
+        save_file(plain_tensors, path, metadata=None if facts is None else dict(facts))
     except SafetensorError as error:
         number = next((code for code in _FULL if f"os error {code}" in str(error)), None)
-        number = number or next((c for c, words in _FULL.items() if words in str(error)), errno.EIO)
+        number = number or next(
+            (c for c, message in _FULL.items() if message in str(error)), errno.EIO
+        )
         raise OSError(number, os.strerror(number), str(path)) from error
     path.chmod(mode)
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a plain file's content."""
+    """Return SHA-256 of a plain file's content."""
     check_plain(path)
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -187,12 +189,12 @@ def check_plain(path: Path) -> None:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """The value as JSON and a line end, through `plain`."""
+    """Return the value as JSON and a line end, through `plain`."""
     return json.dumps(plain(value), indent=indent, allow_nan=False) + "\n"
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in a file; DataError if its content is not JSON."""
+    """Return the JSON value in a file; DataError if its content is not JSON."""
     check_plain(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -202,7 +204,7 @@ def read_json(path: Path) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The same value in terms of JSON: NumPy values as numbers and lists, NaN and infinity as null.
+    """Return a value in terms of JSON: NumPy values as numbers and lists, NaN and infinity as null.
 
     Tuples and sets become lists; keys become text, and so does anything else JSON has no form for.
     """
@@ -220,10 +222,12 @@ def plain(value: Any) -> Any:
 
 
 def plain_id(value: Hashable) -> str | int | float:
-    """A node's id in terms of JSON: text and numbers as they are, anything else as text."""
-    own: Any = value.tolist() if hasattr(value, "tolist") else value
-    is_number = isinstance(own, int | float) and not isinstance(own, bool) and math.isfinite(own)
-    return own if isinstance(own, str) or is_number else str(own)
+    """Return a node's id in terms of JSON: text and numbers as they are, anything else as text."""
+    native: Any = value.tolist() if hasattr(value, "tolist") else value
+    is_number = (
+        isinstance(native, int | float) and not isinstance(native, bool) and math.isfinite(native)
+    )
+    return native if isinstance(native, str) or is_number else str(native)
 
 
 def _existing_parent(path: Path) -> Path:

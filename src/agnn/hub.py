@@ -9,10 +9,10 @@ a local folder, written as a path (`./shared/cora`):
 >>> from agnn.hub import pull, push
 >>> cora = agnn.load_dataset("cora")
 >>> run = agnn.evaluate("gcn", cora, replicas=2, changes={"epochs": 3})
->>> with tempfile.TemporaryDirectory() as place:
-...     run.save(f"{place}/run")
-...     pushed = push(f"{place}/run", f"{place}/shared/gcn-cora")
-...     again = pull(f"{place}/shared/gcn-cora", f"{place}/copy")
+>>> with tempfile.TemporaryDirectory() as folder:
+...     run.save(f"{folder}/run")
+...     pushed = push(f"{folder}/run", f"{folder}/shared/gcn-cora")
+...     again = pull(f"{folder}/shared/gcn-cora", f"{folder}/copy")
 >>> again.accuracy == run.accuracy
 True
 
@@ -38,7 +38,7 @@ _CONFIG: Final = "config.json"
 
 
 def push(folder: Path | str, repository: str, *, public: bool = False) -> str:
-    """Upload a run folder; returns the address of the repository.
+    """Upload a run folder and return the address of the repository.
 
     Only the files of the run are uploaded. They hold the graph that it was trained on unless that
     comes with the package. A repository that does not exist is made, private unless `public`.
@@ -56,14 +56,16 @@ def push(folder: Path | str, repository: str, *, public: bool = False) -> str:
     _check_name(repository)
     try:
         api = hub.HfApi()
-        made = api.create_repo(repository, private=not public, exist_ok=True)
+        address = api.create_repo(repository, private=not public, exist_ok=True)
         api.upload_folder(
-            repo_id=repository, folder_path=str(folder), allow_patterns=files,
+            repo_id=repository,
+            folder_path=str(folder),
+            allow_patterns=files,
             commit_message="A run of agnn",
-        )  # fmt: skip
+        )
     except Exception as error:
         raise _failure(hub, error, f"'{folder}' was not pushed to '{repository}'") from error
-    return str(made)
+    return str(address)
 
 
 def pull(repository: str, folder: Path | str, *, revision: str | None = None) -> Run:
@@ -99,7 +101,7 @@ def _download(repository: str, draft: Path, revision: str | None) -> None:
 
 
 def _is_path(repository: str) -> bool:
-    """Whether a name is that of a folder: it starts like a path."""
+    """Return whether a name is that of a folder: it starts like a path."""
     return str(repository).startswith((".", "~", os.sep)) or Path(repository).is_absolute()
 
 
@@ -121,9 +123,9 @@ def _hub() -> Any:
 
 
 def _failure(hub: Any, error: Exception, what: str) -> AgnnError:
-    """What the hub said in one line, without the token."""
-    words = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
+    """Return what the hub said in one line, without the token."""
+    reason = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
     token = hub.get_token()
     if token:
-        words = words.replace(token, "***")
-    return UnavailableError(f"{what}: {words}.")
+        reason = reason.replace(token, "***")
+    return UnavailableError(f"{what}: {reason}.")

@@ -68,13 +68,12 @@ class MLflow(Callback):
         # A client of its own: the program's own active run and tracking URI stay as they are.
         self._client = mlflow.MlflowClient(self.uri)
         known = self._client.get_experiment_by_name(self.experiment)
-        place = (
-            known.experiment_id
-            if known is not None
-            else self._client.create_experiment(self.experiment)
-        )
-        made = self._client.create_run(place, run_name=f"{about['method']} on {about['dataset']}")
-        self._id = made.info.run_id
+        if known is None:
+            experiment = self._client.create_experiment(self.experiment)
+        else:
+            experiment = known.experiment_id
+        name = f"{about['method']} on {about['dataset']}"
+        self._id = self._client.create_run(experiment, run_name=name).info.run_id
         for name, value in _flat(about).items():
             self._client.log_param(self._id, name, value)
 
@@ -120,22 +119,22 @@ class WandB(Callback):
 
 
 _KINDS: Final[Mapping[str, Callable[[str], Callback]]] = {
-    "tensorboard": lambda place: TensorBoard(place) if place else TensorBoard(),
-    "mlflow": lambda place: MLflow(place or None),
-    "wandb": lambda place: WandB(place) if place else WandB(),
+    "tensorboard": lambda folder: TensorBoard(folder) if folder else TensorBoard(),
+    "mlflow": lambda uri: MLflow(uri or None),
+    "wandb": lambda project: WandB(project) if project else WandB(),
 }
 
 
-def tracker(words: str) -> Callback:
-    """The tracker for "tensorboard:FOLDER", "mlflow:URI" or "wandb:PROJECT".
+def tracker(description: str) -> Callback:
+    """Return the tracker for "tensorboard:FOLDER", "mlflow:URI" or "wandb:PROJECT".
 
     What follows the colon may be left out. Raises at once if its package is not installed.
     """
-    kind, _, place = words.partition(":")
+    kind, _, target = description.partition(":")
     if kind not in _KINDS:
         raise unknown_name("tracker", kind, _KINDS)
     _package(kind, kind)
-    return _KINDS[kind](place)
+    return _KINDS[kind](target)
 
 
 def _package(name: str, extra: str) -> Any:
@@ -148,17 +147,17 @@ def _package(name: str, extra: str) -> Any:
 
 
 def _flat(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything by one name, as trackers take it: numbers, switches and texts."""
-    own = {name: each for name, each in about.items() if name != "hyper_parameters"}
-    every = own | dict(about["hyper_parameters"])
+    """Return everything by one name, as trackers take it: numbers, switches and texts."""
+    values = {**about, **about["hyper_parameters"]}
+    del values["hyper_parameters"]
     return {
-        name: each if isinstance(each, bool | int | float | str) else str(each)
-        for name, each in every.items()
+        name: value if isinstance(value, bool | int | float | str) else str(value)
+        for name, value in values.items()
     }
 
 
 def _results(run: Run) -> dict[str, float]:
-    found = {"test_accuracy": run.accuracy.mean, "seconds": run.seconds}
+    results = {"test_accuracy": run.accuracy.mean, "seconds": run.seconds}
     if run.accuracy.standard_error is not None:
-        found["test_accuracy_standard_error"] = run.accuracy.standard_error
-    return found
+        results["test_accuracy_standard_error"] = run.accuracy.standard_error
+    return results

@@ -12,7 +12,7 @@ from benchmarks.runner import duel_row, verdict
 from benchmarks.timing import compare, fastest
 
 from agnn.data import load_dataset
-from agnn.graph import FeatureMatrix, Graph, View
+from agnn.graph import Graph, SparseFeatures, View
 from agnn.kernels import cosine_attention
 from agnn.methods import get_method
 from benchmarks import __main__ as program
@@ -110,7 +110,7 @@ def test_loops_given_and_loops_added_by_the_peer_are_the_same(graph):
 @pytest.mark.parametrize("form", ["dense", *FORMATS])
 def test_ours_and_the_peers_model_give_the_same_log_probabilities(form):
     data, method = load_dataset("cora"), ours.preset("cora")
-    x = FeatureMatrix.from_scipy(data.normalised_features())
+    x = SparseFeatures.from_scipy(data.normalised_features())
     mine = method.build(data.feature_count, data.classes, [0], "auto")
     W = mine.first.weight.data[0]
     if form == "dense":

@@ -15,7 +15,6 @@ def test_the_graph_is_of_the_size_asked_for_with_a_fifth_of_the_labels() -> None
     assert 4800 < data.edges.shape[1] <= 5000
     assert data.labelled.size == 200
     assert [part.size for part in data.split("fixed").parts.values()] == [120, 40, 40]
-    assert not data.row_normalised
     assert data.report.homophily == pytest.approx(0.73, abs=0.12)  # 0.7, and a tenth of the rest
 
 

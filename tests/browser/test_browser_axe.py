@@ -62,7 +62,7 @@ def test_axe_finds_nothing_on_a_written_page(
     from agnn.explanation import explain
     from agnn.report import (
         explanation_page,
-        rendered,
+        render_figures,
         run_facts,
         run_figures,
         run_page,
@@ -72,7 +72,7 @@ def test_axe_finds_nothing_on_a_written_page(
     run = runs[0]
     if kind == "report":
         facts = run_facts(run)
-        html = run_page(facts, rendered(run_figures(facts)), folder="runs/it")
+        html = run_page(facts, render_figures(run_figures(facts)), folder="runs/it")
     else:
         html = explanation_page(explain(run, TARGET), surroundings_of(run, TARGET))
     file = tmp_path / "page.html"

@@ -33,7 +33,7 @@ def labelling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
 
 @pytest.fixture(scope="module")
 def address(labelling: Labelling, served: Callable[..., str]) -> str:
-    return served(labelling._explorer, labelling)
+    return served(labelling.explorer, labelling)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def opened(browser: Any, address: str, labelling: Labelling) -> Iterator[Callabl
         assert page.complaints == []
         assert [url for url in page.requests if not url.startswith(f"{address}/")] == []
         page.close()
-    while labelling.file.given:
+    while labelling.file.entries:
         labelling.undo()
 
 
@@ -116,12 +116,12 @@ def test_a_cohort_and_circled_nodes_are_given_a_class_at_once(
     page = opened()
     assert page.page.locator("#label-classes button").first.is_disabled()
     page.page.select_option("#who", "wrong")
-    count = labelling._explorer.cohorts.all["wrong"].nodes.size
+    count = labelling.explorer.cohorts.all["wrong"].nodes.size
     words = f"{'all ' if count > 12 else ''}{count} nodes of the cohort"
     page.until(lambda: words in page.text("#label-what"))
     page.page.locator("#label-classes button").nth(1).click()
     page.until(lambda: f"Kept: {count} nodes as {CLASSES[1]}." in page.text("#label-kept"))
-    wrong = labelling._explorer.cohorts.all["wrong"].nodes.tolist()
+    wrong = labelling.explorer.cohorts.all["wrong"].nodes.tolist()
     assert kept(labelling) == dict.fromkeys(wrong, 1)
     page.page.locator("#label-undo").click()
     page.until(lambda: page.text("#label-kept").startswith("Undone:"))

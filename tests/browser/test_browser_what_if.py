@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from explorer_page import Opener, at, neighbours
 
-from agnn.explanation import Changes, changed_run, counterfactual, run_with_betas
+from agnn.explanation import Changes, changed_run, counterfactual
 from explore_runs import ALONE, CLASSES
 
 TARGET = 100
@@ -25,7 +25,7 @@ def test_other_betas_change_attention_contributions_and_prediction(
     trained = [round(float(each), 6) for each in runs[0].model.betas.mean(0)]
     shown = [float(page.page.locator(f"#beta-{k}").input_value()) for k in range(3)]
     assert abs(shown[0] - trained[0]) < 0.06
-    found = run_with_betas(runs[0], shown).probabilities[TARGET]
+    found = changed_run(runs[0], Changes(betas=tuple(shown))).probabilities[TARGET]
     assert f"predicts {CLASSES[found.argmax()]} ({100 * found.max():.1f} %)" in page.text("#spoken")
     assert "betas=" in page.page.url
     page.after_load(page.page.locator("#beta-reset").click)

@@ -1,4 +1,4 @@
-"""The program as a function, and a small folder of raw files for it to read."""
+"""The program as a function, and a small graph for it to read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cli_raw_folder import write_raw
+from cli_ring import write_ring
 
 from agnn.cli import main
 
@@ -41,5 +41,5 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def raw(here: Path) -> Path:
-    return write_raw(here / "raw")
+def ring(here: Path) -> Path:
+    return write_ring(here / "ring.npz")

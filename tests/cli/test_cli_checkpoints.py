@@ -53,8 +53,8 @@ def test_a_signal_writes_a_last_checkpoint_and_says_how_to_go_on(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--resume"], "--resume needs --out"),
-        (["--checkpoint", "5m"], "--checkpoint needs --out"),
+        (["--resume"], r"\(--resume\) needs `out` \(--out\)"),
+        (["--checkpoint", "5m"], r"\(--checkpoint\) needs `out` \(--out\)"),
         (["--out", "run", "--resume"], "there is no checkpoint '.*run.checkpoint' to continue"),
         (
             ["--out", "run", "--checkpoint", "soon"],
@@ -62,7 +62,7 @@ def test_a_signal_writes_a_last_checkpoint_and_says_how_to_go_on(
         ),
         (
             ["--out", "run", "--checkpoint", "5m", "--method", "label_propagation"],
-            "--checkpoint is for methods that train a network, not label_propagation",
+            r"\(--checkpoint\) is for methods that train a network, not label_propagation",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 RUN = """
-dataset = "raw"
+dataset = "ring.npz"
 method = "gat"
 replicas = 2
 epochs = 3
@@ -30,26 +30,27 @@ def written(text: str, path: Path) -> Path:
     return path
 
 
-def test_a_file_gives_the_options_and_the_command_line_wins(agnn: Any, raw: Path) -> None:
-    written(RUN, raw.parent / "run.toml")
+def test_a_file_gives_the_options_and_the_command_line_wins(agnn: Any, ring: Path) -> None:
+    written(RUN, ring.parent / "run.toml")
     found = json.loads(agnn("train --config run.toml --epochs 2").out)
     assert found["method"] == "gat"
     assert found["seeds"] == [0, 1]
     fields = found["hyper_parameters"]
     assert (fields["heads"], fields["learning_rate"], fields["epochs"]) == (2, 0.02, 2)
     by_words = agnn(
-        "train raw --method gat --replicas 2 --epochs 2 --learning-rate 0.02 --json --quiet "
+        "train ring.npz --method gat --replicas 2 --epochs 2 --learning-rate 0.02 --json --quiet "
         "--set heads=2 --set watched=validation"
     )
     assert found["accuracy"] == json.loads(by_words.out)["accuracy"]
 
 
-def test_what_is_saved_repeats_the_run(agnn: Any, raw: Path) -> None:
-    line = "train raw --method gat --replicas 2 --epochs 2 --json --quiet --set heads=2"
+def test_what_is_saved_repeats_the_run(agnn: Any, ring: Path) -> None:
+    line = "train ring.npz --method gat --replicas 2 --epochs 2 --json --quiet --set heads=2"
     first = json.loads(agnn(f"{line} --class-weight balanced --save-config kept.toml").out)
-    kept = tomllib.loads((raw.parent / "kept.toml").read_text(encoding="utf-8"))
+    kept = tomllib.loads((ring.parent / "kept.toml").read_text(encoding="utf-8"))
     assert kept == {
-        "dataset": "raw", "method": "gat", "replicas": 2, "epochs": 2, "json": True, "quiet": True,
+        "dataset": "ring.npz", "method": "gat", "replicas": 2, "epochs": 2, "json": True,
+        "quiet": True,
         "set": {"heads": 2}, "class-weight": "balanced",
     }  # fmt: skip
     again = json.loads(agnn("train --config kept.toml").out)
@@ -92,13 +93,13 @@ def test_a_wrong_setting_of_the_command_line_is_not_blamed_on_the_file(
     assert answer.err == "error: unknown hyper-parameter of agnn 'layer'; did you mean 'layers'?\n"
 
 
-def test_a_file_that_is_not_there_or_would_be_overwritten_is_refused(agnn: Any, raw: Path) -> None:
-    answer = agnn("train raw --config none.toml")
+def test_a_file_that_is_not_there_or_would_be_overwritten_is_refused(agnn: Any, ring: Path) -> None:
+    answer = agnn("train ring.npz --config none.toml")
     assert (answer.code, answer.err) == (
         2, "error: cannot read 'none.toml': No such file or directory.\n"
     )  # fmt: skip
-    kept = written("precious", raw.parent / "kept.toml")
-    answer = agnn("train raw --epochs 1 --save-config kept.toml --quiet")
+    kept = written("precious", ring.parent / "kept.toml")
+    answer = agnn("train ring.npz --epochs 1 --save-config kept.toml --quiet")
     assert answer.code == 2
     assert "kept.toml" in answer.err
     assert kept.read_text(encoding="utf-8") == "precious"

@@ -16,7 +16,7 @@ from agnn.estimator import NodeClassifier
 from agnn.graph import Graph
 from agnn.methods import get_method
 from agnn.metrics import ensemble_of
-from agnn.runs import evaluate, load_run, save_run
+from agnn.runs import KnownResults, evaluate, load_run, save_run
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_the_file_gives_the_runs_own_probabilities(folder, toy, tmp_path, capsys
 
 
 def test_the_file_gives_what_predict_proba_gives(toy, tmp_path):
-    fitted = NodeClassifier("agnn", epochs=20, replicas=2, layers=2).fit(toy)
+    fitted = NodeClassifier("agnn", parameters={"epochs": 20, "layers": 2}, replicas=2).fit(toy)
     fitted.save(tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "model.onnx")]) == 0
     graph = Graph.from_edges(toy.edges, toy.nodes)
@@ -60,7 +60,7 @@ def test_a_folder_without_a_temperature_gets_the_one_that_its_predictions_have(
 ):
 
     assert main(["export", str(folder), "--out", str(tmp_path / "new.onnx")]) == 0
-    silent = replace(load_run(folder), known_temperature=None)
+    silent = replace(load_run(folder), known=KnownResults())
     monkeypatch.setattr("agnn.runs.load_run", lambda *_, **__: silent)
     assert main(["export", str(folder), "--out", str(tmp_path / "old.onnx")]) == 0
     assert (tmp_path / "new.onnx").read_bytes() == (tmp_path / "old.onnx").read_bytes()

@@ -17,7 +17,7 @@ import pytest
 
 PROGRAM = """
 import sys
-import agnn.experiments._executor as executor
+import agnn.studies._executor as executor
 from agnn.cli import main
 executor._MOST, executor._LEAST = 5, 5  # small batches, so that there is something to interrupt
 sys.exit(main())

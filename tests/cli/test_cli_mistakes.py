@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pickle
 import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from cli_raw_folder import KNOWN, raw_parts, write_raw
-from scipy import sparse
 
 from agnn.runs import load_run
 
@@ -40,8 +35,8 @@ def refused(agnn: Any, here: Path, line: str) -> str:
     ("options", "said"),
     [
         ("coora", "unknown dataset 'coora'; did you mean 'cora'?"),
-        ("cora --name x", "--name goes with a folder"),
-        ("no/such/folder", "'no/such/folder' is not a folder; give a folder of files ind.NAME.*"),
+        ("cora --name x", "--name is for your own data; 'cora' has its name"),
+        ("no/such/folder", "'no/such/folder' is not a graph that agnn reads; give"),
         ("cora --method agn", "unknown method 'agn'; did you mean 'agnn'?"),
         ("cora --split fixd", "unknown split 'fixd'; did you mean 'fixed'?"),
         ("cora --split none.json", "'none.json': No such file"),
@@ -141,49 +136,17 @@ def test_a_bad_split_file_is_refused(
     assert said in refused(agnn, here, "train cora --split bad.json --epochs 1 --replicas 1")
 
 
-def with_entry(value: float) -> dict[str, Any]:
-    """Raw parts in which one feature of a known node that is not trained on has this value."""
-    dense = raw_parts()["allx"].toarray()
-    dense[KNOWN - 1, 3] = value
-    return {"allx": sparse.csr_matrix(dense)}
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"graph": pickle.dumps(raw_parts()["graph"])[:60]}, "ind.ring.graph'"),
-        (with_entry(np.nan), "`features` must be finite"),
-        ({"ty": 2 * raw_parts()["ty"]}, "one-hot"),
-        ({"graph": raw_parts()["graph"] | {0: [99]}}, "ends at a node that does not exist"),
-        ({"test.index": b"24\n"}, "test.index must name"),
-        ({"x": pickle.dumps(os.getcwd)}, "getcwd"),
-    ],
-    ids=["cut short", "NaN", "label out of range", "edge to nowhere", "test index", "global"],
-)
-def test_damaged_raw_files_are_refused(
-    agnn: Any, here: Path, changes: dict[str, Any], said: str
-) -> None:
-    write_raw(here / "raw", **changes)
-    assert said in refused(agnn, here, "train raw")
-
-
-def test_a_raw_file_with_another_hash_is_refused(agnn: Any, here: Path, raw: Path) -> None:
-    (raw / "SHA256SUMS").write_text(f"{'0' * 64}  ind.ring.tx\n")
+def test_raw_planetoid_files_are_refused_with_what_to_do(agnn: Any, here: Path) -> None:
+    (here / "raw").mkdir()
+    (here / "raw" / "ind.cora.graph").write_bytes(b"")
     message = refused(agnn, here, "train raw")
-    assert "ind.ring.tx' has SHA-256 " in message
-    assert message.endswith(f"expected {'0' * 64}; fetch it again.")
+    assert "'raw' holds raw Planetoid files, which are pickles and are not read" in message
+    assert message.endswith("scripts/planetoid.py of agnn's repository, then give the .npz file.")
 
 
-def test_a_folder_of_several_datasets_needs_a_name(agnn: Any, here: Path, raw: Path) -> None:
-    write_raw(raw, "other")
-    assert refused(agnn, here, "train raw") == "'raw' holds other, ring; choose one with --name."
-    assert "ind.third.x'" in refused(agnn, here, "train raw --name third")
-    assert agnn("train raw --name other --epochs 1 --replicas 1 --quiet").code == 0
-
-
-def test_a_folder_without_raw_files_says_what_is_expected(agnn: Any, here: Path) -> None:
+def test_a_folder_that_is_no_graph_says_what_is_expected(agnn: Any, here: Path) -> None:
     (here / "empty").mkdir()
-    assert "'empty' holds no raw Planetoid files: ind.NAME.graph" in refused(
+    assert "'empty' is not a graph that agnn reads; give a .graphml, .gexf or .npz file" in refused(
         agnn, here, "train empty"
     )
 
@@ -195,7 +158,7 @@ def test_an_output_folder_is_checked_before_the_work(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("trained before the folder was checked")
 
-    monkeypatch.setattr("agnn.runs.Plan.run", never)
+    monkeypatch.setattr("agnn.runs.Plan.train", never)
     (here / "there").mkdir()
     (here / "file").write_text("")
     assert "'there' exists" in refused(agnn, here, f"{verb} --out there")
@@ -205,7 +168,7 @@ def test_an_output_folder_is_checked_before_the_work(
     assert "not writable" in refused(agnn, here, f"{verb} --out new")
 
 
-@pytest.mark.usefixtures("raw")
+@pytest.mark.usefixtures("ring")
 def test_a_full_disk_is_one_line_and_leaves_no_folder(
     agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +176,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_folder(
         raise OSError(28, "No space left on device", "weights")
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
-    answer = agnn("train raw --epochs 1 --replicas 1 --out run --quiet")
+    answer = agnn("train ring.npz --epochs 1 --replicas 1 --out run --quiet")
     assert answer.code == 2
     assert "test accuracy" in answer.out
     assert answer.err.count("\n") == 1
@@ -221,7 +184,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_folder(
     assert not (here / "run").exists()
 
 
-@pytest.mark.usefixtures("raw")
+@pytest.mark.usefixtures("ring")
 def test_a_run_that_finds_the_disk_full_is_kept_elsewhere(
     agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,7 +197,7 @@ def test_a_run_that_finds_the_disk_full_is_kept_elsewhere(
         save_file(tensors, path, **more)
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
-    answer = agnn("train raw --epochs 1 --replicas 2 --out run --quiet")
+    answer = agnn("train ring.npz --epochs 1 --replicas 2 --out run --quiet")
     assert answer.code == 2
     assert "damaged" not in answer.err
     (kept,) = re.findall(r"\(No space left on device\); it is kept in '(.+?)'", answer.err)
@@ -242,13 +205,13 @@ def test_a_run_that_finds_the_disk_full_is_kept_elsewhere(
     assert not (here / "run").exists()
 
 
-@pytest.mark.usefixtures("raw")
+@pytest.mark.usefixtures("ring")
 def test_too_little_space_is_said_before_the_training(
     agnn: Any, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100))
-    monkeypatch.setattr("agnn.runs.Plan.run", never)
-    message = refused(agnn, here, "train raw --replicas 3 --out run")
+    monkeypatch.setattr("agnn.runs.Plan.train", never)
+    message = refused(agnn, here, "train ring.npz --replicas 3 --out run")
     assert re.search(r"'run' needs about 0\.\d MB, but its disk has 0\.0 MB left", message)
 
 
@@ -263,5 +226,5 @@ def test_too_little_memory_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("agnn.runs.Plan.run_on_rank", fail)
+    monkeypatch.setattr("agnn.runs.Plan.train", fail)
     assert "try fewer --replicas" in refused(agnn, here, "train cora")

@@ -102,7 +102,7 @@ def test_inspect_trains_nothing_and_needs_no_label(agnn: Any, monkeypatch: Any) 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("trained")
 
-    monkeypatch.setattr("agnn.runs.Plan.run", never)
+    monkeypatch.setattr("agnn.runs.Plan.train", never)
     answer = agnn("inspect --nodes nodes.csv --edges edges.csv --category age --ignore motto")
     assert (answer.code, answer.err) == (0, "")
     for words in ("nodes: category", "59 values; 1 missing", "cannot train", "has no labels"):

@@ -15,9 +15,9 @@ import pytest
 from agnn import NodeClassifier, get_method, read_tables
 from agnn.cli._progress import training_progress
 from agnn.data import with_new_nodes
-from agnn.experiments import duration
 from agnn.metrics import Ensemble
-from agnn.runs import Predictions, evaluate, save_run
+from agnn.runs import Predictions, evaluate, load_run, save_run
+from agnn.studies import duration
 from own_tables import PEOPLE, write_tables
 
 NEW = "id,age,colour,motto\nq1,50,red,paint\nq2,51,blue,run and jump\n"
@@ -315,3 +315,17 @@ def test_class_weights_are_taken_by_train_and_kept(agnn: Any, here: Path) -> Non
         answer = agnn(f"{line} --class-weight {word}")
         assert (answer.code, answer.out) == (2, "")
         assert message in answer.err
+
+
+@pytest.mark.usefixtures("place")
+def test_out_of_fold_writes_the_tested_nodes_alone(agnn: Any, trained: Path) -> None:
+    run = load_run(trained)
+    tested = sorted({node for split in run.splits for node in split.test.tolist()})
+    assert agnn("predict run --out-of-fold --out p.csv").code == 0
+    table = pd.read_csv("p.csv")
+    assert table["id"].tolist() == [run.data.node_ids[node] for node in tested]
+    assert table["is_labelled"].all()
+    answer = agnn("predict run --out-of-fold --unlabelled")
+    assert answer.err == (
+        "error: --out-of-fold is for labelled nodes of the run; leave out --unlabelled.\n"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
@@ -16,8 +15,9 @@ import typer
 import agnn as package
 from agnn.cli._app import COMMANDS, program
 from agnn.cli._failures import one_line
-from agnn.cli._train import train
+from agnn.cli._fields import HYPER_PARAMETERS
 from agnn.data import ReadOptions
+from agnn.options import TrainingOptions
 
 
 def test_version_is_the_package_s(agnn: Any) -> None:
@@ -33,14 +33,22 @@ def test_help_names_the_commands(agnn: Any, line: str) -> None:
     assert "<bool>" not in answer.out
 
 
-def test_help_of_train_names_every_option(agnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_all_names_every_option_and_help_the_common_ones(
+    agnn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    answer = agnn("train --help")
-    own = inspect.signature(train).parameters.keys() - {"context", "dataset", "read", "settings"}
+    everything = agnn("train --help-all").out
+    common = agnn("train --help").out
+    training = {field.name for field in fields(TrainingOptions)}
     read = {field.name for field in fields(ReadOptions)} - {"preprocessing", "class_names"}
-    assert len(own | read) > 25
-    for name in ("set", *own, *read):
-        assert f"--{name.replace('_', '-')}" in answer.out
+    flags = {"changes": "--set", "callbacks": "--track", "time_limit": "--time"}
+    assert len(training | read | set(HYPER_PARAMETERS)) > 50
+    for name in training | read | set(HYPER_PARAMETERS):
+        assert f"{flags.get(name, '--' + name.replace('_', '-'))} " in everything
+    shown = set(re.findall(r"--[a-z-]+", common))
+    assert {"--nodes", "--label", "--method", "--out", "--help-all"} <= shown
+    assert not {"--wire", "--fanout", "--url"} & shown
+    assert len([line for line in common.splitlines() if re.match(r"│ *--", line)]) <= 35
 
 
 @pytest.mark.parametrize("command", [each.__name__ for each in COMMANDS])
@@ -62,8 +70,8 @@ def test_a_new_option_of_the_readers_is_one_of_train_and_inspect(
 
     monkeypatch.setattr("agnn.data.ReadOptions", Wider)
     monkeypatch.setenv("COLUMNS", "200")
-    for command in ("train", "inspect"):
-        assert "--first-row" in agnn(f"{command} --help").out
+    for command in ("train --help-all", "inspect --help"):
+        assert "--first-row" in agnn(command).out
     assert "--first-row" not in agnn("predict --help").out
 
 
@@ -98,7 +106,7 @@ def test_the_installed_program_exits_with_the_code_of_main(tmp_path: Path) -> No
     assert done.stderr == "error: unknown dataset 'coora'; did you mean 'cora'?\n"
 
 
-@pytest.mark.usefixtures("raw")
+@pytest.mark.usefixtures("ring")
 @pytest.mark.parametrize(
     ("interruption", "said"), [(KeyboardInterrupt, "nothing was written"), (typer.Abort, "")]
 )
@@ -110,10 +118,10 @@ def test_an_interrupted_run_exits_130_and_leaves_nothing(
         raise interruption
 
     monkeypatch.setattr("safetensors.torch.save_file", interrupt)
-    answer = agnn("train raw --epochs 1 --replicas 1 --out run --quiet")
+    answer = agnn("train ring.npz --epochs 1 --replicas 1 --out run --quiet")
     assert (answer.code, answer.out) == (130, "")
     assert said in answer.err
-    assert [path.name for path in here.iterdir()] == ["raw"]
+    assert [path.name for path in here.iterdir()] == ["ring.npz"]
 
 
 def test_a_fault_of_the_program_is_not_passed_off_as_the_user_s(
@@ -122,7 +130,7 @@ def test_a_fault_of_the_program_is_not_passed_off_as_the_user_s(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("agnn.runs.Plan.run_on_rank", fail)
+    monkeypatch.setattr("agnn.runs.Plan.train", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         agnn("train cora")
 
@@ -158,13 +166,12 @@ def test_a_shell_completes_commands_and_options(
 def test_a_long_help_has_its_options_in_panels(agnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     found = agnn("train --help").out
-    titles = ["Options", "Hyper-parameters", "Choosing settings", "Computing", "Results and files",
-              "Your own tables"]  # fmt: skip
+    titles = ["Your own tables", "Method", "Choosing settings", "Computing", "Results and files"]
     parts = re.split(r"╭─ ([A-Z][^─]*) ─", found)
     panels = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert [each for each in panels if each != "Arguments"] == titles
-    assert "--learning-rate" in panels["Hyper-parameters"]
-    assert all(f"--{each}" in panels["Hyper-parameters"] for each in ("batch", "fanout"))
-    assert "--threads" in panels["Computing"]
+    assert [each for each in panels if each not in ("Arguments", "Options")] == titles
+    assert "--learning-rate" in panels["Method"]
+    assert "--device" in panels["Computing"]
+    assert "--json" in panels["Results and files"]
     # A short help keeps them together.
     assert "Computing" not in agnn("report --help").out

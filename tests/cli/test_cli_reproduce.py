@@ -92,7 +92,7 @@ def test_a_second_call_runs_nothing_and_says_the_same(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("ran a finished run again")
 
-    monkeypatch.setattr("agnn.experiments._batches.evaluate", never)
+    monkeypatch.setattr("agnn.studies._batches.evaluate", never)
     assert agnn("reproduce tiny.toml --quiet") == first
 
 
@@ -196,15 +196,16 @@ def test_a_method_that_fails_is_said_and_the_rest_is_reported(agnn: Any, tiny: P
 HOLDER = """
 import sys
 from pathlib import Path
-from agnn.experiments import _claims
-from agnn.experiments._store import Key, Store
+from agnn.studies import _claims
+from agnn.studies._store import Store
+from agnn.studies._works import Key
 
 store = Store.open(Path(sys.argv[1]))
 spec, data = store.connection.execute(
     "SELECT spec, data FROM runs WHERE method = 'gcn' AND dataset = 'cora'"
 ).fetchone()
 _claims.BEAT = 0.2
-with _claims.holding(store):
+with _claims.hold_claims(store):
     print(_claims.claim(store, Key(spec, data), [3]), flush=True)
     sys.stdin.read()
 """

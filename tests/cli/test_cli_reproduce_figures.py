@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from agnn.experiments import _drawings as drawings
 from agnn.runs import preset_method
+from agnn.studies import _reproduce as reproduction
 
 RELEVANCE = """
 title = "Relevance"
@@ -39,9 +39,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         trained.append(method.name)
         return original(method, *rest, **options)
 
-    original = drawings.evaluate
-    monkeypatch.setattr(drawings, "preset_method", preset)
-    monkeypatch.setattr(drawings, "evaluate", evaluate)
+    original = reproduction.evaluate
+    monkeypatch.setattr(reproduction, "preset_method", preset)
+    monkeypatch.setattr(reproduction, "evaluate", evaluate)
     return trained
 
 
@@ -149,7 +149,7 @@ def test_the_edges_of_both_rows_are_ranked_once_and_kept_replica_by_replica(
         )
         return [None, last]
 
-    monkeypatch.setattr("agnn.experiments._measured.edge_ranking", edge_ranking)
+    monkeypatch.setattr("agnn.studies._batches.edge_ranking", edge_ranking)
     (here / "edges.toml").write_text(EDGES, encoding="utf-8")
     answer = agnn("reproduce edges.toml --quiet --json")
     (found,) = json.loads(answer.out)["experiments"]

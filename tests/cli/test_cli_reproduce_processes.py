@@ -30,7 +30,7 @@ fields = {{ epochs = 8 }}
 # Small batches, so that there is something to interrupt.
 PROGRAM = """
 import sys
-import agnn.experiments._executor as executor
+import agnn.studies._executor as executor
 from agnn.cli import main
 executor._MOST, executor._LEAST = 5, 5
 sys.exit(main(["reproduce", "mine.toml", "--threads", "1"]))

@@ -43,9 +43,9 @@ def test_a_search_is_told_kept_and_gone_on_with(agnn: Any, here: Path) -> None:
         ("--search 2 --search-file no/s.sqlite", "there is no folder 'no'"),
         ("--search 2 --search-file nodes.csv", "'nodes.csv' is not a search file"),
         ("--dropout 2", "`dropout` must be at least 0 and below 1; got 2.0."),
-        ("--executor local:2", "--executor trains the candidates of --search"),
+        ("--executor local:2", "(--executor) trains the candidates of a search"),
         ("--search 2 --executor ray", "unknown executor 'ray'; known: local, local:N"),
-        ("--search 2 --tuned", "--search and --tuned both choose"),
+        ("--search 2 --tuned", "both choose settings; leave one out"),
     ],
 )
 def test_mistakes_are_one_line(agnn: Any, here: Path, options: str, words: str) -> None:

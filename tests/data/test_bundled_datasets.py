@@ -206,5 +206,5 @@ def test_a_missing_array_and_a_pickled_array_are_refused() -> None:
         stream = io.BytesIO()
         np.savez(stream, **arrays)
         stream.seek(0)
-        with pytest.raises(DataError, match=r"is damaged .*: (it holds the arrays|Object arrays)"):
+        with pytest.raises(DataError, match=r"is damaged .*: (its content|Object arrays)"):
             read_data(stream, "cora")

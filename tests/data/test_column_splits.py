@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agnn
-from agnn.data import (
-    NodeData,
-    default_split,
-    from_pandas,
+from agnn.data import NodeData, default_split, from_pandas, make_splits
+from agnn.data.splits._by_column import (
     group_split,
-    make_splits,
     time_split,
 )
 from agnn.errors import DataError, InputError

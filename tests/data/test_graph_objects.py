@@ -119,7 +119,6 @@ def test_scipy_and_numpy_arrays_are_taken_as_they_are() -> None:
     assert (data.class_names, data.labels.tolist()) == (("a", "b"), [1, 0, -1, 1])
     assert data.node_ids == ("w", 1, (2,), "z")
     assert data.edges.T.tolist() == [[0, 1], [0, 3], [1, 2], [2, 3]]
-    assert data.row_normalised
     assert "4 of 4 edges in one direction only" in notes(data)
     both = from_scipy(ring() + ring().T, x)
     assert "direction" not in notes(both)
@@ -129,7 +128,6 @@ def test_scipy_and_numpy_arrays_are_taken_as_they_are() -> None:
 def test_negative_features_are_kept_as_they_are() -> None:
     x = np.array([[1.0, -1], [0, 2], [3, 0], [0, 0]])
     data = from_scipy(ring(), x, [5, 3, -1, 3])
-    assert not data.row_normalised
     assert (data.class_names, data.labels.tolist()) == (("3", "5"), [1, 0, -1, 0])
     assert data.features.toarray().tolist() == x.tolist()
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from agnn import from_pandas, load_planetoid, read_graph, read_tables
+from agnn import from_pandas, read_graph, read_tables
 from agnn.data import Split
 from agnn.data._input_files import check_file
 from agnn.errors import AgnnError, DataError, InputError
@@ -52,10 +52,8 @@ def test_a_pipe_is_no_graph(tmp_path: Path, pipe: Path, end: str) -> None:
     assert "is a named pipe" in refused(read_graph, pipe.rename(tmp_path / f"p{end}"))
 
 
-def test_a_pipe_is_no_split_and_no_raw_dataset(tmp_path: Path, pipe: Path) -> None:
+def test_a_pipe_is_no_split(pipe: Path) -> None:
     assert "is a named pipe" in refused(Split.load, pipe)
-    pipe.rename(tmp_path / "ind.a.x")
-    assert "is a named pipe" in refused(lambda folder: load_planetoid(folder, "a"), tmp_path)
 
 
 def test_devices_sockets_and_odd_paths_are_refused(tmp_path: Path) -> None:

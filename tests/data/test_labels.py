@@ -14,8 +14,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from agnn import NodeClassifier, from_networkx, from_pandas, from_scipy, read_tables
-from agnn.data import NodeData, encoded_labels, is_missing
-from agnn.data._labels import MISSING, class_values, missing_spellings
+from agnn.data import NodeData, encoded_labels
+from agnn.data._labels import (
+    MISSING,
+    class_values,
+    is_missing,
+    missing_spellings,
+)
 from agnn.errors import DataError, InputError
 from agnn.estimator._inputs import class_labels
 

@@ -144,7 +144,7 @@ def test_one_new_node_does_not_sort_the_edges_of_the_old_graph_again(
     monkeypatch.undo()
     again = NodeData.build(
         name=people.name, features=grown.features, labels=grown.labels, edges=grown.edges[:, ::-1],
-        class_names=grown.class_names, node_ids=grown.node_ids, row_normalised=grown.row_normalised,
+        class_names=grown.class_names, node_ids=grown.node_ids,
     )  # fmt: skip
     assert again.fingerprint == grown.fingerprint
 

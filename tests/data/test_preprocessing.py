@@ -47,7 +47,6 @@ def test_new_nodes_get_the_old_means_values_and_words(people: NodeData) -> None:
     ]  # fmt: skip
     assert new["motto: paint"].tolist() == [1.0, 0.0], "one known word is all of the row"
     assert (data.classes, data.labelled.size) == (2, 0)
-    assert data.row_normalised == people.row_normalised
 
 
 def test_words_are_scikit_learn_s() -> None:
@@ -56,7 +55,6 @@ def test_words_are_scikit_learn_s() -> None:
     data = from_pandas(nodes, pd.DataFrame({"a": [0, 1], "b": [1, 2]}), text="say")
     expected = TfidfVectorizer(sublinear_tf=True).fit_transform(texts).toarray()
     np.testing.assert_allclose(data.features.toarray(), expected, rtol=1e-6)
-    assert data.row_normalised
     assert data.normalised_features().toarray().sum(axis=1) == pytest.approx([1, 1, 1, 0])
 
 

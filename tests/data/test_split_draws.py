@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from agnn.data import (
     NodeData,
     Split,
-    balanced_split,
     dataset_names,
-    k_folds,
     load_dataset,
     make_splits,
-    nested_k_folds,
     uniform_split,
+)
+from agnn.data.splits._draws import (
+    balanced_split,
+    k_folds,
+    nested_k_folds,
 )
 from agnn.errors import InputError
 

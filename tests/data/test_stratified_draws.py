@@ -8,15 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agnn import DataError, InputError, NodeData
-from agnn.data import (
-    Split,
-    default_split,
-    make_splits,
+from agnn.data import Split, default_split, make_splits
+from agnn.data.splits import Stream
+from agnn.data.splits._draws import (
     nested_k_folds,
     stratified_folds,
     stratified_split,
 )
-from agnn.data.splits import Stream
 
 
 def plain(labels: list[int], splits: dict[str, Split] | None = None) -> NodeData:

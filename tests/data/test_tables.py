@@ -85,7 +85,6 @@ def test_features_are_standardised_numbers_a_gap_mark_one_hot_values_and_words(
     assert (x["motto: paint"] > 0).tolist() == [i % 2 == 0 for i in range(PEOPLE)]
     words = np.array([x[name] for name in names if name.startswith("motto")])
     np.testing.assert_allclose((words**2).sum(axis=0), 1, rtol=1e-6)
-    assert not people.row_normalised
     assert people.normalised_features() is people.features
 
 
@@ -192,10 +191,8 @@ def test_many_sparse_counts_are_a_bag_of_words_and_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 4, (40, 30)) * (rng.random((40, 30)) < 0.2)
     data = from_pandas(*nodes_and_ring(**{f"w{k}": counts[:, k] for k in range(30)}))
-    assert data.row_normalised
     assert data.features.toarray().tolist() == counts.tolist()
     few = from_pandas(*nodes_and_ring(**{f"w{k}": counts[:, k] for k in range(5)}))
-    assert not few.row_normalised
     np.testing.assert_allclose(few.features.toarray().std(axis=0), 1, rtol=1e-5)
 
 
@@ -457,11 +454,10 @@ def test_row_numbers_that_pandas_wrote_are_neither_id_nor_feature(tmp_path: Path
     assert data.preprocessing.feature_names[:2] == ("age", "age is missing")
 
 
-def test_a_copy_keeps_preprocessing_reading_and_use_of_features(people: NodeData) -> None:
+def test_a_copy_keeps_preprocessing_and_reading(people: NodeData) -> None:
     twin = copy.deepcopy(people)
     assert twin.fingerprint == people.fingerprint
     assert (twin.preprocessing, twin.reading) == (people.preprocessing, people.reading)
-    assert not twin.row_normalised
 
 
 def test_the_keywords_of_the_readers_are_the_options() -> None:

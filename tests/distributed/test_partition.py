@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,9 @@ from agnn.data import NodeData, ReadOptions, read_tables
 from agnn.data.tables import LargeTables
 from agnn.distributed import (
     ORDERS,
-    PartSource,
-    open_labels,
-    open_masks,
-    open_part,
-    open_positions,
+    GraphSource,
+    PartsFolder,
     partition,
-    read_ids,
-    read_manifest,
 )
 from agnn.errors import DataError, InputError, UnavailableError
 from agnn.graph import Graph, Part
@@ -46,18 +42,18 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def assert_cut_of(data: NodeData, folder: Path, ranks: int | None = None) -> None:
     """Every part is the one that `Part.cut` gives of the whole graph."""
-    manifest, positions = read_manifest(folder), open_positions(folder)
+    manifest, positions = PartsFolder(folder).manifest, PartsFolder(folder).positions()
     numbers = np.empty(data.nodes, np.int64)
     numbers[positions] = np.arange(data.nodes)
     graph = Graph.from_edges(numbers[data.edges], data.nodes)
     features = data.features[positions]
     split = next(iter(data.splits.values()), None)
-    masks = open_masks(folder)
+    masks = PartsFolder(folder).masks()
     assert list(masks) == [] if split is None else list(split.parts)
     for name, mask in masks.items():
         np.testing.assert_array_equal(mask, np.isin(positions, split.parts[name]))
     for rank in range(ranks or len(manifest.parts)):
-        found = open_part(folder, rank, ranks)
+        found = PartsFolder(folder).part(rank, ranks)
         own = Part.cut(graph, found.bounds, rank, features, data.labels[positions])
         for name in ARRAYS:
             np.testing.assert_array_equal(getattr(found, name), getattr(own, name), name)
@@ -71,17 +67,17 @@ def test_parts_are_cuts_of_the_whole_graph(cora, tmp_path, order):
     made = partition(cora, tmp_path / "parts", 5, order=order)
     for ranks in (None, 1, 2, 3):
         assert_cut_of(cora, tmp_path / "parts", ranks)
-    assert read_manifest(tmp_path / "parts") == made
+    assert PartsFolder(tmp_path / "parts").manifest == made
     assert (made.nodes, made.edges, made.feature_count) == (2708, 5278, 1433)
-    opened = [open_part(tmp_path / "parts", rank) for rank in range(5)]
+    opened = [PartsFolder(tmp_path / "parts").part(rank) for rank in range(5)]
     assert [part.halo for part in made.parts] == [part.halo.size for part in opened]
     far = [int((part.columns >= part.own).sum()) for part in opened]
     assert [part.cut for part in made.parts] == far
     assert made.cut == pytest.approx(sum(far) / (2 * 5278))
     assert (made.cut > 0.5) == (order == "given"), "the others put neighbours together"
-    assert read_ids(tmp_path / "parts") == list(cora.node_ids)
-    positions = open_positions(tmp_path / "parts")
-    np.testing.assert_array_equal(open_labels(tmp_path / "parts"), cora.labels[positions])
+    assert PartsFolder(tmp_path / "parts").ids() == list(cora.node_ids)
+    positions = PartsFolder(tmp_path / "parts").positions()
+    np.testing.assert_array_equal(PartsFolder(tmp_path / "parts").labels(), cora.labels[positions])
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -97,7 +93,7 @@ def test_statistics_of_the_features_are_those_of_the_whole(cora, tmp_path):
 
 def test_a_synthetic_graph_is_the_same_each_time(tmp_path):
     one, two = (
-        partition(PartSource.synthetic(1000, 5000), tmp_path / name, 4, order="streaming")
+        partition(GraphSource.synthetic(1000, 5000), tmp_path / name, 4, order="streaming")
         for name in "ab"
     )
     assert one == two
@@ -141,10 +137,10 @@ def large(folder: Path, end: str = "csv", **options: object) -> LargeTables:
 def test_tables_in_pieces_are_what_reading_them_whole_gives(tmp_path, ids, end):
     write_tables(tmp_path, ids, end)
     columns = {"label": "kind", "split_column": "part"}
-    partition(PartSource.of_tables(large(tmp_path, end, **columns), "t"), tmp_path / "parts", 3)
+    partition(GraphSource.of_tables(large(tmp_path, end, **columns), "t"), tmp_path / "parts", 3)
     tables = tmp_path / f"nodes.{end}", tmp_path / f"edges.{end}"
     assert_cut_of(read_tables(*tables, **columns), tmp_path / "parts")
-    assert [str(each) for each in read_ids(tmp_path / "parts")] == ids
+    assert [str(each) for each in PartsFolder(tmp_path / "parts").ids()] == ids
 
 
 def test_an_order_by_a_column_is_sorted_by_it(tmp_path):
@@ -156,23 +152,65 @@ def test_an_order_by_a_column_is_sorted_by_it(tmp_path):
 
 
 @pytest.mark.parametrize("number", ["", "0"], ids=["text", "numbers"])
-def test_unknown_ids_are_refused_or_dropped(tmp_path, number):
+def test_edges_with_unknown_ids_are_dropped_if_asked_to(tmp_path, number):
     write_tables(tmp_path, [f"{number or 'u'}{k}".lstrip("0") or "0" for k in range(90)])
     with (tmp_path / "edges.csv").open("a") as stream:
         stream.write("nobody,nothing\n")
-    with pytest.raises(DataError, match=r"1 of 541 edges name an id that no node has.*'nobody'"):
-        list(large(tmp_path).edges(tmp_path))
     tables = large(tmp_path, drop_unknown=True)
     assert sum(pairs.shape[1] for pairs in tables.edges(tmp_path / "..")) == 540
     assert tables.dropped == 1
+    assert (
+        "1 of 541 edges name an id that no node has and are left out: row 541 " in tables.notes[-1]
+    )
 
 
-def test_ids_that_are_there_twice_are_refused(tmp_path):
-    for ids in ([f"u{k % 80}" for k in range(90)], [str(k % 80) for k in range(90)]):
-        write_tables(tmp_path, ids)
-        with pytest.raises(DataError, match=r"is there before|more than once"):
-            list(large(tmp_path).edges(tmp_path))
-        (tmp_path / "ids.duckdb").unlink(missing_ok=True)
+UNKNOWN = {17: (0, "nobody"), 4: (1, "nothing"), 300: (0, "no one"), 301: (1, "none")}
+
+
+def with_unknown_ids(_: pd.DataFrame, edges: pd.DataFrame) -> None:
+    for row, (end, node) in UNKNOWN.items():
+        edges.iloc[row, end] = node
+
+
+def with_a_gap_at_an_edge(nodes: pd.DataFrame, edges: pd.DataFrame) -> None:
+    with_unknown_ids(nodes, edges)
+    edges.iloc[200, 1] = None
+
+
+def with_a_gap_at_a_node(nodes: pd.DataFrame, _: pd.DataFrame) -> None:
+    nodes.iloc[[7, 9], 0] = None
+
+
+def with_repeated_ids(nodes: pd.DataFrame, _: pd.DataFrame) -> None:
+    nodes.iloc[80:, 0] = nodes.iloc[:10, 0].to_numpy()
+    nodes.iloc[50, 0] = nodes.iloc[3, 0]
+
+
+@pytest.mark.parametrize("prefix", ["u", ""], ids=["text", "numbers"])
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (with_unknown_ids, r"4 of 540 edges name .*: row 5 'nothing' in column 'target', row 18 "),
+        (with_a_gap_at_an_edge, r"column 'target', row 201: the id is missing"),
+        (with_a_gap_at_a_node, r"column 'id': the id is missing in rows 8, 10\."),
+        (with_repeated_ids, r"the id '\w+' is in rows 1, 81 \(10 more rows repeat other ids\)"),
+    ],
+)
+def test_ids_are_refused_as_by_the_reader_of_small_tables(
+    tmp_path, monkeypatch, prefix, spoil, message
+):
+    monkeypatch.setattr("agnn.data.tables._source._BATCH", 100)
+    write_tables(tmp_path, [f"{prefix}{k}" for k in range(90)])
+    nodes = pd.read_csv(tmp_path / "nodes.csv", dtype=str)
+    edges = pd.read_csv(tmp_path / "edges.csv", dtype=str)
+    spoil(nodes, edges)
+    nodes.to_parquet(tmp_path / "nodes.parquet")
+    edges.to_parquet(tmp_path / "edges.parquet")
+    with pytest.raises(DataError, match=message) as whole:
+        read_tables(tmp_path / "nodes.parquet", tmp_path / "edges.parquet")
+    with pytest.raises(DataError, match=message) as in_pieces:
+        list(large(tmp_path, "parquet").edges(tmp_path))
+    assert str(in_pieces.value) == str(whole.value)
 
 
 def test_weights_are_refused(tmp_path):
@@ -187,7 +225,7 @@ def test_a_table_without_features_is_refused(tmp_path):
     write_tables(tmp_path, [f"u{k}" for k in range(90)])
     tables = large(tmp_path, label="kind", ignore=("size", "colour", "part"))
     with pytest.raises(DataError, match="has no column to learn from"):
-        PartSource.of_tables(tables, "t")
+        GraphSource.of_tables(tables, "t")
 
 
 @pytest.fixture
@@ -198,9 +236,9 @@ def parts(cora, tmp_path) -> Path:
 
 def test_a_missing_part_is_named(parts):
     shutil.rmtree(parts / "part-00001")
-    open_part(parts, 0)
+    PartsFolder(parts).part(0)
     with pytest.raises(DataError, match=r"part 1 of '.*' is missing: there is no folder"):
-        open_part(parts, 1)
+        PartsFolder(parts).part(1)
 
 
 def test_a_changed_byte_is_noticed(parts):
@@ -209,10 +247,10 @@ def test_a_changed_byte_is_noticed(parts):
     content[-1] ^= 1
     file.write_bytes(content)
     with pytest.raises(DataError, match=r"part 1 of '.*' is damaged: columns.npy"):
-        open_part(parts, 1)
+        PartsFolder(parts).part(1)
     file.unlink()
     with pytest.raises(DataError, match=r"part 1 .* is incomplete: columns.npy is missing"):
-        open_part(parts, 1)
+        PartsFolder(parts).part(1)
 
 
 def test_a_part_of_another_partition_is_noticed(cora, parts, tmp_path):
@@ -220,31 +258,31 @@ def test_a_part_of_another_partition_is_noticed(cora, parts, tmp_path):
     shutil.rmtree(parts / "part-00002")
     shutil.copytree(tmp_path / "other" / "part-00002", parts / "part-00002")
     with pytest.raises(DataError, match=r"part-00002' is from another partition"):
-        open_part(parts, 2)
+        PartsFolder(parts).part(2)
     (parts / "part-00001" / "part.json").write_text("[1")
     with pytest.raises(DataError, match=r"part-00001' is from another partition"):
-        open_part(parts, 1)
+        PartsFolder(parts).part(1)
 
 
 def test_a_changed_manifest_is_noticed(parts):
     file = parts / "manifest.json"
     file.write_text(file.read_text().replace('"nodes": 2708', '"nodes": 2709'))
     with pytest.raises(DataError, match=r"the manifest of '.*' is damaged"):
-        open_part(parts, 0)
+        PartsFolder(parts).part(0)
 
 
 def test_ranks_and_folders_that_do_not_fit_are_refused(parts, tmp_path):
     with pytest.raises(InputError, match="has 3 parts, too few for 4 ranks"):
-        open_part(parts, 0, 4)
+        PartsFolder(parts).part(0, 4)
     with pytest.raises(InputError, match="`rank` must be from 0 to 2; got 3"):
-        open_part(parts, 3)
+        PartsFolder(parts).part(3)
     with pytest.raises(InputError, match="is not a folder of parts"):
-        read_manifest(tmp_path)
+        PartsFolder(tmp_path)
     manifest = json.loads((parts / "manifest.json").read_text())
     del manifest["bounds"]
     (parts / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(DataError, match=r"the manifest of '.*' is damaged"):
-        read_manifest(parts)
+        PartsFolder(parts)
 
 
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
@@ -254,11 +292,11 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for target in ("agnn.distributed._partition._saved", "agnn.distributed._external_csr._buckets"):
+    for target in ("agnn.distributed._partition._save", "agnn.distributed._external_csr._buckets"):
         with monkeypatch.context() as patch:
             patch.setattr(target, full)
             with pytest.raises(OSError, match="No space left"):
-                partition(PartSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
+                partition(GraphSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
         assert sorted(tmp_path.iterdir()) == before
 
 
@@ -281,5 +319,93 @@ def test_duckdb_without_space_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(duckdb, "connect", Full)
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UnavailableError, match=r"disk full.*choose another folder.*--spill"):
-        partition(PartSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
+        partition(GraphSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parts": 0}, "`parts` must be at least 1; got 0"),
+        ({"parts": 99}, "2,708 nodes is divided into 1 to 64 parts"),
+        ({"order": "random"}, "unknown order 'random'; known: given, streaming, metis, column"),
+        ({"positions": np.zeros(2708, int)}, "`positions` must hold every node once"),
+        ({"positions": np.arange(2707)}, "`positions` must hold every node once"),
+        ({"spill": "nowhere"}, "there is no folder 'nowhere' for temporary files"),
+    ],
+)
+def test_what_cannot_be_divided_is_refused_and_leaves_nothing(cora, tmp_path, options, message):
+    options = {"parts": 2, **options}
+    with pytest.raises(InputError, match=message):
+        partition(cora, tmp_path / "parts", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_metis_that_is_not_installed_is_named(cora, tmp_path, monkeypatch):
+    monkeypatch.setattr("agnn.distributed._order.find_spec", lambda _: None)
+    with pytest.raises(UnavailableError, match=r"pymetis is not installed.*pip install pymetis"):
+        partition(cora, tmp_path / "parts", 2, order="metis")
+
+
+@pytest.mark.parametrize("sizes", [(99, 5, 3), (100, 0, 3), (100, 5, 0)])
+def test_random_graphs_have_a_least_size(sizes):
+    with pytest.raises(InputError, match="needs 100 nodes, 1 edge and 1 feature at least"):
+        GraphSource.synthetic(*sizes)
+
+
+def test_rows_of_features_that_are_missing_are_noticed(tmp_path):
+    source = GraphSource.synthetic(200, 500)
+    short = replace(source, features=lambda: [np.zeros((150, 4), np.float32)])
+    with pytest.raises(DataError, match="there are 200 nodes and 150 rows of features"):
+        partition(short, tmp_path / "parts", 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_order_of_ones_own_is_kept(cora, tmp_path):
+    order = np.random.default_rng(0).permutation(cora.nodes)
+    partition(cora, tmp_path / "parts", 3, positions=order)
+    assert np.array_equal(PartsFolder(tmp_path / "parts").positions(), order)
+    assert_cut_of(cora, tmp_path / "parts")
+
+
+def test_arrays_about_all_nodes_are_checked(parts):
+    folder = PartsFolder(parts)
+    folder.check()
+    content = bytearray((parts / "labels.npy").read_bytes())
+    content[-1] ^= 1
+    (parts / "labels.npy").write_bytes(content)
+    with pytest.raises(DataError, match=r"labels.npy' is damaged: its content is not what was"):
+        folder.labels()
+    (parts / "positions.npy").unlink()
+    with pytest.raises(DataError, match=r"positions.npy' is missing"):
+        folder.positions()
+    shutil.rmtree(parts / "part-00002")
+    with pytest.raises(DataError, match=r"part 2 of '.*' is missing"):
+        folder.check()
+
+
+def test_a_folder_of_another_format_is_named(parts):
+    manifest = json.loads((parts / "manifest.json").read_text())
+    (parts / "manifest.json").write_text(json.dumps({**manifest, "format": "agnn-parts-1"}))
+    with pytest.raises(DataError, match="has format 'agnn-parts-1'; expected 'agnn-parts-2'"):
+        PartsFolder(parts)
+    (parts / "manifest.json").write_text("{}")
+    with pytest.raises(DataError, match="is damaged: KeyError"):
+        PartsFolder(parts)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_consecutive_parts_go_to_the_ranks_in_order(parts, ranks):
+    groups = PartsFolder(parts).groups(ranks)
+    assert groups.tolist() == {1: [0, 3], 2: [0, 1, 3], 3: [0, 1, 2, 3]}[ranks]
+    own = [PartsFolder(parts).part(rank, ranks).own for rank in range(ranks)]
+    assert sum(own) == 2708
+
+
+def test_signed_features_are_not_divided_by_their_sums(tmp_path):
+    partition(GraphSource.synthetic(200, 500), tmp_path / "parts", 2)
+    folder = PartsFolder(tmp_path / "parts")
+    as_given = folder.part(0).features
+    np.testing.assert_array_equal(folder.part(0, scaling="sum").features, as_given)
+    lengths = np.linalg.norm(folder.part(0, scaling="length").features, axis=1)
+    np.testing.assert_allclose(lengths, 1.0, rtol=1e-6)

@@ -16,7 +16,8 @@ import pytest
 import torch
 
 from agnn.cli import main
-from agnn.distributed._ranks import _place, _store
+from agnn.distributed._ranks import _device_and_engine, _store
+from agnn.executors import LaunchedRank
 
 WORDS = ["train", "cora", "--epochs", "12", "--quiet", "--json"]
 
@@ -96,10 +97,11 @@ def test_divided_replicas_go_on_with_another_number_of_processes(
     process = start(tmp_path, *words, "--ranks", "2", "--out", "two", "--checkpoint", "0s")
     for piece in ("1of2", "2of2"):
         await_file(tmp_path / f"two.checkpoint-{piece}", process)
-    ranks = ranks_of(process, 2)
-    ranks[0].send_signal(signal.SIGKILL)
-    last = failure_of(process, ranks)
-    assert last.endswith("two.checkpoint-*'; --resume continues it."), last
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 130, said
+    assert "two.checkpoint-" in said
+    assert said.strip().endswith("The same command with --resume (`resume=True`) continues it.")
     pieces = sorted(tmp_path.glob("two.checkpoint-*"))
     assert [each.name for each in pieces] == ["two.checkpoint-1of2", "two.checkpoint-2of2"]
     resumed = [*words, "--ranks", "1", "--out", str(tmp_path / "two"), "--checkpoint", "1h"]
@@ -121,6 +123,18 @@ def test_divided_replicas_go_on_with_another_number_of_processes(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "two"]
 
 
+def test_divided_replicas_of_a_killed_process_are_continued_by_another(tmp_path: Path) -> None:
+    words = ["train", "cora", "--epochs", "400", "--replicas", "3", "--quiet", "--json"]
+    assert main([*words, "--out", str(tmp_path / "one")]) == 0
+    process = start(tmp_path, *words, "--ranks", "2", "--out", "two", "--checkpoint", "0s")
+    await_file(tmp_path / "two.checkpoint-2of2", process)
+    ranks_of(process, 2)[1].send_signal(signal.SIGKILL)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert bits(tmp_path / "two") == bits(tmp_path / "one")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "two"]
+
+
 @pytest.mark.parametrize(
     ("gpus", "ranks", "expected"),
     [(4, 4, ("cuda:3", "nccl")), (2, 4, ("cuda:1", "gloo")), (1, 4, ("cuda:0", "gloo"))],
@@ -129,10 +143,9 @@ def test_ranks_share_gpus_where_there_are_too_few(
     monkeypatch: pytest.MonkeyPatch, gpus: int, ranks: int, expected: tuple[str, str]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setenv("LOCAL_RANK", str(ranks - 1))
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(ranks))
-    assert _place("cuda") == expected
-    assert _place("cpu") == ("cpu", "gloo")
+    launched = LaunchedRank(ranks - 1, ranks, ranks - 1, ranks)
+    assert _device_and_engine(launched, "cuda") == expected
+    assert _device_and_engine(launched, "cpu") == ("cpu", "gloo")
 
 
 def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:
@@ -159,15 +172,11 @@ def test_ranks_listen_on_this_machine_alone(tmp_path: Path) -> None:
     ("host", "is_open"),
     [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)],  # noqa: S104
 )
-def test_a_store_on_loopback_is_not_reached_by_another_address(
-    host: str, is_open: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_on_loopback_is_not_reached_by_another_address(host: str, is_open: bool) -> None:
     """127.0.0.2 stands for another address of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    monkeypatch.setenv("MASTER_ADDR", host)
-    monkeypatch.setenv("MASTER_PORT", str(port))
-    store = _store(1, is_master=True)
+    store = _store(LaunchedRank(0, 1, host=host, port=port), is_master=True)
     store.set("key", "ours")
     try:
         with socket.create_connection(("127.0.0.2", port), timeout=30):
@@ -259,8 +268,11 @@ def test_a_silent_rank_of_torchrun_is_named(
     [
         (["--ranks", "0"], "`ranks` must be at least 1; got 0."),
         (["--divide", "rows"], "--divide and --wire are for trainings with --ranks"),
-        (["--ranks", "2", "--divide", "columns"], "--divide takes rows or replicas"),
-        (["--ranks", "2", "--wire", "int8"], "--wire takes float32 or bfloat16; got 'int8'"),
+        (
+            ["--ranks", "2", "--divide", "columns"],
+            "(--divide) takes rows or replicas; got",
+        ),
+        (["--ranks", "2", "--wire", "int8"], "(--wire) takes float32 or bfloat16; got 'int8'"),
         (["--ranks", "99", "--divide", "rows"], "2,708 nodes is divided into 1 to 64 parts"),
         (["--ranks", "2", "--method", "label_propagation"], "does not train a network"),
     ],

@@ -13,11 +13,12 @@ import torch
 from thread_ranks import on_ranks
 
 from agnn.data import NodeData, Split, load_dataset, uniform_split
-from agnn.distributed import Ranks, RowsOutcome, RowsTask, parts_of, train_rows
+from agnn.distributed import Ranks, RowsTask, parts_of, train_rows
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._rows import RankCheckpoints
 from agnn.errors import InputError, StoppedError
-from agnn.methods import NetworkMethod, Task, get_method
+from agnn.kernels import Link
+from agnn.methods import NetworkMethod, Outcome, Task, get_method
 from agnn.networks import AGNN, GCN, GCNII, GLN, AGNNPlus
 from agnn.training import Checkpoints
 
@@ -56,24 +57,17 @@ def task_of(data: NodeData, replicas: int = 2, **more: Any) -> Task:
     return Task(data, tuple(splits), tuple(range(replicas)), **more)
 
 
-def rows_of(task: Task, method: NetworkMethod, wire: str = "float32") -> RowsTask:
-    return RowsTask(
-        method, task.data.classes, task.splits, task.seeds, task.backend, task.class_weights,
-        task.metric, wire,
-    )  # fmt: skip
-
-
-def trained(task: Task, method: NetworkMethod, ranks: int, wire: str = "float32") -> RowsOutcome:
+def trained(task: Task, method: NetworkMethod, ranks: int, wire: str = "float32") -> Outcome:
     parts = parts_of(method, task, ranks)
-    rows = rows_of(task, method, wire)
+    rows = RowsTask.of(method, task, wire)
     found = on_ranks(ranks, lambda own: train_rows(rows, parts[own.rank], own))
-    first: RowsOutcome = found[0]
+    first: Outcome = found[0]
     for other in found[1:]:
         assert_same_bits(other, first)
-    return RowsOutcome(first.model, first.history, torch.cat([each.scores for each in found], 1))
+    return replace(first, scores=torch.cat([each.scores for each in found], 1))
 
 
-def assert_same_bits(found: RowsOutcome, expected: RowsOutcome) -> None:
+def assert_same_bits(found: Outcome, expected: Outcome) -> None:
     weights = found.model.state_dict()
     for name, tensor in expected.model.state_dict().items():
         assert torch.equal(weights[name], tensor), name
@@ -81,7 +75,7 @@ def assert_same_bits(found: RowsOutcome, expected: RowsOutcome) -> None:
         assert torch.equal(getattr(found.history, name), getattr(expected.history, name)), name
 
 
-def assert_near_one_process(found: RowsOutcome, task: Task, method: NetworkMethod) -> None:
+def assert_near_one_process(found: Outcome, task: Task, method: NetworkMethod) -> None:
     expected = method.run(task)
     assert expected.history is not None
     torch.testing.assert_close(
@@ -206,9 +200,9 @@ def test_short_numbers_on_the_wire_change_little() -> None:
 def test_a_training_continues_on_another_number_of_ranks(tmp_path: Path) -> None:
     task, method = task_of(made()), METHODS["agnn"]
     expected, file = trained(task, method, 1), tmp_path / "made.checkpoint"
-    rows = rows_of(task, method)
+    rows = RowsTask.of(method, task)
 
-    def part_of(own: Ranks, stop: int, *, resume: bool) -> RowsOutcome:
+    def part_of(own: Ranks, stop: int, *, resume: bool) -> Outcome:
         checkpoints = RankCheckpoints(own, Checkpoints(file, 1e9, resume=resume))
 
         def progress(done: int, _: int) -> None:
@@ -228,8 +222,8 @@ def test_a_training_continues_on_another_number_of_ranks(tmp_path: Path) -> None
 def test_what_cannot_be_divided_is_refused() -> None:
     task = task_of(made())
     for method, words in (
-        (AGNNPlus(epochs=2), "strength=0 leaves consistency out"),
-        (get_method("graphsage")(epochs=2), "GraphSAGE.* cannot be divided among ranks"),
+        (AGNNPlus(epochs=2), "strength=0 leaves that out"),
+        (get_method("graphsage")(epochs=2), "cannot be divided among ranks: its link OwnAndMean"),
         (get_method("gat")(epochs=2), "AdditiveAttention has no form"),
     ):
         with pytest.raises(InputError, match=words):
@@ -238,4 +232,26 @@ def test_what_cannot_be_divided_is_refused() -> None:
         trained(task, METHODS["gcn"], 1, "int8")
     part = parts_of(METHODS["gcn"], task, 2)[1]
     with pytest.raises(InputError, match="part 1 of 2 was given to rank 0 of 1"):
-        train_rows(rows_of(task, METHODS["gcn"]), part, Ranks())
+        train_rows(RowsTask.of(METHODS["gcn"], task), part, Ranks())
+
+
+def test_a_new_link_is_refused_by_its_name_until_it_has_a_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class SquashLink(Link):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+
+        def backward(self, gradient: torch.Tensor) -> tuple[torch.Tensor, tuple[()]]:
+            return gradient, ()
+
+    task = task_of(made())
+    method = METHODS["gcn"]
+    expected = trained(task, method, 1)
+    kind = type(expected.model)
+    links = kind.links
+    monkeypatch.setattr(kind, "links", lambda *given: [*links(*given), SquashLink()])
+    with pytest.raises(InputError, match="divided among ranks: its link Squash has no form"):
+        trained(task, method, 1)
+    monkeypatch.setattr(SquashLink, "on_part", lambda link, _: link, raising=False)
+    assert_same_bits(trained(task, method, 2), expected)

@@ -12,13 +12,13 @@ from thread_ranks import on_ranks
 
 from agnn.cli import main
 from agnn.data import NodeData, Split, load_dataset
-from agnn.distributed import Division, RowsTask, open_positions, partition, train_rows
-from agnn.distributed._division import PartOnDisk
+from agnn.distributed import PartsFolder, RowsTask, partition, train_rows
 from agnn.errors import InputError
 from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.metrics import replica_values
 from agnn.networks import GCN
-from agnn.runs import load_run, parts_data, plan, whole_run
+from agnn.runs import Training, load_run
+from agnn.runs._parts import parts_data
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +45,14 @@ def test_a_run_from_parts_is_in_the_given_order(parts: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("scaling", ["sum", "length", "standard", "none"])
 def test_every_scaling_is_that_of_the_whole_graph(scaling: str, parts: Path) -> None:
-    sources = [PartOnDisk(str(parts), rank, 3, scaling) for rank in range(3)]
-    found = [each.open().features for each in sources]
+    folder = PartsFolder(parts)
+    found = [folder.part(rank, 3, scaling).features for rank in range(3)]
     found = np.concatenate([x if isinstance(x, np.ndarray) else x.toarray() for x in found])
     expected = load_dataset("cora").scaled_features(scaling)
     expected = expected if isinstance(expected, np.ndarray) else expected.toarray()
-    np.testing.assert_allclose(found, expected[open_positions(parts)], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        found, expected[PartsFolder(parts).positions()], rtol=1e-5, atol=1e-6
+    )
 
 
 def test_bits_do_not_depend_on_how_parts_are_joined(parts: Path) -> None:
@@ -61,7 +63,7 @@ def test_bits_do_not_depend_on_how_parts_are_joined(parts: Path) -> None:
     task = RowsTask(method, data.classes, (split,), (0,))
     weights = []
     for ranks in (1, 2, 4):
-        opened = [PartOnDisk(str(parts), k, ranks, "sum").open() for k in range(ranks)]
+        opened = [PartsFolder(parts).part(k, ranks, "sum") for k in range(ranks)]
         found = on_ranks(ranks, lambda own, o=opened: train_rows(task, o[own.rank], own))
         weights.append(torch.cat([each.flatten() for each in found[0].model.state_dict().values()]))
     assert torch.equal(weights[0], weights[1])
@@ -77,7 +79,7 @@ def test_a_machine_needs_its_own_parts_and_the_files_about_all_nodes(
     assert {name: len(nodes) for name, nodes in data.splits["fixed"].parts.items()} == {
         "train": 140, "validation": 500, "test": 1000,
     }  # fmt: skip
-    assert PartOnDisk(str(alone), 1, 4, "sum").open().rank == 1
+    assert PartsFolder(alone).part(1, 4, "sum").rank == 1
     # Whoever writes the run needs all of them, and says so before the training.
     out = tmp_path / "run"
     assert main(["train", str(alone), "--method", "gcn", "--out", str(out)]) == 2
@@ -86,9 +88,9 @@ def test_a_machine_needs_its_own_parts_and_the_files_about_all_nodes(
 
 
 def test_more_ranks_than_parts_are_refused_before_a_process_is_started(parts: Path) -> None:
-    planned = plan("gcn", parts_data(parts), "uniform", replicas=1)
+    training = Training(data=parts, method="gcn", split="uniform", ranks=5)
     with pytest.raises(InputError, match=r"^'.*' has 4 parts, too few for 5 ranks"):
-        planned.run(division=Division(5, parts=str(parts)))
+        training.run()
 
 
 @pytest.mark.parametrize(
@@ -114,10 +116,9 @@ def test_what_parts_cannot_follow_is_refused(
 
 
 def test_parts_are_not_divided_by_replicas(parts: Path) -> None:
-    division = Division(2, "replicas", parts=str(parts))
-    planned = plan("gcn", parts_data(parts), "uniform", replicas=2)
+    training = Training(data=parts, method="gcn", replicas=2, ranks=2, divide="replicas")
     with pytest.raises(InputError, match="divided by rows, not by replicas"):
-        planned.run(division=division)
+        training.run()
 
 
 @pytest.fixture(scope="module")
@@ -144,17 +145,14 @@ def test_a_divided_training_is_that_of_one_process_or_is_refused(
     method = get_method(name)()
     if isinstance(method, NetworkMethod):
         method = method.with_fields(epochs=3)
-    data = parts_data(toy_parts) if is_on_disk else toy
-    division = Division(1, parts=toy_parts if is_on_disk else None)
-    divided = plan(method, data, "fixed", (0,))
+    data = toy_parts if is_on_disk else toy
+    divided = Training(data=data, method=method, split="fixed", ranks=1, divide="rows")
     if name not in ACCEPTED | (set() if is_on_disk else {"sgc"}):
         with pytest.raises(InputError, match=REFUSED):
-            divided.run(division=division)
+            divided.run()
         return
-    run = divided.run(division=division)
-    if is_on_disk:
-        run = whole_run(run, toy_parts)
-    plain = plan(method, toy, "fixed", (0,)).run()
+    run = divided.run()
+    plain = Training(data=toy, method=method, split="fixed").run()
     torch.testing.assert_close(run.scores, plain.scores, rtol=1e-4, atol=1e-5)
 
 
@@ -164,3 +162,14 @@ def test_features_that_depend_on_the_whole_graph_are_refused_on_parts(
     assert main(["train", str(parts), "--method", "sgc", "--epochs", "2", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: sgc cannot be trained on a folder of parts: its features are")
+
+
+def test_parts_of_a_bundled_dataset_keep_its_preset(parts: Path, toy_parts: str) -> None:
+    whole, divided, other = (
+        Training(data=data, method="agnn", split="fixed").plan().method
+        for data in (load_dataset("cora"), parts, toy_parts)
+    )
+    assert divided == whole
+    assert divided != other, "which has the scaling that suits its features"
+    assert Training(data=parts).plan().method.name == "agnn", "the paper's method on its datasets"
+    assert Training(data=toy_parts).plan().method.name == "agnn_plus"

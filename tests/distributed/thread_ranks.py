@@ -37,7 +37,7 @@ class ThreadRanks(Ranks):
         self.volume += len(received)
         return Exchange(received, None, self)
 
-    def gathered(self, own: Tensor) -> list[Tensor]:
+    def gather(self, own: Tensor) -> list[Tensor]:
         return [each.clone() for each in self._posted(own)]
 
     def from_first(self, value: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from agnn.runs import load_run
 
 @pytest.fixture(scope="module")
 def model(toy: NodeData) -> NodeClassifier:
-    return NodeClassifier(replicas=2, epochs=20).fit(toy)
+    return NodeClassifier(parameters={"epochs": 20}, replicas=2).fit(toy)
 
 
 def test_it_explains_as_the_saved_run_does(model, tmp_path):
@@ -44,15 +44,15 @@ def test_a_loaded_classifier_explains_too(model, tmp_path):
 
 def test_a_node_of_arrays_goes_by_its_number(toy):
     labels = np.where(np.arange(120) < 80, toy.labels, -1)
-    model = NodeClassifier("gcn", replicas=1, epochs=5)
+    model = NodeClassifier("gcn", parameters={"epochs": 5}, replicas=1)
     model.fit(toy.features.toarray(), labels, edges=toy.edges)
     assert model.explain(7).node == model.explain("7").node == 7
 
 
 def test_a_new_fit_is_what_is_explained(toy):
-    model = NodeClassifier(replicas=1, epochs=2).fit(toy)
+    model = NodeClassifier(parameters={"epochs": 2}, replicas=1).fit(toy)
     before = model.explain("60").confidence
-    model.set_params(epochs=60).fit(toy)
+    model.set_params(method__epochs=60).fit(toy)
     after = model.explain("60").confidence
     assert after == pytest.approx(model.predict_proba()[60].max())
     assert after != before
@@ -77,6 +77,6 @@ def test_a_wrong_id_a_wrong_method_and_no_fit_are_said(model, toy):
     with pytest.raises(InputError, match=r"'toy' has no node '6x'; near it"):
         model.explain("6x")
     with pytest.raises(AgnnError, match=r"DCNN cannot be explained: its features are propagated"):
-        NodeClassifier("dcnn", replicas=1, epochs=2).fit(toy).explain("60")
+        NodeClassifier("dcnn", parameters={"epochs": 2}, replicas=1).fit(toy).explain("60")
     with pytest.raises(NotFittedError, match=r"not fitted"):
         NodeClassifier().explain("60")

@@ -28,6 +28,7 @@ from agnn import (
 from agnn.data import Split, changed_data, with_new_nodes
 from agnn.graph import Graph, features_of
 from agnn.methods import method_names
+from agnn.networks import GCN
 from agnn.runs import save_run, suited_method
 from agnn.training import probabilities
 from own_tables import write_tables
@@ -42,8 +43,8 @@ np.savez(sys.argv[2], p=model.predict_proba(), d=model.disagreement(), c=model.c
 """
 
 
-def quick(**changes: Any) -> NodeClassifier:
-    return NodeClassifier(**{"method": "gcn", "replicas": 2, "epochs": 20, **changes})
+def quick(*, epochs: int = 20, replicas: int = 2, **options: Any) -> NodeClassifier:
+    return NodeClassifier("gcn", parameters={"epochs": epochs}, replicas=replicas, **options)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def kept(people: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_own_data_called_cora_does_not_get_the_preset_of_cora(toy: NodeData) -> None:
     impostor = replace(toy, name="cora")
-    method = NodeClassifier("agnn", replicas=1, epochs=2).fit(impostor).run_.method
+    method = NodeClassifier("agnn", parameters={"epochs": 2}, replicas=1).fit(impostor).run_.method
     assert method == suited_method("agnn", "fixed", impostor).with_fields(epochs=2)
     assert method.scaling == "length"
     assert method != get_method("agnn").preset("fixed", "cora").with_fields(epochs=2)
@@ -108,11 +109,12 @@ def test_nodes_without_a_label_are_neighbours_only(toy: NodeData, blank: Any) ->
 @pytest.mark.parametrize("name", ["label_propagation", "agnn", "t_svm"])
 def test_any_method_answers_by_name_and_is_kept(name: str, toy: NodeData, tmp_path: Path) -> None:
     assert name in method_names()
-    model = NodeClassifier(name, replicas=2, epochs=3 if name == "agnn" else None).fit(toy)
+    parameters = {"epochs": 3} if name == "agnn" else None
+    model = NodeClassifier(name, parameters=parameters, replicas=2).fit(toy)
     model.save(tmp_path / "run")
     back = NodeClassifier.load(tmp_path / "run")
     assert back.predict_proba() == pytest.approx(model.predict_proba(), abs=1e-7)
-    assert back.get_params()["method"] == name
+    assert back.method == model.run_.method
     assert back.score() == model.score()
 
 
@@ -130,17 +132,27 @@ def test_another_number_of_features_is_refused(fitted: NodeClassifier, people: N
 
 
 def test_hyper_parameters_reach_the_method(toy: NodeData) -> None:
+    parameters = {"epochs": 2, "layers": 3, "window": 1}
     weights = {"red": 2.0}
-    model = NodeClassifier(
-        "agnn", replicas=1, epochs=2, layers=3, window=1, class_weight=weights
-    ).fit(toy)
+    model = NodeClassifier("agnn", parameters=parameters, replicas=1, class_weight=weights).fit(toy)
     settings = model.run_.method.settings
     assert (settings["epochs"], settings["layers"], settings["window"]) == (2, 3, 1)
     assert model.run_.class_weight == {"red": 2.0}
-    with pytest.raises(InputError, match=r"unknown parameter .* 'widow'; did you mean 'window'"):
-        NodeClassifier(widow=1)
+    with pytest.raises(InputError, match=r"hyper-parameter of agnn 'widow'; did you mean 'window'"):
+        NodeClassifier("agnn", parameters={"widow": 1}).fit(toy)
     with pytest.raises(InputError, match="unknown hyper-parameter of agnn_plus 'heads'"):
-        NodeClassifier(heads=1).fit(toy)
+        NodeClassifier(parameters={"heads": 1}).fit(toy)
+    with pytest.raises(InputError, match=r"`parameters` are hyper-parameters by name.*; got 32"):
+        NodeClassifier(parameters=32).fit(toy)
+
+
+def test_a_method_of_ones_own_is_trained_as_it_is(toy: NodeData) -> None:
+    method = GCN(hidden=5, epochs=3)
+    model = NodeClassifier(method, replicas=1).fit(toy)
+    assert model.run_.method == method
+    changed = NodeClassifier(method, parameters={"hidden": 7}, replicas=1).fit(toy)
+    assert changed.run_.method == replace(method, hidden=7)
+    assert method.hidden == 5
 
 
 def test_a_fresh_process_gives_the_same_answers_to_the_bit(

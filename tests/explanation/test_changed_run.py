@@ -18,7 +18,6 @@ from agnn.explanation import (
     margin,
     own_features,
     path_attention,
-    run_with_betas,
     without_edges,
 )
 from agnn.methods import get_method, method_names
@@ -138,14 +137,15 @@ def test_sgc_and_betas_stack_with_other_changes(toy: NodeData) -> None:
     assert torch.allclose(found.scores, sgc.scores_on(rebuilt(toy, changes)), atol=1e-5)
     agnn = evaluate(get_method("agnn")(epochs=5, layers=2), toy, "fixed", (0, 1))
     both = Changes(added=changes.added, dropped=changes.dropped, betas=(0.5, 3.0))
-    expected = run_with_betas(agnn, (0.5, 3.0)).scores_on(rebuilt(toy, changes))
+    other = changed_run(agnn, Changes(betas=(0.5, 3.0)))
+    expected = other.scores_on(rebuilt(toy, changes))
     assert torch.allclose(changed_run(agnn, both).scores, expected, atol=1e-6)
     assert changed_run(agnn, Changes()) is explained_run(agnn)
 
 
 def test_features_that_are_measures_of_the_graph_are_measured_again() -> None:
     plain = zoo_data("random")
-    made = Preprocessing((Structure.fitted(plain.edges, plain.nodes),))
+    made = Preprocessing((Structure.fit(plain.edges, plain.nodes),))
 
     def measured(edges: Any) -> NodeData:
         return NodeData.build(
@@ -182,7 +182,7 @@ def test_the_features_of_a_node_and_what_they_add() -> None:
     lead = margin(run, TARGET)
     step = next(each for each in lead.steps if each.kind == "itself")
     by_column = {each.column: each.value for each in own}
-    assert [by_column[k] for k in step.columns] == pytest.approx([v for _, v in step.features])
+    assert all(by_column[f.column] == pytest.approx(f.value) for f in step.features)
     alone = own_features(run, 0, run.data.nodes - 1)
     assert len(alone) == run.data.features[[run.data.nodes - 1]].nnz
 

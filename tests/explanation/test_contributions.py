@@ -8,9 +8,10 @@ import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData
-from agnn.explanation import Contributions, HeldLogits, contributions, layer_weights
+from agnn.explanation import HeldLogits, layer_weights
+from agnn.explanation._contributions import Contributions, contributions
 from agnn.kernels import Attention, holding, is_holding
-from agnn.networks import AGNNModel
+from agnn.networks._agnn import AGNNModel
 from agnn.runs import Run
 from properties import as_matrix
 from toy_runs import run_of

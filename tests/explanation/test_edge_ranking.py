@@ -12,7 +12,7 @@ from torch import Tensor
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import edge_ranking, layer_weights
-from agnn.nn import Beta
+from agnn.networks._layers import Beta
 from built_models import AGNN, GCN
 from properties import as_matrix
 from toy_runs import run_of

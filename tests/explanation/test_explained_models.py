@@ -14,7 +14,7 @@ from agnn.explanation import HeldLogits, explain, explained_run, neighbourhood, 
 from agnn.explanation._contributions import node_contributions
 from agnn.graph import Graph, View, features_of, symmetric
 from agnn.methods import NetworkMethod, get_method, method_names
-from agnn.runs import Run, evaluate
+from agnn.runs import KnownResults, Run, evaluate
 
 NETWORKS = [name for name in method_names() if issubclass(get_method(name), NetworkMethod)]
 
@@ -26,11 +26,14 @@ def test_a_network_has_paths_and_is_taken_apart_or_has_a_reason(name: str, toy: 
     model = method.build(features.width, toy.classes, (0, 1), "auto")
     graph = Graph.from_edges(toy.edges, toy.nodes)
     view = View.around(features, graph, torch.tensor([60]), model.hops)
-    paths = model.propagation(view)
     if model.unexplained is not None:
-        assert paths is None
+        assert name in {
+            "separated", "sgc", "dcnn", "grand", "multilayer_perceptron",
+            "semi_supervised_embedding",
+        }  # fmt: skip
         assert not model.unexplained.endswith(".")
         return
+    paths = model.propagation(view)
     assert len(paths.hops) == model.hops == len(paths.combination) - 1
     held = HeldLogits.of(model, view)
     first_class = np.eye(toy.classes)[0]
@@ -85,7 +88,7 @@ def test_removing_an_edge_of_sgc_is_computed_again(sgc: Run) -> None:
     kept = ~(np.isin(data.edges, [60, near]).all(0))
     fewer = NodeData.build(
         name="fewer", features=data.features, labels=data.labels, edges=data.edges[:, kept],
-        class_names=data.class_names, splits=data.splits, row_normalised=True,
+        class_names=data.class_names, splits=data.splits,
     )  # fmt: skip
     expected = sgc.ensemble_of(sgc.scores_on(fewer)).probabilities[60]
     assert without_edges(sgc, 60, [(60, near)]) == pytest.approx(expected, abs=1e-5)
@@ -101,7 +104,11 @@ def broken(toy: NodeData) -> Run:
     history = replace(run.history, diverged_epochs=torch.tensor([0, 5, 0]))
     scores = run.scores.clone()
     scores[1] = torch.nan
-    return replace(run, history=history, known_scores=scores)
+    return replace(run, history=history, known=KnownResults(scores))
+
+
+def with_temperature(run: Run, temperature: float) -> Run:
+    return replace(run, known=run.known._replace(temperature=temperature))
 
 
 def test_a_replica_that_diverged_is_left_out_and_named(broken: Run, toy: NodeData) -> None:
@@ -111,7 +118,7 @@ def test_a_replica_that_diverged_is_left_out_and_named(broken: Run, toy: NodeDat
     assert np.isfinite(found.probabilities).all()
     assert np.isfinite([each.weight for each in (found.itself, *found.neighbours)]).all()
     sound = evaluate(get_method("agnn")(epochs=20), toy, "fixed", seeds=(0, 2))
-    expected = explain(replace(sound, known_temperature=broken.temperature), 60)
+    expected = explain(with_temperature(sound, broken.temperature), 60)
     assert found.margin == pytest.approx(expected.margin, abs=1e-5)
     around = neighbourhood(broken, 60, broken.split)
     assert np.isfinite(around.shares).all()
@@ -126,4 +133,4 @@ def test_a_run_of_which_every_replica_diverged_is_refused(broken: Run) -> None:
         selected_epochs=torch.tensor([0, 0, 0]),
     )
     with pytest.raises(InputError, match="every replica of the run diverged in training"):
-        explain(replace(broken, history=history, known_temperature=1.0), 60)
+        explain(with_temperature(replace(broken, history=history), 1.0), 60)

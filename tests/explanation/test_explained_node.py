@@ -19,7 +19,7 @@ from agnn.explanation import (
     layer_weights,
     path_attention,
 )
-from agnn.runs import Run, _run
+from agnn.runs import Run, _inference, _run
 from opened_toys import TEMPERATURE, saved_toy, zoo_run
 from own_tables import write_tables
 from properties import as_matrix
@@ -253,7 +253,7 @@ def test_answers_at_hubs_of_a_large_graph_are_left_out(
     opened: Run, found: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
-    monkeypatch.setattr(_run, "_FEW_EDGES", 100)
+    monkeypatch.setattr(_inference, "_FEW_EDGES", 100)
     fresh = replace(opened)
     again = explain(fresh, TARGET, limit=6)
     assert not fresh.has_scores
@@ -271,7 +271,7 @@ def test_a_node_whose_class_nobody_knows_has_none(
     opened: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
-    monkeypatch.setattr(_run, "_FEW_EDGES", 100)
+    monkeypatch.setattr(_inference, "_FEW_EDGES", 100)
     data = opened.data
     labels = np.where(np.arange(200) % 3 == 0, data.labels, -1)
     blank = NodeData.build(

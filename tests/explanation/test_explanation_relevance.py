@@ -17,9 +17,9 @@ from agnn.explanation import (
     layer_relevances,
     replica_relevances,
 )
-from agnn.graph import FeatureMatrix, Graph, View
+from agnn.graph import Graph, SparseFeatures, View
 from agnn.kernels import Attention, attention_weights
-from agnn.nn import Beta
+from agnn.networks._layers import Beta
 from built_models import AGNN, GCN
 from toy_runs import run_of
 
@@ -105,7 +105,7 @@ def test_a_model_s_relevance_has_a_table_a_layer_made_from_its_attention(toy: No
     model = AGNN(30, 3, (0, 1), betas=(Beta(0.0, learned=False), Beta(3.0)), hidden=4)
     first, second = layer_relevances(run_of(model, toy))
     graph = Graph.from_edges(toy.edges, toy.nodes)
-    features = FeatureMatrix.from_scipy(toy.normalised_features())
+    features = SparseFeatures.from_scipy(toy.normalised_features())
     last = model.attentions(View.whole(features, graph, 2))[-1]
     assert first.abs().max() < 1e-6, "beta 0 attends evenly"
     torch.testing.assert_close(second, class_relevance(graph, last, toy.labels, 3))

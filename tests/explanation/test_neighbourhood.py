@@ -18,7 +18,7 @@ from agnn.explanation import (
     path_attention,
     reach_of,
 )
-from agnn.explanation._neighbourhood import WayHome, most_attended
+from agnn.explanation._neighbourhood import Parents, choose_places
 from agnn.graph import Graph, hop_rings
 from agnn.runs import Run
 from properties import as_matrix
@@ -140,7 +140,7 @@ def test_a_layer_s_reach_is_what_arrives_of_the_states_before_it(
     assert around.layers[0].reach == pytest.approx(around.weights)
 
 
-def test_a_parent_is_the_most_attended_neighbour_one_hop_nearer(around: Neighbourhood) -> None:
+def test_a_parent_is_the_choose_places_neighbour_one_hop_nearer(around: Neighbourhood) -> None:
     assert around.parents[0] == -1
     weight = around.weights.mean(0)
     for node in range(1, around.nodes.size):
@@ -150,7 +150,7 @@ def test_a_parent_is_the_most_attended_neighbour_one_hop_nearer(around: Neighbou
         assert around.parents[node] in near
 
 
-def test_a_hub_shows_its_most_attended_and_counts_the_rest() -> None:
+def test_a_hub_shows_its_choose_places_and_counts_the_rest() -> None:
     trained = zoo_model("agnn", "hub")
     split = even_split(701)
     everything = neighbourhood(trained, HUB, split)
@@ -185,11 +185,11 @@ def test_a_less_attended_node_is_shown_where_a_more_attended_one_needs_it() -> N
     """0 - 1 - 2 and 0 - 3: node 2 outweighs 3, and brings 1 with it."""
     weights = np.array([0.4, 0.05, 0.2, 0.35])  # by ring: 0, then 1 and 3, then 2
     graph = Graph.from_edges(np.array([[0, 1, 0], [1, 2, 3]]), nodes=4)
-    home = WayHome(graph, hop_rings(graph, torch.tensor([0]), 2), weights)
+    home = Parents(graph, hop_rings(graph, torch.tensor([0]), 2), weights)
     assert [home[k] for k in range(4)] == [-1, 0, 0, 1]
-    assert most_attended(weights, home, 3).tolist() == [0, 1, 3]
-    assert most_attended(weights, home, 2).tolist() == [0, 2], "the way of the third does not fit"
-    assert most_attended(weights, home, 4).tolist() == [0, 1, 2, 3]
+    assert choose_places(weights, home, 3).tolist() == [0, 1, 3]
+    assert choose_places(weights, home, 2).tolist() == [0, 2], "the way of the third does not fit"
+    assert choose_places(weights, home, 4).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("limit", [2, 5, 17, 60])
@@ -213,8 +213,8 @@ def test_the_choice_of_nodes_is_that_of_a_plain_loop_over_all_of_them(limit: int
             k = parents[k]
         if len(shown) + len(way) <= limit:
             shown.update(way)
-    home = WayHome(graph, rings, weights)
-    assert most_attended(weights, home, limit).tolist() == sorted(shown)
+    home = Parents(graph, rings, weights)
+    assert choose_places(weights, home, limit).tolist() == sorted(shown)
     assert [home[k] for k in range(len(near))] == parents
 
 

@@ -10,8 +10,11 @@ from agnn.errors import InputError
 from agnn.explanation import layer_weights, model_paths, path_attention, path_rows
 from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
 from agnn.kernels import Attention, Link
-from agnn.networks import AGNNModel, GCNModel
-from agnn.nn import ChainModel, Hop, ModelShape, Paths, last_hop
+from agnn.networks import NodeModel, Paths
+from agnn.networks._agnn import AGNNModel
+from agnn.networks._gcn import GCNModel
+from agnn.networks._model import ModelShape
+from agnn.networks._paths import Hop, last_hop
 from agnn.runs import Run
 from properties import as_matrix, assert_close
 from toy_runs import run_of
@@ -179,13 +182,13 @@ def test_weights_of_other_layers_than_the_field_has_are_refused() -> None:
 
 
 def test_a_model_that_propagates_otherwise_is_refused() -> None:
-    class Other(ChainModel):
+    class Other(NodeModel):
         def links(self, view: View, dropout: object) -> list[Link]:
             return []
 
     view = View.whole(*zoo_model("gcn", "path")._inference.on_device, 1)
     with pytest.raises(
-        InputError, match=r"Other cannot be explained: it does not state the matrices"
+        InputError, match=r"Other cannot be explained: it depends on the node's own features"
     ):
         layer_weights(Other(ModelShape(1, 1, (0,), hops=1)), view)
 

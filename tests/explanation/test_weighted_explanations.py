@@ -13,8 +13,8 @@ import torch
 from agnn import from_pandas
 from agnn.errors import InputError
 from agnn.explanation import explain, neighbourhood
-from agnn.report import explanation_fragment, run_facts
-from agnn.report._explanation_page import surroundings_of
+from agnn.report import run_facts, surroundings_of
+from agnn.report._explanation_page import explanation_fragment
 from agnn.runs import Run, evaluate
 from agnn.web.api import ServedModel
 from agnn.web.explore import _picture

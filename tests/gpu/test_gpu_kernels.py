@@ -7,7 +7,7 @@ import torch
 from benchmarks.synthetic import power_law
 from torch import Tensor
 
-from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Propagation, symmetric
+from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures, symmetric
 from agnn.kernels import (
     Dropout,
     adam_step,
@@ -180,7 +180,7 @@ def test_the_sparse_first_layer_equals_the_reference(width, is_dropped):
 
     matrix = sparse.random_array((900, 700), density=0.05, rng=0).tolil()
     matrix[0, :], matrix[:, 3] = 1.0, 2.0  # longer than a program goes through
-    x = FeatureMatrix.from_scipy(matrix.tocsr(), torch.float64).to(GPU)
+    x = SparseFeatures.from_scipy(matrix.tocsr(), torch.float64).to(GPU)
     weight = torch.randn(3, 700, width, device=GPU, dtype=torch.float64, requires_grad=True)
     bias = torch.randn(3, width, device=GPU, dtype=torch.float64, requires_grad=True)
     at = drop(3).at(0) if is_dropped else None

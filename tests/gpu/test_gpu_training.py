@@ -10,10 +10,11 @@ from benchmarks.synthetic import hashed_circulant, power_law
 
 from agnn.data import NodeData
 from agnn.errors import UnavailableError
-from agnn.graph import FeatureMatrix, Graph
-from agnn.networks import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet
+from agnn.graph import Graph, SparseFeatures
+from agnn.networks import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet, memory_estimate
 from agnn.runs import evaluate, find_device, preset_method
-from agnn.training import Captured, Problem, check_memory, memory_estimate, train
+from agnn.training import Problem, ProblemSize, check_memory, train
+from agnn.training._captured import Captured
 from properties import assert_close, assert_same_bits
 
 GPU = "cuda"
@@ -55,7 +56,7 @@ def test_the_same_seed_gives_the_same_bits_again(name, cora):
 def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch):
     method = AGNN(layers=2, epochs=25)
     replayed = evaluate(method, cora, "fixed", (0, 1), device=GPU)
-    monkeypatch.setattr("agnn.training._loop.repeated", lambda function, _: function)
+    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", lambda function, _: function)
     plain = evaluate(method, cora, "fixed", (0, 1), device=GPU)
     assert_same_bits(replayed.scores, plain.scores)
     assert_same_bits(
@@ -72,7 +73,7 @@ def test_an_epoch_never_makes_the_host_wait_and_is_recorded(method, cora, monkey
         seen.append(Captured(function))
         return seen[-1]
 
-    monkeypatch.setattr("agnn.training._loop.repeated", watched)
+    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", watched)
     evaluate(method.with_fields(epochs=5), cora, "fixed", (0,), device=GPU)
     assert not seen[0].waits
     assert seen[0].graph is not None
@@ -94,7 +95,7 @@ def test_work_that_waits_runs_as_it_stands():
 
 
 def test_a_graph_that_does_not_fit_is_refused_in_words_before_anything_is_allocated():
-    estimate = memory_estimate(10**9, 10**11, features=128, classes=10)
+    estimate = memory_estimate(ProblemSize(10**9, 10**11, 128, 10), AGNN())
     before = torch.cuda.memory_allocated()
     with pytest.raises(UnavailableError, match=r"training needs about .* GiB are free on cuda"):
         check_memory(estimate, GPU)
@@ -105,7 +106,7 @@ def test_the_memory_estimate_covers_what_training_takes(toy: NodeData):
     gc.collect()  # graphs recorded by tests before this one hold memory until they are collected
     held = torch.cuda.memory_allocated()
     graph = power_law(100_000, 1_000_000, device=GPU)
-    x = FeatureMatrix(
+    x = SparseFeatures(
         torch.arange(0, 2_000_001, 20, device=GPU),
         torch.randint(500, (2_000_000,), device=GPU, dtype=torch.int32),
         torch.rand(2_000_000, device=GPU),
@@ -120,9 +121,8 @@ def test_the_memory_estimate_covers_what_training_takes(toy: NodeData):
     model = method.build(500, 3, seeds, "triton").to(GPU)
     train(model, Problem(x, graph, labels, (split,) * 8, seeds), method.recipe())
     taken = torch.cuda.max_memory_allocated() - held
-    estimate = memory_estimate(
-        100_000, graph.edges, features=500, classes=3, entries=2_000_000, replicas=8
-    ).total
+    size = ProblemSize(100_000, graph.edges, 500, 3, entries=2_000_000, replicas=8)
+    estimate = memory_estimate(size, method).total
     assert taken <= estimate <= 3 * taken
 
 
@@ -151,6 +151,6 @@ def test_the_graph_is_where_the_states_are(cora):
 def test_programs_launched_early_wait_for_their_inputs(name, cora, monkeypatch):
     method = preset_method(name, "fixed", "cora").with_fields(epochs=40)
     early = evaluate(method, cora, "fixed", (0, 1), device=GPU)
-    monkeypatch.setattr("agnn.kernels._gpu.programs._most_blocks", lambda _: 0)
+    monkeypatch.setattr("agnn.kernels._gpu.launches._most_blocks", lambda _: 0)
     after = evaluate(method, cora, "fixed", (0, 1), device=GPU)
     assert_same_bits(early.scores, after.scores)

@@ -8,17 +8,13 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import (
-    FeatureMatrix,
-    Graph,
-    Propagation,
-    ReceptiveField,
-    View,
-    neighbour_mean,
-    symmetric,
-)
+from agnn.graph import Graph, Propagation, ReceptiveField, SparseFeatures, View, symmetric
 from agnn.graph import _propagation as propagation
-from agnn.graph._propagation import diffusion, normalised_adjacency
+from agnn.graph._propagation import (
+    diffusion,
+    neighbour_mean,
+    normalised_adjacency,
+)
 from properties import assert_close
 from zoo import ZOO, zoo_graph
 
@@ -77,7 +73,7 @@ def test_a_restricted_matrix_has_the_entries_of_the_whole_one():
 
 def test_a_view_weighs_by_the_degrees_of_the_whole_graph():
     graph = zoo_graph("random")
-    features = FeatureMatrix.from_scipy(sparse.csr_array(np.eye(graph.nodes)), torch.float64)
+    features = SparseFeatures.from_scipy(sparse.csr_array(np.eye(graph.nodes)), torch.float64)
     view = View.around(features, graph, torch.tensor([3, 90]), 2)
     assert torch.equal(view.features.row_ids, view.field.nodes)
     weights = view.symmetric_propagation

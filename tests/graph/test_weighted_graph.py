@@ -10,14 +10,16 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import (
-    FeatureMatrix,
     Graph,
     Propagation,
     ReceptiveField,
+    SparseFeatures,
     View,
     diffusion,
-    neighbour_mean,
     symmetric,
+)
+from agnn.graph._propagation import (
+    neighbour_mean,
 )
 from properties import assert_close
 from zoo import ZOO, Specimen
@@ -82,7 +84,7 @@ def test_weights_enter_the_propagation_matrices_by_their_formulas(name):
 
 def test_a_view_weighs_by_the_weights_of_the_whole_graph():
     graph, _ = weighted("random")
-    features = FeatureMatrix.from_scipy(sparse.csr_array(np.eye(graph.nodes)), torch.float64)
+    features = SparseFeatures.from_scipy(sparse.csr_array(np.eye(graph.nodes)), torch.float64)
     view = View.around(features, graph, torch.tensor([3, 90]), 2)
     for found, whole in (
         (view.symmetric_propagation, symmetric(graph, torch.float64)),

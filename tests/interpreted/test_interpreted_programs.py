@@ -13,7 +13,7 @@ from scipy import sparse
 from torch import Tensor
 
 from agnn import kernels
-from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Propagation, symmetric
+from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures, symmetric
 from agnn.kernels import FACTS, Runs
 from properties import assert_close, assert_same_bits
 from zoo import ZOO, tiny_random
@@ -172,7 +172,7 @@ def test_the_sparse_first_layer_equals_the_reference(programs, is_dropped, is_pr
     source = np.random.default_rng(0)
     matrix = source.normal(size=(20, 15)) * (source.random((20, 15)) < 0.2)
     matrix[0], matrix[:, 3], matrix[4], matrix[:, 7] = 1.0, 2.0, 0.0, 0.0
-    x = FeatureMatrix.from_scipy(sparse.csr_array(matrix), torch.float64)
+    x = SparseFeatures.from_scipy(sparse.csr_array(matrix), torch.float64)
     if is_pruned:
         x = x.select(torch.tensor([5, 0, 9, 19]))
     weight, bias, g = drawn(3, 15, 7), drawn(3, 7), drawn(3, x.rows, 7, seed=1)
@@ -291,16 +291,17 @@ def test_the_bits_of_a_row_do_not_depend_on_the_rows_beside_it(programs):
 def test_every_program_waits_for_its_inputs_first():
     """On a GPU it may be launched before the one that writes what it reads has ended."""
     folder = Path(kernels.__file__).parent
-    files = [path for path in folder.rglob("*.py") if "@Program" in path.read_text("utf-8")]
-    found = [
-        (f"{path.parent.name}/{path.name}: {each.name}", first_statement(each))
-        for path in files
-        for each in ast.parse(path.read_text("utf-8")).body
-        if isinstance(each, ast.FunctionDef)
-        and "Program" in [ast.unparse(decorator) for decorator in each.decorator_list]
+    launched = [
+        (f"{path.parent.name}/{path.name}: {function.name}", first_statement(function))
+        for path in folder.rglob("*.py")
+        if "EARLY" in (text := path.read_text("utf-8"))
+        for function in ast.parse(text).body
+        if isinstance(function, ast.FunctionDef)
+        and function.name != "wait_for_inputs"
+        and "EARLY" in [parameter.arg for parameter in function.args.args]
     ]
-    assert len(found) > 30
-    assert [name for name, first in found if first != "wait_for_inputs(EARLY)"] == []
+    assert len(launched) > 20
+    assert [name for name, first in launched if first != "wait_for_inputs(EARLY)"] == []
 
 
 def first_statement(function: ast.FunctionDef) -> str:
@@ -310,13 +311,13 @@ def first_statement(function: ast.FunctionDef) -> str:
 
 def test_a_program_is_launched_early_if_all_its_blocks_run_at_once(programs, monkeypatch):
     programs("dropout")  # imports Triton as the others do
-    from agnn.kernels._gpu import programs as launches
+    from agnn.kernels._gpu import launches
 
     def nothing(EARLY):
         pass
 
     launched = []
-    program = launches.Program(nothing)
+    program = launches.Kernel(nothing)
     monkeypatch.setattr(program, "kernel", Recorder(launched))
     monkeypatch.setattr(launches.triton, "JITFunction", Recorder)
     monkeypatch.setattr(launches, "_most_blocks", lambda _: 100)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from agnn.kernels import attention_weights
-from agnn.kernels._cosine_attention import reference
+from agnn.kernels._cosine_attention import attention
 from properties import assert_same_bits
 from zoo import ZOO, zoo_graph
 
@@ -24,19 +24,19 @@ def test_batches_of_replicas_change_no_bit(
     beta = torch.linspace(-1, 5, 7)
     monkeypatch.setattr(OP, "_NUMBERS_AT_ONCE", numbers)
     found = attention_weights(graph, h, beta)
-    for one, other in zip(found, reference.attention(graph, h, beta, graph.nodes), strict=True):
+    for one, other in zip(found, attention(graph, h, beta, graph.nodes), strict=True):
         assert_same_bits(one, other)
 
 
 def test_each_batch_stays_within_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, h = zoo_graph("random"), ZOO["random"].states(7, 5)
-    sizes, whole = [], reference.attention
+    sizes: list[int] = []
 
     def spy(graph, h, beta, rows):
         sizes.append(h.shape[0])
-        return whole(graph, h, beta, rows)
+        return attention(graph, h, beta, rows)
 
-    monkeypatch.setattr(OP.reference, "attention", spy)
+    monkeypatch.setattr(OP, "attention", spy)
     monkeypatch.setattr(OP, "_NUMBERS_AT_ONCE", 2 * graph.edges * 5)
     attention_weights(graph, h, torch.ones(7, dtype=torch.float64))
     assert sizes == [2, 2, 2, 1]

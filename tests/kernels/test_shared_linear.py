@@ -7,7 +7,7 @@ import torch
 from scipy import sparse
 
 from agnn.errors import InputError
-from agnn.graph import DenseFeatures, FeatureMatrix, features_of
+from agnn.graph import DenseFeatures, SparseFeatures, features_of
 from agnn.kernels import Dropout, DropoutAt, dropout, shared_linear, sparse_linear
 from properties import FAST_BACKENDS, assert_close, assert_same_bits, gradients
 
@@ -80,4 +80,4 @@ def test_a_weight_for_other_features_is_refused():
 def test_features_are_dense_where_many_are_stored():
     full, thin = sparse.csr_array(X.values.numpy()), sparse.csr_array(torch.eye(9).numpy())
     assert isinstance(features_of(full), DenseFeatures)
-    assert isinstance(features_of(thin), FeatureMatrix)
+    assert isinstance(features_of(thin), SparseFeatures)

@@ -117,10 +117,10 @@ def test_a_node_that_is_never_seen_has_a_vector_of_zeros(name):
 
 def test_sixteen_logistics_at_once_are_right_up_to_both_ends():
     """The ends are far beyond where float32's exponential overflows."""
-    from agnn.kernels._cpu.simd import LANES, compiled
-    from agnn.kernels._skip_gram.numba_step import take_logistic
+    from agnn.kernels._cpu.simd import LANES, jit
+    from agnn.kernels._skip_gram.numba_cpu import take_logistic
 
-    @compiled
+    @jit
     def logistics(numbers, count):
         take_logistic(numbers, count)
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix
+from agnn.graph import SparseFeatures
 from agnn.kernels import Dropout, DropoutAt, dropout, sparse_linear
 from properties import (
     CPU_BACKENDS,
@@ -21,8 +21,8 @@ from properties import (
 )
 
 
-def features(kind: str, dtype: torch.dtype = torch.float64) -> FeatureMatrix:
-    return FeatureMatrix.from_scipy(sparse.csr_array(MATRICES[kind]), dtype)
+def features(kind: str, dtype: torch.dtype = torch.float64) -> SparseFeatures:
+    return SparseFeatures.from_scipy(sparse.csr_array(MATRICES[kind]), dtype)
 
 
 def _sparse(rows: int, columns: int, density: float) -> np.ndarray:
@@ -60,7 +60,7 @@ def rates(replicas: int, epoch: int = 3) -> DropoutAt:
     return stream.at(0)
 
 
-def mapped(x: FeatureMatrix, weight: Tensor, bias: Tensor, drop: DropoutAt | None, backend: str):
+def mapped(x: SparseFeatures, weight: Tensor, bias: Tensor, drop: DropoutAt | None, backend: str):
     """Output and the gradients at weight and bias."""
     return gradients(
         lambda w, b: sparse_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
@@ -89,7 +89,7 @@ def test_every_backend_equals_the_reference(backend, kind, width, replicas, drop
     for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
         weight, bias = parameters(kind, replicas, width, dtype)
         x = features(kind, dtype)
-        exact = FeatureMatrix(x.offsets, x.columns, x.values.double(), x.row_ids, x.width)
+        exact = SparseFeatures(x.offsets, x.columns, x.values.double(), x.row_ids, x.width)
         expected = mapped(exact, weight.double(), bias.double(), drop, "reference")
         for one, other in zip(mapped(x, weight, bias, drop, backend), expected, strict=True):
             assert one.dtype == dtype

@@ -14,7 +14,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix, Graph, symmetric
+from agnn.graph import Graph, SparseFeatures, symmetric
 from agnn.kernels import (
     Dropout,
     adam_step,
@@ -25,7 +25,7 @@ from agnn.kernels import (
     sparse_linear,
 )
 from agnn.kernels._cpu import threads as kernel_threads
-from agnn.kernels._cpu.simd import compiled
+from agnn.kernels._cpu.simd import jit
 from properties import FAST_BACKENDS, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 
@@ -33,7 +33,7 @@ WIDTHS = (7, 16, 40)  # a part of a vector, one, and several
 
 
 def everything(
-    graph: Graph, features: FeatureMatrix, replicas: int, width: int, backend: str
+    graph: Graph, features: SparseFeatures, replicas: int, width: int, backend: str
 ) -> list[Tensor]:
     """Outputs and gradients of every kernel."""
     source = torch.Generator().manual_seed(1)
@@ -276,14 +276,14 @@ def without_openmp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_threads, "entry_points", lambda: None)
 
 
-@compiled
+@jit
 def count(seen, first, last):
     """Count how often each unit is done."""
     for unit in range(first, last):
         seen[unit] += 1
 
 
-@compiled
+@jit
 def take(size, first, last):
     """Ask for memory that no machine has."""
     for unit in range(first, last):

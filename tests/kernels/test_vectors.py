@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agnn.kernels._cpu.simd import compiled, load, pick, rounded, store, total, totals
+from agnn.kernels._cpu.simd import fence, jit, load, pick, store, total, totals
 
 U = np.uint64
 
 
-@compiled
+@jit
 def sums(numbers, one_by_one, together, picked):
     """The sums of four runs of 16 numbers, and the first number of each."""
     rows = (load(numbers, U(0)), load(numbers, U(16)), load(numbers, U(32)), load(numbers, U(48)))
     for k in range(4):
         one_by_one[k] = total(rows[k])
-    store(together, U(0), rounded(totals(rows[0], rows[1], rows[2], rows[3])))
+    store(together, U(0), fence(totals(rows[0], rows[1], rows[2], rows[3])))
     store(picked, U(0), pick(numbers, U(0), U(16), U(32), U(48)))
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import Boosting, Majority, Ridge, Task
+from agnn.methods import Majority, Ridge, Task
+from agnn.methods._baselines import Boosting
 
 
 def graph_of(features: np.ndarray, labels: np.ndarray, edges: list[tuple[int, int]]) -> NodeData:

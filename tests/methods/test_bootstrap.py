@@ -9,14 +9,13 @@ import pytest
 
 from agnn.data import Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, symmetric_normalised
-from agnn.methods import Bootstrap
-from agnn.methods._bootstrap import add_seeds
+from agnn.graph import adjacency, normalise_symmetrically
+from agnn.methods._bootstrap import Bootstrap, add_seeds
 
 
 def test_many_steps_with_a_restart_reach_the_resolvent(toy):
     """F = a (I - (1 - a) S)^-1 Y, the solution of Zhou et al."""
-    s = symmetric_normalised(adjacency(toy.edges, toy.nodes))
+    s = normalise_symmetrically(adjacency(toy.edges, toy.nodes))
     labels = np.full(toy.nodes, -1)
     labels[toy.split("fixed").train] = toy.labels[toy.split("fixed").train]
     y = np.where(labels[:, None] < 0, 0.0, np.where(labels[:, None] == np.arange(3), 1.0, -1.0))
@@ -26,7 +25,7 @@ def test_many_steps_with_a_restart_reach_the_resolvent(toy):
 
 
 def test_without_a_restart_a_step_is_a_product(toy):
-    s = symmetric_normalised(adjacency(toy.edges, toy.nodes))
+    s = normalise_symmetrically(adjacency(toy.edges, toy.nodes))
     labels = np.full(toy.nodes, -1)
     labels[10] = 2
     y = np.zeros((toy.nodes, 3))

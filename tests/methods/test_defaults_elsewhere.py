@@ -12,7 +12,7 @@ from agnn.data import NodeData, load_dataset
 from agnn.errors import InputError
 from agnn.methods import Task, get_method
 from agnn.networks import AGNN, GCN, AGNNPlus
-from agnn.runs import default_name, evaluate, plan, suited_method
+from agnn.runs import Training, default_name, evaluate, suited_method
 from agnn.training import BestScore, HighestAccuracy
 
 
@@ -36,16 +36,20 @@ def test_agnn_plus_chooses_its_epoch_by_accuracy_and_loss_and_by_a_given_metric_
 def test_the_default_method_is_agnn_on_the_papers_datasets_and_agnn_plus_elsewhere(toy):
     assert default_name(load_dataset("pubmed")) == "agnn"
     assert default_name(replace(toy, name="pubmed")) == "agnn_plus"
-    assert plan(None, toy, replicas=2).method == AGNNPlus()
-    assert plan(None, load_dataset("cora"), "fixed").method == AGNN.preset("fixed", "cora")
+    assert Training(data=toy, replicas=2).plan().method == AGNNPlus()
+    cora = Training(data=load_dataset("cora"), split="fixed").plan()
+    assert cora.method == AGNN.preset("fixed", "cora")
 
 
 def test_consistency_is_left_out_where_it_would_take_too_long(toy):
-    assert AGNNPlus().affordable(toy, 10, "cpu") == AGNNPlus()
-    assert AGNNPlus().affordable(toy, 10**7, "cpu") == AGNNPlus(strength=0.0)
-    assert GCN().affordable(toy, 10**7, "cpu") == GCN()
+    assert AGNNPlus().reduced(toy, 10, "cpu") == AGNNPlus()
+    assert AGNNPlus().reduced(toy, 10**7, "cpu") == AGNNPlus(strength=0.0)
+    assert AGNNPlus().reduced(toy, 10, "cpu", by_rows=True) == AGNNPlus(strength=0.0)
+    assert AGNNPlus(fanout=(5,)).reduced(toy, 10, "cpu").strength == 0.0
+    assert GCN().reduced(toy, 10**7, "cpu", by_rows=True) == GCN()
     # Who asks for it gets it.
-    asked = plan(None, toy, replicas=2, changes={"strength": 1.0})
+    assert AGNNPlus().reduced(toy, 10**7, "cpu", by_rows=True, given=["strength"]) == AGNNPlus()
+    asked = Training(data=toy, replicas=2, changes={"strength": 1.0}).plan()
     assert asked.method == AGNNPlus(strength=1.0)
 
 
@@ -115,4 +119,4 @@ def test_blogcatalogs_kind_of_features_are_not_too_short():
 
 def test_every_network_has_a_scaling_elsewhere(toy):
     for name in ("gcn", "gat", "appnp", "gcnii", "sgc", "grand", "agnn_plus"):
-        assert get_method(name)().suited(toy).scaling == "length"  # type: ignore[attr-defined]
+        assert get_method(name)().for_data(toy).scaling == "length"  # type: ignore[attr-defined]

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
+from agnn.choosing import Tuned
 from agnn.errors import DivergedError
-from agnn.methods import NetworkMethod, Task, Tuned, get_method, method_names
+from agnn.methods import NetworkMethod, Task, get_method, method_names
 from agnn.networks import AGNN
 
 NETWORKS = [name for name in method_names() if issubclass(get_method(name), NetworkMethod)]
@@ -59,5 +60,5 @@ def test_a_tuned_replica_without_usable_weights_is_an_error(toy, monkeypatch):
 
 
 def test_a_grid_whose_candidates_all_diverge_is_an_error(toy):
-    with pytest.raises(DivergedError, match="for every candidate of agnn's grid"):
+    with pytest.raises(DivergedError, match="for every candidate of agnn"):
         Tuned(Ruined(epochs=10)).run(task(toy))

@@ -11,12 +11,13 @@ import pytest
 import torch
 from torch.distributions import Independent, Normal, kl_divergence
 
+from agnn.choosing import Tuned
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.methods import DeepWalk, EmbeddingMethod, Task, Tuned, get_method
-from agnn.methods._deepwalk import enhanced
-from agnn.methods._embedding import of_unit_length
+from agnn.methods import Task, get_method
+from agnn.methods._deepwalk import DeepWalk, enhance
+from agnn.methods._embedding import EmbeddingMethod, of_unit_length
 from agnn.methods._graph2gauss import RankedNodes, divergence
 from agnn.methods._line import weighted_pairs
 from agnn.methods._linear import one_against_rest
@@ -38,7 +39,7 @@ def test_neu_is_its_polynomial(times, toy):
     vectors = np.random.default_rng(0).normal(size=(toy.nodes, 7)).astype(np.float32)
     update = np.eye(toy.nodes) + 0.5 * p + 0.25 * p @ p
     expected = np.linalg.matrix_power(update, times) @ vectors
-    assert enhanced(graph, vectors, 0.5, 0.25, times) == pytest.approx(expected, abs=1e-5)
+    assert enhance(graph, vectors, 0.5, 0.25, times) == pytest.approx(expected, abs=1e-5)
 
 
 def test_neu_starts_from_deepwalks_vectors(toy):

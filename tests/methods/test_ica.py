@@ -7,9 +7,9 @@ import pytest
 from scipy.special import expit
 
 from agnn.errors import InputError
-from agnn.graph import adjacency, row_normalised
-from agnn.methods import ICA, Task
-from agnn.methods._ica import sweep
+from agnn.graph import adjacency, normalise_rows
+from agnn.methods import Task
+from agnn.methods._ica import ICA, sweep
 from agnn.methods._linear import OneVsRest
 
 
@@ -29,7 +29,7 @@ def test_sweeps_are_visits_one_by_one(toy, sweeps, normalise):
     source = np.random.default_rng(sweeps)
     graph = adjacency(toy.edges, toy.nodes)
     given = (
-        row_normalised(graph) if normalise else graph, source.integers(3, size=toy.nodes),
+        normalise_rows(graph) if normalise else graph, source.integers(3, size=toy.nodes),
         source.normal(size=(toy.nodes, 3)), source.normal(size=(3, 3)),
         source.permutation(toy.nodes)[:90], sweeps,
     )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 from agnn.errors import InputError
-from agnn.methods import ManifoldRegularisation
+from agnn.methods._manifold_regularisation import ManifoldRegularisation
 
 
 def parts(toy):

@@ -77,7 +77,8 @@ NOT_PINNED = {
     "deepwalk": "tests/methods/test_embeddings.py", "line": "tests/methods/test_embeddings.py",
     "graph2gauss": "tests/methods/test_embeddings.py",
     "lasagne": "tests/methods/test_embeddings.py", "node2vec": "tests/methods/test_embeddings.py",
-    "planetoid": "one of its two variants", "grand": "tests/nn/test_grand.py; minutes on Cora",
+    "planetoid": "one of its two variants",
+    "grand": "tests/networks/test_grand.py; minutes on Cora",
 }  # fmt: skip
 
 

@@ -10,7 +10,8 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from agnn.data import NodeData, Split, load_dataset
 from agnn.errors import InputError
 from agnn.graph import adjacency
-from agnn.methods import Outcome, Planetoid, PlanetoidI, PlanetoidT, Task
+from agnn.methods import Outcome, Task
+from agnn.methods._planetoid import Planetoid, PlanetoidI, PlanetoidT
 from agnn.methods._planetoid._contexts import (
     Batches,
     Pairs,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agnn.cli._hyper_parameters import hyper_parameters
+from agnn.cli._arguments import hyper_parameters
 from agnn.errors import InputError
 from agnn.networks import AGNN, GCN, GLN
 from agnn.runs import prepare

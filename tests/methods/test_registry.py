@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+import json
+from dataclasses import fields
 
 import pytest
 
+from agnn.choosing import settle
 from agnn.errors import InputError
 from agnn.methods import (
     NetworkMethod,
-    SingleLayerPerceptron,
     Task,
     get_method,
     method_names,
@@ -79,9 +78,8 @@ def test_every_hyper_parameter_of_a_network_is_read(name, toy):
 
     short = {"epochs": 2} if "epochs" in {each.name for each in fields(method)} else {}
     watched = Watched(**short)
-    watched.settled(Task(toy, (toy.split("fixed"),), (0,))).run(
-        Task(toy, (toy.split("fixed"),), (0,))
-    )
+    task = Task(toy, (toy.split("fixed"),), (0,))
+    settle(watched, task).run(task)
     assert {each.name for each in fields(method)} - read == set()
 
 
@@ -98,27 +96,9 @@ def test_a_model_gets_the_fields_of_its_method():
     assert (model.output_heads, model.backend) == (2, "reference")
 
 
-def test_stored_settings_are_read_under_their_older_names():
-    method = SingleLayerPerceptron(penalty_inverse=7.0)
-    assert method.settings == {"penalty_inverse": 7.0, "has_unit_rows": False}
-    assert method.identity == {"strength": 7.0, "has_unit_rows": False}
-    for stored in (method.settings, method.identity):
-        assert SingleLayerPerceptron.from_settings(stored) == method
-
-
-@dataclass(frozen=True)
-class Grown(SingleLayerPerceptron):
-    """A method that got a hyper-parameter after its results were stored."""
-
-    implied: ClassVar[Mapping[str, Any]] = {"later": 0.5}
-
-    later: float = 0.5
-
-
-def test_an_added_hyper_parameter_is_part_of_the_identity_where_it_differs_from_older_results():
-    assert Grown().identity == SingleLayerPerceptron().identity
-    assert Grown(later=0.7).identity == {**Grown().identity, "later": 0.7}
-    assert Grown().settings["later"] == 0.5
+def test_settings_come_back_from_json_with_lists_for_tuples():
+    method = GAT(hidden=3, batch=8, fanout=(2, 4))
+    assert GAT.from_settings(json.loads(json.dumps(method.settings))) == method
 
 
 def test_a_whole_number_that_no_array_could_have_is_refused():

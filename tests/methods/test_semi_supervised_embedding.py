@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix, Graph, View
+from agnn.graph import Graph, SparseFeatures, View
 from agnn.kernels import Dropout
 from agnn.methods import Task
 from agnn.networks import SemiSupervisedEmbedding
@@ -16,7 +16,7 @@ from properties import assert_close
 
 
 def parts(data):
-    return FeatureMatrix.from_scipy(data.normalised_features()), Graph.from_edges(
+    return SparseFeatures.from_scipy(data.normalised_features()), Graph.from_edges(
         data.edges, data.nodes
     )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from agnn.choosing import settle
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.methods import Task
@@ -27,7 +28,7 @@ def test_the_candidate_with_the_best_validation_score_is_settled_on(toy):
         watched = [history.watched_accuracy[chosen[r], r].item() for r in range(3)]
         scores.append((np.mean(watched), candidate))
     best = max(score for score, _ in scores)
-    assert QUICK.settled(task) == next(each for score, each in scores if score == best)
+    assert settle(QUICK, task) == next(each for score, each in scores if score == best)
 
 
 def test_test_labels_do_not_take_part_in_the_choice(toy):
@@ -38,7 +39,7 @@ def test_test_labels_do_not_take_part_in_the_choice(toy):
         class_names=toy.class_names, splits=toy.splits,
     )  # fmt: skip
     task, other = (Task(data, (split,) * 2, (0, 1)) for data in (toy, flipped))
-    assert QUICK.settled(task) == QUICK.settled(other)
+    assert settle(QUICK, task) == settle(QUICK, other)
 
 
 def test_a_field_in_which_candidates_differ_switches_the_choice_off(toy):
@@ -46,7 +47,7 @@ def test_a_field_in_which_candidates_differ_switches_the_choice_off(toy):
     for changes in ({"layers": 2}, {"dropout": 0.1}, {"weight_decay": 1e-4}, {"scaling": "sum"}):
         changed = QUICK.with_fields(**changes)
         assert not changed.tries_candidates
-        assert changed.settled(task) == changed
+        assert settle(changed, task) == changed
     assert QUICK.with_fields(hidden=4).tries_candidates
     assert QUICK.with_fields(layers=2, tries_candidates=True).tries_candidates
 

@@ -8,7 +8,8 @@ from sklearn.svm import SVC
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import TransductiveSVM, _t_svm
+from agnn.methods import _t_svm
+from agnn.methods._t_svm import TransductiveSVM
 
 
 def test_switching_pairs_worst_with_worst_and_keeps_the_number_of_positives():

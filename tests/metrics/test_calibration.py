@@ -14,14 +14,13 @@ from agnn.errors import InputError
 from agnn.metrics import (
     SURE,
     UNSURE,
-    calibrated,
+    apply_temperature,
+    calibrate,
     ensemble_of,
-    fitted_temperature,
-    held_out,
+    held_out_predictions,
     leads,
-    reliability,
-    tempered,
 )
+from agnn.metrics._ensemble import fit_temperature, reliability
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(2, 4)),
@@ -57,12 +56,14 @@ def test_the_calibration_error_is_the_one_counted_by_hand():
     assert found.confidence.tolist() == pytest.approx([0, 0, 0.65, 0.9])
     assert found.accuracy.tolist() == pytest.approx([0, 0, 1 / 2, 2 / 3])
     assert found.error == pytest.approx(2 / 5 * 0.15 + 3 / 5 * (0.9 - 2 / 3))
+    alone = reliability(probabilities[:1], np.array([1]), bins=4)
+    assert (alone.confidence[2], alone.accuracy[2]) == (0.6, 0.0)
 
 
 @pytest.mark.parametrize("sharpness", [1.0, 0.5, 3.0])
 def test_the_temperature_is_one_where_probabilities_are_true_and_finds_what_was_done(sharpness):
     stated, labels = drawn(0, 20_000, sharpness)
-    assert fitted_temperature(stated, labels) == pytest.approx(1 / sharpness, rel=0.05)
+    assert fit_temperature(stated, labels) == pytest.approx(1 / sharpness, rel=0.05)
 
 
 @pytest.mark.parametrize("nodes", [5, 50])
@@ -70,13 +71,13 @@ def test_an_answer_that_is_always_right_is_made_as_sure_as_so_many_nodes_can_pro
     """Weights that have hardly moved from their start: the right class leads by little."""
     labels = np.arange(nodes) % 4
     even = np.full((nodes, 4), 0.24) + 0.04 * np.eye(4)[labels]
-    sure = tempered(even, fitted_temperature(even, labels))
+    sure = apply_temperature(even, fit_temperature(even, labels))
     # Laplace's rule of succession: k right of k.
     assert sure[np.arange(nodes), labels] == pytest.approx((nodes + 1) / (nodes + 2), rel=1e-3)
 
 
 def test_nothing_to_fit_gives_temperature_one():
-    assert fitted_temperature(np.zeros((0, 3)), np.zeros(0, dtype=np.int64)) == 1.0
+    assert fit_temperature(np.zeros((0, 3)), np.zeros(0, dtype=np.int64)) == 1.0
 
 
 @given(SCORES)
@@ -110,14 +111,14 @@ def test_a_replica_that_learned_from_a_node_says_nothing_about_it():
     splits = [Split("a", [0], [1], [2]), Split("b", [2], [1], [0])]
     scores = torch.rand(2, 3, 2, generator=torch.Generator().manual_seed(0)).double()
     scores /= scores.sum(-1, keepdim=True)
-    nodes, means = held_out(scores, splits, "test")
+    nodes, means = held_out_predictions(scores, splits, "test")
     assert nodes.tolist() == [0, 2]
     assert means == pytest.approx(torch.stack([scores[1, 0], scores[0, 2]]).numpy())
-    nodes, means = held_out(scores, splits, "validation")
+    nodes, means = held_out_predictions(scores, splits, "validation")
     assert nodes.tolist() == [1]
     assert means == pytest.approx(scores[:, 1].mean(0, keepdim=True).numpy())
     with pytest.raises(InputError, match="2 replicas need as many splits; got 1"):
-        held_out(scores, splits[:1], "test")
+        held_out_predictions(scores, splits[:1], "test")
 
 
 def test_the_labels_of_test_nodes_do_not_move_the_temperature(toy):
@@ -128,8 +129,8 @@ def test_the_labels_of_test_nodes_do_not_move_the_temperature(toy):
     scores /= scores.sum(-1, keepdim=True)
     flipped = toy.labels.copy()
     flipped[split.test] = (flipped[split.test] + 1) % 3
-    one = calibrated(scores, toy, [split] * 3)
-    other = calibrated(scores, replace(toy, labels=flipped), [split] * 3)
+    one = calibrate(scores, toy, [split] * 3)
+    other = calibrate(scores, replace(toy, labels=flipped), [split] * 3)
     assert one.temperature == other.temperature
     assert one.accuracy != other.accuracy
     mean = scores.mean(0).argmax(1).numpy()[split.test]

@@ -61,6 +61,16 @@ def test_a_replica_is_not_asked_about_a_node_that_it_learned_from(data):
     assert (a.count, a.right, b.count, b.right) == (2, 0, 2, 0)
 
 
+def test_a_replica_without_usable_weights_takes_no_part(data):
+    split = Split("s", [0, 3], [], [1, 2, 4, 5])
+    right, wrong = [0, 0, 0, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0]
+    scores = scores_of(wrong, right, wrong)
+    a, b, _ = class_accuracies(scores, data, (split,) * 3, members=[1], unusable=[0, 2])
+    for of_class in (a, b):
+        assert of_class.ensemble == 100.0
+        assert of_class.replicas.values == (100.0,)
+
+
 def test_a_class_that_a_replica_does_not_test_has_fewer_values(data):
     one, other = Split("1", [0, 3], [], [1, 4]), Split("2", [0, 3], [], [2])
     scores = scores_of([*LABELS[:6], 0], [*LABELS[:6], 0])

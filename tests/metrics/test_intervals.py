@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agnn.errors import InputError
-from agnn.metrics import percent_interval, wilson_interval
+from agnn.metrics import percent_interval
+from agnn.metrics._measures import wilson_interval
 
 Z = 1.959963984540054
 

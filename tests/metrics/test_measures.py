@@ -8,7 +8,7 @@ import torch
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from agnn import metrics
+import agnn.metrics._measures as metrics
 from agnn.data import Split
 from agnn.errors import InputError
 from agnn.metrics import MEASURES, replica_values

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from agnn.data import SCALINGS, NodeData
+from agnn.data import NodeData
+from agnn.data._scaling import (
+    SCALINGS,
+)
 from agnn.errors import InputError
 from agnn.graph import Graph, features_of
 from agnn.metrics import ensemble_of
-from agnn.nn import Beta, NodeModel
+from agnn.networks import NodeModel
+from agnn.networks._layers import Beta
 from agnn.onnx import _model, export_run, onnx_model
 from agnn.runs import Run, evaluate
 from agnn.training import probabilities
@@ -214,7 +218,9 @@ def test_the_file_names_the_classes():
 def test_a_chain_with_a_link_that_onnx_cannot_hold_is_refused_by_its_name():
     with pytest.raises(InputError, match="GAT cannot be exported: AdditiveAttention has no form"):
         onnx_model(GAT(WIDTH, CLASSES), ["a"] * CLASSES)
-    with pytest.raises(InputError, match="MoNet is not a chain of operations that ONNX could hold"):
+    with pytest.raises(
+        InputError, match="MoNet cannot be exported: MixtureSum has no form in ONNX"
+    ):
         onnx_model(MoNet(WIDTH, CLASSES), ["a"] * CLASSES)
 
 
@@ -284,7 +290,7 @@ def test_the_mean_of_a_file_is_over_the_members_of_the_ensemble(toy: NodeData, t
     mean, each = exported(run, toy, tmp_path / "model.onnx")
     assert each.shape[0] == 3
     np.testing.assert_allclose(mean, run.probabilities, atol=1e-5, rtol=0)
-    everyone = replace(run, history=None, known_temperature=run.temperature)
+    everyone = replace(run, history=None, known=run.known._replace(temperature=run.temperature))
     assert np.abs(everyone.probabilities - mean).max() > 1e-4
 
 

@@ -17,7 +17,9 @@ def test_without_pyg_the_error_names_the_command_to_install_it():
 
 
 def test_without_pyg_the_rest_of_the_package_is_there():
-    program = ABSENT + "import agnn, agnn.nn, agnn.runs; print(agnn.load_dataset('cora').nodes)"
+    program = (
+        ABSENT + "import agnn, agnn.networks, agnn.runs; print(agnn.load_dataset('cora').nodes)"
+    )
     assert fresh_python(program).strip() == "2708"
 
 

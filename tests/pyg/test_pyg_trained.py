@@ -29,7 +29,8 @@ def run(toy) -> Run:
     ("name", "changes"),
     [
         ("agnn", {}), ("agnn_plus", {}), ("agnn_plus", {"relu_after_hops": True}), ("gcn", {}),
-        ("gln", {}),
+        ("gln", {}), ("appnp", {}), ("gcnii", {"layers": 3}), ("multilayer_perceptron", {}),
+        ("sgc", {}),
     ],
 )  # fmt: skip
 def test_the_module_gives_the_scores_of_its_replica(name, changes, is_weighted, toy):
@@ -58,7 +59,7 @@ def test_the_module_is_made_of_our_layers_and_of_copies(run):
     assert sum(isinstance(each, AGNNConv) for each in module.modules()) == run.network.hops
     before = run.network.first.weight.clone()
     with torch.no_grad():
-        module.first.weight.zero_()
+        module.layers[0].weight.zero_()
     assert torch.equal(run.network.first.weight, before)
     assert not module.training
 
@@ -67,7 +68,7 @@ def test_what_has_no_form_as_a_module_is_refused(run, toy):
     with pytest.raises(InputError, match="`replica` must be from 0 to 1; got 2"):
         run.to_pyg(2)
     gat = evaluate("gat", toy, "fixed", (0,), changes={"epochs": 1})
-    with pytest.raises(InputError, match="GAT has no form as a PyG module: agnn, agnn_plus"):
+    with pytest.raises(InputError, match="its link AdditiveAttention has none"):
         gat.to_pyg()
     with pytest.raises(InputError, match="LP"):
         evaluate("label_propagation", toy, "fixed", (0,)).to_pyg()

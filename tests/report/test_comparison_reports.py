@@ -8,40 +8,25 @@ from html.parser import HTMLParser
 
 import pytest
 
-from agnn.experiments import (
-    Column,
-    ComparedCell,
-    ComparedRow,
-    Comparison,
-    Drawing,
-    PaperFigure,
-    RelevancePanel,
-    Row,
-    Table,
-)
-from agnn.experiments._comparison import ComparedReference, Making
 from agnn.metrics import Summary
-from agnn.report import (
+from agnn.report import comparison_table
+from agnn.report._comparisons import (
     DrawingSection,
-    PageFigure,
     TableSection,
     comparison_markdown,
     comparison_page,
     comparison_values,
     drawing_markdown,
-    drawn_figures,
     markdown_page,
-    write_figures,
-    write_report,
-    write_whole,
-)
-from agnn.report._comparisons import (
-    number,
     our_words,
-    row_lines,
-    signed_number,
     verdict_words,
 )
+from agnn.report._files import drawn_figures, write_figures, write_report, write_whole
+from agnn.report._rendering import PageFigure
+from agnn.studies import ComparedCell, ComparedRow, Comparison, Drawing, PaperFigure, RelevancePanel
+from agnn.studies._spec import Column, Row, Table
+from agnn.studies._verdict import ComparedReference, Making
+from agnn.tables import number, signed_number
 
 PAPER = PaperFigure("83.1 ± 0.08", 83.1, 0.08)
 OURS = Summary([83.0, 83.4])
@@ -97,14 +82,25 @@ def test_differences_have_a_sign_unless_they_round_to_nothing(value, digits, wor
 
 
 def test_a_row_has_a_line_for_each_thing_that_is_compared(comparison):
-    lines = row_lines(comparison.rows[0], 2)
-    assert [line.what for line in lines] == ["paper", "ours", "verdict", "nested", "Kipf"]
-    assert lines[2].cells == ("+0.10 within 2 se (z +0.5)", "not in the paper")
-    assert lines[3].cells == ("82.00", NOTHING)
-    assert lines[4].cells == ("81.5: above", NOTHING)
-    absent = row_lines(comparison.rows[1], 2)
-    assert [line.what for line in absent] == ["paper", "ours"]
-    assert absent[1].cells == ("missing", "missing")
+    table = comparison_table(comparison)
+    lines = [table.texts(row) for row in table.rows]
+    assert [line[:2] for line in lines[:5]] == [
+        ["AGNN", "paper"],
+        ["", "ours"],
+        ["", "verdict"],
+        ["", "nested"],
+        ["", "Kipf"],
+    ]
+    assert lines[2][2:] == ["+0.10 within 2 se (z +0.5)", "not in the paper"]
+    assert [cell.kind for cell in table.rows[2].cells[2:]] == [
+        "verdict within-2-se",
+        "verdict missing",
+    ]
+    assert lines[3][2:] == ["82.00", NOTHING]
+    assert lines[4][2:] == ["81.5: above", NOTHING]
+    assert [line[:2] for line in lines[5:]] == [[EVIL, "paper"], ["", "ours"]]
+    assert lines[6][2:] == ["missing", "missing"]
+    assert [row.is_continued for row in table.rows] == [False, *[True] * 4, False, True]
 
 
 def test_markdown_has_every_cell_note_and_the_making(comparison):
@@ -156,6 +152,8 @@ def test_the_page_is_sound_html_and_escapes_what_it_prints(comparison):
     assert EVIL in page.text
     assert text.index("Figure 0") < text.index("Table 0"), "in the order given"
     assert "http" not in text.replace("http-equiv", ""), "it needs no network"
+    assert 'scope="rowgroup" rowspan="5"' in text
+    assert '<span class="verdict within-2-se">+0.10 within 2 se (z +0.5)</span>' in text
     for words in (
         "83.20 ± 0.20 (2)",
         "+0.10 within 2 se (z +0.5)",

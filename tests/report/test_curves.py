@@ -7,7 +7,7 @@ import pytest
 
 from agnn.metrics import Summary
 from agnn.report._charts import accuracy_curve, beta_curves, loss_curve
-from agnn.report._facts.training import Curve, Training
+from agnn.report._model_facts import Curve, Training
 
 
 def curve(*rows: list[float]) -> Curve:

@@ -9,8 +9,9 @@ from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_un
 from agnn.data import NodeData
 from agnn.explanation import counterfactual, explain
 from agnn.methods import get_method
-from agnn.report import explanation_page, shown_explanation, signed, surroundings_of
+from agnn.report import explanation_page, shown_explanation, surroundings_of
 from agnn.runs import Run, evaluate
+from agnn.tables import signed_number
 
 WICKED = "<script>alert('x')</script>\x1b[31m&\u202e"
 
@@ -70,7 +71,7 @@ def test_the_page_tells_all_parts(opened: Run, node: int, page: str) -> None:
     assert page.count('aria-label="Legend of the picture."') == 3
     assert found.sentence.split(",")[0] in text
     for step in found.lead.steps:
-        assert signed(step.value) in text
+        assert signed_number(step.value) in text
 
 
 def test_whose_removal_changes_the_answer_is_told(opened: Run) -> None:

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from agnn.report import figure_style
-from agnn.report._rendering import inline_svg
-from agnn.report._style import INK, WORDS
+from agnn.report._rendering import INK, WORDS, figure_style, inline_svg
 
 HOSTILE = '</svg><script>alert("x")</script> id="y" url(#z) &amp; $x$'
 

@@ -10,15 +10,10 @@ import pytest
 
 import agnn
 from agnn.data import NodeData
-from agnn.leaderboard import Leaderboard
 from agnn.metrics import MEASURES
-from agnn.report import (
-    board_notes,
-    board_rows,
-    leaderboard_figure,
-    leaderboard_markdown,
-    write_leaderboard,
-)
+from agnn.report import write_leaderboard
+from agnn.report._leaderboard import leaderboard_figure, leaderboard_markdown
+from agnn.studies import Leaderboard
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +35,29 @@ def test_the_folder_holds_page_figure_and_figures_in_every_form(board, tmp_path:
     assert values["best"] == board.best.name
     text = (tmp_path / "leaderboard.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
-    assert float(rows[0]["accuracy"]) == pytest.approx(board.best.measures["accuracy"].mean)
+    for row, entry in zip(rows, board.entries, strict=True):
+        assert row["method"] == entry.name
+        for name, summary in entry.measures.items():
+            assert float(row[name]) == pytest.approx(summary.mean)
+            assert float(row[f"{name}_error"]) == pytest.approx(summary.standard_error)
+        assert float(row["seconds"]) == pytest.approx(entry.seconds)
+    assert rows[-1]["difference"] == f"{board.entries[-1].difference.mean:.10g}"
     assert (tmp_path / "figures" / "leaderboard.png").stat().st_size > 5000
 
 
 def test_the_table_states_the_difference_and_marks_ties(board):
-    rows = board_rows(board)
-    assert rows[0].difference == "best"
-    assert rows[-1].difference.startswith("\N{MINUS SIGN}")
-    for row, entry in zip(rows[1:], board.entries[1:], strict=True):
-        assert row.difference.endswith("tied") == entry.is_tied
+    table = board.table
+    place = table.titles.index("to the best")
+    differences = [table.texts(row)[place] for row in table.rows]
+    assert differences[0] == "best"
+    assert differences[-1].startswith("\N{MINUS SIGN}")
+    for row, difference, entry in zip(table.rows, differences, board.entries, strict=True):
+        assert row.is_strong == entry.is_tied
+        assert difference.endswith(("tied", "best")) == entry.is_tied
 
 
 def test_the_notes_say_what_is_tied_and_that_test_nodes_ordered(board):
-    words = " ".join(board_notes(board))
+    words = " ".join(board.notes)
     assert f"{board.best.title} has the best accuracy" in words
     assert "choose the method by validation nodes" in words
 

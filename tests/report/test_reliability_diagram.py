@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agnn.metrics import Calibration, reliability
-from agnn.report import reliability_diagram, svg
+from agnn.metrics import Calibration
+from agnn.metrics._ensemble import reliability
+from agnn.report._charts import reliability_diagram
+from agnn.report._rendering import svg
 
 
 def test_bars_are_shares_of_right_answers_and_titles_have_the_errors():

@@ -16,7 +16,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from agnn.metrics import Summary
-from agnn.report import png, relevance_heat_map, replica_figure, signed, svg
+from agnn.report._charts import relevance_heat_map, replica_figure
+from agnn.report._rendering import png, svg
+from agnn.tables import signed_number
 
 
 def words(figure: Any) -> list[str]:
@@ -103,7 +105,8 @@ def test_figures_leave_no_global_state(relevance: Any) -> None:
 
 def test_figures_do_without_pyplot() -> None:
     program = (
-        "import sys; from agnn.report import png, svg, relevance_heat_map;"
+        "import sys; from agnn.report._charts import relevance_heat_map;"
+        "from agnn.report._rendering import png, svg;"
         "figure = relevance_heat_map(__import__('numpy').eye(2), 'ab', ''); svg(figure);"
         "png(figure); sys.exit('matplotlib.pyplot' in sys.modules)"
     )
@@ -121,4 +124,4 @@ def test_figures_do_without_pyplot() -> None:
     ],
 )
 def test_a_signed_number_has_two_places_and_no_minus_zero(value: float, text: str) -> None:
-    assert signed(value) == text
+    assert signed_number(value) == text

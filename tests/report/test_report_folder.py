@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from agnn.cli._report import check_demo_folder, demo_folder
 from agnn.errors import InputError
-from agnn.report import check_demo_folder, demo_folder, figure_style, png, svg, write_run_figures
+from agnn.report import write_run_figures
+from agnn.report._rendering import figure_style, png, svg
 
 
 def write_demo(folder: Path, text: str) -> None:

@@ -13,14 +13,12 @@ from matplotlib.figure import Figure
 from agnn.data import NodeData, Split
 from agnn.explanation import edge_ranking, layer_relevances, layer_weights
 from agnn.methods import get_method
-from agnn.metrics import ensemble_of, tempered
-from agnn.report import Section, run_figures
-from agnn.report._facts.absent import Absent
-from agnn.report._facts.answers import answers_on_test, answers_without_label
-from agnn.report._facts.certainty import certainty
-from agnn.report._facts.data_facts import data_facts
-from agnn.report._facts.run_facts import run_facts
-from agnn.report._facts.training import training_facts
+from agnn.metrics import apply_temperature, ensemble_of
+from agnn.report import run_figures
+from agnn.report._model_facts import training_facts
+from agnn.report._node_facts import Absent, answers_on_test, answers_without_label, certainty
+from agnn.report._run_page import data_facts, run_facts
+from agnn.report._sections import Section
 from agnn.runs import evaluate, load_run, save_run
 from agnn.training import History
 from toy_runs import run_of
@@ -75,7 +73,7 @@ def test_the_temperature_changes_probabilities_and_no_answer(five, all_tested):
     scores = torch.tensor([P], dtype=torch.float64)
     plain = answers_on_test(scores, five, (all_tested,), 1.0)
     sharp = answers_on_test(scores, five, (all_tested,), 0.5)
-    np.testing.assert_allclose(sharp.probabilities, tempered(np.array(P)[1:4], 0.5))
+    np.testing.assert_allclose(sharp.probabilities, apply_temperature(np.array(P)[1:4], 0.5))
     assert (sharp.classes == plain.classes).all()
     assert (sharp.confidence > plain.confidence).all()
 
@@ -146,7 +144,7 @@ def test_curves_are_means_with_the_lowest_and_highest_replica(run, facts):
 
 def test_the_kept_accuracy_is_that_of_the_kept_epoch():
     watched = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
-    history = History(watched, watched, watched, torch.tensor([2, 3]))
+    history = History(watched, watched, watched, torch.tensor([2, 3]), torch.tensor([0, 0]))
     found = training_facts(history, get_method("gcn")())
     assert found.kept_accuracy == pytest.approx((30.0, 60.0))
     assert found.betas == ()
@@ -296,7 +294,7 @@ def test_a_section_is_declared_once(named_toy, monkeypatch):
         figures=lambda facts: iter([("oldest", (Figure(), f"{facts.more['oldest']}"))]),
         values=lambda facts: {"oldest": facts.more["oldest"]},
     )  # fmt: skip
-    for module in ("_sections", "_run_page", "_facts.run_facts"):
+    for module in ("_run_page", "_sections"):
         monkeypatch.setattr(f"agnn.report.{module}.SECTIONS", (own,))
     run = evaluate(get_method("agnn")(epochs=2, layers=1), named_toy, seeds=(0,))
     found = run_facts(run)

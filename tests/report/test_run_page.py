@@ -12,8 +12,8 @@ from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_un
 from agnn.data import NodeData, Split
 from agnn.methods import get_method
 from agnn.metrics import Summary
-from agnn.report import rendered, run_facts, run_figures, run_page
-from agnn.report._facts.absent import Absent
+from agnn.report import render_figures, run_facts, run_figures, run_page
+from agnn.report._node_facts import Absent
 from agnn.report._sections import SECTIONS
 from agnn.runs import evaluate
 
@@ -42,7 +42,7 @@ def facts_of(method, data, split="fixed", seeds=(0, 1, 2)):
 
 
 def page_of(facts) -> str:
-    return run_page(facts, rendered(run_figures(facts)))
+    return run_page(facts, render_figures(run_figures(facts)))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def facts(hostile):
 
 @pytest.fixture(scope="module")
 def figures(facts):
-    return rendered(run_figures(facts))
+    return render_figures(run_figures(facts))
 
 
 @pytest.fixture(scope="module")

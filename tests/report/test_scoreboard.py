@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.experiments.test_relations import FIRST, NAMES
+from dataclasses import replace
 
-from agnn.experiments import (
-    Claim,
-    Column,
+import pytest
+from tests.studies.test_relations import FIRST, NAMES
+
+from agnn.metrics import Summary
+from agnn.report._comparisons import comparison_markdown
+from agnn.report._judgements import claim_lines, claim_summary, relation_lines
+from agnn.report._reproduction import scoreboard_markdown
+from agnn.studies import (
     ComparedCell,
     ComparedRow,
     Comparison,
     JudgedClaim,
-    Making,
     Margin,
     PaperFigure,
     RelevancePanel,
     Result,
-    Row,
-    Table,
     judge_relevances,
 )
-from agnn.metrics import Summary
-from agnn.report._comparisons import comparison_markdown
-from agnn.report._judgements import claim_lines, claim_summary, relation_lines
-from agnn.report._scoreboard import scoreboard_markdown
+from agnn.studies._spec import Claim, Column, Row, Table
+from agnn.studies._verdict import Making
 
 PAPER = PaperFigure("83.1 ± 0.08", 83.1, 0.08)
 NOTHING = "\N{EN DASH}"
@@ -46,7 +45,7 @@ def result(claims: tuple[JudgedClaim, ...] = (), nested: float = 82.0) -> Result
     table = Table("t", "A table", rows, (Column("Cora", "cora"),), "Table 2", seeds=2)
     compared = tuple(ComparedRow(row, (cell,)) for row, cell in zip(rows, cells, strict=True))
     comparison = Comparison(table, compared, Making(0, 0.0, (), ()), claims)
-    return Result(table, "agnn reproduce t", comparison)
+    return Result(replace(table, command="agnn reproduce t"), comparison)
 
 
 def test_the_figures_of_the_papers_methods_come_first_and_every_figure_once():

@@ -7,7 +7,10 @@ import os
 import pytest
 import torch
 
-from agnn.data import Split, k_folds, uniform_split
+from agnn.data import Split, uniform_split
+from agnn.data.splits._draws import (
+    k_folds,
+)
 from agnn.errors import InputError, UnavailableError
 from agnn.metrics import replica_values
 from agnn.networks import AGNN, GCN

@@ -13,7 +13,8 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.errors import DataError, InputError
-from agnn.runs import Given, LabelFile, labels_csv, read_labels
+from agnn.runs import LabelFile, labels_csv, read_labels
+from agnn.runs._label_file import LabelEntry
 
 
 def named(toy: NodeData, ids: list[Any] | None = None, classes: Any = None) -> NodeData:
@@ -36,11 +37,11 @@ def test_what_is_given_is_there_again_and_undone_is_gone(data: NodeData, tmp_pat
         file.give(np.array([5]), 0)
         assert file.labels == {5: 0, 8: 2}
         file.give([7], 1)
-        assert file.undo() == Given((7,), 1)
+        assert file.undo() == LabelEntry((7,), 1)
         sizes = [path.stat().st_size]
     with LabelFile(path, data) as file:
         assert file.labels == {5: 0, 8: 2}
-        assert file.given == [Given((5, 8), 2), Given((5,), 0)]
+        assert file.entries == [LabelEntry((5, 8), 2), LabelEntry((5,), 0)]
         file.undo()
         assert file.labels == {5: 2, 8: 2}
         sizes.append(path.stat().st_size)
@@ -66,7 +67,7 @@ def test_a_line_that_was_cut_off_anywhere_is_left_out_and_the_rest_is_there(
         path.write_bytes(whole[:size])
         lines = sum(end <= size for end in ends)
         with LabelFile(path, data) as file:
-            assert len(file.given) == max(0, lines - 1)
+            assert len(file.entries) == max(0, lines - 1)
             file.give([9], 2)
         assert read_labels(path, data)[9] == 2, "and the next line begins on a line of its own"
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import agnn
+from agnn.choosing import Tuned
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import Ridge, Task, Tuned, validation_scores
-from agnn.metrics import MEASURES, METRICS
+from agnn.methods import Ridge, Task, validation_scores
+from agnn.metrics import MEASURES, Measure
+from agnn.metrics._measures import METRICS
 from agnn.networks import GCN
-from agnn.runs import Search, plan, searched
+from agnn.runs import Training
 
 
 def with_rare_class(toy: NodeData, classes: int = 3) -> NodeData:
@@ -73,19 +76,20 @@ def test_ridge_chooses_its_view_by_the_metric(toy):
 
 def test_tuning_and_searching_compare_by_the_metric(toy, tmp_path: Path, monkeypatch):
     asked = []
+    real = Measure.score
 
-    def spied(*given: object) -> list[float]:
-        asked.append(given[-1])
-        return validation_scores(*given)
+    def spied(measure: Measure, *given: Any) -> float:
+        asked.append(measure.title)
+        return real(measure, *given)
 
-    monkeypatch.setattr("agnn.methods._tuned.validation_scores", spied)
-    monkeypatch.setattr("agnn.runs._search.validation_scores", spied)
+    monkeypatch.setattr(Measure, "score", spied)
     base = GCN(epochs=2)
     monkeypatch.setattr(GCN, "grid", {"hidden": (4, 8)})
-    plan(Tuned(base), toy, "fixed", metric="log_loss").run()
+    Training(data=toy, method=Tuned(base), split="fixed", metric="log_loss").run()
     file = tmp_path / "search.sqlite"
-    searched(base, toy, "fixed", [0], Search(2, file), metric="log_loss")
-    assert asked == ["log_loss"] * 4
+    searching = Training(data=toy, method=base, search=2, search_file=file, metric="log_loss")
+    searching.plan().choose()
+    assert asked == ["log loss"] * 4
 
 
 @pytest.mark.parametrize(("classes", "better"), [(2, "auc"), (3, "balanced_accuracy")])

@@ -138,7 +138,7 @@ def test_the_graph_of_the_run_is_not_built_again(run: Run, monkeypatch: pytest.M
 
 
 def test_the_classifier_and_the_run_are_one_code_path() -> None:
-    model = NodeClassifier("gcn", replicas=2, epochs=3).fit(data())
+    model = NodeClassifier("gcn", parameters={"epochs": 3}, replicas=2).fit(data())
     found = model.predict_new(NEW, LINKS)
     assert (found.probabilities == model.run_.predict_new(NEW, LINKS).probabilities).all()
     assert set(found.classes) <= set(model.classes_)

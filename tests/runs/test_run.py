@@ -15,8 +15,8 @@ from agnn.data import NodeData
 from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier
 from agnn.methods import get_method
-from agnn.metrics import calibrated
-from agnn.runs import Run, _run, evaluate
+from agnn.metrics import calibrate
+from agnn.runs import KnownResults, Run, _run, evaluate
 from agnn.runs._node_finder import NodeFinder
 from opened_toys import saved_toy, zoo_run
 
@@ -65,8 +65,8 @@ def test_a_run_in_memory_is_the_same_as_from_its_folder(toy: NodeData, opened: R
 
 
 def test_a_folder_that_states_no_confidence_gets_one_fitted(opened: Run) -> None:
-    silent = replace(opened, known_temperature=None)
-    expected = calibrated(opened.scores, opened.data, opened.splits).temperature
+    silent = replace(opened, known=KnownResults())
+    expected = calibrate(opened.scores, opened.data, opened.splits).temperature
     assert silent.temperature == expected
 
 
@@ -84,7 +84,7 @@ def test_a_method_without_a_network_answers_and_has_no_trained_model(
 
 def test_answers_that_do_not_fit_the_data_are_refused(opened: Run) -> None:
     with pytest.raises(DataError, match=r"do not fit its data: \[3, 5, 3\]"):
-        replace(opened, known_scores=torch.zeros(3, 5, 3))
+        replace(opened, known=KnownResults(torch.zeros(3, 5, 3)))
 
 
 def finder_of(ids: Sequence[Hashable], name: str) -> NodeFinder:

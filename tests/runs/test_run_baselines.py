@@ -19,8 +19,9 @@ from agnn.cli._record import better_command, run_table
 from agnn.data import NodeData, Split
 from agnn.data.tables import from_pandas
 from agnn.methods import LabelPropagation, Majority, Ridge
-from agnn.metrics import paired_difference
+from agnn.metrics import node_difference
 from agnn.report import run_facts
+from agnn.runs import KnownResults
 
 
 def graph(*, is_learnable: bool, seed: int = 0) -> NodeData:
@@ -85,7 +86,7 @@ def test_a_model_that_is_worse_is_called_worse_first_and_the_better_one_is_named
         "agnn train --nodes 'my nodes.csv' --split fixed --method ridge --out runs/a-ridge"
     )
     console = Console(width=400, record=True, file=io.StringIO())
-    console.print(run_table(run, None, None, given))
+    console.print(run_table(run, None, given))
     lines = [line.split()[0] for line in console.export_text().splitlines()]
     assert lines[:3] == ["worse", "better", "test"]
     assert better_command(run, [], None) is None
@@ -102,7 +103,8 @@ def test_a_ranking_that_says_something_is_not_called_learned_nothing():
     data = graph(is_learnable=False)
     run = agnn.evaluate("gcn", data, replicas=1, changes={"epochs": 1})
     chances = 0.1 + 0.3 * data.labels
-    ranked = replace(run, known_scores=torch.tensor(np.stack([1 - chances, chances], 1))[None])
+    scores = torch.tensor(np.stack([1 - chances, chances], 1))[None]
+    ranked = replace(run, known=KnownResults(scores))
     words = next(each for each in ranked.warnings if "most frequent class" in each)
     assert "learned little" not in words
     assert "It predicts 'no' for 100 % of the test nodes, but its ranking is informative" in words
@@ -152,9 +154,7 @@ def test_it_is_not_the_most_frequent_class_of_the_training_nodes():
 def test_the_features_alone_are_ridge_regression_without_the_graph(failed):
     rival = agnn.evaluate(Ridge(views=("X",)), failed.data, seeds=(0, 1))
     assert failed.baselines[1].accuracy == pytest.approx(rival.accuracy.mean)
-    expected = paired_difference(
-        "accuracy", failed.scores, rival.scores, failed.data, failed.splits
-    )
+    expected = node_difference("accuracy", failed.scores, rival.scores, failed.data, failed.splits)
     assert failed.baselines[1].difference == expected
     assert [each.baseline for each in rival.baselines] == ["most_frequent_class", "graph"]
 
@@ -174,7 +174,7 @@ def test_a_network_is_compared_with_the_graph_alone():
     found = next(each for each in run.baselines if each.baseline == "graph")
     assert rival.accuracy.mean > 95.0 > run.accuracy.mean
     assert found.accuracy == pytest.approx(rival.accuracy.mean)
-    assert found.difference == paired_difference(
+    assert found.difference == node_difference(
         "accuracy", run.scores, rival.scores, data, run.splits
     )
     words = next(each for each in run.warnings if "the graph without the features" in each)

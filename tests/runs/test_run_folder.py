@@ -12,10 +12,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from agnn.choosing import Tuned
 from agnn.data import NodeData, Split
 from agnn.errors import DataError, InputError
 from agnn.files import check_new_folder
-from agnn.methods import Tuned, get_method, method_names
+from agnn.methods import get_method, method_names
 from agnn.runs import Run, evaluate, load_run, save_run
 from properties import assert_same_bits, fresh_python
 
@@ -25,11 +26,11 @@ from pathlib import Path
 import numpy as np
 from agnn.data import load_dataset
 from agnn.runs import load_run
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import SparseFeatures, Graph
 from agnn.training import probabilities
 run, cora = load_run(Path(sys.argv[1])), load_dataset("cora")
 graph = Graph.from_edges(cora.edges, cora.nodes)
-features = FeatureMatrix.from_scipy(cora.normalised_features())
+features = SparseFeatures.from_scipy(cora.normalised_features())
 np.save(sys.argv[2], probabilities(run.model, features, graph).numpy())
 """
 
@@ -83,13 +84,6 @@ def test_a_tuned_run_comes_back_tuned_with_what_was_chosen(toy, tmp_path):
     assert back.method.configuration == "tuned"
     assert back.chosen == [dict(each) for each in run.chosen]
     assert back.model is None
-
-
-def test_a_folder_that_does_not_say_how_it_was_configured_is_published(saved):
-    config = json.loads((saved / "config.json").read_text())
-    del config["configuration"], config["chosen"], config["sha256"]
-    (saved / "config.json").write_text(json.dumps(config))
-    assert load_run(saved, trust_unchecked=True).method.configuration == "published"
 
 
 def test_a_run_folder_holds_json_safetensors_plain_arrays_and_a_card(saved):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,32 +10,11 @@ import pytest
 from agnn.data import NodeData, load_dataset
 from agnn.estimator import NodeClassifier
 from agnn.methods import get_method
-from agnn.runs import evaluate, load_run, save_run, suited_method
+from agnn.runs import suited_method
 
 
 def numbers(nodes: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(5.0, 2.0, (nodes, 4))
-
-
-def forget_scaling(folder: Path) -> None:
-    """The folder as an older version wrote it: without a scaling and without checksums."""
-    path = folder / "config.json"
-    config = json.loads(path.read_text())
-    del config["method"]["scaling"]
-    config.pop("sha256")
-    path.write_text(json.dumps(config))
-
-
-@pytest.mark.parametrize(("is_normalised", "scaling"), [(True, "sum"), (False, "none")])
-def test_an_older_folder_reads_its_features_as_it_did(toy, tmp_path, is_normalised, scaling):
-    data = replace(toy, row_normalised=is_normalised)
-    run = evaluate(get_method("agnn")(epochs=3, scaling=scaling), data, "uniform", (0,))
-    save_run(run, tmp_path / "run")
-    forget_scaling(tmp_path / "run")
-    back = load_run(tmp_path / "run", trust_unchecked=True)
-    assert back.method == run.method
-    assert back.model is not None
-    assert back.model.shape.scaling == scaling
 
 
 def test_the_bundled_datasets_keep_their_presets_and_other_data_what_suits_it(toy):
@@ -60,9 +37,9 @@ def test_new_nodes_are_scaled_as_the_training_data_was(scaling):
     """The same nodes in other company must be predicted the same: statistics are not refitted."""
     x, y = numbers(60, 0), np.arange(60) % 2
     x[:, 0] += 3 * y
-    model = NodeClassifier("agnn", replicas=1, epochs=5, scaling=scaling, split="stratified").fit(
-        x, y, edges=np.zeros((2, 0), int)
-    )
+    parameters = {"epochs": 5, "scaling": scaling}
+    model = NodeClassifier("agnn", parameters=parameters, replicas=1, split="stratified")
+    model.fit(x, y, edges=np.zeros((2, 0), int))
     assert model.run_.method.scaling == scaling  # type: ignore[attr-defined]
     own = model.predict_proba()
     few = model.predict_proba(x[:3], edges=np.zeros((2, 0), int))

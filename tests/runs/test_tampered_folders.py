@@ -78,7 +78,7 @@ def test_other_ids_or_class_names_are_noticed(saved: Path, run: Run) -> None:
     write_data(NodeData.build(
         name=run.data.name, features=run.data.features, labels=run.data.labels,
         edges=run.data.edges, class_names=run.data.class_names, node_ids=turned,
-        row_normalised=run.data.row_normalised, facts=run.data.facts, reading=run.data.reading,
+        facts=run.data.facts, reading=run.data.reading,
     ), saved / "data.npz")  # fmt: skip
     signed(saved)
     assert "ids or class names" in refused(saved)
@@ -207,7 +207,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(
     def forbidden(path: Path) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("agnn.runs._folder.checksum", forbidden)
+    monkeypatch.setattr("agnn.runs._loading.checksum", forbidden)
     message = refused(saved)
     assert "Permission denied" in message
     assert "damaged" not in message

@@ -10,8 +10,9 @@ import pytest
 
 from agnn import training
 from agnn.data import NodeData, Split, uniform_split
-from agnn.graph import FeatureMatrix, Graph
-from agnn.nn import Beta, NodeModel
+from agnn.graph import Graph, SparseFeatures
+from agnn.networks import NodeModel
+from agnn.networks._layers import Beta
 from agnn.training import History, Recipe
 from built_models import AGNN, GCN, GLN
 
@@ -22,7 +23,7 @@ class Problem:
 
     data: NodeData
     graph: Graph
-    features: FeatureMatrix
+    features: SparseFeatures
 
     def model(self, kind: str, seeds: Sequence[int]) -> NodeModel:
         sizes = (self.features.width, self.data.classes, seeds)
@@ -57,7 +58,7 @@ class Problem:
 
 
 def problem(data: NodeData) -> Problem:
-    features = FeatureMatrix.from_scipy(data.normalised_features())
+    features = SparseFeatures.from_scipy(data.normalised_features())
     return Problem(data, Graph.from_edges(data.edges, data.nodes), features)
 
 

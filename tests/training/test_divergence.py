@@ -8,12 +8,11 @@ import pytest
 import torch
 from scipy.sparse import csr_array, hstack
 
-from agnn.graph import FeatureMatrix
+from agnn.graph import SparseFeatures
 from agnn.training import (
     BestThenLowest,
     BothBest,
     HighestAccuracy,
-    History,
     LastEpoch,
     LowestLoss,
     Problem,
@@ -100,7 +99,7 @@ def test_a_weight_decay_beyond_reason_is_divergence(decay, toy_problem):
 def test_infinite_weights_behind_a_finite_loss_are_found_in_the_end(toy_problem):
     """The weights of a feature that no node has: no loss depends on them."""
     data = toy_problem.data
-    wider = FeatureMatrix.from_scipy(hstack([data.normalised_features(), csr_array((120, 1))]))
+    wider = SparseFeatures.from_scipy(hstack([data.normalised_features(), csr_array((120, 1))]))
     model = GCN(wider.width, data.classes, (0, 1))
     with torch.no_grad():
         model.first.weight[0, -1, 0] = torch.inf
@@ -110,9 +109,3 @@ def test_infinite_weights_behind_a_finite_loss_are_found_in_the_end(toy_problem)
     assert history.watched_loss.isfinite().all()
     assert history.unusable.tolist() == [True, False]
     assert all(value.isfinite().all() for value in model.state_dict().values())
-
-
-def test_a_history_from_before_this_was_recorded_has_no_diverged_replica():
-    nothing = torch.zeros(0, 2)
-    history = History(nothing, nothing, nothing, torch.tensor([3, 4]))
-    assert history.diverged.tolist() == history.unusable.tolist() == [False, False]

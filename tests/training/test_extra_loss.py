@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph, SparseFeatures
 from agnn.training import LastEpoch, Problem, Recipe, train
 from built_models import MLP
 from properties import assert_close, assert_same_bits
@@ -14,7 +14,7 @@ DECAY = 0.02
 
 def trained(toy, recipe, seeds=(0, 1), extra=None):
     """The first layer's weights after some steps, and the training losses."""
-    features = FeatureMatrix.from_scipy(toy.normalised_features())
+    features = SparseFeatures.from_scipy(toy.normalised_features())
     graph = Graph.from_edges(toy.edges, toy.nodes)
     model = MLP(features.width, 3, seeds)
     extra_loss = None if extra is None else lambda dropout: extra(model, dropout)

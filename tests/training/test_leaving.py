@@ -8,7 +8,8 @@ import torch
 
 from agnn import training
 from agnn.errors import StoppedError
-from agnn.nn import Beta, NodeModel
+from agnn.networks import NodeModel
+from agnn.networks._layers import Beta
 from agnn.training import (
     BestScore,
     Checkpoints,

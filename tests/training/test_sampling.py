@@ -15,8 +15,8 @@ from agnn.errors import InputError, StoppedError
 from agnn.graph import Graph, SampledView, features_of
 from agnn.kernels import Dropout
 from agnn.methods import get_method
-from agnn.networks import AGNNPlus
-from agnn.training import Callback, Checkpoints, LastEpoch, Problem, Recipe, memory_estimate, train
+from agnn.networks import AGNNPlus, memory_estimate
+from agnn.training import Callback, Checkpoints, LastEpoch, Problem, ProblemSize, Recipe, train
 from agnn.training._sampling import SampledBatches
 from built_models import AGNN, GCN, GLN
 from properties import CPU_BACKENDS, assert_close, assert_same_bits, dense_attention, left_behind
@@ -242,7 +242,8 @@ def test_what_cannot_be_sampled_is_refused_in_one_line(toy):
 
 
 def test_an_estimator_takes_batches_and_fanouts(toy):
-    classifier = NodeClassifier("gcn", replicas=2, epochs=3, batch=8, fanout=(3, 2)).fit(toy)
+    parameters = {"epochs": 3, "batch": 8, "fanout": (3, 2)}
+    classifier = NodeClassifier("gcn", parameters=parameters, replicas=2).fit(toy)
     assert classifier.run_.method.fanout == (3, 2)
     assert classifier.predict_proba().shape == (toy.nodes, 3)
 
@@ -251,12 +252,6 @@ def test_the_default_method_leaves_consistency_out(toy):
     run = evaluate(None, toy, "fixed", changes={"epochs": 2, "batch": 8, "fanout": (3,)})
     assert isinstance(run.method, AGNNPlus)
     assert run.method.strength == 0.0
-
-
-def test_results_without_samples_are_found_under_their_old_names():
-    gcn = get_method("gcn")()
-    assert not {"batch", "fanout"} & set(gcn.identity)
-    assert gcn.with_fields(batch=8, fanout=(2,)).identity["fanout"] == (2,)
 
 
 def test_a_run_on_samples_is_saved_and_loaded(toy, tmp_path):
@@ -271,7 +266,9 @@ def test_a_run_on_samples_is_saved_and_loaded(toy, tmp_path):
 
 def test_less_memory_is_asked_for():
     whole, part = (
-        memory_estimate(10**6, 10**7, features=32, classes=8, hidden=64, step_nodes=nodes)
+        memory_estimate(
+            ProblemSize(10**6, 10**7, 32, 8, step_nodes=nodes), AGNNPlus(hidden=64, strength=0)
+        )
         for nodes in (None, 10**5)
     )
     assert part.total < whole.total / 2

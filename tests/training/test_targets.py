@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph, SparseFeatures
 from agnn.training._targets import Targets
 from properties import assert_close
 
@@ -24,7 +24,7 @@ SETS = {
 
 def build(data, sets):
     graph = Graph.from_edges(data.edges, data.nodes)
-    features = FeatureMatrix.from_scipy(data.normalised_features())
+    features = SparseFeatures.from_scipy(data.normalised_features())
     return Targets.build(features, graph, data.labels, [np.array(each) for each in sets], 2)
 
 

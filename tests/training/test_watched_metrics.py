@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from agnn.graph import Graph, features_of
-from agnn.metrics import MEASURES, METRICS
+from agnn.metrics import MEASURES
+from agnn.metrics._measures import METRICS
 from agnn.training import BestScore, HighestAccuracy, LowestLoss, Targets, WindowStop
 
 

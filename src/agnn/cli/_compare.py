@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._console import screen, write_json
+from agnn.cli._console import rich_table, screen, write_json
 from agnn.cli._data import Dataset, Edges, Nodes, check_label, find_data
 from agnn.cli._failures import interruptible
 from agnn.cli._options import (
@@ -28,15 +28,13 @@ from agnn.cli._progress import experiment_progress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.table import Table
-
     from agnn.data import ReadOptions
-    from agnn.experiments import Store
-    from agnn.leaderboard import Leaderboard
+    from agnn.studies import Leaderboard, Store
 
 
 def compare(
     dataset: Dataset = None,
+    *,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -73,7 +71,7 @@ def compare(
     seed: Seed = 0,
     name: Annotated[
         str | None,
-        typer.Option(help="NAME of the files ind.NAME.*, or a name for your own data."),
+        typer.Option(help="A name for your own data."),
     ] = None,
     device: Device = "auto",
     backend: Backend = "auto",
@@ -86,7 +84,6 @@ def compare(
     quiet: Quiet = False,
     nodes: Nodes = None,
     edges: Edges = None,
-    *,
     read: "ReadOptions",
 ) -> None:
     """Train many methods on the same splits of a graph and print a leaderboard.
@@ -94,7 +91,7 @@ def compare(
     Every finished run is kept in --out: the same command continues where it was interrupted. With a
     longer --time or more --replicas it adds to what is there.
     """
-    from agnn import leaderboard
+    from agnn import studies
     from agnn.report import write_leaderboard
     from agnn.runs import seconds_of
 
@@ -109,11 +106,22 @@ def compare(
             interruptible(lambda: _kept_words(store)),
             experiment_progress(is_quiet=quiet) as progress,
         ):
-            board = leaderboard.compare(
-                data, wanted, split=split, replicas=replicas, seed=seed, time_limit=limit,
-                metric=metric, search=search, store=store, device=device, backend=backend,
-                executor=executor, threads=threads, progress=progress,
-            )  # fmt: skip
+            board = studies.compare(
+                data,
+                wanted,
+                split=split,
+                replicas=replicas,
+                seed=seed,
+                time_limit=limit,
+                metric=metric,
+                search=search,
+                store=store,
+                device=device,
+                backend=backend,
+                executor=executor,
+                threads=threads,
+                progress=progress,
+            )
         page = write_leaderboard(board, out, command)
     if json:
         write_json({**board.to_dict(), "page": str(page)})
@@ -123,11 +131,11 @@ def compare(
 
 @contextmanager
 def _store(out: Path) -> "Iterator[Store]":
-    """The store in this folder; a folder that holds no run at the end is not left behind."""
-    from agnn.experiments import Store
+    """Open the store in this folder; a folder that holds no run at the end is not left behind."""
+    from agnn.studies import Store
 
-    is_new, file = not out.exists(), out / "runs.sqlite"
-    store = Store.open(file)
+    is_new = not out.exists()
+    store = Store.open(out / "runs.sqlite")
     try:
         yield store
     finally:
@@ -138,7 +146,7 @@ def _store(out: Path) -> "Iterator[Store]":
 
 
 def _kept_words(store: "Store") -> str:
-    """What an interrupted comparison leaves behind, and how to continue."""
+    """Return what an interrupted comparison leaves behind, and how to continue."""
     return (
         f"{len(store.runs())} runs are finished and kept in '{store.name}'; the same command "
         f"continues from there."
@@ -147,33 +155,11 @@ def _kept_words(store: "Store") -> str:
 
 def _show(board: "Leaderboard", page: Path) -> None:
     """Print the leaderboard, what it says, and where the files are."""
-    from agnn.report import board_notes
-
     console = screen()
     if not console.is_terminal:
         console.width = 200  # rich takes a file to be 80 wide and folds the cells
     console.print(f"Methods on {board.data.name}, split {board.split}", style="bold")
-    console.print(_table(board))
-    for words in board_notes(board):
-        console.print(words, soft_wrap=True)
+    console.print(rich_table(board.table))
+    for note in board.notes:
+        console.print(note, soft_wrap=True)
     console.print(f"{page}, .md, .json and .csv", style="dim", soft_wrap=True)
-
-
-def _table(board: "Leaderboard") -> "Table":
-    from rich.table import Table
-
-    from agnn.metrics import MEASURES
-    from agnn.report import board_columns, board_rows
-
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("method", no_wrap=True)
-    for each in board_columns(board):
-        table.add_column(MEASURES[each].title + MEASURES[each].unit)
-    for title in ("to the best", "n", "time", "memory"):
-        table.add_column(title)
-    for row in board_rows(board):
-        style = "bold" if row.is_tied else None
-        table.add_row(
-            row.title, *row.measures, row.difference, row.n, row.time, row.memory, style=style
-        )
-    return table

@@ -84,7 +84,8 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise DataError(f"'{path}' is not a TOML file: {reason}.") from error
     _check_numbers(table, path)
-    known, found = _options(context), {}
+    known = _options(context)
+    values = {}
     for written, value in table.items():
         key = written.replace("_", "-")
         if key not in known:
@@ -97,8 +98,8 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
             shown = _SHOWN.repr(value)
             words = f"'{path}', key `{where}`: `{written}` must be {_words(kind)}; got {shown}."
             raise InputError(words) from error
-        found[known[key].name] = _as_words(key, value)
-    return found
+        values[known[key].name] = _as_words(key, value)
+    return values
 
 
 def _check_numbers(table: dict[str, Any], path: Path) -> None:
@@ -222,18 +223,22 @@ def _number(text: str) -> Any:
 
 def _inside(value: Any, location: Sequence[Any]) -> list[str]:
     """The part of an error's location that is in the value: keys and indices, no types."""
-    found: list[str] = []
+    keys: list[str] = []
     for part in location:
         is_key = isinstance(value, dict) and part in value
         if is_key or (isinstance(value, list) and isinstance(part, int)):
             value = value[part]
-            found.append(str(part))
-    return found
+            keys.append(str(part))
+    return keys
 
 
 def _words(kind: Any) -> str:
     return {
-        int: "a whole number", float: "a number", bool: "true or false", str: "a text",
-        list[str]: "a list of texts", _PAIRS["set"]: "a table of hyper-parameters",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a text",
+        list[str]: "a list of texts",
+        _PAIRS["set"]: "a table of hyper-parameters",
         _PAIRS["class-weight"]: "'balanced' or a table of weights by class",
-    }[kind]  # fmt: skip
+    }[kind]

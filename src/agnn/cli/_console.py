@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
+    from rich.table import Table
 
+    from agnn.tables import ResultTable
+
+_STYLES: Final = {"strong": "bold", "bad": "bold red", "warning": "yellow"}  # by kind of cell
 # All but tab and line end; half of a character's code is none that can be written.
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -46,6 +50,38 @@ def screen(*, is_error: bool = False) -> Console:
             drop_output()
 
     return Screen(stderr=is_error, markup=False, highlight=False, emoji=False)
+
+
+def rich_table(table: ResultTable, gap: int = 2) -> Table:
+    """Return a table of results as rich prints it, without the columns that only pages have.
+
+    `gap` is the space between columns.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [k for k, column in enumerate(table.columns) if not column.is_wide]
+    grid = Table(
+        box=None,
+        header_style="dim",
+        show_header=any(table.titles),
+        padding=(0, gap, 0, 0),
+    )
+    for k in shown:
+        column = table.columns[k]
+        grid.add_column(
+            table.titles[k],
+            style="dim" if column.is_faint else "",
+            justify="right" if column.is_number else "left",
+            no_wrap=k == 0,
+            overflow="ellipsis" if any(table.titles) else "fold",
+        )
+    for row in table.rows:
+        texts = table.texts(row)
+        kinds = [getattr(cell, "kind", "") for cell in row.cells]
+        cells = [Text(texts[k], style=_STYLES.get(kinds[k], "")) for k in shown]
+        grid.add_row(*cells, style="bold" if row.is_strong and not row.is_continued else None)
+    return grid
 
 
 def write_json(value: Any) -> None:

@@ -1,113 +1,48 @@
-"""The data that a user names, and the options that describe it.
-
-The readers' options are made from the fields of `agnn.data.ReadOptions`: a field that is added
-there is an option of every command that reads tables.
-"""
+"""The data that a user names."""
 
 from __future__ import annotations
 
-import inspect
 import os
-import re
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Callable
 from dataclasses import MISSING, fields
-from functools import wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.models import OptionInfo
 
-from agnn.cli._options import PANELS
-from agnn.errors import DataError, InputError
+from agnn.cli._console import screen
+from agnn.cli._fields import TABLES
+from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from agnn.data import DataReport, NodeData, ReadOptions
-
-_PANEL: Final = "Your own tables"
+    from agnn.runs import Plan
 
 _STYLES: Final = {"cannot train": "bold red", "leak?": "bold red", "left out": "yellow"}
 
 Dataset = Annotated[
     str | None,
     typer.Argument(
-        help="cora, citeseer or pubmed; a folder of raw Planetoid files ind.NAME.* (write ./cora "
-        "for a folder of that name); or a .graphml, .gexf or .npz file.",
+        help="cora, citeseer or pubmed; or a .graphml, .gexf or .npz file.",
         show_default="--nodes and --edges",
     ),
 ]
 Nodes = Annotated[
     str | None,
     typer.Option(
-        help="Table with one row per node: CSV, TSV, Parquet; or a query.", rich_help_panel=_PANEL
+        help="Table with one row per node: CSV, TSV, Parquet; or a query.", rich_help_panel=TABLES
     ),
 ]
 Edges = Annotated[
     str | None,
     typer.Option(
         help="Table with one row per edge, or an .edgelist file; or a query.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=TABLES,
     ),
 ]
-
-
-def with_reader_options(
-    command: Callable[..., None], names: Sequence[str] | None = None
-) -> Callable[..., None]:
-    """The command with an option for each of these fields of ReadOptions, or for all.
-
-    The command takes them as one argument, `read`.
-    """
-    from agnn.data import ReadOptions
-
-    signature, hints = inspect.signature(command), get_type_hints(ReadOptions, include_extras=True)
-    own = {name: _in_panel(each) for name, each in signature.parameters.items() if name != "read"}
-    made: dict[str, inspect.Parameter] = {}
-    for field in fields(ReadOptions):
-        hint = hints[field.name]
-        if hasattr(hint, "__metadata__") and (names is None or field.name in names):
-            made[field.name] = _parameter(field.name, *get_args(hint)[:2])
-
-    @wraps(command)
-    def expanded(**given: Any) -> None:
-        chosen = {name: given.pop(name) for name in made}
-        # A repeatable option that is not given is None, and an empty list to the readers.
-        read = ReadOptions(**{name: value for name, value in chosen.items() if value})
-        command(**given, read=read)
-
-    expanded.__signature__ = signature.replace(parameters=[*own.values(), *made.values()])  # type: ignore[attr-defined]
-    expanded.__annotations__ = {name: each.annotation for name, each in (own | made).items()}
-    return expanded
-
-
-def _in_panel(parameter: inspect.Parameter) -> inspect.Parameter:
-    """The parameter as an option in its panel of the help; itself if it belongs to none."""
-    panel = next((panel for panel, names in PANELS.items() if parameter.name in names), None)
-    known = getattr(parameter.annotation, "__metadata__", (None,))[0]
-    if panel is None or not isinstance(known, OptionInfo) or known.rich_help_panel is not None:
-        return parameter
-    option = copy(known)
-    option.rich_help_panel = panel
-    return parameter.replace(annotation=Annotated[get_args(parameter.annotation)[0], option])
-
-
-def _parameter(name: str, kind: Any, words: str) -> inspect.Parameter:
-    """The parameter for a field: a switch, a text, or a text that may be repeated."""
-    from agnn.data import flags_of
-
-    if kind is bool:
-        default: Any = False
-    else:
-        default, is_list = None, kind == Sequence[str]
-        kind = list[str] | None if is_list else str | None
-        words = f"{words[:-1]}; may be repeated." if is_list else words
-    option = typer.Option(*flags_of(name), help=words, rich_help_panel=_PANEL)
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
-    )
 
 
 def given_options(read: ReadOptions) -> dict[str, Any]:
@@ -119,10 +54,28 @@ def given_options(read: ReadOptions) -> dict[str, Any]:
     }
 
 
+def data_source(
+    dataset: str | None, nodes: str | None, edges: str | None, name: str | None, read: ReadOptions
+) -> str | Callable[[], NodeData]:
+    """Return what a training is given: a folder of parts, or a function that reads the data."""
+    from agnn.distributed import is_parts_folder
+
+    if dataset is None or not is_parts_folder(dataset):
+        return partial(find_data, dataset, nodes, edges, name, read)
+    tables = {"nodes": nodes, "edges": edges, "name": name} | given_options(read)
+    for field, value in tables.items():
+        if value is not None:
+            raise InputError(
+                f"{flag_of(field)} is for tables and graph files; '{dataset}' is a folder of "
+                f"parts, which `agnn partition` made with such options."
+            )
+    return dataset
+
+
 def find_data(
     dataset: str | None, nodes: str | None, edges: str | None, name: str | None, read: ReadOptions
 ) -> NodeData:
-    """The data that a user names; bundled datasets win over folders of that name."""
+    """The data that a user names."""
     from agnn.data import GRAPH_FILES, TABLE_FILES, read_graph
 
     options = given_options(read)
@@ -142,7 +95,7 @@ def find_data(
     if options:
         flag = flag_of(next(iter(options)))
         raise InputError(f"{flag} goes with --nodes and --edges, or with a graph file.")
-    return _known_or_raw(dataset, name)
+    return _load_bundled(dataset, name)
 
 
 def flag_of(field: str) -> str:
@@ -174,36 +127,28 @@ def check_label(nodes: str | None, edges: str | None, read: ReadOptions) -> None
     )
 
 
-def _known_or_raw(dataset: str, name: str | None) -> NodeData:
-    from agnn.data import dataset_names, load_dataset, load_planetoid
+def _load_bundled(dataset: str, name: str | None) -> NodeData:
+    from agnn.data import dataset_names, load_dataset
     from agnn.distributed import is_parts_folder
 
-    folder = Path(dataset)
+    path = Path(dataset)
+    names = ", ".join(dataset_names())
     is_bundled = dataset.lower() in dataset_names()
-    if not is_bundled and is_parts_folder(folder):
+    if not is_bundled and is_parts_folder(path):
         raise InputError(f"'{dataset}' is a folder of parts, for `agnn train` and `agnn inspect`.")
-    if not is_bundled and folder.is_dir():
-        return load_planetoid(folder, name or _only_name(folder))
-    if not is_bundled and (folder.exists() or os.sep in dataset):
+    if not is_bundled and path.is_dir() and any(path.glob("ind.*.graph")):
         raise InputError(
-            f"'{dataset}' is not a folder; give a folder of files ind.NAME.* or one of "
-            f"{', '.join(dataset_names())}."
+            f"'{dataset}' holds raw Planetoid files, which are pickles and are not read; convert "
+            f"them with scripts/planetoid.py of agnn's repository, then give the .npz file."
+        )
+    if not is_bundled and (path.exists() or os.sep in dataset):
+        raise InputError(
+            f"'{dataset}' is not a graph that agnn reads; give a .graphml, .gexf or .npz file, "
+            f"--nodes and --edges, or one of {names}."
         )
     if name is not None:
-        raise InputError(f"--name goes with a folder of raw files; '{dataset}' is not one.")
+        raise InputError(f"--name is for your own data; '{dataset}' has its name.")
     return load_dataset(dataset)
-
-
-def _only_name(folder: Path) -> str:
-    matches = (re.fullmatch(r"ind\.(.+)\.graph", path.name) for path in folder.iterdir())
-    names = sorted(match[1] for match in matches if match)
-    if not names:
-        raise DataError(
-            f"'{folder}' holds no raw Planetoid files: ind.NAME.graph and seven more are expected."
-        )
-    if len(names) > 1:
-        raise InputError(f"'{folder}' holds {', '.join(names)}; choose one with --name.")
-    return names[0]
 
 
 def data_table(report: DataReport) -> Table:
@@ -219,3 +164,30 @@ def data_table(report: DataReport) -> Table:
     for name, text in report.warning_lines():
         table.add_row(Text(name, style=_STYLES.get(name.split(": ")[-1], "")), text)
     return table
+
+
+def print_plan(plan: Plan, *, is_json: bool) -> None:
+    """Print what is worth knowing before the training."""
+    from agnn.choosing import optimism
+    from agnn.data import DEFAULT_SPLITS
+    from agnn.methods import NetworkMethod
+
+    training = plan.training
+    note = optimism(plan.splits, plan.folds) if training.search is not None else None
+    if note is not None:
+        screen(is_error=True).print(f"note: {note}", soft_wrap=True)
+    if plan.data.reading is None or is_json:
+        return
+    console = screen()
+    console.print(f"The data: {plan.data.name}", style="bold")
+    console.print(data_table(plan.data.report))
+    about = DEFAULT_SPLITS.get(plan.split_spec, "")
+    if training.is_auto:
+        about = "one for all replicas"
+    console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.\n")
+    if isinstance(plan.method, NetworkMethod):
+        needed = plan.method.memory_estimate(plan.task()).total / 2**20
+        memory = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
+        count = len(plan.seeds)
+        models = "1 replica" if count == 1 else f"{count} replicas"
+        console.print(f"Training {models} takes up to {memory} of memory.\n")

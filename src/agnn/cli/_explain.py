@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._console import screen, write_json
+from agnn.cli._console import rich_table, screen, write_json
 from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from agnn.explanation import Counterfactual, Explanation, ReachingNode
     from agnn.report import Bar
+    from agnn.tables import ResultTable
 
 _LONGEST_WORDS = 5000
 _CLASSES = 4  # shown with their probabilities
@@ -22,6 +21,7 @@ _CLASSES = 4  # shown with their probabilities
 def explain(
     run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
     node: Annotated[str, typer.Argument(help="The node's id in the data.")],
+    *,
     limit: Annotated[
         int, typer.Option(help="Neighbours, training nodes and features to list.")
     ] = 10,
@@ -74,7 +74,7 @@ def explain(
     if full:
         _show(found)
     if counterfactual:
-        screen().print(_changed(found, changed))
+        screen().print(_change_text(found, changed))
     if html is not None:
         screen().print(f"the page: {html}", soft_wrap=True)
     if not full and screen().is_terminal:
@@ -95,7 +95,8 @@ def _show_summary(found: "Explanation") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from agnn.report import shown_text, signed, waterfall
+    from agnn.report import waterfall
+    from agnn.tables import shown_text, signed_number
 
     console = screen()
     names = [shown_text(name, 30) for name in found.class_names]
@@ -126,10 +127,11 @@ def _show_summary(found: "Explanation") -> None:
     bars = waterfall(found)
     for each in bars.bars:
         colour = "orange3" if each.step.value < 0 else "blue"
-        label, name = shown_text(each.step.label or "", 18), shown_text(each.step.name, 24)
+        label = shown_text(each.step.label or "", 18)
+        name = shown_text(each.step.name, 24)
         bar = Text(_block(each, columns), style=colour)
-        table.add_row(name, bar, signed(each.step.value), label)
-    lead = Text(signed(found.margin), style="bold")
+        table.add_row(name, bar, signed_number(each.step.value), label)
+    lead = Text(signed_number(found.margin), style="bold")
     bar = Text(_block(bars.total, columns), style="bright_black")
     table.add_row(Text("lead", style="bold"), bar, lead, "")
     console.print(table)
@@ -146,7 +148,7 @@ def _block(bar: "Bar", columns: int) -> str:
 
 def _show(found: "Explanation") -> None:
     """Print the paragraph and the tables."""
-    from agnn.report import shown_text
+    from agnn.tables import shown_text
 
     console = screen()
     console.print()
@@ -164,63 +166,70 @@ def _show(found: "Explanation") -> None:
     for title, rows in tables:
         if rows:
             console.print()
-            console.print(_nodes(title, rows))
+            console.print(title, style="bold")
+            console.print(rich_table(_nodes(rows), gap=1))
         if rows and rows[0] is found.itself and found.rest.nodes:
             left = f"{found.rest.weight:.1%} of the weight"
             console.print(f" ... and {found.rest.nodes:,} more with {left}")
     if found.features:
         console.print()
-        console.print(_features(found, second))
+        title = "features that contribute most to it, and to the second class"
+        console.print(title, style="bold")
+        console.print(rich_table(_features(found, second)))
 
 
-def _nodes(title: str, rows: "tuple[ReachingNode, ...]") -> "Table":
-    """Ids are somebody else's text: letters that would move the cursor are marked."""
-    from rich.table import Table
-
-    from agnn.report import shown_text
+def _nodes(rows: "tuple[ReachingNode, ...]") -> "ResultTable":
+    from agnn.tables import Column, ResultTable, Row
 
     has_weights = any(each.edge_weight is not None for each in rows)
-    own = ("edge weight",) if has_weights else ()
-    table = Table(title=title, title_justify="left", title_style="bold", box=None)
-    for name in ("id", "class", "known from"):
-        table.add_column(name)
-    for name in ("hops", *own, "weight", "attention", "contribution", "over second"):
-        table.add_column(name, justify="right")
-    for each in rows:
-        attention = each.attention
-        own = ("-" if each.edge_weight is None else f"{each.edge_weight:g}",) if has_weights else ()
-        table.add_row(
-            shown_text(each.name, 40), shown_text(each.class_name or "-", 32), each.class_from,
-            str(each.hops), *own, f"{each.weight:.1%}",
-            "-" if attention is None else " ".join(f"{value:.3f}" for value in attention),
-            f"{each.toward_answer:+.3f}", f"{each.over_second:+.3f}",
-        )  # fmt: skip
-    return table
+    columns = (
+        Column("id", is_name=True),
+        Column("class", is_name=True),
+        Column("known from"),
+        Column("hops", is_number=True),
+        *([Column("edge weight", is_number=True)] if has_weights else []),
+        *(Column(title, is_number=True) for title in ("weight", "attention")),
+        *(Column(title, is_number=True) for title in ("contribution", "over second")),
+    )
+    return ResultTable(
+        columns,
+        tuple(
+            Row(
+                (
+                    each.name,
+                    each.class_name,
+                    each.class_from,
+                    each.hops,
+                    *([each.edge_weight] if has_weights else []),
+                    f"{each.weight:.1%}",
+                    None
+                    if each.attention is None
+                    else " ".join(f"{a:.3f}" for a in each.attention),
+                    f"{each.toward_answer:+.3f}",
+                    f"{each.over_second:+.3f}",
+                )
+            )
+            for each in rows
+        ),
+    )
 
 
-def _features(found: "Explanation", second: str) -> "Table":
-    from rich.table import Table
+def _features(found: "Explanation", second: str) -> "ResultTable":
+    from itertools import zip_longest
 
-    from agnn.report import shown_text
+    from agnn.tables import Column, ResultTable, Row
 
-    table = Table(
-        title="features that contribute most to it, and to the second class",
-        title_justify="left", title_style="bold", box=None,
-    )  # fmt: skip
-    for name in ("feature", f"feature for {second}"):
-        table.add_column(name)
-        table.add_column("adds", justify="right")
-    rows = max(len(found.features), len(found.features_for_second))
-    ours = [(shown_text(f.name, 40), f"{f.toward_answer:+.3f}") for f in found.features]
-    others = [(shown_text(f.name, 40), f"{f.over_second:+.3f}") for f in found.features_for_second]
-    for k in range(rows):
-        left = ours[k] if k < len(ours) else ("", "")
-        table.add_row(*left, *(others[k] if k < len(others) else ("", "")))
-    return table
+    titles = ("feature", f"feature for {second}")
+    pairs = [(Column(title, is_name=True), Column("adds", is_number=True)) for title in titles]
+    first = [(each.name, f"{each.toward_answer:+.3f}") for each in found.features]
+    other = [(each.name, f"{each.over_second:+.3f}") for each in found.features_for_second]
+    lines = zip_longest(first, other, fillvalue=("", ""))
+    rows = tuple(Row((*left, *right)) for left, right in lines)
+    return ResultTable((*pairs[0], *pairs[1]), rows)
 
 
-def _changed(found: "Explanation", changed: "Counterfactual | None") -> str:
-    from agnn.report import shown_text
+def _change_text(found: "Explanation", changed: "Counterfactual | None") -> str:
+    from agnn.tables import shown_text
 
     if changed is None:
         return "No set of neighbours was found whose removal changes the prediction."

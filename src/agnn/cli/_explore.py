@@ -86,9 +86,12 @@ def explore(
     if label_mode:
         base = run.absolute()
         labelling = Labelling(
-            explorer, base, labels or base.with_name(f"{base.name}.labels.jsonl"),
-            out or base.with_name(f"{base.name}-labelled"), trust_unchecked=allow_unchecked,
-        )  # fmt: skip
+            explorer,
+            base,
+            labels or base.with_name(f"{base.name}.labels.jsonl"),
+            out or base.with_name(f"{base.name}-labelled"),
+            trust_unchecked=allow_unchecked,
+        )
         working(f"labels are kept in {labelling.file.path}")
     working("computing predictions and attention of all nodes ...")
     explorer.prepare()

@@ -31,11 +31,14 @@ def export(
     if json:
         write_json(
             {
-                "out": str(out), "bytes": size, "method": trained.method.name,
-                "replicas": trained.replicas, "features": trained.data.feature_count,
+                "out": str(out),
+                "bytes": size,
+                "method": trained.method.name,
+                "replicas": trained.replicas,
+                "features": trained.data.feature_count,
                 "class_names": list(trained.data.class_names),
             }
-        )  # fmt: skip
+        )
         return
-    words = f"{trained.method.title}, {trained.replicas} replicas, {size / 1e6:.1f} MB"
-    screen().print(f"{words}: {out}", soft_wrap=True)
+    summary = f"{trained.method.title}, {trained.replicas} replicas, {size / 1e6:.1f} MB"
+    screen().print(f"{summary}: {out}", soft_wrap=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from agnn.errors import AgnnError, StoppedError
+from agnn.executors import launched_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -135,3 +136,16 @@ def _usage(error: Any) -> str:
     command = "agnn" if error.ctx is None else error.ctx.command_path
     end = "" if message.endswith("?") else "."
     return f"{message[:1].lower()}{message[1:]}{end} See `{command} --help`."
+
+
+def with_rank(message: str, error: Any) -> str | None:
+    """Return an error's line with the rank of torchrun's processes; None where another one has it.
+
+    When a rank dies, all others lose it; one of them says so.
+    """
+    launched = launched_rank()
+    if launched is None:
+        return message
+    if hasattr(error, "is_reporter"):  # an error that all ranks have
+        return message if error.is_reporter else None
+    return f"rank {launched.rank}: {message}"

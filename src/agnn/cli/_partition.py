@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agnn.data import ReadOptions
-    from agnn.distributed import Manifest
+    from agnn.distributed import GraphSource, Manifest
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
@@ -70,21 +70,27 @@ def partition(
     column = order.removeprefix("column:") if order.startswith("column:") else None
     if column is None:
         check_order(order)
-    source, positions = _source(dataset, nodes, edges, name, read, synthetic, column, limit)
+    if synthetic is not None:
+        if dataset or nodes or edges or column:
+            raise InputError("--synthetic makes its own graph; leave the others out.")
+        source: Any = _synthetic(synthetic)
+        positions = None
+    else:
+        source, positions = _source(dataset, nodes, edges, name, read, column, limit)
     console = screen(is_error=True)
 
-    def tell(words: str) -> None:
+    def tell(step: str) -> None:
         if not quiet:
-            console.print(words, style="dim")
+            console.print(step, style="dim")
 
-    made = divide(
+    manifest = divide(
         source, out, parts, order=order, positions=positions, memory=limit, spill=spill, tell=tell
     )
     if json:
-        write_json({"out": str(out), **manifest_record(made)})
+        write_json({"out": str(out), **manifest_record(manifest)})
         return
-    screen().print(f"{made.name}: {parts} parts in {out}", style="bold")
-    screen().print(manifest_table(made))
+    screen().print(f"{manifest.name}: {parts} parts in {out}", style="bold")
+    screen().print(manifest_table(manifest))
 
 
 def _source(
@@ -93,20 +99,12 @@ def _source(
     edges: str | None,
     name: str | None,
     read: "ReadOptions",
-    synthetic: str | None,
     column: str | None,
     memory: int,
 ) -> tuple[Any, Any]:
-    """What to divide, and the order by a column where one is named."""
-    from agnn.distributed import PartSource
+    """Return what to divide, and the order by a column where one is named."""
+    from agnn.distributed import GraphSource
 
-    if synthetic is not None:
-        if dataset or nodes or edges or column:
-            raise InputError("--synthetic makes its own graph; leave the others out.")
-        words = re.fullmatch(r"(\d+),(\d+)", synthetic.replace("_", ""))
-        if words is None:
-            raise InputError(f"--synthetic takes NODES,EDGES; got '{synthetic}'.")
-        return PartSource.synthetic(int(words[1]), int(words[2])), None
     if (nodes is not None or edges is not None) and read.database is None:
         if dataset is not None:
             raise InputError(f"give '{dataset}' or --nodes and --edges, not both.")
@@ -115,23 +113,33 @@ def _source(
         node_file, edge_file = (Path(each) for each in both_tables(nodes, edges))
         tables = LargeTables(node_file, edge_file, read, memory)
         positions = None if column is None else tables.order_by(column)
-        return PartSource.of_tables(tables, name or node_file.stem), positions
+        return GraphSource.of_tables(tables, name or node_file.stem), positions
     if column is not None:
         raise InputError("an order by a column goes with --nodes and --edges that are files.")
     return find_data(dataset, nodes, edges, name, read), None
 
 
+def _synthetic(text: str) -> "GraphSource":
+    """Return the random graph of NODES,EDGES."""
+    from agnn.distributed import GraphSource
+
+    counts = re.fullmatch(r"(\d+),(\d+)", text.replace("_", ""))
+    if counts is None:
+        raise InputError(f"--synthetic takes NODES,EDGES; got '{text}'.")
+    return GraphSource.synthetic(int(counts[1]), int(counts[2]))
+
+
 def _bytes(text: str) -> int:
-    """A size such as 4GB or 512MiB in bytes."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", text.strip().lower())
-    size = 0 if found is None else int(float(found[1]) * _UNITS[found[2] or ""])
+    """Return a size such as 4GB or 512MiB in bytes."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", text.strip().lower())
+    size = 0 if match is None else int(float(match[1]) * _UNITS[match[2] or ""])
     if size < 100 * 10**6:
         raise InputError(f"--memory takes a size of at least 100MB, such as 4GB; got '{text}'.")
     return size
 
 
 def manifest_record(manifest: "Manifest") -> dict[str, Any]:
-    """What `--json` prints of a folder of parts."""
+    """Return what `--json` prints of a folder of parts."""
     record = manifest.to_dict() | {"cut": manifest.cut}
     for key in ("column_means", "column_scales", "preprocessing", "files"):
         del record[key]
@@ -141,13 +149,14 @@ def manifest_record(manifest: "Manifest") -> dict[str, Any]:
 
 
 def manifest_table(manifest: "Manifest") -> "Table":
-    """What is in a folder of parts, in a few lines."""
+    """Return what is in a folder of parts, in a few lines."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
-    parts, kind = manifest.parts, "dense" if manifest.is_dense else "sparse"
+    parts = manifest.parts
+    kind = "dense" if manifest.is_dense else "sparse"
     largest = max(parts, key=lambda part: part.edges)
     lines = [
         ("nodes", f"{manifest.nodes:,}"),
@@ -159,13 +168,13 @@ def manifest_table(manifest: "Manifest") -> "Table":
         ("cut", f"{manifest.cut:.1%} of the edges join two parts"),
         ("halo", f"{sum(p.halo for p in parts) / manifest.nodes:.2f} rows per node in all"),
         ("largest part", f"{largest.rows:,} rows, {largest.edges:,} stored edges"),
-        *(("note", words) for words in manifest.notes),
+        *(("note", note) for note in manifest.notes),
     ]
-    for name, words in lines:
-        table.add_row(name, words)
+    for name, value in lines:
+        table.add_row(name, value)
     for k, part in enumerate(parts[:16]):
-        words = f"{part.rows:,} rows, {part.edges:,} stored edges, cut {part.cut:,}, halo "
-        table.add_row(f"part {k}", f"{words}{part.halo:,}")
+        size = f"{part.rows:,} rows, {part.edges:,} stored edges"
+        table.add_row(f"part {k}", f"{size}, cut {part.cut:,}, halo {part.halo:,}")
     if len(parts) > 16:
         table.add_row("", f"and {len(parts) - 16} more; --json lists them all")
     return table

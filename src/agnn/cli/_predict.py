@@ -1,6 +1,5 @@
 """`agnn predict`: predictions of a saved model, for the nodes of its training or for new ones."""
 
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +37,14 @@ def predict(
     unlabelled: Annotated[
         bool, typer.Option("--unlabelled", help="Only the nodes that have no label.")
     ] = False,
+    out_of_fold: Annotated[
+        bool,
+        typer.Option(
+            "--out-of-fold",
+            help="Only the tested nodes, each predicted by models that were not trained on its "
+            "label.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv or .parquet file for the predictions.")
     ] = None,
@@ -64,27 +71,32 @@ def predict(
         raise InputError("--batch goes without --nodes: new nodes are computed at once.")
     if unlabelled and nodes is not None and not new_graph:
         raise InputError("--unlabelled goes without --nodes: new nodes have no labels.")
+    for option, value in {"--nodes": nodes, "--batch": batch, "--unlabelled": unlabelled}.items():
+        if out_of_fold and value:
+            raise InputError(f"--out-of-fold is for labelled nodes of the run; leave out {option}.")
     if out is not None:
         check_table_file(out)
     trained = load_run(run, device=device, backend=backend, trust_unchecked=allow_unchecked)
-    if nodes is None or edges is None:
-        found = trained.predict(batch=batch)
+    if out_of_fold:
+        predictions = trained.predict_out_of_fold()
+    elif nodes is None or edges is None:
+        predictions = trained.predict(batch=batch)
     elif new_graph:
-        found = trained.predict_graph(_new_graph(trained.data, nodes, edges, options))
+        predictions = trained.predict_graph(_new_graph(trained.data, nodes, edges, options))
     else:
-        found = trained.predict_new(nodes, edges, **options)
+        predictions = trained.predict_new(nodes, edges, **options)
     if unlabelled:
-        found = found.unlabelled()
-        if not len(found):
+        predictions = predictions.unlabelled()
+        if not len(predictions):
             raise InputError("every node has a label; leave out --unlabelled.")
     if out is not None:
-        found.save(out)
+        predictions.save(out)
     if json:
-        record = {"run": str(run), "method": trained.method.name, "nodes": len(found)}
-        more = {"predictions": found.to_dict()} if out is None else {"out": str(out)}
+        record = {"run": str(run), "method": trained.method.name, "nodes": len(predictions)}
+        more = {"predictions": predictions.to_dict()} if out is None else {"out": str(out)}
         write_json(record | more)
     else:
-        _show(found, out)
+        _show(predictions, out)
 
 
 def _check_tables(
@@ -108,18 +120,23 @@ def _new_graph(known: "NodeData", nodes: str, edges: str, options: dict[str, Any
     )
 
 
-def _show(found: "Predictions", out: Path | None) -> None:
+def _show(predictions: "Predictions", out: Path | None) -> None:
     """Print the first predictions, or where all of them are."""
     from rich.table import Table
 
-    console, count = screen(), len(found)
+    console = screen()
+    count = len(predictions)
     if out is not None:
         console.print(f"{count:,} predictions written to {out}", soft_wrap=True)
         return
     table = Table("id", "prediction", "probability", "disagreement", box=None)
-    rows = zip(found.ids, found.classes, found.confidence, found.disagreement, strict=True)
-    for node, name, probability, disagreement in islice(rows, _SHOWN):
-        table.add_row(str(node), name, f"{probability:.3f}", f"{disagreement:.2f}")
+    for k in range(min(count, _SHOWN)):
+        table.add_row(
+            str(predictions.ids[k]),
+            predictions.classes[k],
+            f"{predictions.confidence[k]:.3f}",
+            f"{predictions.disagreement[k]:.2f}",
+        )
     console.print(table)
     if count > _SHOWN:
         console.print(f"... and {count - _SHOWN:,} more; --out FILE.csv writes them all.")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from agnn import experiments, training
-    from agnn.runs import Tried
+    from agnn import studies, training
+    from agnn.choosing import Tried
 
 _TIMED: Final = 5  # epochs, or fewer that take _ENOUGH
 _ENOUGH: Final = 2.0  # seconds
@@ -39,7 +39,7 @@ def training_progress(label: str, *, is_quiet: bool) -> Iterator[training.Progre
 
 
 @contextmanager
-def experiment_progress(*, is_quiet: bool) -> Iterator[Callable[[experiments.Progress], None]]:
+def experiment_progress(*, is_quiet: bool) -> Iterator[Callable[[studies.Progress], None]]:
     """What is called while experiments run."""
     console = screen(is_error=True)
     if is_quiet:
@@ -49,7 +49,7 @@ def experiment_progress(*, is_quiet: bool) -> Iterator[Callable[[experiments.Pro
     else:
         with _bar(console) as show:
 
-            def tell(progress: experiments.Progress) -> None:
+            def tell(progress: studies.Progress) -> None:
                 show(progress.label, progress.done, progress.total, _run_words(progress))
 
             yield tell
@@ -79,8 +79,10 @@ class _EpochLines:
     """Plain lines: what starts, and after the first epochs how long it may take."""
 
     def __init__(self, console: Console, label: str) -> None:
-        self.console, self.label = console, label
-        self.start, self.before = 0.0, -1
+        self.console = console
+        self.label = label
+        self.start = 0.0
+        self.before = -1  # epochs that were done at `start`
         self.is_timed = False
 
     def __call__(self, done: int, total: int) -> None:
@@ -90,14 +92,16 @@ class _EpochLines:
         if self.before < 0:  # not before: a mistake in the input should be all that is printed
             self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
             # The first one also compiles; a training that is continued has some behind it.
-            self.start, self.before = time.perf_counter(), done
+            self.start = time.perf_counter()
+            self.before = done
         elif not self.is_timed:
-            passed, timed = time.perf_counter() - self.start, done - self.before
+            passed = time.perf_counter() - self.start
+            timed = done - self.before
             if timed == _TIMED or passed >= _ENOUGH:
                 self.is_timed = True
                 left = passed / timed * (total - done)
                 if left >= _WORTH_TELLING:
-                    from agnn.experiments import duration
+                    from agnn.studies import duration
 
                     self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
 
@@ -106,18 +110,21 @@ class _RunLines:
     """A line when other runs begin and whenever some have been finished."""
 
     def __init__(self, console: Console) -> None:
-        self.console, self.label, self.done = console, "", -1
+        self.console = console
+        self.label = ""
+        self.done = -1
 
-    def __call__(self, progress: experiments.Progress) -> None:
+    def __call__(self, progress: studies.Progress) -> None:
         if (progress.label, progress.finished) == (self.label, self.done):
             return
-        self.label, self.done = progress.label, progress.finished
+        self.label = progress.label
+        self.done = progress.finished
         self.console.print(f"{progress.label}: {_run_words(progress)}", soft_wrap=True)
 
 
-def _run_words(progress: experiments.Progress) -> str:
+def _run_words(progress: studies.Progress) -> str:
     """Runs done and to do, and about how long it will take."""
-    from agnn.experiments import duration
+    from agnn.studies import duration
 
     counts = f"{progress.finished} of {progress.total} runs"
     if progress.seconds_left is None:
@@ -139,13 +146,18 @@ def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
     return tell
 
 
-def tell_tried(tried: Tried, left: float) -> None:
+def print_candidate(tried: Tried, left: float) -> None:
     """Report a candidate of the automatic choice: its score so far, and the time left."""
-    from agnn.experiments import duration
+    from agnn.studies import duration
 
     if tried.scores:
-        found = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
+        result = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
     else:
-        found = tried.remark
-    words = f"tried {tried.words}: {found}; {duration(left)} left to choose"
-    screen(is_error=True).print(words, soft_wrap=True)
+        result = tried.remark
+    line = f"tried {tried.words}: {result}; {duration(left)} left to choose"
+    screen(is_error=True).print(line, soft_wrap=True)
+
+
+def print_warning(message: str) -> None:
+    """Print a warning as one line; also in the processes of --ranks, which find it by name."""
+    screen(is_error=True).print(f"warning: {message}", soft_wrap=True, markup=False)

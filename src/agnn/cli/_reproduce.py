@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._console import screen, write_json
+from agnn.cli._console import rich_table, screen, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import Backend, Device, Executor, Json, Quiet, Threads, use_threads
 from agnn.cli._progress import experiment_progress
@@ -15,9 +15,7 @@ from agnn.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table as Grid
-
-    from agnn.experiments import Comparison, Result
+    from agnn.studies import Result
 
 _EVERY = "all of them"
 _UNFINISHED = 1  # exit code where runs are missing and nothing went wrong
@@ -28,6 +26,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(help="Experiments (see --list), `all`, or .toml files of your own."),
     ] = None,
+    *,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     methods: Annotated[
         str | None,
@@ -77,39 +76,49 @@ def reproduce(
     Finished runs are kept at once: the same command continues where it was interrupted. `graphs`
     compares the methods on graphs of your own.
     """
-    from agnn import experiments
+    from agnn import studies
     from agnn.report import figure_drawer, result_values, write_page, write_reproduction
 
     if list_all:
         _show_list(as_json=json)
         return
-    choice = experiments.Choice.of(_words(methods), _words(datasets), seeds, data)
+    if page is not None:
+        names = names or ["all"]
+    elif not names and export is None:
+        raise InputError("name an experiment, such as table2, or all; --list shows them.")
+    experiments = studies.select_experiments(
+        names or [],
+        methods=_words(methods),
+        datasets=_words(datasets),
+        seeds=seeds,
+        data=data,
+    )
     file = store or out / "runs.sqlite"
     if page is not None:
-        write_page(page, names or ["all"], choice, file, rows, out)
+        write_page(page, names or [], experiments, file, rows, out)
         return
-    if not names and export is None:
-        raise InputError("name an experiment, such as table2, or all; --list shows them.")
     use_threads(threads)
-    chosen = experiments.chosen_experiments(names or [], choice)
-    with closing(experiments.Store.open(file)) as kept:
+    with closing(studies.Store.open(file)) as opened:
         if rows is not None:
-            experiments.import_rows(kept, rows)
+            opened.import_rows(rows)
 
         def kept_words() -> str:
-            return _kept_words(
-                *experiments.count_runs(experiments.works_behind(chosen), kept), file, out
-            )
+            return _kept_words(*studies.count_runs(experiments, opened), file, out)
 
         with interruptible(kept_words), experiment_progress(is_quiet=quiet) as progress:
-            done = experiments.reproduce(
-                chosen, methods=choice.methods, datasets=choice.datasets, seeds=seeds, data=data,
-                store=kept, device=device, backend=backend, progress=progress,
-                draw=figure_drawer(out), executor=executor, threads=threads,
-            )  # fmt: skip
+            done = studies.reproduce(
+                experiments,
+                store=opened,
+                device=device,
+                backend=backend,
+                progress=progress,
+                draw=figure_drawer(out),
+                executor=executor,
+                threads=threads,
+            )
         write_reproduction(done.results, out)
         if export is not None:
-            experiments.export_rows(kept, export)
+            opened.export_rows(export)
     if json:
         values = [result_values(each, out) for each in done.results]
         write_json(
@@ -146,49 +155,31 @@ def _kept_words(finished: int, total: int, file: Path, out: Path) -> str:
 
 def _show_list(*, as_json: bool) -> None:
     """Print the experiments of the package in the paper's order."""
-    from agnn.experiments import NAMES, bundled
+    from agnn.studies import select_experiments
 
-    found = [bundled(name) for name in NAMES]
+    found = select_experiments("all")
     if as_json:
         facts = [{"name": e.name, "place": e.place, "title": e.title} for e in found]
         write_json({"experiments": facts})
         return
-    from rich.table import Table as Grid
+    from agnn.tables import Column, ResultTable, Row
 
-    grid = Grid(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for each in found:
-        grid.add_row(each.name, each.place, each.title)
-    grid.add_row("graphs", "", "Your own graphs, in the folder --data")
-    screen().print(grid)
+    rows = [Row((each.name, each.place, each.title)) for each in found]
+    rows.append(Row(("graphs", "", "Your own graphs, in the folder --data")))
+    screen().print(rich_table(ResultTable((Column(""),) * 3, tuple(rows))))
 
 
 def _show(results: "Sequence[Result]", out: Path) -> None:
     """Print the tables, and where the files are."""
+    from agnn.report import comparison_table
+
     console = screen()
     if not console.is_terminal:
         console.width = 120  # rich takes a file to be 80 wide and folds the cells
     for each in results:
         console.print(f"\n{each.experiment.heading}", style="bold")
         if each.comparison is not None:
-            console.print(_comparison_table(each.comparison))
+            gap = 2 if len(each.comparison.table.columns) < 6 else 1
+            console.print(rich_table(comparison_table(each.comparison), gap))
         files = f"{out / each.experiment.name}.html, .md and .json"
         console.print(files, style="dim", soft_wrap=True)
-
-
-def _comparison_table(comparison: "Comparison") -> "Grid":
-    """A line for the paper, one for ours and one for the verdicts in every row."""
-    from rich.table import Table as Grid
-
-    from agnn.report import row_lines
-
-    table = comparison.table
-    padding = (0, 2, 0, 0) if len(table.columns) < 6 else (0, 1, 0, 0)
-    grid = Grid(box=None, header_style="dim", padding=padding)
-    for _ in ("row", "what a line holds"):
-        grid.add_column(no_wrap=True)
-    for column in table.columns:
-        grid.add_column(column.title)
-    for compared in comparison.rows:
-        for k, line in enumerate(row_lines(compared, table.digits)):
-            grid.add_row(compared.row.title if k == 0 else "", line.what, *line.cells)
-    return grid

@@ -12,7 +12,7 @@ from agnn.cli._progress import training_progress
 from agnn.cli._record import run_record, run_table
 
 if TYPE_CHECKING:
-    from agnn.metrics import PairedDifference
+    from agnn.metrics import NodeDifference
 
 
 def retrain(
@@ -74,7 +74,7 @@ def retrain(
     )
 
 
-def _difference_words(difference: "PairedDifference | None") -> str:
+def _difference_words(difference: "NodeDifference | None") -> str:
     """The difference with its interval, and whether it may be chance."""
     if difference is None:
         return ""

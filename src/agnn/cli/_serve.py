@@ -65,16 +65,17 @@ def serve(
         hosts_of(host, allow_host or ()), token, max_body * 2**20, _discard if quiet else _log
     )
     _warn(host, token)
-    title, data = model.run.method.title, model.run.data.name
+    title = model.run.method.title
+    data = model.run.data.name
 
-    def told(address: str) -> None:
+    def report(address: str) -> None:
         if json:
             write_json({"address": address, "run": str(run), "has_token": token is not None})
         else:
             line = f"{title} on {data} at {address} (Ctrl-C stops it)"
             screen().print(line, soft_wrap=True)
 
-    run_server(served_application(model, options), host, port, ready=told)
+    run_server(served_application(model, options), host, port, ready=report)
 
 
 def _token(file: Path | None) -> str | None:

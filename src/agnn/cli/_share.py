@@ -50,17 +50,19 @@ def share(
         listed = [each.strip() for each in nodes.split(",") if each.strip()]
         ids = "all" if listed == ["all"] else listed
     status = screen(is_error=True).status("computing predictions and the map ...")
-    taken, begun = 0, 0.0
+    taken = 0
+    begun = 0.0
 
-    def told(done: int, of: int) -> None:
+    def report(done: int, of: int) -> None:
         nonlocal taken, begun
-        taken, begun = of, begun or time.monotonic()
+        taken = of
+        begun = begun or time.monotonic()
         left = (time.monotonic() - begun) / max(done - 1, 1) * (of - done)
         rest = "" if done == 1 else f", {left:.0f} s left"
         status.update(f"neighbourhoods: {done:,} of {of:,}{rest}")
 
     with status:
-        size = write_page(trained, out, cohort=cohort, nodes=ids, compare=other, progress=told)
+        size = write_page(trained, out, cohort=cohort, nodes=ids, compare=other, progress=report)
     if json:
         write_json({"run": str(run), "out": str(out), "nodes": taken, "bytes": size})
         return

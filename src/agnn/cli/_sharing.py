@@ -29,11 +29,11 @@ def push(
     """
     from agnn import hub
 
-    place = hub.push(run, repository, public=public)
+    address = hub.push(run, repository, public=public)
     if json:
-        write_json({"run": str(run), "repository": place, "public": public})
+        write_json({"run": str(run), "repository": address, "public": public})
         return
-    screen().print(f"{run} is in {place}", soft_wrap=True)
+    screen().print(f"{run} is in {address}", soft_wrap=True)
 
 
 def pull(

@@ -23,19 +23,20 @@ labels is the same everywhere:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agnn.data._changes import changed_data, relabelled
+from agnn.data._changes import changed_data, with_labels
 from agnn.data._edges import RawCounts, unusable_weight
 from agnn.data._input_files import TABLE_FILES
-from agnn.data._labels import Labels, encoded_labels, is_missing
+from agnn.data._labels import encoded_labels
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions, flags_of
 from agnn.data._report import DataReport, check_learnable
 from agnn.data._scaling import (
-    SCALINGS,
     Scaling,
     check_scaling,
     column_statistics,
     effective_scaling,
+    scale_rows,
+    statistics_of_sums,
     suited_scaling,
 )
 from agnn.data.preprocessing import Preprocessing
@@ -44,23 +45,16 @@ from agnn.data.sources import (
     from_networkx,
     from_pyg,
     from_scipy,
-    load_planetoid,
     read_graph,
 )
 from agnn.data.splits import (
     DEFAULT_SPLITS,
     Split,
     SplitSpec,
-    balanced_split,
     column_splits,
+    complete_split,
     default_split,
-    group_split,
-    k_folds,
     make_splits,
-    nested_k_folds,
-    stratified_folds,
-    stratified_split,
-    time_split,
     uniform_split,
 )
 from agnn.data.store import dataset_names, is_bundled, load_dataset, preset_name
@@ -72,10 +66,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_SPLITS",
     "GRAPH_FILES",
-    "SCALINGS",
     "TABLE_FILES",
     "DataReport",
-    "Labels",
     "NodeData",
     "Preprocessing",
     "RawCounts",
@@ -84,12 +76,12 @@ __all__ = [
     "Scaling",
     "Split",
     "SplitSpec",
-    "balanced_split",
     "changed_data",
     "check_learnable",
     "check_scaling",
     "column_splits",
     "column_statistics",
+    "complete_split",
     "dataset_names",
     "default_split",
     "effective_scaling",
@@ -99,24 +91,18 @@ __all__ = [
     "from_pandas",
     "from_pyg",
     "from_scipy",
-    "group_split",
     "is_bundled",
-    "is_missing",
-    "k_folds",
     "load_dataset",
-    "load_planetoid",
     "make_splits",
-    "nested_k_folds",
     "preset_name",
     "read_graph",
     "read_tables",
-    "relabelled",
-    "stratified_folds",
-    "stratified_split",
+    "scale_rows",
+    "statistics_of_sums",
     "suited_scaling",
-    "time_split",
     "uniform_split",
     "unusable_weight",
+    "with_labels",
     "with_new_nodes",
 ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.data._edges import merged_edges, merged_weighted_edges, simple_edges
+from agnn.data._edges import merged_edges, simple_edges
 from agnn.data._features import frozen_csr
 from agnn.data.preprocessing import Source
 from agnn.errors import InputError
@@ -30,7 +30,7 @@ def changed_data(
     dropped: Pairs = (),
     weight: float = 1.0,
 ) -> NodeData:
-    """The data with edges added or removed, and with features dropped.
+    """Return the data with edges added or removed, and with features dropped.
 
     `added` and `removed` are undirected edges as pairs of node indices. Where edges have weights,
     the new ones have `weight`. `dropped` are pairs of a node and a feature, whose value becomes 0.
@@ -41,27 +41,30 @@ def changed_data(
     >>> changed_data(cora, added=[(0, 1)]).edges.shape[1] - cora.edges.shape[1]
     1
     """
-    gone, new = _edges("removed", removed, data.nodes), _edges("added", added, data.nodes)
-    for pairs, is_there, words in (
+    gone = _edges("removed", removed, data.nodes)
+    new = _edges("added", added, data.nodes)
+    for pairs, is_expected, objection in (
         (gone, True, "which the graph does not have"),
         (new, False, "which the graph has already"),
     ):
-        wrong = pairs[:, _is_edge(data, pairs) != is_there]
+        wrong = pairs[:, _is_edge(data, pairs) != is_expected]
         if wrong.size:
             i, j = wrong[:, 0].tolist()
-            raise InputError(f"the edge {i} - {j} is named, {words}.")
-    edges, weights = data.edges, data.edge_weights
+            raise InputError(f"the edge {i} - {j} is named, {objection}.")
+    edges = data.edges
+    weights = data.edge_weights
     if gone.size:
         kept = ~np.isin(_keys(edges, data.nodes), _keys(gone, data.nodes))
-        edges, weights = edges[:, kept], None if weights is None else weights[kept]
-    if new.size and weights is None:
-        edges = merged_edges(edges, new, data.nodes)
-    elif new.size and weights is not None:
-        more = np.full(new.shape[1], weight, dtype=np.float32)
-        edges, weights = merged_weighted_edges(edges, weights, new, more, data.nodes)
-    features, made = data.features, data.preprocessing
-    if (gone.size or new.size) and made is not None and made.is_structural:
-        features = frozen_csr(made.features(Source(None, edges, data.nodes)))
+        edges = edges[:, kept]
+        weights = None if weights is None else weights[kept]
+    if new.size:
+        new_weights = np.full(new.shape[1], weight, dtype=np.float32)
+        edges, weights = merged_edges(edges, new, data.nodes, weights, new_weights)
+    features = data.features
+    preprocessing = data.preprocessing
+    is_structural = preprocessing is not None and preprocessing.is_structural
+    if (gone.size or new.size) and preprocessing is not None and is_structural:
+        features = frozen_csr(preprocessing.features(Source(None, edges, data.nodes)))
     features = _without_entries(features, [(int(i), int(k)) for i, k in dropped])
     for array in (edges, weights):
         if array is not None:
@@ -69,8 +72,8 @@ def changed_data(
     return replace(data, edges=edges, edge_weights=weights, features=features)
 
 
-def relabelled(data: NodeData, labels: Mapping[int, int]) -> NodeData:
-    """The data with other labels at some nodes: a class by node index."""
+def with_labels(data: NodeData, labels: Mapping[int, int]) -> NodeData:
+    """Return the data with other labels at some nodes: a class by node index."""
     changed = np.array(data.labels)
     for node, label in labels.items():
         if not 0 <= node < data.nodes:
@@ -83,14 +86,14 @@ def relabelled(data: NodeData, labels: Mapping[int, int]) -> NodeData:
 
 
 def _edges(name: str, pairs: Pairs, nodes: int) -> NDArray[np.int64]:
-    """The undirected edges, each once, first < second, sorted; [2, k]."""
+    """Return the undirected edges, each once, first < second, sorted; [2, k]."""
     given = np.array([(int(i), int(j)) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
     outside = given[(given < 0) | (given >= nodes)]
     if outside.size:
         raise InputError(f"`{name}` names node {outside[0]}; the graph has 0 to {nodes - 1}.")
-    own = given[given[:, 0] == given[:, 1]]
-    if own.size:
-        raise InputError(f"`{name}` joins node {own[0, 0]} to itself; an edge joins two nodes.")
+    loops = given[given[:, 0] == given[:, 1]]
+    if loops.size:
+        raise InputError(f"`{name}` joins node {loops[0, 0]} to itself; an edge joins two nodes.")
     return simple_edges(given.T, nodes)[0]
 
 
@@ -100,17 +103,18 @@ def _keys(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
 
 
 def _is_edge(data: NodeData, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each simple edge [2, k] is in the data; [k]."""
-    keys, wanted = _keys(data.edges, data.nodes), _keys(pairs, data.nodes)
+    """Return whether each simple edge [2, k] is in the data; [k]."""
+    keys = _keys(data.edges, data.nodes)
+    wanted = _keys(pairs, data.nodes)
     if not keys.size:
         return np.zeros(wanted.size, dtype=bool)
     places = np.searchsorted(keys, wanted).clip(max=keys.size - 1)
-    found: NDArray[np.bool_] = keys[places] == wanted
-    return found
+    is_edge: NDArray[np.bool_] = keys[places] == wanted
+    return is_edge
 
 
 def _without_entries(features: SparseRows, entries: list[tuple[int, int]]) -> SparseRows:
-    """The features with zeros at these places, which must hold something else."""
+    """Return the features with zeros at these places, which must hold something else."""
     if not entries:
         return features
     rows, columns = features.shape
@@ -121,10 +125,10 @@ def _without_entries(features: SparseRows, entries: list[tuple[int, int]]) -> Sp
                 f"`dropped` names feature {feature} of node {node}; there are {columns} features "
                 f"and {rows} nodes, both from 0."
             )
-        own = slice(features.indptr[node], features.indptr[node + 1])
-        place = np.flatnonzero(features.indices[own] == feature)
-        if not place.size or not features.data[own][place].any():
+        row = slice(features.indptr[node], features.indptr[node + 1])
+        entry = np.flatnonzero(features.indices[row] == feature)
+        if not entry.size or not features.data[row][entry].any():
             raise InputError(f"node {node} has no feature {feature} to drop: it is 0.")
-        changed.data[own.start + place] = 0
+        changed.data[row.start + entry] = 0
     changed.eliminate_zeros()
     return frozen_csr(changed)

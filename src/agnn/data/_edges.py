@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from agnn.data._report import counted, shown_rows
+from agnn.data._wording import quantity, row_list
 from agnn.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class UnusableWeight(NamedTuple):
 
 
 def unusable_weight(weights: NDArray[np.floating]) -> UnusableWeight | None:
-    """The first of the weights [k] that is not a usable number above 0; None if all are.
+    """Return the first of the weights [k] that is not a usable number above 0; None if all are.
 
     >>> unusable_weight(np.array([1.0, 2.5])) is None
     True
@@ -76,7 +76,7 @@ def unusable_weight(weights: NDArray[np.floating]) -> UnusableWeight | None:
 
 
 def simple_edges(entries: ArrayLike, nodes: int) -> tuple[NDArray[np.int64], RawCounts]:
-    """Undirected edges [2, m] of the entries [2, k], and what had to be left out.
+    """Return undirected edges [2, m] of the entries [2, k], and what had to be left out.
 
     Each edge is there once, first < second, sorted by first and then second; self-loops and
     repetitions are dropped. `nodes` is n: both ends must lie in 0..n-1. Entries that are simple
@@ -89,7 +89,8 @@ def simple_edges(entries: ArrayLike, nodes: int) -> tuple[NDArray[np.int64], Raw
     distinct = _distinct(raw[0] << bits | raw[1])
     first, second = _ends(distinct, bits)
     loop = first == second
-    low, high = np.minimum(first, second)[~loop], np.maximum(first, second)[~loop]
+    low = np.minimum(first, second)[~loop]
+    high = np.maximum(first, second)[~loop]
     edges = np.stack(_ends(_distinct(low << bits | high), bits))
     counts = RawCounts(
         raw_edge_entries=raw.shape[1],
@@ -105,7 +106,7 @@ def mean_weights(
     weights: NDArray[np.floating],
     nodes: int,
 ) -> NDArray[np.float32]:
-    """The weights [m] of simple edges [2, m]: each the mean over all entries that name the edge.
+    """Return the weights [m] of simple edges [2, m]: the mean over all entries that name an edge.
 
     `entries` [2, k], with the `weights` [k], are what the edges were made of: both directions and
     repetitions count, self-loops do not.
@@ -123,14 +124,15 @@ def mean_weights(
 
 
 def _places(edges: NDArray[np.int64], entries: NDArray[np.int64], nodes: int) -> NDArray[np.intp]:
-    """Where the entries [2, k], in either direction, stand among the simple edges; [k]."""
-    bits, (low, high) = nodes.bit_length(), np.sort(entries, axis=0)
-    found: NDArray[np.intp] = np.searchsorted(edges[0] << bits | edges[1], low << bits | high)
-    return found
+    """Return where the entries [2, k], in either direction, stand among the simple edges; [k]."""
+    bits = nodes.bit_length()
+    low, high = np.sort(entries, axis=0)
+    places: NDArray[np.intp] = np.searchsorted(edges[0] << bits | edges[1], low << bits | high)
+    return places
 
 
 def checked_weights(weights: ArrayLike, entries: NDArray[np.int64]) -> NDArray[np.float64]:
-    """One usable weight per entry [2, k]; anything else is refused."""
+    """Return one usable weight per entry [2, k]; anything else is refused."""
     values = np.asarray(weights)
     if values.shape != entries.shape[1:] or values.dtype.kind not in "fiub":
         raise InputError(
@@ -138,10 +140,10 @@ def checked_weights(weights: ArrayLike, entries: NDArray[np.int64]) -> NDArray[n
             f"{values.dtype} {list(values.shape)}."
         )
     values = values.astype(np.float64)
-    found = unusable_weight(values)
-    if found is not None:
-        i, j = entries[:, found.place].tolist()
-        raise DataError(f"edge {found.place}, ({i}, {j}): {found.reason}")
+    unusable = unusable_weight(values)
+    if unusable is not None:
+        i, j = entries[:, unusable.place].tolist()
+        raise DataError(f"edge {unusable.place}, ({i}, {j}): {unusable.reason}")
     return values
 
 
@@ -153,7 +155,7 @@ def weight_note(
     ids: Sequence[Hashable],
     place: str,
 ) -> list[str]:
-    """A sentence about edges whose entries [2, k] have different weights [k]; none if all agree.
+    """Return a sentence about edges whose entries [2, k] differ in their weights [k], if any do.
 
     `means` [m] are the weights of the simple edges [2, m].
     """
@@ -165,55 +167,42 @@ def weight_note(
         return []
     i, j = edges[:, differing[0]].tolist()
     return [
-        f"{place}: {counted(differing.size, 'edge')} with different weights in several entries, "
+        f"{place}: {quantity(differing.size, 'edge')} with different weights in several entries, "
         f"such as {ids[i]!r} to {ids[j]!r}; each is kept with their mean."
     ]
 
 
 def is_simple(edges: NDArray[np.int64]) -> bool:
-    """Whether `edges` [2, m] are sorted, without repetitions, and each first < second."""
+    """Return whether `edges` [2, m] are sorted, without repetitions, and each first < second."""
     first, second = edges
     rising = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))
     return bool((first < second).all() and rising.all())
 
 
 def merged_edges(
-    edges: NDArray[np.int64], more: NDArray[np.int64], nodes: int
-) -> NDArray[np.int64]:
-    """Two sets of simple edges as one; `edges` is not sorted again, whatever its size."""
-    return _merged(edges, None, more, None, nodes)[0]
-
-
-def merged_weighted_edges(
     edges: NDArray[np.int64],
-    weights: NDArray[np.float32],
     more: NDArray[np.int64],
-    more_weights: NDArray[np.float32],
     nodes: int,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """`merged_edges` with their weights; an edge in both sets keeps its weight in the first."""
-    merged, found = _merged(edges, weights, more, more_weights, nodes)
-    assert found is not None  # noqa: S101 (weights were given)
-    return merged, found
-
-
-def _merged(
-    edges: NDArray[np.int64],
-    weights: NDArray[np.float32] | None,
-    more: NDArray[np.int64],
-    more_weights: NDArray[np.float32] | None,
-    nodes: int,
+    weights: NDArray[np.float32] | None = None,
+    more_weights: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
+    """Return two sets of simple edges as one, with their weights where both have some.
+
+    `edges` is not sorted again, whatever its size. An edge in both sets keeps its weight in the
+    first.
+    """
     bits = nodes.bit_length()
-    keys, new = edges[0] << bits | edges[1], more[0] << bits | more[1]
+    keys = edges[0] << bits | edges[1]
+    new = more[0] << bits | more[1]
     places = np.searchsorted(keys, new)
-    known = np.zeros(new.size, dtype=bool)
+    is_known = np.zeros(new.size, dtype=bool)
     inside = places < keys.size
-    known[inside] = keys[places[inside]] == new[inside]
-    merged = np.stack(_ends(np.insert(keys, places[~known], new[~known]), bits))
+    is_known[inside] = keys[places[inside]] == new[inside]
+    places = places[~is_known]
+    merged = np.stack(_ends(np.insert(keys, places, new[~is_known]), bits))
     if weights is None or more_weights is None:
         return merged, None
-    return merged, np.insert(weights, places[~known], more_weights[~known])
+    return merged, np.insert(weights, places, more_weights[~is_known])
 
 
 def edge_notes(
@@ -226,7 +215,7 @@ def edge_notes(
     *,
     is_weighted: bool,
 ) -> list[str]:
-    """Sentences about one-way edges, repeated edges and self-loops among the entries [2, k].
+    """Return sentences about one-way edges, repeated edges and self-loops among the entries [2, k].
 
     `rows` [k] are the rows of the table that the entries come from.
     """
@@ -235,30 +224,30 @@ def edge_notes(
     one_way = 2 * simple.shape[1] - distinct
     if one_way:
         notes.append(
-            f"{place}: {one_way:,} of {counted(simple.shape[1], 'edge')} in one direction only; "
+            f"{place}: {one_way:,} of {quantity(simple.shape[1], 'edge')} in one direction only; "
             f"all are taken as undirected."
         )
     if facts.duplicate_entries:
-        places = _first_repeated(entries, len(ids))
+        places = _first_repetition(entries, len(ids))
         i, j = entries[:, places[0]].tolist()
         outcome = "with the mean of its weights" if is_weighted else "once"
         notes.append(
-            f"{place}: {counted(facts.duplicate_entries, 'repeated entry', 'repeated entries')}, "
-            f"such as {ids[i]!r} to {ids[j]!r} in {shown_rows(rows[places])}; each edge is kept "
+            f"{place}: {quantity(facts.duplicate_entries, 'repeated entry', 'repeated entries')}, "
+            f"such as {ids[i]!r} to {ids[j]!r} in {row_list(rows[places])}; each edge is kept "
             f"{outcome}."
         )
     if facts.self_loops:
         places = np.flatnonzero(entries[0] == entries[1])
         loop = ids[entries[0, places[0]]]
         notes.append(
-            f"{place}: {counted(places.size, 'self-loop')} dropped (every method adds its own), "
-            f"such as {loop!r} in {shown_rows(rows[places])}."
+            f"{place}: {quantity(places.size, 'self-loop')} dropped (every method adds its own), "
+            f"such as {loop!r} in {row_list(rows[places])}."
         )
     return notes
 
 
-def _first_repeated(entries: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    """The positions of the smallest entry, by its nodes, that is there more than once."""
+def _first_repetition(entries: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+    """Return the positions of the smallest entry, by its nodes, that is there more than once."""
     keys = entries[0] * nodes + entries[1]
     ordered = np.sort(keys)
     twin = ordered[1:][ordered[1:] == ordered[:-1]][0]
@@ -266,12 +255,12 @@ def _first_repeated(entries: NDArray[np.int64], nodes: int) -> NDArray[np.int64]
 
 
 def _ends(keys: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The two ends in keys whose last `bits` bits are the second."""
+    """Return the two ends in keys whose last `bits` bits are the second."""
     return keys >> bits, keys & ((1 << bits) - 1)
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The different keys in ascending order; `keys` itself is sorted on the way."""
+    """Return the different keys in ascending order; `keys` itself is sorted on the way."""
     # NumPy's own unique() hashes: six times as long for ten million keys, and more memory.
     keys.sort()
     is_first = np.ones(keys.size, dtype=bool)

@@ -22,7 +22,7 @@ _POSITION_SEED: Final = 0
 
 
 def checked_features(features: ArrayLike | Any) -> SparseRows:
-    """The features [n, d_x] as a new matrix with sorted indices, no duplicates, no stored zeros.
+    """Return the features [n, d_x] as a new matrix: sorted, no duplicates, no stored zeros.
 
     `features` is a dense array or any SciPy sparse matrix or array.
     """
@@ -47,7 +47,7 @@ def checked_features(features: ArrayLike | Any) -> SparseRows:
 
 
 def rows_summing_to_one(features: SparseRows) -> SparseRows:
-    """D^-1 X with D the row sums of X; a row that sums to zero stays as it is."""
+    """Return D^-1 X with D the row sums of X; a row that sums to zero stays as it is."""
     total = features.sum(axis=1, dtype=np.float64)  # [n]
     scale = np.divide(1.0, total, out=np.ones_like(total), where=total != 0)
     matrix = features.copy()
@@ -56,7 +56,7 @@ def rows_summing_to_one(features: SparseRows) -> SparseRows:
 
 
 def frozen_csr(matrix: SparseRows) -> SparseRows:
-    """The same matrix, whose arrays can no longer be written to."""
+    """Return the same matrix, whose arrays can no longer be written to."""
     # Reading the property stores it; SciPy would otherwise try to sort in place later.
     _ = matrix.has_canonical_format
     for array in (matrix.data, matrix.indices, matrix.indptr):
@@ -65,7 +65,7 @@ def frozen_csr(matrix: SparseRows) -> SparseRows:
 
 
 def structure_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64]:
-    """[n, 3] log(1 + x) of degree, mean degree of the neighbours and core number.
+    """Return log(1 + x) of degree, mean degree of the neighbours and core number; [n, 3].
 
     `edges` [2, k] holds each undirected edge once.
     """
@@ -82,7 +82,7 @@ def structure_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float6
 
 
 def position_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64]:
-    """[n, 64] Coordinates, rows of length 1, in which nodes with the same surroundings are near.
+    """Return rows of length 1 in which nodes with the same surroundings are near; [n, 64].
 
     A random vector for each node, by its index, is multiplied six times by D^-1/2 (A + I) D^-1/2,
     where D holds the degrees plus 1: a random projection of the sixth power of that matrix.
@@ -93,21 +93,22 @@ def position_columns(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64
     i, j = np.concatenate([edges, edges[::-1]], axis=1)
     scale = (1.0 / np.sqrt(np.bincount(i, minlength=nodes) + 1.0)).astype(np.float32)
     between = sparse.csr_array((scale[i] * scale[j], (i, j)), shape=(nodes, nodes))
-    own = (scale * scale)[:, None]
+    to_itself = (scale * scale)[:, None]
     for _ in range(_POSITION_STEPS):
-        x = between @ x + own * x
-    found: NDArray[np.float64] = x.astype(np.float64)
-    found /= np.maximum(np.sqrt((found * found).sum(axis=1, keepdims=True)), 1e-30)
-    return found
+        x = between @ x + to_itself * x
+    positions: NDArray[np.float64] = x.astype(np.float64)
+    positions /= np.maximum(np.sqrt((positions * positions).sum(axis=1, keepdims=True)), 1e-30)
+    return positions
 
 
 def core_numbers(adjacency: Any) -> NDArray[np.int64]:
-    """[n] The largest k such that the node is in a subgraph where all have k neighbours or more.
+    """Return the largest k such that a node is in a subgraph where all have k neighbours; [n].
 
     `adjacency` is a symmetric CSR without loops. Nodes with too few neighbours are removed, all
     at once; then those that this leaves with too few.
     """
-    starts, columns = adjacency.indptr.astype(np.int64), adjacency.indices
+    starts = adjacency.indptr.astype(np.int64)
+    columns = adjacency.indices
     degree = np.diff(starts)
     core = np.zeros(degree.size, dtype=np.int64)
     left = np.ones(degree.size, dtype=bool)
@@ -116,7 +117,8 @@ def core_numbers(adjacency: Any) -> NDArray[np.int64]:
         k = max(k, int(degree[left].min()))
         peeled = np.flatnonzero(left & (degree <= k))
         while peeled.size:
-            core[peeled], left[peeled] = k, False
+            core[peeled] = k
+            left[peeled] = False
             touched = _neighbours(starts, columns, peeled)
             touched = touched[left[touched]]
             near, lost = np.unique(touched, return_counts=True)
@@ -128,7 +130,7 @@ def core_numbers(adjacency: Any) -> NDArray[np.int64]:
 def _neighbours(
     starts: NDArray[np.int64], columns: NDArray[Any], nodes: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """The columns of these rows, one row after the other."""
+    """Return the columns of these rows, one row after the other."""
     lengths = starts[nodes + 1] - starts[nodes]
     ends = np.cumsum(lengths)
     shift = np.repeat(starts[nodes] - (ends - lengths), lengths)

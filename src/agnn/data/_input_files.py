@@ -38,7 +38,7 @@ _SPECIAL: Final = (
 
 
 def local_file(path: str | Path) -> Path:
-    """The path of a file on this machine; an address such as s3://... is refused."""
+    """Return the path of a file on this machine; an address such as s3://... is refused."""
     if "://" in str(path):
         raise InputError(f"'{path}' is an address; agnn reads files of this machine: download it.")
     return Path(path)
@@ -66,7 +66,7 @@ def check_file(path: Path) -> None:
 
 
 def check_text_file(path: Path, *, is_streamed: bool = False) -> None:
-    """`check_file`, and that the file is not compressed and, unless streamed, fits in memory."""
+    """Raise unless `check_file` passes, and the file is plain text that fits, unless streamed."""
     check_file(path)
     with path.open("rb") as stream:
         start = stream.read(8)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agnn.data._report import shown_rows
+from agnn.data._wording import row_list
 from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ class Labels(NamedTuple):
 
 @cache
 def missing_spellings() -> list[str]:
-    """Every mixture of upper and lower case in which a missing value may be written."""
+    """Return every mixture of upper and lower case in which a missing value may be written."""
     cases = (product(*({letter, letter.upper()} for letter in word)) for word in MISSING)
     return sorted("".join(letters) for each in cases for letters in each)
 
 
 def is_missing(value: object) -> bool:
-    """Whether one value is missing, by the rule above."""
+    """Return whether one value is missing, by the rule above."""
     if isinstance(value, str):
         return value.strip().lower() in MISSING
     if isinstance(value, float | np.floating):
@@ -72,7 +72,7 @@ def is_missing(value: object) -> bool:
 def encoded_labels(
     values: ArrayLike, where: str = "`labels`", known: Sequence[str] | None = None
 ) -> Labels:
-    """The labels [n] as class numbers; `known` fixes which classes there are, and their order."""
+    """Return the labels [n] as class numbers; `known` fixes the classes and their order."""
     given = np.asarray(values)
     if given.ndim != 1:
         raise InputError(f"{where} must have shape [n]; got {list(given.shape)}.")
@@ -93,7 +93,7 @@ def labels_of(
     where: str,
     known: Sequence[str] | None = None,
 ) -> Labels:
-    """`encoded_labels` of the values `distinct[places]`; a place of -1 is a missing value."""
+    """Return `encoded_labels` of `distinct[places]`; a place of -1 is a missing value."""
     names = _without_points([_class_name(value, where) for value in distinct])
     present = {name for name in names if name is not None}
     classes = tuple(sorted(present, key=_order(present))) if known is None else tuple(known)
@@ -103,11 +103,11 @@ def labels_of(
     if foreign:
         rows = np.flatnonzero(np.isin(places, foreign))
         problem = unknown_name("class", str(names[places[rows[0]]]), classes)
-        raise DataError(f"{where}, {shown_rows(rows)}: {problem}")
+        raise DataError(f"{where}, {row_list(rows)}: {problem}")
     codes = np.array([*(number[name] for name in names), -1], dtype=np.int64)[places]
     examples = np.full(len(classes), -1, dtype=np.int64)
-    found = np.flatnonzero(codes >= 0)[::-1]
-    examples[codes[found]] = found  # the last write is the first row
+    labelled = np.flatnonzero(codes >= 0)[::-1]
+    examples[codes[labelled]] = labelled  # the last write is the first row
     counts = np.bincount(places[codes < 0] % (len(distinct) + 1), minlength=len(distinct) + 1)
     unlabelled: dict[str, int] = {}
     for value, count in zip([*distinct, None], counts.tolist(), strict=True):
@@ -120,13 +120,13 @@ def labels_of(
 
 
 def _kind(labels: Iterable[object]) -> str:
-    """What all of the labels are: "bool", "int" or "float", else "text"."""
+    """Return what all of the labels are: "bool", "int" or "float", else "text"."""
     types = {type(each.item() if isinstance(each, np.generic) else each) for each in labels}
     return types.pop().__name__ if len(types) == 1 and types <= {bool, int, float} else "text"
 
 
 def class_values(class_names: Sequence[str], kind: str) -> NDArray[Any]:
-    """[c] The classes as the labels were given: values of the `kind` in `Labels`, or text.
+    """Return the classes as the labels were given: values of the `kind` in `Labels`, or text; [c].
 
     >>> class_values(("False", "True"), "bool")
     array([False,  True])
@@ -142,7 +142,8 @@ def class_values(class_names: Sequence[str], kind: str) -> NDArray[Any]:
 
 def check_classes(labels: Labels, where: str, advice: str) -> None:
     """Raise for labels that are almost all different, or for measurements: they are not classes."""
-    given, classes = int((labels.codes >= 0).sum()), len(labels.class_names)
+    given = int((labels.codes >= 0).sum())
+    classes = len(labels.class_names)
     most = given / 2
     if _are_numbers(set(labels.class_names)):
         # Measurements repeat more often than names do; those with a fraction are never classes.
@@ -159,7 +160,7 @@ def check_classes(labels: Labels, where: str, advice: str) -> None:
 
 
 def class_notes(class_names: Sequence[str], where: str) -> list[str]:
-    """Sentences about classes that may be several labels in one cell, or one written in two ways.
+    """Return notes on classes that may be several labels in one cell, or one written in two ways.
 
     >>> class_notes(("a", "b", "a|b"), "`labels`")[0]
     "`labels`: the class 'a|b' looks like several labels in one cell; it is a class of its own."
@@ -193,14 +194,14 @@ def class_notes(class_names: Sequence[str], where: str) -> list[str]:
 
 
 def _spelling(name: str) -> Hashable:
-    """What is the same for two spellings of one class: the number, or the letters."""
+    """Return what is the same for two spellings of one class: the number, or the letters."""
     if _are_numbers({name}):
         return float(name)
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _class_name(value: Any, where: str) -> str | None:
-    """The class that a value stands for; None where there is no label."""
+    """Return the class that a value stands for; None where there is no label."""
     if is_missing(value):
         return None
     if isinstance(value, float | np.floating) and np.isinf(value):
@@ -213,7 +214,7 @@ def _class_name(value: Any, where: str) -> str | None:
 
 
 def _without_points(names: list[str | None]) -> list[str | None]:
-    """The names; where all are numbers, "2" for "2.0"."""
+    """Return the names; where all are numbers, "2" for "2.0"."""
     if not _are_numbers({name for name in names if name is not None}):
         return names
     return [name and re.sub(r"^(-?\d{1,15})\.0$", r"\1", name) for name in names]
@@ -227,12 +228,12 @@ def _are_numbers(names: set[str]) -> bool:
 
 
 def _order(names: set[str]) -> Any:
-    """The key to sort classes by: their value where all are numbers, else their letters."""
+    """Return the key to sort classes by: their value where all are numbers, else their letters."""
     return (lambda name: (float(name), name)) if _are_numbers(names) else None
 
 
 def checked_labels(labels: ArrayLike, nodes: int, classes: int) -> NDArray[np.int64]:
-    """The labels [n], each a class index or -1 for none, as a read-only copy."""
+    """Return the labels [n], each a class index or -1 for none, as a read-only copy."""
     given = np.asarray(labels)
     if given.shape != (nodes,):
         raise InputError(f"`labels` must have shape [{nodes}], as features; got {[*given.shape]}.")
@@ -250,7 +251,7 @@ def checked_labels(labels: ArrayLike, nodes: int, classes: int) -> NDArray[np.in
 
 
 def checked_ids(node_ids: Sequence[Hashable] | None, nodes: int) -> tuple[Hashable, ...]:
-    """The ids of the n nodes, all different; the indices as text where none are given."""
+    """Return the ids of the n nodes, all different; the indices as text where none are given."""
     if node_ids is None:
         return tuple(map(str, range(nodes)))
     if len(node_ids) != nodes:
@@ -261,7 +262,7 @@ def checked_ids(node_ids: Sequence[Hashable] | None, nodes: int) -> tuple[Hashab
 
 
 def distinct_names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The names, all text and all different."""
+    """Return the names, all text and all different."""
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"`{argument}` must be text; got {name!r}.")
@@ -270,7 +271,7 @@ def distinct_names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def id_text(node_id: Hashable) -> str:
-    """An id as text: 7, 7.0 and "7" are the same."""
+    """Return an id as text: 7, 7.0 and "7" are the same."""
     is_whole = isinstance(node_id, float | np.floating) and node_id == node_id // 1
     return str(int(node_id)) if is_whole else str(node_id)  # type: ignore[call-overload]
 

@@ -16,7 +16,6 @@ from agnn.data._edges import (
     checked_weights,
     mean_weights,
     merged_edges,
-    merged_weighted_edges,
     simple_edges,
 )
 from agnn.data._features import checked_features, frozen_csr, rows_summing_to_one
@@ -27,7 +26,7 @@ from agnn.data._labels import (
     distinct_names,
     id_text,
 )
-from agnn.data._scaling import scaled_features
+from agnn.data._scaling import effective_scaling, scaled_features
 from agnn.data._texts import checked_texts
 from agnn.errors import DataError, InputError, unknown_name
 
@@ -76,9 +75,6 @@ class NodeData:
     splits: Mapping[str, Split] = field(repr=False)
     facts: RawCounts
 
-    row_normalised: bool = True
-    """Part of the fingerprint of data stored by older versions; methods have a `scaling`."""
-
     preprocessing: Preprocessing | None = field(default=None, repr=False)
     """How the features were made from a table's columns; it also makes those of new nodes."""
 
@@ -94,6 +90,9 @@ class NodeData:
     No model reads them, and they are no part of the fingerprint.
     """
 
+    dataset: str | None = None
+    """The bundled dataset that this is, where features and edges are in parts on disk."""
+
     @classmethod
     def build(
         cls,
@@ -106,13 +105,13 @@ class NodeData:
         node_ids: Sequence[Hashable] | None = None,
         splits: Mapping[str, Split] | None = None,
         facts: RawCounts | None = None,
-        row_normalised: bool = True,
         preprocessing: Preprocessing | None = None,
         reading: Reading | None = None,
         edge_weights: ArrayLike | None = None,
         texts: Mapping[str, Sequence[str]] | None = None,
+        dataset: str | None = None,
     ) -> Self:
-        """The checked data; everything given is copied.
+        """Return the checked data; everything given is copied.
 
         `features` [n, d_x] is dense or SciPy sparse. `edges` [2, k] may be directed, hold
         repetitions and self-loops; edges that are sorted and simple already are not sorted again,
@@ -136,22 +135,22 @@ class NodeData:
             node_ids=checked_ids(node_ids, nodes),
             splits=MappingProxyType(dict(splits or {})),
             facts=facts or counted,
-            row_normalised=row_normalised,
             preprocessing=preprocessing,
             reading=reading,
             edge_weights=weights,
             texts=checked_texts(texts or {}, nodes),
+            dataset=dataset,
         )
         for split in data.splits.values():
             split.check(data)
         return data
 
     def name_of(self, node: int) -> str:
-        """The title of a node, given by its index, or else its id."""
+        """Return the title of a node, given by its index, or else its id."""
         return self.text_of(node, "title") or str(self.node_ids[node])
 
     def text_of(self, node: int, kind: str) -> str:
-        """The "title", "url" or "description" of a node; empty where there is none."""
+        """Return the "title", "url" or "description" of a node; empty where there is none."""
         return self.texts[kind][node] if kind in self.texts else ""
 
     @property
@@ -184,9 +183,8 @@ class NodeData:
     @property
     def edge_labels(self) -> NDArray[np.int64]:
         """The labels of both ends of the edges between labelled nodes; [2, k]."""
-        known, (first, second) = self.labels >= 0, self.edges
-        found: NDArray[np.int64] = self.labels[self.edges[:, known[first] & known[second]]]
-        return found
+        first, second = self.labels[self.edges]
+        return np.stack([first, second])[:, (first >= 0) & (second >= 0)]
 
     @cached_property
     def unweighted(self) -> Self:
@@ -205,8 +203,6 @@ class NodeData:
         arrays: list[NDArray[Any]] = [np.asarray(part, dtype=np.int64) for part in integers]
         arrays.append(x.data)
         digest = hashlib.sha256(f"{self.classes} classes".encode())
-        if not self.row_normalised:
-            digest.update(b"features as they are")
         if self.edge_weights is not None:
             digest.update(b"edge weights")
             arrays.append(self.edge_weights)
@@ -229,15 +225,15 @@ class NodeData:
         return digest.hexdigest()
 
     def index_of(self, node_id: Hashable) -> int | None:
-        """The index of the node with this id; None if there is none.
+        """Return the index of the node with this id; None if there is none.
 
         A number and its text are the same id, 7 and "7", unless two nodes have the same text.
         """
         try:
-            found = self._indices.get(node_id)
+            index = self._indices.get(node_id)
         except TypeError:  # not hashable, so no id
             return None
-        return self._indices_by_text.get(id_text(node_id)) if found is None else found
+        return self._indices_by_text.get(id_text(node_id)) if index is None else index
 
     @cached_property
     def _indices(self) -> dict[Hashable, int]:
@@ -259,21 +255,22 @@ class NodeData:
     def scaled_features(
         self, scaling: Scaling, fitted_on: NodeData | None = None
     ) -> SparseRows | NDArray[np.float32]:
-        """The features under a scaling: "sum", "length", "standard" or "none".
+        """Return the features under a scaling: "sum", "length", "standard" or "none".
 
         `fitted_on` is the data that a model was trained on, where this is other data.
         """
         return scaled_features(self, scaling, fitted_on)
 
     def normalised_features(self) -> SparseRows:
-        """The features with rows that sum to 1, as in the paper; zero rows stay zero.
+        """Return the features with rows that sum to 1, as in the paper; zero rows stay zero.
 
-        As they are where the data was read so (`row_normalised`).
+        Features with negative numbers are returned as they are, since such sums mean nothing.
         """
-        return rows_summing_to_one(self.features) if self.row_normalised else self.features
+        is_scaled = effective_scaling(self, "sum") == "sum"
+        return rows_summing_to_one(self.features) if is_scaled else self.features
 
     def split(self, name: str) -> Split:
-        """The split that came with the data under this name."""
+        """Return the split that came with the data under this name."""
         if not self.splits:
             raise InputError(f"'{self.name}' came without splits; draw one, such as 'uniform'.")
         if name not in self.splits:
@@ -281,11 +278,11 @@ class NodeData:
         return self.splits[name]
 
     def with_split(self, split: Split) -> Self:
-        """The same data with one more split, under the split's own name."""
+        """Return the same data with one more split, under the split's own name."""
         return self.with_splits({split.name: split})
 
     def with_splits(self, splits: Mapping[str, Split]) -> Self:
-        """The same data with these splits, by name, beside its own."""
+        """Return the same data with these splits, by name, beside its own."""
         for split in splits.values():
             split.check(self)
         return replace(self, splits=MappingProxyType({**self.splits, **splits}))
@@ -299,7 +296,7 @@ class NodeData:
         reading: Reading | None = None,
         edge_weights: ArrayLike | None = None,
     ) -> Self:
-        """The same data followed by unlabelled nodes; splits stay as they are.
+        """Return the same data followed by unlabelled nodes; splits stay as they are.
 
         `features` [k, d_x] and `node_ids` [k] are those of the new nodes; if `features` has rows
         for all n + k nodes, they replace the old ones too. `edges` [2, e] are entries that name
@@ -334,7 +331,7 @@ class NodeData:
             ),
             reading=reading or self.reading,
             edge_weights=weights,
-            texts={key: (*own, *[""] * len(node_ids)) for key, own in self.texts.items()},
+            texts={key: (*known, *[""] * len(node_ids)) for key, known in self.texts.items()},
         )
 
     def _with_more_edges(
@@ -344,14 +341,14 @@ class NodeData:
         more: NDArray[np.int64],
         nodes: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
-        """The edges and weights with those of `entries` [2, e], which are `more` when simple."""
+        """Return edges and weights with those of `entries` [2, e], which are `more` when simple."""
         if (weights is None) != (self.edge_weights is None):
-            there = "has no" if self.edge_weights is None else "has"
-            raise InputError(f"'{self.name}' {there} edge weights; new edges must be alike.")
-        if weights is None or self.edge_weights is None:
-            return merged_edges(self.edges, more, nodes), None
-        new = mean_weights(more, entries, checked_weights(weights, entries), nodes)
-        return merged_weighted_edges(self.edges, self.edge_weights, more, new, nodes)
+            state = "has no" if self.edge_weights is None else "has"
+            raise InputError(f"'{self.name}' {state} edge weights; new edges must be alike.")
+        new = None
+        if weights is not None:
+            new = mean_weights(more, entries, checked_weights(weights, entries), nodes)
+        return merged_edges(self.edges, more, nodes, self.edge_weights, new)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come out of a pickle or a copy writable, and a mapping proxy does not go in.
@@ -366,8 +363,8 @@ class NodeData:
 def _weights(
     entries: ArrayLike, weights: ArrayLike, edges: NDArray[np.int64], nodes: int
 ) -> NDArray[np.float32] | None:
-    """The weights [m] of the simple edges of `entries` [2, k]; None if all are 1."""
+    """Return the weights [m] of the simple edges of `entries` [2, k]; None if all are 1."""
     pairs = np.asarray(entries, dtype=np.int64)
-    found = mean_weights(edges, pairs, checked_weights(weights, pairs), nodes)
-    found.setflags(write=False)
-    return None if (found == 1).all() else found
+    means = mean_weights(edges, pairs, checked_weights(weights, pairs), nodes)
+    means.setflags(write=False)
+    return None if (means == 1).all() else means

@@ -122,7 +122,7 @@ class ReadOptions:
                 raise InputError(f"column '{name}' has two roles; give it one.")
 
     @property
-    def shown(self) -> dict[str, str]:
+    def shown_columns(self) -> dict[str, str]:
         """The columns that are shown to people, by what they hold."""
         named = {"title": self.title, "url": self.url, "description": self.describe}
         return {key: column for key, column in named.items() if column is not None}
@@ -134,12 +134,12 @@ class ReadOptions:
 
 
 def flags_of(field: str) -> tuple[str, ...]:
-    """The flags of the command line that set a field of `ReadOptions`; the usual one first."""
+    """Return the command-line flags that set a field of `ReadOptions`; the usual one first."""
     return _FLAGS.get(field, (f"--{field.replace('_', '-')}",))
 
 
 def option_for(field: str, column: str | None = None) -> str:
-    """An option as messages suggest it: for Python, and for a shell ready to be pasted.
+    """Return an option as messages suggest it: for Python, and for a shell ready to be pasted.
 
     >>> option_for("ignore", "last note")
     "`ignore` (--ignore 'last note')"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agnn.data._wording import quantity
 from agnn.errors import DataError
 from agnn.files import plain_id
 
@@ -67,7 +68,7 @@ class Reading:
     """What the labels were, which class names are as text: "bool", "int", "float" or "text"."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The reading in terms of JSON."""
+        """Return the reading in terms of JSON."""
         return asdict(self)
 
 
@@ -105,7 +106,6 @@ class DataReport:
     """Left out because they name an id that no node has."""
 
     splits: dict[str, dict[str, int]]
-    row_normalised: bool
     oddities: tuple[Oddity, ...]
     obstacle: str | None
     """Why no method can learn from this data; None where one can."""
@@ -115,21 +115,22 @@ class DataReport:
     """The smallest, the median and the largest; None where the edges have no weights."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The report in terms of JSON."""
+        """Return the report in terms of JSON."""
         values = asdict(self)
         for oddity in values["oddities"]:
             oddity["examples"] = [plain_id(each) for each in oddity["examples"]]
         return values
 
     def count_lines(self) -> Iterator[Line]:
-        """Nodes, edges, features, labels and splits in figures."""
+        """Return nodes, edges, features, labels and splits in figures."""
         yield "nodes", f"{self.nodes:,}, all ids different"
-        raw, dropped = self.raw_edge_entries, self.dropped_edges
+        dropped = self.dropped_edges
+        entries = self.raw_edge_entries + dropped
         unknown = f", {dropped:,} to unknown ids" if dropped else ""
         yield (
             "edges",
-            f"{self.edges:,} undirected, from {raw + dropped:,} entries ({self.duplicate_edges:,} "
-            f"repeated, self-loops at {counted(self.self_loops, 'node')}{unknown})",
+            f"{self.edges:,} undirected, from {entries:,} entries ({self.duplicate_edges:,} "
+            f"repeated, self-loops at {quantity(self.self_loops, 'node')}{unknown})",
         )
         if self.edge_weights is not None:
             least, middle, most = self.edge_weights
@@ -153,14 +154,14 @@ class DataReport:
                 yield f"{len(names)} splits", f"'{names[0]}' to '{names[-1]}', each {parts}"
 
     def class_line(self) -> Line:
-        """The classes with the most labelled nodes."""
+        """Return the classes with the most labelled nodes."""
         classes = sorted(self.classes.items(), key=lambda each: -each[1])
-        words = ", ".join(f"{name} {count:,}" for name, count in classes[:_CLASSES])
+        largest = ", ".join(f"{name} {count:,}" for name, count in classes[:_CLASSES])
         more = f" and {len(classes) - _CLASSES} more" if len(classes) > _CLASSES else ""
-        return "classes", words + more or "none"
+        return "classes", largest + more or "none"
 
     def column_lines(self) -> Iterator[Line]:
-        """The use of the columns; nothing for data that was not read from columns.
+        """Yield the use of the columns; nothing for data that was not read from columns.
 
         Of many columns with one use, but different details, the first ones are shown. Columns
         that are left out are among the warnings.
@@ -170,7 +171,8 @@ class DataReport:
     def _use_lines(self, *, are_used: bool) -> Iterator[Line]:
         columns: Sequence[ColumnUse] = self.reading.columns if self.reading else ()
         uses = [each for each in columns if (each.use != "left out") == are_used]
-        lines, hidden = Counter[str](), Counter[str]()
+        lines = Counter[str]()
+        hidden = Counter[str]()
         for (table, use, detail), group in groupby(
             uses, key=lambda each: (each.table, each.use, each.detail)
         ):
@@ -183,10 +185,10 @@ class DataReport:
             more = f" and {len(names) - _COLUMNS:,} more" if len(names) > _COLUMNS else ""
             yield f"{table}: {use}", shown + more + (f": {detail}" if detail else "")
         for name, count in hidden.items():
-            yield name, f"and {counted(count, 'more column')}; `agnn inspect --json` lists all"
+            yield name, f"and {quantity(count, 'more column')}; `agnn inspect --json` lists all"
 
     def warning_lines(self) -> Iterator[Line]:
-        """What may be a mistake, the worst first.
+        """Yield what may be a mistake, the worst first.
 
         Why nothing can be learned, features that may give the answer away, columns that are left
         out, what is unusual, and notes from reading.
@@ -204,12 +206,12 @@ class DataReport:
         for note in notes[:_NOTES]:
             yield "note", note
         if len(notes) > _NOTES:
-            more = counted(len(notes) - _NOTES, "more note")
+            more = quantity(len(notes) - _NOTES, "more note")
             yield "note", f"and {more}; `agnn inspect --json` lists all"
 
 
 def data_report(data: NodeData) -> DataReport:
-    """The report on `data`."""
+    """Return the report on `data`."""
     counts = np.bincount(data.labels[data.labelled], minlength=data.classes).tolist()
     return DataReport(
         name=data.name,
@@ -227,7 +229,6 @@ def data_report(data: NodeData) -> DataReport:
             name: {part: int(nodes.size) for part, nodes in split.parts.items()}
             for name, split in data.splits.items()
         },
-        row_normalised=data.row_normalised,
         oddities=tuple(_oddities(data, counts)),
         obstacle=_obstacle(data, counts),
         reading=data.reading,
@@ -241,20 +242,6 @@ def check_learnable(data: NodeData) -> None:
         raise DataError(data.report.obstacle)
 
 
-def shown_rows(rows: Any, total: int | None = None) -> str:
-    """A few rows as text, counted from 1 below the header: "rows 3, 7, 12 and 40 more"."""
-    first = [int(row) + 1 for row in rows[:3]]
-    count = len(rows) if total is None else total
-    word = "row" if count == 1 else "rows"
-    more = f" and {count - len(first):,} more" if count > len(first) else ""
-    return f"{word} {', '.join(map(str, first))}{more}"
-
-
-def counted(count: int, thing: str, things: str | None = None) -> str:
-    """A number of things as text: "1 row", "1,200 rows"."""
-    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
-
-
 def _weight_range(data: NodeData) -> tuple[float, float, float] | None:
     if data.edge_weights is None or not data.edge_weights.size:
         return None
@@ -263,25 +250,26 @@ def _weight_range(data: NodeData) -> tuple[float, float, float] | None:
 
 
 def _homophily(data: NodeData) -> float | None:
-    """The share of edges whose ends have the same label, among those with two labels."""
+    """Return the share of edges whose ends have the same label, among those with two labels."""
     first, second = data.edge_labels
     return float((first == second).mean()) if first.size else None
 
 
 def _oddities(data: NodeData, counts: Sequence[int]) -> list[Oddity]:
     degree = np.bincount(data.edges.ravel(), minlength=data.nodes)
-    found = [
+    oddities = [
         _oddity(data, "nodes without an edge", degree == 0),
         _oddity(data, "nodes whose features are all zero", np.diff(data.features.indptr) == 0),
     ]
     by_count = sorted(zip(counts, data.class_names, strict=True))
     rare = [f"{name} {count}" for count, name in by_count if 0 < count < _FEW_LABELS]
     what = f"classes with fewer than {_FEW_LABELS} labelled nodes"
-    found.append(Oddity(what, len(rare), tuple(rare[:_SHOWN])))
+    oddities.append(Oddity(what, len(rare), tuple(rare[:_SHOWN])))
     unseen = [name for name, count in zip(data.class_names, counts, strict=True) if count == 0]
     if unseen and data.labelled.size:
-        found.append(Oddity("classes without a labelled node", len(unseen), tuple(unseen[:_SHOWN])))
-    return [oddity for oddity in found if oddity.count]
+        examples = tuple(unseen[:_SHOWN])
+        oddities.append(Oddity("classes without a labelled node", len(unseen), examples))
+    return [oddity for oddity in oddities if oddity.count]
 
 
 def _oddity(data: NodeData, what: str, where: NDArray[np.bool_]) -> Oddity:

@@ -10,6 +10,8 @@ from agnn.data._features import frozen_csr, rows_summing_to_one
 from agnn.errors import unknown_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from agnn.data._features import SparseRows
@@ -35,7 +37,7 @@ def check_scaling(scaling: str) -> None:
 def scaled_features(
     data: NodeData, scaling: Scaling, fitted_on: NodeData | None = None
 ) -> SparseRows | NDArray[np.float32]:
-    """The features of `data` as a network reads them; [n, d_x].
+    """Return the features of `data` as a network reads them; [n, d_x].
 
     "sum" makes every row sum to 1, as in the paper; features with negative numbers are then used
     as they are, since such sums mean nothing. "length" makes every row a vector of length 1.
@@ -43,21 +45,34 @@ def scaled_features(
     the data that the model was trained on, where `data` holds other nodes. "none" changes nothing.
     Rows of zeros stay zero under "sum" and "length", constant columns become zero under "standard".
     """
-    x, known = data.features, data if fitted_on is None else fitted_on
+    known = data if fitted_on is None else fitted_on
     acting = effective_scaling(known, scaling)
-    if acting == "sum":
-        return rows_summing_to_one(x)
-    if acting == "length":
-        return _rows_of_length_one(x)
-    if acting == "standard":
-        means, scales = column_statistics(known.features)
-        dense: NDArray[np.float32] = ((x.toarray() - means) * scales).astype(np.float32)
-        return dense
-    return x
+    return scale_rows(data.features, acting, lambda: column_statistics(known.features))
+
+
+def scale_rows(
+    x: SparseRows | NDArray[np.float32],
+    scaling: Scaling,
+    statistics: Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> SparseRows | NDArray[np.float32]:
+    """Return rows of features under a scaling; `statistics` gives those of all rows' columns."""
+    if scaling == "none":
+        return x
+    if scaling == "standard":
+        means, scales = statistics()
+        dense = x if isinstance(x, np.ndarray) else x.toarray()
+        standardised: NDArray[np.float32] = ((dense - means) * scales).astype(np.float32)
+        return standardised
+    if not isinstance(x, np.ndarray):
+        return rows_summing_to_one(x) if scaling == "sum" else _rows_of_length_one(x)
+    wide = x.astype(np.float64)
+    sizes = wide.sum(1) if scaling == "sum" else np.sqrt((wide * wide).sum(1))
+    scaled: NDArray[np.float32] = (wide / np.where(sizes == 0, 1.0, sizes)[:, None]).astype(x.dtype)
+    return scaled
 
 
 def suited_scaling(data: NodeData) -> Scaling:
-    """The scaling for a graph that no setting was published for, by what its features are.
+    """Return the scaling for a graph that no setting was published for, by what its features are.
 
     Bags of words, or other sparse counts, are scaled to length 1. Tables of numbers are
     standardised, unless the reader has done so when it made the features from their columns; so
@@ -72,11 +87,19 @@ def suited_scaling(data: NodeData) -> Scaling:
 
 
 def column_statistics(features: SparseRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Every column's mean and the inverse of its deviation, 1 for a constant column; [d_x]."""
-    rows = max(1, features.shape[0])
+    """Return each column's mean and the inverse of its deviation, 1 if it is constant; [d_x]."""
     wide: Any = features.astype(np.float64)
-    means = np.asarray(wide.sum(axis=0)).ravel() / rows
-    squares = np.asarray(wide.multiply(wide).sum(axis=0)).ravel() / rows
+    sums = np.asarray(wide.sum(axis=0)).ravel()
+    sums_of_squares = np.asarray(wide.multiply(wide).sum(axis=0)).ravel()
+    return statistics_of_sums(sums, sums_of_squares, max(1, features.shape[0]))
+
+
+def statistics_of_sums(
+    sums: NDArray[np.float64], sums_of_squares: NDArray[np.float64], rows: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the statistics of columns whose entries have these sums; see `column_statistics`."""
+    means = sums / rows
+    squares = sums_of_squares / rows
     variances = np.maximum(squares - means**2, 0.0)
     # Below this, a variance is what rounding left of a constant column.
     is_constant = variances <= 1e-12 * np.maximum(squares, 1e-300)
@@ -84,7 +107,7 @@ def column_statistics(features: SparseRows) -> tuple[NDArray[np.float64], NDArra
 
 
 def effective_scaling(data: NodeData, scaling: Scaling) -> Scaling:
-    """What a scaling does to features like those of `data`: "sum" of signed ones does nothing."""
+    """Return what a scaling does to features like those of `data`: "sum" leaves signed ones."""
     check_scaling(scaling)
     return "none" if scaling == "sum" and _is_signed(data.features) else scaling
 
@@ -94,7 +117,7 @@ def _is_signed(features: SparseRows) -> bool:
 
 
 def _has_long_columns(features: SparseRows) -> bool:
-    """Whether columns of different numbers, few of them 0, make up most of the rows' length.
+    """Return whether columns of different numbers, few of them 0, make up most of the rows' length.
 
     Never for a matrix that would be too large with its zeros.
     """
@@ -104,13 +127,13 @@ def _has_long_columns(features: SparseRows) -> bool:
     rows = _rows_of_length_one(features)
     shares = np.bincount(rows.indices, rows.data.astype(np.float64) ** 2, minlength=d)
     full = np.flatnonzero(np.bincount(rows.indices, minlength=d) > n / 2)
-    own = (features.data[features.indices == column] for column in full)
-    numbers = [column for column, each in zip(full, own, strict=True) if each.min() < each.max()]
+    values = (features.data[features.indices == column] for column in full)
+    numbers = [column for column, own in zip(full, values, strict=True) if own.min() < own.max()]
     return bool(shares[numbers].sum() > _LONG * shares.sum())
 
 
 def _rows_of_length_one(features: SparseRows) -> SparseRows:
-    """Each row over its Euclidean length; zero rows stay."""
+    """Return each row over its Euclidean length; zero rows stay."""
     wide: Any = features.astype(np.float64)
     length = np.sqrt(wide.multiply(wide).sum(axis=1))  # [n]
     scale = np.divide(1.0, length, out=np.ones_like(length), where=length != 0)

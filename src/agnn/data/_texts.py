@@ -13,20 +13,20 @@ _SCHEMES: Final = ("http://", "https://")
 
 
 def checked_texts(texts: Mapping[str, Sequence[str]], nodes: int) -> Mapping[str, tuple[str, ...]]:
-    """The texts by kind, one per node; an address must be one of the web."""
-    found = {}
+    """Return the texts by kind, one per node; an address must be one of the web."""
+    checked = {}
     for kind, values in texts.items():
         if kind not in KINDS:
             raise DataError(f"`texts` may have {', '.join(KINDS)}; got '{kind}'.")
-        own = tuple(str(each).strip() for each in values)
-        if len(own) != nodes:
-            raise DataError(f"`texts`: {len(own)} of kind '{kind}' for {nodes} nodes.")
-        found[kind] = own
+        cells = tuple(str(cell).strip() for cell in values)
+        if len(cells) != nodes:
+            raise DataError(f"`texts`: {len(cells)} of kind '{kind}' for {nodes} nodes.")
+        checked[kind] = cells
     # A page links to them: any other scheme, such as javascript:, could run a program.
-    for row, address in enumerate(found.get("url", ())):
+    for row, address in enumerate(checked.get("url", ())):
         if address and not address.lower().startswith(_SCHEMES):
             raise DataError(
                 f"the address of node {row + 1} must begin with http:// or https://; got "
                 f"'{address[:60]}'."
             )
-    return MappingProxyType(found)
+    return MappingProxyType(checked)

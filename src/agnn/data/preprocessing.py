@@ -66,8 +66,8 @@ class Source(NamedTuple):
     nodes: int
 
     def column(self, name: str) -> NodeTable:
-        """The table, which has a column of this name."""
-        if self.table is None or name not in self.table.frame.columns:
+        """Return the table, which has a column of this name."""
+        if self.table is None or name not in self.table.columns:
             place = "the graph" if self.table is None else self.table.place
             raise DataError(f"{place} has no column '{name}', and the model needs it.")
         return self.table
@@ -77,7 +77,6 @@ class Block(ABC):
     """A group of features; the fields of an implementation are what was fitted."""
 
     kind: ClassVar[str]
-    is_signed: ClassVar[bool] = False  # whether values may be negative
 
     @property
     @abstractmethod
@@ -91,7 +90,7 @@ class Block(ABC):
 
     @abstractmethod
     def rows(self, source: Source) -> SparseRows:
-        """[n, d] The features of these nodes."""
+        """Return the features of these nodes; [n, d]."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,6 @@ class Numbers(Block):
     """(x - mean) / scale per column; a missing value is the mean, and 1 in an extra column."""
 
     kind: ClassVar[str] = "numbers"
-    is_signed: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     means: tuple[float, ...]
@@ -112,7 +110,7 @@ class Numbers(Block):
         return (*self.columns, *(f"{column} is missing" for column in self.with_gaps))
 
     def rows(self, source: Source) -> SparseRows:
-        """Standardised columns."""
+        """Return standardised columns."""
         dense = np.empty((source.nodes, len(self.names)), dtype=np.float32)
         gaps = iter(range(len(self.columns), len(self.names)))
         for k, column in enumerate(self.columns):
@@ -148,7 +146,7 @@ class Counts(Block):
         return self.columns
 
     def rows(self, source: Source) -> SparseRows:
-        """The counts; a missing value is 0."""
+        """Return the counts; a missing value is 0."""
         from scipy import sparse
 
         parts = []
@@ -173,7 +171,7 @@ class Category(Block):
         return tuple(f"{self.column} = {value}" for value in self.values)
 
     def rows(self, source: Source) -> SparseRows:
-        """One-hot rows; all zero for a value that was not present when this was fitted."""
+        """Return one-hot rows; all zero for a value that was not present when this was fitted."""
         from scipy import sparse
 
         codes = source.column(self.column).codes(self.column, self.values)
@@ -199,7 +197,7 @@ class Words(Block):
         return tuple(f"{self.column}: {word}" for word in self.vocabulary)
 
     def rows(self, source: Source) -> SparseRows:
-        """Rows of length 1; words that were not present when this was fitted are skipped."""
+        """Return rows of length 1; words that were not present when this was fitted are skipped."""
         from scipy import sparse
 
         texts = source.column(self.column).texts(self.column)
@@ -212,25 +210,23 @@ class Words(Block):
 class _OfGraph(Block):
     """Features that are made of the graph alone, for all nodes at once; standardised."""
 
-    is_signed: ClassVar[bool] = True
-
     means: tuple[float, ...]
     scales: tuple[float, ...]
 
     @staticmethod
     @abstractmethod
     def measures(edges: NDArray[np.int64], nodes: int) -> NDArray[np.float64]:
-        """[n, d] What is standardised."""
+        """Return what is standardised; [n, d]."""
 
     @classmethod
-    def fitted(cls, edges: NDArray[np.int64], nodes: int) -> Self:
-        """Means and scales of this graph's measures."""
+    def fit(cls, edges: NDArray[np.int64], nodes: int) -> Self:
+        """Return means and scales of this graph's measures."""
         raw = cls.measures(edges, nodes)
         scales = np.where(raw.std(axis=0) > 0, raw.std(axis=0), 1.0)
         return cls(tuple(raw.mean(axis=0).tolist()), tuple(scales.tolist()))
 
     def rows(self, source: Source) -> SparseRows:
-        """Standardised measures of this graph."""
+        """Return standardised measures of this graph."""
         raw = self.measures(source.edges, source.nodes)
         return _rows_of((raw - np.array(self.means)) / np.array(self.scales))
 
@@ -262,8 +258,8 @@ class Positions(_OfGraph):
 
 
 def graph_blocks(edges: NDArray[np.int64], nodes: int) -> list[Block]:
-    """The features of a graph without any column; `GRAPH_NOTE` says so."""
-    return [Structure.fitted(edges, nodes), Positions.fitted(edges, nodes)]
+    """Return the features of a graph without any column; `GRAPH_NOTE` says so."""
+    return [Structure.fit(edges, nodes), Positions.fit(edges, nodes)]
 
 
 _BLOCKS: Final[Mapping[str, Any]] = {
@@ -295,17 +291,12 @@ class Preprocessing:
         return tuple(column for block in self.blocks for column in block.reads)
 
     @property
-    def row_normalised(self) -> bool:
-        """Whether methods should see rows that sum to 1: if no feature is negative."""
-        return not any(block.is_signed for block in self.blocks)
-
-    @property
     def is_structural(self) -> bool:
         """Whether the features are made of the graph alone, for all nodes at once."""
         return all(isinstance(block, _OfGraph) for block in self.blocks)
 
     def features(self, source: Source) -> SparseRows:
-        """[n, d_x] The features of these nodes."""
+        """Return the features of these nodes; [n, d_x]."""
         from scipy import sparse
 
         parts = [block.rows(source) for block in self.blocks]
@@ -314,13 +305,13 @@ class Preprocessing:
         return sparse.csr_array(sparse.hstack(parts, format="csr"))
 
     def to_dict(self) -> dict[str, Any]:
-        """The preprocessing in terms of JSON."""
+        """Return the preprocessing in terms of JSON."""
         blocks = [{"kind": block.kind, **asdict(block)} for block in self.blocks]  # type: ignore[call-overload]
         return {"format": _FORMAT, "blocks": blocks}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
-        """The preprocessing that `to_dict` described; anything else is refused."""
+        """Return the preprocessing that `to_dict` described; anything else is refused."""
         if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
             raise DataError(f"not a saved preprocessing: it must have 'format': '{_FORMAT}'.")
         try:
@@ -349,7 +340,7 @@ def _block(values: Mapping[str, Any]) -> Block:
 
 
 def word_weigher(**options: Any) -> Any:
-    """scikit-learn's TF-IDF with the settings of every `Words`.
+    """Return scikit-learn's TF-IDF with the settings of every `Words`.
 
     Words have one character or more; which of them count is for the vocabulary to say.
     """
@@ -360,7 +351,7 @@ def word_weigher(**options: Any) -> Any:
 
 
 def _rows_of(dense: NDArray[Any]) -> SparseRows:
-    """A dense matrix as CSR with every entry stored, without finding the non-zero ones."""
+    """Return a dense matrix as CSR with every entry stored, without finding the non-zero ones."""
     from scipy import sparse
 
     n, d = dense.shape

@@ -1,7 +1,6 @@
 """NodeData on disk: one `.npz` format without pickles, and the datasets bundled with the package.
 
-`write_data` and `read_data` keep any graph. `read_data` also reads the two layouts of version
-0.1.0: that of the bundled datasets and that of `data.npz` in run folders.
+`write_data` and `read_data` keep any graph.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "dataset_names",
     "is_bundled",
-    "is_row_normalised",
     "load_dataset",
     "preset_name",
     "read_data",
@@ -53,12 +51,19 @@ __all__ = [
 
 _NAMES: Final = ("citeseer", "cora", "pubmed")
 _FORMAT: Final = "agnn-data-1"
-_WEIGHTED_FORMAT: Final = "agnn-data-2"  # versions that know no edge weights must not read them
 _CHECKSUM: Final = "sha256"
 _DAMAGE: Final = (
-    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError,
-    AttributeError, RecursionError, MemoryError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
 
 
 def write_data(data: NodeData, path: Path, *, source: str = "") -> str:
@@ -67,23 +72,22 @@ def write_data(data: NodeData, path: Path, *, source: str = "") -> str:
     Equal data gives equal files. How the features were made (`preprocessing`) is not included.
     `source` says where the data came from.
     """
-    x, indexed = data.features, data.node_ids == tuple(map(str, range(data.nodes)))
-    words = {
-        "format": _FORMAT if data.edge_weights is None else _WEIGHTED_FORMAT,
+    x = data.features
+    has_indices_for_ids = data.node_ids == tuple(map(str, range(data.nodes)))
+    description = {
+        "format": _FORMAT,
         "name": data.name,
         "class_names": data.class_names,
-        "node_ids": None if indexed else _plain_ids(data.node_ids),
+        "node_ids": None if has_indices_for_ids else _plain_ids(data.node_ids),
         "splits": [
             {"name": name, "of": split.name, "seed": split.seed, "sizes": _sizes(split)}
             for name, split in data.splits.items()
         ],
         "facts": asdict(data.facts),
-        "row_normalised": data.row_normalised,
         "reading": None if data.reading is None else data.reading.to_dict(),
         "source": source,
+        "texts": dict(data.texts),
     }
-    if data.texts:
-        words["texts"] = dict(data.texts)
     arrays = {
         "feature_values": x.data,
         "feature_columns": _smallest(x.indices),
@@ -91,93 +95,89 @@ def write_data(data: NodeData, path: Path, *, source: str = "") -> str:
         "feature_shape": np.array(x.shape),
         "labels": _smallest(data.labels),
         "edges": _smallest(data.edges),
-        "words": np.frombuffer(json.dumps(words).encode(), dtype=np.uint8),
+        "words": np.frombuffer(json.dumps(description).encode(), dtype=np.uint8),
     }
     if data.edge_weights is not None:
         arrays["edge_weights"] = data.edge_weights
     for k, split in enumerate(data.splits.values()):
         arrays[f"split_{k}"] = _smallest(np.concatenate([*split.parts.values()]))
-    checksum = _checksum(arrays, sorted(arrays))
+    checksum = _checksum(arrays)
     # NumPy dates every member 1980-01-01, so equal data gives equal files.
     np.savez_compressed(path, allow_pickle=False, **arrays, **{_CHECKSUM: np.array(checksum)})
     return checksum
 
 
 def read_data(
-    source: Path | IO[bytes], name: str | None = None, preprocessing: Preprocessing | None = None
+    source: Path | IO[bytes], name: str = "", preprocessing: Preprocessing | None = None
 ) -> NodeData:
-    """The data that `write_data` stored, in this version or before; anything else is refused.
+    """Return the data that `write_data` stored; anything else is refused.
 
-    `name` is that of data whose file does not say it: the bundled datasets of version 0.1.0.
+    `name` is what error messages call a source that is a stream.
     """
-    place = f"'{source}'" if isinstance(source, Path) else f"the stored dataset '{name}'"
+    title = f"'{source}'" if isinstance(source, Path) else f"the stored dataset '{name}'"
     try:
         # NumPy does not close a file that it cannot read.
         opened = source.open("rb") if isinstance(source, Path) else nullcontext(source)
         with opened as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
-        if "values" in arrays:
-            return _own_data_0_1(arrays, preprocessing)
-        if "words" in arrays:
-            return _data(_checked(arrays), preprocessing)
-        return _bundled_0_1(name or "data", _checked(arrays, _KEYS_0_1))
+        _check_content(arrays)
+        return _data(arrays, preprocessing)
     except AgnnError as error:
-        raise DataError(f"{place} is damaged or is not stored data: {error}") from error
+        raise DataError(f"{title} is damaged or is not stored data: {error}") from error
     except _DAMAGE as error:
         reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise DataError(f"{place} is damaged or is not stored data: {reason}.") from error
-
-
-def is_row_normalised(path: Path) -> bool:
-    """Whether the networks of version 0.1.0 made the rows of the stored features sum to 1."""
-    with np.load(path, allow_pickle=False) as archive:
-        return bool(json.loads(archive["words"].tobytes())["row_normalised"])
+        raise DataError(f"{title} is damaged or is not stored data: {reason}.") from error
 
 
 def dataset_names() -> tuple[str, ...]:
-    """The names that `load_dataset` accepts, in alphabetical order."""
+    """Return the names that `load_dataset` accepts, in alphabetical order."""
     return _NAMES
 
 
 def load_dataset(name: str) -> NodeData:
-    """A dataset bundled with the package, with its split "fixed"; no download, no pickle.
+    """Return a dataset bundled with the package, with its split "fixed"; no download, no pickle.
 
     Case does not matter. The object is shared by all callers and cannot be changed.
     """
     if name.lower() not in _NAMES:
         raise unknown_name("dataset", name, _NAMES)
-    return _loaded(name.lower())
+    return _read_bundled(name.lower())
 
 
 def is_bundled(data: NodeData) -> bool:
-    """Whether `data` is a dataset of the package: same name, content, ids and class names."""
+    """Return whether `data` is a bundled dataset: same name, content, ids and class names."""
     if data.name not in _NAMES:
         return False
-    own = load_dataset(data.name)
-    return data is own or (
-        data.fingerprint == own.fingerprint and data.names_fingerprint == own.names_fingerprint
+    bundled = load_dataset(data.name)
+    return data is bundled or (
+        data.fingerprint == bundled.fingerprint
+        and data.names_fingerprint == bundled.names_fingerprint
     )
 
 
 def preset_name(data: NodeData) -> str:
-    """The name by which hyper-parameters are chosen for `data`; "*" where there are none.
+    """Return the name by which hyper-parameters are chosen for `data`; "*" where there are none.
 
     That is a bundled dataset's name if the data has this name, and its features and edges are
     those of the dataset. Labels and splits may differ. Other data may be called "cora" and still
     needs hyper-parameters of its own.
     """
+    if data.dataset is not None:
+        return data.dataset
     name = data.name.lower()
     if name not in _NAMES:
         return "*"
-    own = load_dataset(name)
-    if data is own:
+    bundled = load_dataset(name)
+    if data is bundled:
         return name
-    is_same = data.edge_weights is None and all(map(np.array_equal, _inputs(data), _inputs(own)))
+    is_same = data.edge_weights is None and all(
+        map(np.array_equal, _inputs(data), _inputs(bundled))
+    )
     return name if is_same else "*"
 
 
 @cache
-def _loaded(name: str) -> NodeData:
+def _read_bundled(name: str) -> NodeData:
     file = resources.files("agnn.data") / "bundled" / f"{name}.npz"
     try:
         with file.open("rb") as stream:
@@ -191,88 +191,40 @@ def _inputs(data: NodeData) -> tuple[NDArray[Any], ...]:
     return x.indptr, x.indices, x.data, data.edges
 
 
-def _checked(arrays: dict[str, NDArray[Any]], keys: Sequence[str] | None = None) -> Arrays:
-    """The arrays without their checksum, which must be right; `keys` are those there must be."""
-    if keys is not None and set(arrays) != {*keys, _CHECKSUM}:
-        raise DataError(f"it holds the arrays {sorted(arrays)}.")
-    stored = str(arrays.pop(_CHECKSUM, "none"))
-    found = _checksum(arrays, keys or sorted(arrays))
-    if stored != found:
-        raise DataError(f"its content has SHA-256 {found}, expected {stored}.")
-    return arrays
+def _check_content(arrays: Arrays) -> None:
+    """Raise unless the stored checksum is that of the other arrays."""
+    stored = str(arrays.get(_CHECKSUM, "none"))
+    actual = _checksum({key: array for key, array in arrays.items() if key != _CHECKSUM})
+    if stored != actual:
+        raise DataError(f"its content has SHA-256 {actual}, expected {stored}.")
 
 
 def _data(arrays: Arrays, preprocessing: Preprocessing | None) -> NodeData:
-    words = json.loads(arrays["words"].tobytes())
-    if words["format"] not in (_FORMAT, _WEIGHTED_FORMAT):
-        raise DataError(
-            f"its format is '{words['format']}', this version reads '{_FORMAT}' and "
-            f"'{_WEIGHTED_FORMAT}'."
-        )
+    description = json.loads(arrays["words"].tobytes())
+    if description["format"] != _FORMAT:
+        raise DataError(f"its format is '{description['format']}', this version reads '{_FORMAT}'.")
     splits = {}
-    for k, each in enumerate(words["splits"]):
-        train, validation, test = np.split(arrays[f"split_{k}"], np.cumsum(each["sizes"])[:-1])
-        splits[each["name"]] = Split(each["of"], train, validation, test, each["seed"])
+    for k, split in enumerate(description["splits"]):
+        train, validation, test = np.split(arrays[f"split_{k}"], np.cumsum(split["sizes"])[:-1])
+        splits[split["name"]] = Split(split["of"], train, validation, test, split["seed"])
     return NodeData.build(
-        name=words["name"],
+        name=description["name"],
         features=_csr(
-            arrays["feature_values"], arrays["feature_columns"], arrays["feature_row_starts"],
+            arrays["feature_values"],
+            arrays["feature_columns"],
+            arrays["feature_row_starts"],
             arrays["feature_shape"].tolist(),
         ),
         labels=arrays["labels"],
         edges=arrays["edges"],
-        class_names=words["class_names"],
-        node_ids=words["node_ids"],
+        class_names=description["class_names"],
+        node_ids=description["node_ids"],
         splits=splits,
-        facts=RawCounts(**words["facts"]),
-        row_normalised=words["row_normalised"],
+        facts=RawCounts(**description["facts"]),
         preprocessing=preprocessing,
-        reading=_reading(words["reading"]),
-        edge_weights=arrays["edge_weights"] if words["format"] == _WEIGHTED_FORMAT else None,
-        texts=words.get("texts"),
-    )  # fmt: skip
-
-
-def _own_data_0_1(arrays: Arrays, preprocessing: Preprocessing | None) -> NodeData:
-    """`data.npz` of a run folder of version 0.1.0."""
-    words = json.loads(arrays["words"].tobytes())
-    splits = [Split.from_dict(each) for each in words["splits"]]
-    return NodeData.build(
-        name=words["name"],
-        features=_csr(
-            arrays["values"], arrays["columns"], arrays["row_starts"], arrays["shape"].tolist()
-        ),
-        labels=arrays["labels"],
-        edges=arrays["edges"],
-        class_names=words["class_names"],
-        node_ids=words["node_ids"],
-        splits={split.name: split for split in splits},
-        facts=RawCounts(**words["facts"]),
-        row_normalised=words["row_normalised"],
-        preprocessing=preprocessing,
-        reading=_reading(words.get("reading")),  # early files do not say
-    )
-
-
-_KEYS_0_1: Final = (
-    "feature_values", "feature_columns", "feature_row_ends", "feature_count", "labels", "edges",
-    "class_names", "node_ids", "train", "validation", "test", "raw_counts", "source",
-)  # fmt: skip
-
-
-def _bundled_0_1(name: str, arrays: Arrays) -> NodeData:
-    """A bundled dataset as version 0.1.0 stored it."""
-    starts = np.concatenate([[0], arrays["feature_row_ends"]])
-    shape = (starts.size - 1, int(arrays["feature_count"]))
-    return NodeData.build(
-        name=name,
-        features=_csr(arrays["feature_values"], arrays["feature_columns"], starts, shape),
-        labels=arrays["labels"],
-        edges=arrays["edges"],
-        class_names=arrays["class_names"].tolist(),
-        node_ids=arrays["node_ids"].tolist() or None,
-        splits={"fixed": Split("fixed", arrays["train"], arrays["validation"], arrays["test"])},
-        facts=RawCounts(*arrays["raw_counts"].tolist()),
+        reading=_reading(description["reading"]),
+        edge_weights=arrays.get("edge_weights"),
+        texts=description["texts"],
     )
 
 
@@ -287,15 +239,15 @@ def _csr(
     )
 
 
-def _reading(words: dict[str, Any] | None) -> Reading | None:
-    if words is None:
+def _reading(values: dict[str, Any] | None) -> Reading | None:
+    if values is None:
         return None
     lists: dict[str, Any] = {
-        "columns": tuple(ColumnUse(**each) for each in words["columns"]),
-        "notes": tuple(words["notes"]),
-        "leaks": tuple(words.get("leaks", ())),
+        "columns": tuple(ColumnUse(**each) for each in values["columns"]),
+        "notes": tuple(values["notes"]),
+        "leaks": tuple(values["leaks"]),
     }
-    return Reading(**words | lists)
+    return Reading(**values | lists)
 
 
 def _sizes(split: Split) -> list[int]:
@@ -303,7 +255,7 @@ def _sizes(split: Split) -> list[int]:
 
 
 def _plain_ids(ids: Sequence[Hashable]) -> list[str | int | float]:
-    """The ids in terms of JSON, which must give them back as they are."""
+    """Return the ids in terms of JSON, which must give them back as they are."""
     plain: list[Any] = [each.item() if isinstance(each, np.generic) else each for each in ids]
     for each in plain:
         if type(each) not in (str, int, float):
@@ -314,16 +266,16 @@ def _plain_ids(ids: Sequence[Hashable]) -> list[str | int | float]:
     return plain
 
 
-def _checksum(arrays: Arrays, keys: Sequence[str]) -> str:
+def _checksum(arrays: Arrays) -> str:
     digest = hashlib.sha256()
-    for key in keys:
-        array = arrays[key]
+    for key, array in sorted(arrays.items()):
         digest.update(f"{key}{array.dtype.str}{array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
 
 
 def _smallest(integers: NDArray[Any]) -> NDArray[Any]:
-    """The same values in the smallest integer type that holds them all."""
-    lowest, highest = int(integers.min(initial=0)), int(integers.max(initial=0))
-    return integers.astype(np.result_type(np.min_scalar_type(lowest), np.min_scalar_type(highest)))
+    """Return the same values in the smallest integer type that holds them all."""
+    lowest = np.min_scalar_type(int(integers.min(initial=0)))
+    highest = np.min_scalar_type(int(integers.max(initial=0)))
+    return integers.astype(np.result_type(lowest, highest))

@@ -44,19 +44,22 @@ class DiskGraph:
 def disk_graph(
     batches: Iterable[NDArray[np.integer]], nodes: int, folder: Path, memory: int
 ) -> DiskGraph:
-    """The graph of edges [2, k] that come in batches; files go to `folder`.
+    """Return the graph of edges [2, k] that come in batches; files go to `folder`.
 
     `memory` is how many bytes may be used beside three numbers per node.
     """
     if not 0 < nodes < 2**31:
         raise InputError(f"a graph must have from 1 to 2^31 - 1 nodes; got {nodes:,}.")
-    raw, entries, loops = folder / "edges.raw", 0, 0
+    raw = folder / "edges.raw"
+    entries = 0
+    loops = 0
     with raw.open("wb") as stream:
         for batch in batches:
             for first in range(0, batch.shape[1], _AT_ONCE):
                 pairs = np.asarray(batch[:, first : first + _AT_ONCE]).astype(np.int32)
                 is_loop = pairs[0] == pairs[1]
-                entries, loops = entries + pairs.shape[1], loops + int(is_loop.sum())
+                entries += pairs.shape[1]
+                loops += int(is_loop.sum())
                 stream.write(np.ascontiguousarray(pairs[:, ~is_loop].T).data)
     counts = np.zeros(nodes, np.int64)
     # As many at once as there are nodes: batches may be small, and each adds to all counts.
@@ -78,18 +81,18 @@ def disk_graph(
             del rows
             stream.write((keys & (2**_BITS - 1)).astype(np.int32).data)
     offsets = np.concatenate([[0], np.cumsum(degrees)])
-    return DiskGraph(offsets, mapped(folder / "columns.raw", np.int32), entries, loops)
+    return DiskGraph(offsets, map_file(folder / "columns.raw", np.int32), entries, loops)
 
 
-def mapped(file: Path, dtype: type[np.generic]) -> NDArray[Any]:
-    """A raw file as a read-only array; an empty one cannot be mapped."""
+def map_file(file: Path, dtype: type[np.generic]) -> NDArray[Any]:
+    """Return a raw file as a read-only array; an empty one cannot be mapped."""
     if not file.stat().st_size:
         return np.empty(0, dtype)
     return np.memmap(file, dtype, "r")
 
 
 def _bucket_bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Rows at which buckets of at most about `most` entries begin, and n."""
+    """Return the rows at which buckets of at most about `most` entries begin, and n."""
     ends = np.cumsum(counts)
     buckets = max(1, -(-int(ends[-1]) // most)) if ends.size else 1
     wanted = ends[-1] * np.arange(1, buckets) // buckets
@@ -98,16 +101,16 @@ def _bucket_bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 def _buckets(raw: Path, bounds: NDArray[np.int64], folder: Path) -> list[Path]:
-    """Both directions of every edge as keys (row, column), in one file per range of rows."""
+    """Write both directions of every edge as keys (row, column), in one file per range of rows."""
     files = [folder / f"rows-{k}.raw" for k in range(bounds.size - 1)]
     streams = [file.open("wb") for file in files]
     try:
         for pairs in _raw_pairs(raw, _AT_ONCE):
-            one, two = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+            one, two = pairs.T.astype(np.int64)
             keys = np.concatenate([one << _BITS | two, two << _BITS | one])
             for k, stream in enumerate(streams):
-                is_there = (keys >= bounds[k] << _BITS) & (keys < bounds[k + 1] << _BITS)
-                stream.write(keys[is_there].data)
+                is_in = (keys >= bounds[k] << _BITS) & (keys < bounds[k + 1] << _BITS)
+                stream.write(keys[is_in].data)
     finally:
         for stream in streams:
             stream.close()
@@ -115,13 +118,13 @@ def _buckets(raw: Path, bounds: NDArray[np.int64], folder: Path) -> list[Path]:
 
 
 def _raw_pairs(raw: Path, at_once: int) -> Iterator[NDArray[np.int32]]:
-    whole = mapped(raw, np.int32).reshape(-1, 2)
+    whole = map_file(raw, np.int32).reshape(-1, 2)
     for first in range(0, len(whole), at_once):
         yield np.asarray(whole[first : first + at_once])
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The different keys in ascending order; `keys` itself is sorted."""
+    """Return the different keys in ascending order; `keys` itself is sorted."""
     keys.sort()
     is_first = np.ones(keys.size, dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=is_first[1:])

@@ -6,14 +6,13 @@ read neighbours exchange the halo: rows whose neighbours are all here are comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from agnn.distributed._local_graph import Blocks, Layer, LocalGraph, Needed, Route, TwoRuns
 from agnn.distributed._sums import Subtrees, SumsLink
-from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import (
     FACTS,
@@ -27,60 +26,82 @@ from agnn.kernels import (
     check_betas,
     part_rows,
 )
-from agnn.nn import ChainModel
-
-_CANNOT = "this method cannot be trained on a graph whose rows are divided among ranks"
+from agnn.networks import NodeModel
 
 
 def local_links(
-    model: ChainModel, view: View, dropout: Dropout | None, local: LocalGraph, needed: Needed
+    model: NodeModel, view: View, dropout: Dropout | None, local: LocalGraph, needed: Needed
 ) -> list[Link]:
-    """The chain of a model on a part, up to the outputs at the rows that are needed.
+    """Return the chain of a model on a part, up to the outputs at the rows that are needed.
 
     A link that a part cannot compute is refused. Rows that nothing needs are zero.
     """
-    backend, found = model.backend, list[Link]()
-    rows, links = part_rows(backend, local.graph.device.type), model.links(view, dropout)
-    done, last = 0, sum(link.is_over_edges for link in links)  # over edges
-    chosen, is_chosen = _ChosenRows(local, needed.rows), False
-    there, back = _StatesWithHalo(), _StatesWithHalo()
-    linear = [k for k, link in enumerate(links) if isinstance(link, DenseLinearLink)]
+    links = model.links(view, dropout)
+    forms = _Forms(local, needed, model.backend)
+    chain: list[Link] = [SumsLink(local.sums)]
+    is_linear = [isinstance(link, DenseLinearLink) for link in links]
+    hops = sum(link.is_over_edges for link in links)
     for k, link in enumerate(links):
         # The last layer alone: an anchor before it holds all rows, and those that blend with it
         # must be the same ones.
-        if done == last and linear and k == linear[-1]:
-            is_chosen = True  # the rest is about these rows alone
-            found.append(chosen)
-        if isinstance(link, FirstLayerLink):
-            kind: Callable[..., Link] = type(link)
-            parts = [kind(x, link.weight, link.bias, link.drop, backend) for x in needed.features]
-            found.append(_BlockedLink(link, local, needed.blocks[0], parts))
-        elif isinstance(link, DenseLinearLink):
-            ids, blocks = link.row_ids, needed.blocks[done]
-            if is_chosen:
-                ids, blocks = ids[needed.rows], needed.of_outputs
-            parts = [
-                DenseLinearLink(link.weight, link.bias, ids[each], link.drop, backend)
-                for each in blocks.rows
-            ]
-            found.append(_BlockedLink(link, local, blocks, parts))
-        elif isinstance(link, CosineAttentionLink):
-            found.append(_AttentionLink(link, local, rows, needed.layers[done], there, back))
-        elif isinstance(link, PropagateLink) and link.propagation.is_gcn:
-            found.append(_PropagateLink(link, local, rows, needed.layers[done]))
-        elif link.is_by_row:
-            found.append(link)
-        else:
-            raise InputError(f"{_CANNOT}: {link.title} has no form for a part of a graph.")
-        done += link.is_over_edges
-    return [SumsLink(local.sums), *found, *([] if is_chosen else [chosen])]
+        if forms.layers_done == hops and is_linear[k] and not any(is_linear[k + 1 :]):
+            forms.is_chosen = True
+            chain.append(_ChosenRows(local, needed.rows))
+        chain.append(link.on_part(forms))
+        forms.layers_done += link.is_over_edges
+    return chain if forms.is_chosen else [*chain, _ChosenRows(local, needed.rows)]
+
+
+class _Forms:
+    """The forms of links on a part, each in the layer that the chain has reached."""
+
+    def __init__(self, local: LocalGraph, needed: Needed, backend: str) -> None:
+        self.local = local
+        self.needed = needed
+        self.backend = backend
+        self.rows = part_rows(backend, local.graph.device.type)
+        self.layers_done = 0  # over edges
+        self.is_chosen = False  # whether only the rows of the outputs are left
+        self.states = _StatesWithHalo()
+        self.gradients = _StatesWithHalo()
+
+    def first_layer(self, link: FirstLayerLink) -> Link:
+        """Return a first layer, block by block."""
+        inner = [
+            type(link)(features, link.weight, link.bias, link.drop, self.backend)
+            for features in self.needed.features
+        ]
+        return _BlockedLink(link, self.local, self.needed.blocks[0], inner, reads_states=False)
+
+    def linear(self, link: DenseLinearLink) -> Link:
+        """Return a linear layer, block by block."""
+        ids = link.row_ids
+        blocks = self.needed.blocks[self.layers_done]
+        if self.is_chosen:
+            ids = ids[self.needed.rows]
+            blocks = self.needed.of_outputs
+        inner = [
+            DenseLinearLink(link.weight, link.bias, ids[rows], link.drop, self.backend)
+            for rows in blocks.rows
+        ]
+        return _BlockedLink(link, self.local, blocks, inner, reads_states=True)
+
+    def attention(self, link: CosineAttentionLink) -> Link:
+        """Return attention by cosine."""
+        return _AttentionLink(link, self, self.needed.layers[self.layers_done])
+
+    def propagation(self, link: PropagateLink) -> Link:
+        """Return propagation by a symmetric matrix."""
+        layer = self.needed.layers[self.layers_done]
+        return _PropagateLink(link, self.local, self.rows, layer)
 
 
 class _ChosenRows(Link):
     """The rows of the outputs, in the order of the nodes, out of all own rows."""
 
     def __init__(self, local: LocalGraph, rows: Tensor) -> None:
-        self.rows, self.own = rows, local.part.own
+        self.rows = rows
+        self.own = local.part.own
         self.is_all = local.is_as_given and len(rows) == self.own
 
     def forward(self, x: Tensor) -> Tensor:
@@ -89,8 +110,8 @@ class _ChosenRows(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         if self.is_all:
             return gradient, ()
-        found = gradient.new_zeros(gradient.shape[0], self.own, gradient.shape[2])
-        return found.index_copy_(1, self.rows, gradient), ()
+        every = gradient.new_zeros(gradient.shape[0], self.own, gradient.shape[2])
+        return every.index_copy_(1, self.rows, gradient), ()
 
 
 class _BlockedLink(Link):
@@ -98,43 +119,51 @@ class _BlockedLink(Link):
 
     def __init__(
         self,
-        link: FirstLayerLink | DenseLinearLink,
+        link: Link,
         local: LocalGraph,
         blocks: Blocks,
         inner: Sequence[Link],
+        *,
+        reads_states: bool,
     ) -> None:
-        self.sums, self.own, self.blocks, self.inner = local.sums, local.part.own, blocks, inner
-        self.reads_states = isinstance(link, DenseLinearLink)
-        self.parameters, self.watched = link.parameters, link.watched
+        self.sums = local.sums
+        self.own = local.part.own
+        self.blocks = blocks
+        self.inner = inner
+        self.reads_states = reads_states
+        self.parameters = link.parameters
+        self.watched = link.watched
 
     def forward(self, x: Tensor) -> Tensor:
-        weight, rows = self.parameters[0], x.shape[1] if self.reads_states else self.own
+        weight = self.parameters[0]
+        rows = x.shape[1] if self.reads_states else self.own
         out = _new(weight, (len(weight), rows, weight.shape[2]), is_all=self.blocks.is_all)
         for block, link in zip(self.blocks.rows, self.inner, strict=True):
             if _size(block):
-                _put(out, block, link.forward(_copied(x, block) if self.reads_states else x))
+                _put(out, block, link.forward(_copy(x, block) if self.reads_states else x))
                 link.saved = ()
         self.saved = (x,) if self.reads_states else ()
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        tree, before = Subtrees(), gradient
+        tree = Subtrees()
+        before = gradient
         if self.reads_states:
             before = _new(gradient, self.saved[0].shape, is_all=self.blocks.is_all)
-        size = sum(each.numel() for each in self.parameters)
-        parts = zip(self.blocks.rows, self.inner, strict=True)
-        for place, (block, link) in enumerate(parts, self.sums.first):
-            found = gradient.new_zeros(size, dtype=torch.float64)
+        size = sum(parameter.numel() for parameter in self.parameters)
+        blocks = zip(self.blocks.rows, self.inner, strict=True)
+        for number, (block, link) in enumerate(blocks, self.sums.first):
+            block_sum = gradient.new_zeros(size, dtype=torch.float64)
             if _size(block):
                 if self.reads_states:
-                    link.saved = (_copied(self.saved[0], block),)
-                dx, own = link.backward(_copied(gradient, block))
+                    link.saved = (_copy(self.saved[0], block),)
+                dx, slopes = link.backward(_copy(gradient, block))
                 link.saved = ()
-                found = torch.cat([each.flatten() for each in own]).double()
+                block_sum = torch.cat([slope.flatten() for slope in slopes]).double()
                 if self.reads_states:
                     _put(before, block, dx)
-            tree.add(place, found)
-        results = tuple(torch.empty_like(each) for each in self.parameters)
+            tree.add(number, block_sum)
+        results = tuple(torch.empty_like(parameter) for parameter in self.parameters)
         self.sums.later(tree, results)
         return before, results
 
@@ -143,8 +172,8 @@ def _size(block: slice | Tensor) -> int:
     return int(block.stop - block.start) if isinstance(block, slice) else block.numel()
 
 
-def _copied(x: Tensor, block: slice | Tensor) -> Tensor:
-    """Some rows in memory of their own, so that all blocks have one alignment."""
+def _copy(x: Tensor, block: slice | Tensor) -> Tensor:
+    """Return some rows in memory of their own, so that all blocks have one alignment."""
     return x[:, block].clone() if isinstance(block, slice) else x.index_select(1, block)
 
 
@@ -157,7 +186,7 @@ def _put(x: Tensor, rows: slice | Tensor, values: Tensor) -> None:
 
 
 def _new(like: Tensor, shape: Sequence[int], *, is_all: bool) -> Tensor:
-    """States to be written; zeros unless all rows will be."""
+    """Return states to be written; zeros unless all rows will be."""
     return like.new_empty(shape) if is_all else like.new_zeros(shape)
 
 
@@ -172,13 +201,14 @@ class _StatesWithHalo:
         self.kept: Tensor | None = None
 
     def give(self, full: Tensor, own: int, d: int) -> Tensor:
-        """The own rows."""
+        """Return the own rows, and keep all of them."""
         self.kept = full
         return full[:, :own, :d]
 
     def take(self, x: Tensor, rows: int, width: int) -> Tensor:
-        """States that start with `x` [R, own, d]; zero in the columns beyond d."""
-        full, self.kept = self.kept, None
+        """Return states that start with `x` [R, own, d]; zero in the columns beyond d."""
+        full = self.kept
+        self.kept = None
         own, d = x.shape[1:]
         if full is None or full.data_ptr() != x.data_ptr() or x.shape != full[:, :own, :d].shape:
             full = x.new_empty(x.shape[0], rows, width)
@@ -191,66 +221,67 @@ class _StatesWithHalo:
 class _AttentionLink(Link):
     """Cosine attention at the own rows."""
 
-    def __init__(
-        self,
-        link: CosineAttentionLink,
-        local: LocalGraph,
-        rows: PartRows,
-        layer: Layer,
-        there: _StatesWithHalo,
-        back: _StatesWithHalo,
-    ) -> None:
-        self.local, self.rows, self.layer, self.beta = local, rows, layer, link.beta
-        self.there, self.back = there, back
+    def __init__(self, link: CosineAttentionLink, forms: _Forms, layer: Layer) -> None:
+        self.local = forms.local
+        self.rows = forms.rows
+        self.layer = layer
+        self.beta = link.beta
+        self.states = forms.states
+        self.gradients = forms.gradients
         self.parameters = link.parameters
 
     def forward(self, x: Tensor) -> Tensor:
-        local, rows, (graph, runs, _, route, _) = self.local, self.rows, self.layer
+        local = self.local
+        rows = self.rows
+        graph, runs, _, route, _ = self.layer
         replicas, own, d = x.shape
         check_betas(self.beta)
         coming = local.send(route, x)
-        full = self.there.take(x, local.graph.nodes, rows.width(d))
+        full = self.states.take(x, local.graph.nodes, rows.width(d))
         # Zeros: a row that is not computed attends to nothing.
         facts = x.new_zeros(replicas, local.graph.nodes, FACTS)
         out = _new(x, full.shape, is_all=runs.is_all)
         rows.norms(full, facts, 0, own)
         rows.attend(graph, full, self.beta, facts, runs.inner, out)
-        _arrive(full, route, local.receive(coming, d, x.dtype)[0])
+        _put_halo(full, route, local.receive(coming, d, x.dtype)[0])
         rows.norms(full, facts, own, local.graph.nodes)
         rows.attend(graph, full, self.beta, facts, runs.border, out)
         self.saved = (full, facts, out)
-        return self.there.give(out, own, d)
+        return self.states.give(out, own, d)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        local, rows, (full, facts, out) = self.local, self.rows, self.saved
+        local = self.local
+        rows = self.rows
+        full, facts, out = self.saved
         graph, _, reached, _, route = self.layer
         replicas, own, d = gradient.shape
-        g = self.back.take(gradient, local.graph.nodes, full.shape[2])
+        g = self.gradients.take(gradient, local.graph.nodes, full.shape[2])
         rows.slopes(g, out, facts, own)
         coming = local.send(route, gradient, facts[:, :own, 1:3])
         dh = _new(gradient, full.shape, is_all=reached.is_all)
-        parts = _new(gradient, (replicas, own), is_all=reached.is_all)
-        there = (graph, full, g, self.beta, facts)
-        rows.attend_back(*there, reached.inner, (dh, parts))
-        came, exact = local.receive(coming, d, gradient.dtype)
-        _arrive(g, route, came)
-        _put(facts[:, :, 1:3], route.places, exact)
-        rows.attend_back(*there, reached.border, (dh, parts))
+        dbeta = _new(gradient, (replicas, own), is_all=reached.is_all)  # by row
+        operands = (graph, full, g, self.beta, facts)
+        rows.attend_back(*operands, reached.inner, (dh, dbeta))
+        halo_gradient, halo_facts = local.receive(coming, d, gradient.dtype)
+        _put_halo(g, route, halo_gradient)
+        _put(facts[:, :, 1:3], route.places, halo_facts)
+        rows.attend_back(*operands, reached.border, (dh, dbeta))
         if not local.is_as_given:
-            parts = parts.index_select(1, torch.from_numpy(local.places).to(parts.device))
+            dbeta = dbeta.index_select(1, torch.from_numpy(local.places).to(dbeta.device))
         tree = Subtrees()
-        for place, each in enumerate(rows.block_sums(parts, local.part.blocks), local.sums.first):
-            tree.add(place, each.to(gradient.device))
+        block_sums = rows.block_sums(dbeta, local.part.blocks)
+        for number, block_sum in enumerate(block_sums, local.sums.first):
+            tree.add(number, block_sum.to(gradient.device))
         result = torch.empty_like(self.beta)
         local.sums.later(tree, [result])
-        return self.back.give(dh, own, d), (result,)
+        return self.gradients.give(dh, own, d), (result,)
 
 
-def _arrive(full: Tensor, route: Route, came: Tensor) -> None:
+def _put_halo(full: Tensor, route: Route, received: Tensor) -> None:
     """Put the rows that came into their places; the rest of the halo is zero."""
     if not route.is_all:
         full[:, full.shape[1] - route.halo :] = 0
-    _put(full[:, :, : came.shape[2]], route.places, came)
+    _put(full[:, :, : received.shape[2]], route.places, received)
 
 
 class _PropagateLink(Link):
@@ -259,7 +290,9 @@ class _PropagateLink(Link):
     def __init__(
         self, link: PropagateLink, local: LocalGraph, rows: PartRows, layer: Layer
     ) -> None:
-        self.local, self.rows, self.layer = local, rows, layer
+        self.local = local
+        self.rows = rows
+        self.layer = layer
         self.propagation = link.propagation
 
     def forward(self, x: Tensor) -> Tensor:
@@ -269,11 +302,12 @@ class _PropagateLink(Link):
         return self._product(gradient, self.layer.reached, self.layer.back), ()
 
     def _product(self, x: Tensor, runs: TwoRuns, route: Route) -> Tensor:
-        local, rows, (_, own, d) = self.local, self.rows, x.shape
+        local = self.local
+        _, own, d = x.shape
         coming = local.send(route, x)
-        full = _StatesWithHalo().take(x, local.graph.nodes, rows.width(d))
+        full = _StatesWithHalo().take(x, local.graph.nodes, self.rows.width(d))
         out = _new(x, full.shape, is_all=runs.is_all)
-        rows.propagate(self.propagation, full, runs.inner, out)
-        _arrive(full, route, local.receive(coming, d, x.dtype)[0])
-        rows.propagate(self.propagation, full, runs.border, out)
+        self.rows.propagate(self.propagation, full, runs.inner, out)
+        _put_halo(full, route, local.receive(coming, d, x.dtype)[0])
+        self.rows.propagate(self.propagation, full, runs.border, out)
         return out[:, :own, :d]

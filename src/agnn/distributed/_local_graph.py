@@ -20,7 +20,7 @@ from torch import Tensor
 from agnn.distributed._ranks import Exchange, Ranks
 from agnn.distributed._sums import BlockSums
 from agnn.errors import InputError
-from agnn.graph import DenseFeatures, FeatureMatrix, Features, Graph, Part, ReceptiveField, View
+from agnn.graph import DenseFeatures, Features, Graph, Part, ReceptiveField, SparseFeatures, View
 from agnn.kernels import Runs
 
 Mask = NDArray[np.bool_]
@@ -38,10 +38,11 @@ class TwoRuns(NamedTuple):
 
     @classmethod
     def of(cls, chosen: Mask, offsets: NDArray[np.int64], inner: int) -> TwoRuns:
-        """The chosen rows of a part, of which the first are inner ones."""
+        """Return the chosen rows of a part, of which the first are inner ones."""
         is_inner = np.arange(chosen.size) < inner
-        first, second = (Runs.of(chosen & each, offsets) for each in (is_inner, ~is_inner))
-        return cls(first, second, bool(chosen.all()))
+        inner_runs = Runs.of(chosen & is_inner, offsets)
+        border_runs = Runs.of(chosen & ~is_inner, offsets)
+        return cls(inner_runs, border_runs, bool(chosen.all()))
 
 
 class Blocks(NamedTuple):
@@ -104,7 +105,7 @@ class LocalGraph:
 
     @classmethod
     def of(cls, part: Part, ranks: Ranks, wire: torch.dtype | None = None) -> LocalGraph:
-        """The part of this rank."""
+        """Return the part of this rank."""
         if part.rank != ranks.rank or part.ranks != ranks.size:
             raise InputError(
                 f"part {part.rank} of {part.ranks} was given to rank {ranks.rank} of {ranks.size}."
@@ -113,9 +114,10 @@ class LocalGraph:
         order = np.argsort(is_border, kind="stable")
         places = np.empty_like(order)
         places[order] = np.arange(part.own)
-        offsets, columns = part.offsets, np.asarray(part.columns)
+        offsets = part.offsets
+        columns = np.asarray(part.columns)
         if is_border.any():
-            offsets, columns = _arranged(part, order, places)
+            offsets, columns = _arrange(part, order, places)
         return cls(
             part=part,
             offsets=offsets,
@@ -136,8 +138,9 @@ class LocalGraph:
         return self.inner in (0, self.part.own)
 
     def view(self, hops: int) -> View:
-        """The own rows as targets, for models that state their links; features of one block."""
-        part, device = self.part, self.graph.device
+        """Return the own rows as targets of a view, which models state their links for."""
+        part = self.part
+        device = self.graph.device
         nodes = torch.from_numpy(part.first + self.order).to(device)
         field = ReceptiveField(self.graph, nodes, None, (part.own,) * (hops + 1))
         degrees = np.array(part.degrees)
@@ -145,30 +148,33 @@ class LocalGraph:
         return View(self.features[0], field, torch.from_numpy(degrees).to(device))
 
     def around(self, rows: NDArray[np.int64], hops: int) -> Needed:
-        """What the outputs at these rows of the part, and those of other ranks, depend on."""
+        """Return what the outputs at these rows of the part, and of other ranks, depend on."""
         chosen = np.zeros(self.part.own, dtype=bool)
         chosen[self.places[rows]] = True
-        layers, blocks = list[Layer](), [self._blocks_of(self._picks(chosen))]
+        layers = list[Layer]()
+        blocks = [self._blocks_of(self._picks(chosen))]
         for _ in range(hops):
             layer, chosen = self._layer(chosen)
             layers.append(layer)
             blocks.append(self._blocks_of(self._picks(chosen)))
         features = (
-            own if picks is None else own.select(torch.from_numpy(picks).to(self.graph.device))
-            for own, picks in zip(self.features, self._picks(chosen), strict=True)
+            block if picks is None else block.select(torch.from_numpy(picks).to(self.graph.device))
+            for block, picks in zip(self.features, self._picks(chosen), strict=True)
         )
         bounds = np.searchsorted(rows, self.part.blocks).tolist()
         return Needed(
-            torch.from_numpy(self.places[rows]).to(self.graph.device),
-            Blocks(tuple(slice(first, last) for first, last in pairwise(bounds)), is_all=True),
-            tuple(layers[::-1]),
-            tuple(blocks[::-1]),
-            tuple(features),
+            rows=torch.from_numpy(self.places[rows]).to(self.graph.device),
+            of_outputs=Blocks(tuple(slice(*block) for block in pairwise(bounds)), is_all=True),
+            layers=tuple(layers[::-1]),
+            blocks=tuple(blocks[::-1]),
+            features=tuple(features),
         )
 
     def _layer(self, chosen: Mask) -> tuple[Layer, Mask]:
-        """The layer that computes these rows, and those that it reads."""
-        part, columns, degrees = self.part, self.columns, np.diff(self.offsets)
+        """Return the layer that computes these rows, and those that it reads."""
+        part = self.part
+        columns = self.columns
+        degrees = np.diff(self.offsets)
         sent = chosen[self.places[part.send_rows]]
         marked = np.concatenate([chosen, self._flags(sent)])
         is_end = marked[columns]  # of every edge, whether its sender is computed
@@ -179,7 +185,8 @@ class LocalGraph:
         wanted[columns[is_read]] = True
         kept = is_read | is_end
         del is_read, is_end
-        graph, offsets = self.graph, self.offsets
+        graph = self.graph
+        offsets = self.offsets
         if kept.size and kept.mean() < _NEARLY_ALL:
             counts = np.zeros(part.own, np.int64)
             filled = degrees > 0  # see _any_by_row
@@ -196,122 +203,122 @@ class LocalGraph:
         return layer, reached
 
     def _flags(self, own: Mask, *, is_back: bool = False) -> Mask:
-        """The flags of the halo's rows for those of the rows sent, or the other way round."""
-        part = self.part
-        counts = part.send_counts.tolist(), part.receive_counts.tolist()
+        """Return the flags of the halo's rows for those of the rows sent, or the reverse."""
+        counts = [self.part.send_counts.tolist(), self.part.receive_counts.tolist()]
         packed = torch.from_numpy(own.astype(np.uint8))[:, None].to(self.ranks.device)
-        found = self.ranks.exchange(packed, *(counts[::-1] if is_back else counts))
-        flags: Mask = found.wait()[:, 0].cpu().numpy() > 0
+        exchange = self.ranks.exchange(packed, *(reversed(counts) if is_back else counts))
+        flags: Mask = exchange.wait()[:, 0].cpu().numpy() > 0
         return flags
 
     def _route(self, is_sent: Mask, arrives: Mask) -> Route:
-        part, device = self.part, self.ranks.device
+        part = self.part
+        device = self.ranks.device
         is_all = bool(arrives.all())
         places = torch.from_numpy(np.flatnonzero(arrives) + part.own).to(device)
         return Route(
-            torch.from_numpy(self.places[part.send_rows[is_sent]]).to(device),
-            _counted(is_sent, part.send_counts),
-            slice(part.own, None) if is_all else places,
-            _counted(arrives, part.receive_counts),
-            arrives.size,
-            is_all,
+            rows=torch.from_numpy(self.places[part.send_rows[is_sent]]).to(device),
+            counts=_count_by_group(is_sent, part.send_counts),
+            places=slice(part.own, None) if is_all else places,
+            arriving=_count_by_group(arrives, part.receive_counts),
+            halo=arrives.size,
+            is_all=is_all,
         )
 
     def _picks(self, chosen: Mask) -> list[NDArray[np.int64] | None]:
-        """Which rows of every block are chosen; None for all of them, where nearly all are."""
-        found = list[NDArray[np.int64] | None]()
+        """Return which rows of every block are chosen; None for all, where nearly all are."""
+        picks = list[NDArray[np.int64] | None]()
         for first, last in pairwise(self.part.blocks.tolist()):
-            own = chosen[self.places[first:last]]
-            found.append(None if own.sum() >= _NEARLY_ALL * own.size else np.flatnonzero(own))
-        return found
+            block = chosen[self.places[first:last]]
+            is_nearly_all = block.sum() >= _NEARLY_ALL * block.size
+            picks.append(None if is_nearly_all else np.flatnonzero(block))
+        return picks
 
     def _blocks_of(self, picks: Sequence[NDArray[np.int64] | None]) -> Blocks:
-        found = list[slice | Tensor]()
-        for (first, last), own in zip(pairwise(self.part.blocks.tolist()), picks, strict=True):
-            if own is None and self.is_as_given:
-                found.append(slice(first, last))
+        blocks = list[slice | Tensor]()
+        for (first, last), pick in zip(pairwise(self.part.blocks.tolist()), picks, strict=True):
+            if pick is None and self.is_as_given:
+                blocks.append(slice(first, last))
                 continue
             rows = self.places[first:last]
-            some = torch.from_numpy(rows if own is None else rows[own])
-            found.append(some.to(self.graph.device))
-        return Blocks(tuple(found), all(own is None for own in picks))
+            rows = rows if pick is None else rows[pick]
+            blocks.append(torch.from_numpy(rows).to(self.graph.device))
+        return Blocks(tuple(blocks), all(pick is None for pick in picks))
 
     def send(self, route: Route, *states: Tensor) -> Exchange:
         """Begin to send rows of states [R, own, k] to where they are needed."""
-        found = [each.index_select(1, route.rows).transpose(0, 1) for each in states]
+        columns = [state.index_select(1, route.rows).transpose(0, 1) for state in states]
         if self.wire is not None:  # what follows the states is exact: two short numbers each
-            found = [
-                found[0].to(self.wire),
-                *(each.contiguous().view(self.wire) for each in found[1:]),
-            ]
-        packed = torch.cat(found, 2) if len(found) > 1 else found[0]
+            exact = (column.contiguous().view(self.wire) for column in columns[1:])
+            columns = [columns[0].to(self.wire), *exact]
+        packed = torch.cat(columns, 2) if len(columns) > 1 else columns[0]
         return self.ranks.exchange(packed, route.counts, route.arriving)
 
     def receive(self, exchange: Exchange, width: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """The rows that came, the first `width` numbers and the exact ones; [R, h, .] each."""
-        came = exchange.wait().transpose(0, 1)
-        exact = came[..., width:]
+        """Return the rows that came, the first `width` numbers and the exact ones; [R, h, .]."""
+        rows = exchange.wait().transpose(0, 1)
+        exact = rows[..., width:]
         if self.wire is not None:
             exact = exact.contiguous().view(dtype)
-        return came[..., :width].to(dtype), exact
+        return rows[..., :width].to(dtype), exact
 
 
 def _any_by_row(flags: Mask, offsets: NDArray[np.int64]) -> Mask:
-    """Whether any of a row's entries is true; [rows]."""
-    found = np.zeros(offsets.size - 1, dtype=bool)
+    """Return whether any of a row's entries is true; [rows]."""
+    result = np.zeros(offsets.size - 1, dtype=bool)
     # `reduceat` has no sum of nothing, so it gets no empty rows: each would end the one before.
     filled = np.diff(offsets) > 0
     if flags.size:
-        found[filled] = np.logical_or.reduceat(flags, offsets[:-1][filled])
-    return found
+        result[filled] = np.logical_or.reduceat(flags, offsets[:-1][filled])
+    return result
 
 
-def _arranged(
+def _arrange(
     part: Part, order: NDArray[np.int64], places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The offsets and columns of the rows in this order; some at a time, for the memory."""
+    """Return the offsets and columns of the rows in this order; some at a time, for the memory."""
     degrees = np.diff(part.offsets)[order]
     offsets = np.concatenate([[0], np.cumsum(degrees)])
-    numbers = np.concatenate([places, np.arange(part.own, part.own + part.halo.size)])
-    numbers, columns = numbers.astype(np.int32), np.empty(part.columns.size, np.int32)
+    halo = np.arange(part.own, part.own + part.halo.size)
+    numbers = np.concatenate([places, halo]).astype(np.int32)
+    columns = np.empty(part.columns.size, np.int32)
     for first in range(0, part.own, _ROWS_AT_ONCE):
         rows = slice(first, min(first + _ROWS_AT_ONCE, part.own))
-        own = slice(int(offsets[rows.start]), int(offsets[rows.stop]))
+        begin, end = offsets[[rows.start, rows.stop]].tolist()
         shifts = part.offsets[order[rows]] - offsets[rows]
-        entries = np.repeat(shifts, degrees[rows]) + np.arange(own.start, own.stop)
-        columns[own] = numbers[part.columns[entries]]
+        entries = np.repeat(shifts, degrees[rows]) + np.arange(begin, end)
+        columns[begin:end] = numbers[part.columns[entries]]
     return offsets, columns
 
 
 def _graph(offsets: NDArray[np.int64], columns: NDArray[np.int32], halo: int) -> Graph:
-    """The own rows as the kernels read them, followed by empty rows for the halo."""
+    """Return the own rows as the kernels read them, followed by empty rows for the halo."""
     ends = np.full(halo, offsets[-1])
     return Graph(torch.from_numpy(np.concatenate([offsets, ends])), torch.from_numpy(columns))
 
 
-def _counted(chosen: Mask, counts: NDArray[np.int64]) -> list[int]:
-    """How many of consecutive groups of `counts` rows are chosen."""
-    ends = np.concatenate([[0], np.cumsum(chosen)])[np.concatenate([[0], np.cumsum(counts)])]
-    found: list[int] = np.diff(ends).tolist()
-    return found
+def _count_by_group(chosen: Mask, sizes: NDArray[np.int64]) -> list[int]:
+    """Return how many rows of each of consecutive groups are chosen."""
+    chosen_before = np.concatenate([[0], np.cumsum(chosen)])
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    counts: list[int] = np.diff(chosen_before[bounds]).tolist()
+    return counts
 
 
 def _block_features(part: Part, device: str) -> list[Features]:
-    """The features of each block with memory of their own, so that all have one alignment.
+    """Return the features of each block in memory of their own, so that all have one alignment.
 
     Rows in a file that are whole cache lines stay there.
     """
-    found: list[Features] = []
-    bounds = part.blocks.tolist()
-    for first, last in pairwise(bounds):
+    blocks: list[Features] = []
+    for first, last in pairwise(part.blocks.tolist()):
         ids = torch.arange(part.first + first, part.first + last)
         rows = part.features[first:last]
         if isinstance(rows, np.ndarray):
             is_mapped = isinstance(rows, np.memmap) and rows.shape[1] % 16 == 0
             values = torch.from_numpy(rows if is_mapped else np.array(rows, dtype=np.float32))
-            found.append(DenseFeatures(values, ids).to(device))
+            blocks.append(DenseFeatures(values, ids).to(device))
             continue
-        matrix = FeatureMatrix.from_scipy(rows)
-        own = FeatureMatrix(matrix.offsets, matrix.columns, matrix.values, ids, matrix.width)
-        found.append(own.to(device))
-    return found
+        matrix = SparseFeatures.from_scipy(rows)
+        block = SparseFeatures(matrix.offsets, matrix.columns, matrix.values, ids, matrix.width)
+        blocks.append(block.to(device))
+    return blocks

@@ -28,7 +28,7 @@ def check_order(order: str) -> None:
 
 
 def node_order(graph: DiskGraph, parts: int, order: str) -> NDArray[np.int64] | None:
-    """[n] The nodes in the order in which they are divided; None for as given.
+    """Return the nodes in the order in which they are divided, [n]; None for as given.
 
     "streaming" puts each node into the part with most of its neighbours, weighted by the capacity
     that is left (linear deterministic greedy, in several passes; O(n) memory). "metis" asks METIS,
@@ -36,57 +36,61 @@ def node_order(graph: DiskGraph, parts: int, order: str) -> NDArray[np.int64] | 
     """
     if order == "given" or parts == 1:
         return None
-    found = _streamed(graph, parts) if order == "streaming" else _metis(graph, parts)
-    return np.argsort(found, kind="stable")
+    assign = _assign_streaming if order == "streaming" else _assign_by_metis
+    return np.argsort(assign(graph, parts), kind="stable")
 
 
-def _streamed(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
-    found = np.full(graph.nodes, -1, np.int32)
+def _assign_streaming(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
+    """Return the part of each node; [n]."""
+    part_of = np.full(graph.nodes, -1, np.int32)
     # Rows and stored edges together, as ranks are balanced.
     capacity = _SLACK * (graph.nodes + graph.columns.size) / parts
-    place = _compiled()
+    sweep = _compiled_sweep()
     loads = np.zeros(parts)
     for _ in range(_PASSES):
-        place(graph.offsets, graph.columns, found, loads, capacity)
-    return found
+        sweep(graph.offsets, graph.columns, part_of, loads, capacity)
+    return part_of
 
 
 @cache
-def _compiled() -> Any:
+def _compiled_sweep() -> Any:
     import numba
 
     @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
-    def place(offsets: Any, columns: Any, found: Any, loads: Any, capacity: float) -> None:
+    def sweep(offsets: Any, columns: Any, part_of: Any, loads: Any, capacity: float) -> None:
         counts = np.zeros(loads.size)
         least = 0
-        for node in range(found.size):
-            first, end = offsets[node], offsets[node + 1]
+        for node in range(part_of.size):
+            first = offsets[node]
+            end = offsets[node + 1]
             weight = 1.0 + (end - first)
-            if found[node] >= 0:
-                loads[found[node]] -= weight
+            if part_of[node] >= 0:
+                loads[part_of[node]] -= weight
             for k in range(first, end):
-                part = found[columns[k]]
+                part = part_of[columns[k]]
                 if part >= 0:
                     counts[part] += 1.0
             if loads[least] > 0.0:
                 least = int(np.argmin(loads))
-            best, best_score = least, -1.0
+            best = least
+            best_score = -1.0
             for k in range(first, end):
-                part = found[columns[k]]
+                part = part_of[columns[k]]
                 if part < 0 or counts[part] == 0.0:
                     continue
                 if loads[part] + weight <= capacity:
                     score = counts[part] * (1.0 - loads[part] / capacity)
                     if score > best_score or (score == best_score and part < best):
-                        best, best_score = part, score
+                        best = part
+                        best_score = score
                 counts[part] = 0.0
-            found[node] = best
+            part_of[node] = best
             loads[best] += weight
 
-    return place
+    return sweep
 
 
-def _metis(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
+def _assign_by_metis(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
     import pymetis
 
     if graph.columns.size >= 2**31:
@@ -96,5 +100,5 @@ def _metis(graph: DiskGraph, parts: int) -> NDArray[np.int32]:
         )
     weights = 1 + np.diff(graph.offsets)
     rows = pymetis.CSRAdjacency(graph.offsets, np.asarray(graph.columns))
-    _, found = pymetis.part_graph(parts, rows, vweights=weights)
-    return np.asarray(found, np.int32)
+    _, part_of = pymetis.part_graph(parts, rows, vweights=weights)
+    return np.asarray(part_of, np.int32)

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData
-from agnn.distributed._external_csr import DiskGraph, disk_graph, mapped
+from agnn.data import NodeData, statistics_of_sums
+from agnn.distributed._external_csr import DiskGraph, disk_graph, map_file
+from agnn.distributed._graph_source import GraphSource, TextIds
 from agnn.distributed._order import check_order, node_order
-from agnn.distributed._part_sources import PartSource, TextIds
 from agnn.distributed._parts import (
     MANIFEST,
     Manifest,
@@ -35,7 +35,7 @@ _DENSE: Final = 0.25  # share of stored entries from which features are written 
 
 
 def partition(
-    source: NodeData | PartSource,
+    source: NodeData | GraphSource,
     out: Path | str,
     parts: int,
     *,
@@ -64,7 +64,7 @@ def partition(
     >>> made.nodes, made.edges, len(made.parts), made.cut < 0.3
     (2708, 5278, 4, True)
     """
-    graph_source = PartSource.of_data(source) if isinstance(source, NodeData) else source
+    graph_source = GraphSource.of_data(source) if isinstance(source, NodeData) else source
     if parts < 1:
         raise InputError(f"`parts` must be at least 1; got {parts}.")
     rank_bounds(graph_source.nodes, parts)  # refuses too many
@@ -76,11 +76,12 @@ def partition(
         edges = graph_source.edges(scratch)
         graph = disk_graph(edges, graph_source.nodes, scratch, memory // 2)
         tell("reading the features")
-        features = _DiskFeatures.written(graph_source, scratch)
+        features = _DiskFeatures.write(graph_source, scratch)
         tell("ordering the nodes")
-        found = node_order(graph, parts, order) if positions is None else np.asarray(positions)
+        if positions is None:
+            positions = node_order(graph, parts, order)
         tell("writing the parts")
-        return _Writer(graph_source, graph, features, found, draft).write(parts, order)
+        return _Writer(graph_source, graph, features, positions, draft).write(parts, order)
 
 
 @contextmanager
@@ -94,29 +95,41 @@ def _scratch(spill: Path | str | None, draft: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+class _SparseRows(NamedTuple):
+    """A CSR matrix in three arrays."""
+
+    data: NDArray[np.float32]
+    indices: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class _DiskFeatures:
     """The features on disk in the order given, and statistics of their columns."""
 
-    dense: NDArray[np.float32] | None  # [n, d_x]
-    sparse: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None  # data, indices, indptr
+    rows: NDArray[np.float32] | _SparseRows  # [n, d_x]
     width: int
     is_signed: bool
     means: NDArray[np.float64]
     scales: NDArray[np.float64]
 
     @classmethod
-    def written(cls, source: PartSource, scratch: Path) -> _DiskFeatures:
+    def write(cls, source: GraphSource, scratch: Path) -> _DiskFeatures:
+        """Write the features of a graph to files in `scratch`, in pieces."""
         totals: Any = None
         lengths = [np.zeros(1, np.int64)]
-        rows, is_dense, is_signed, width = 0, False, False, 0
-        values, indices = scratch / "features.raw", scratch / "indices.raw"
-        with values.open("wb") as stream, indices.open("wb") as places:
+        rows = 0
+        width = 0
+        is_dense = False
+        is_signed = False
+        values = scratch / "features.raw"
+        indices = scratch / "indices.raw"
+        with values.open("wb") as stream, indices.open("wb") as index_stream:
             for chunk in source.features():
                 if totals is None:
                     width = chunk.shape[1]
-                    stored = chunk.size if isinstance(chunk, np.ndarray) else chunk.nnz
-                    is_dense = stored >= _DENSE * chunk.shape[0] * width
+                    entries = chunk.size if isinstance(chunk, np.ndarray) else chunk.nnz
+                    is_dense = entries >= _DENSE * chunk.shape[0] * width
                     totals = np.zeros((2, width))
                 step = max(1, _ENTRIES // max(1, width))
                 for first in range(0, chunk.shape[0], step):
@@ -135,28 +148,26 @@ class _DiskFeatures:
                     is_signed |= bool(piece.nnz and piece.data.min() < 0)
                     lengths.append(np.diff(piece.indptr).astype(np.int64))
                     stream.write(np.ascontiguousarray(piece.data, np.float32).data)
-                    places.write(np.ascontiguousarray(piece.indices, np.int32).data)
+                    index_stream.write(np.ascontiguousarray(piece.indices, np.int32).data)
         if rows != source.nodes or totals is None:
             raise DataError(f"there are {source.nodes:,} nodes and {rows:,} rows of features.")
-        means, squares = totals / rows
-        variances = np.maximum(squares - means**2, 0.0)
-        is_constant = variances <= 1e-12 * np.maximum(squares, 1e-300)
-        scales = 1.0 / np.sqrt(np.where(is_constant, 1.0, variances))
-        kept = mapped(values, np.float32)
+        means, scales = statistics_of_sums(totals[0], totals[1], rows)
+        stored: NDArray[np.float32] | _SparseRows
         if is_dense:
-            return cls(kept.reshape(rows, width), None, width, is_signed, means, scales)
-        three = (kept, mapped(indices, np.int32), np.cumsum(np.concatenate(lengths)))
-        return cls(None, three, width, is_signed, means, scales)
+            stored = map_file(values, np.float32).reshape(rows, width)
+        else:
+            offsets = np.cumsum(np.concatenate(lengths))
+            stored = _SparseRows(map_file(values, np.float32), map_file(indices, np.int32), offsets)
+        return cls(stored, width, is_signed, means, scales)
 
-    def rows(self, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """The arrays of these rows, by the names of their files."""
-        if self.dense is not None:
-            return {"features": np.asarray(self.dense[nodes])}
-        assert self.sparse is not None  # noqa: S101 (one of the two)
-        data, indices, ends = self.sparse
-        lengths = ends[nodes + 1] - ends[nodes]
+    def arrays(self, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the arrays of these rows, by the names of their files."""
+        if isinstance(self.rows, np.ndarray):
+            return {"features": np.asarray(self.rows[nodes])}
+        data, indices, offsets = self.rows
+        lengths = offsets[nodes + 1] - offsets[nodes]
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        entries = np.repeat(ends[nodes] - starts[:-1], lengths) + np.arange(starts[-1])
+        entries = np.repeat(offsets[nodes] - starts[:-1], lengths) + np.arange(starts[-1])
         index = np.int32 if starts[-1] < 2**31 else np.int64
         return {
             "features-data": data[entries],
@@ -169,15 +180,17 @@ class _DiskFeatures:
 class _Writer:
     """Writes the parts of a graph on disk, one after the other."""
 
-    source: PartSource
+    source: GraphSource
     graph: DiskGraph
     features: _DiskFeatures
     order: NDArray[np.integer] | None
     folder: Path
 
     def write(self, parts: int, order: str) -> Manifest:
-        source, graph, n = self.source, self.graph, self.graph.nodes
-        positions = np.arange(n) if self.order is None else self.order.astype(np.int64)
+        source = self.source
+        graph = self.graph
+        n = graph.nodes
+        positions = np.arange(n) if self.order is None else np.asarray(self.order, np.int64)
         if self.order is not None and not np.array_equal(np.sort(positions), np.arange(n)):
             raise InputError("`positions` must hold every node once.")
         degrees = np.diff(graph.offsets)[positions]
@@ -191,13 +204,14 @@ class _Writer:
         manifest = Manifest(
             partition="",
             name=source.name,
+            dataset=source.dataset,
             nodes=n,
             edges=graph.edges,
             entries=graph.entries,
             self_loops=graph.self_loops,
             dropped=source.dropped(),
             feature_count=self.features.width,
-            is_dense=self.features.dense is not None,
+            is_dense=isinstance(self.features.rows, np.ndarray),
             is_signed=self.features.is_signed,
             column_means=tuple(self.features.means.tolist()),
             column_scales=tuple(self.features.scales.tolist()),
@@ -212,8 +226,8 @@ class _Writer:
         )
         manifest = replace(manifest, partition=manifest_hash(manifest.to_dict()))
         for k in range(parts):
-            own = part_folder(self.folder, k) / "part.json"
-            own.write_bytes(part_text(manifest.partition, k).encode())
+            about = part_folder(self.folder, k) / "part.json"
+            about.write_bytes(part_text(manifest.partition, k).encode())
         text = json_text(manifest.to_dict(), indent=1)
         (self.folder / MANIFEST).write_text(text, encoding="utf-8")
         return manifest
@@ -226,15 +240,15 @@ class _Writer:
         degrees: NDArray[np.int64],
         new_numbers: NDArray[np.int32] | None,
     ) -> PartFacts:
-        own = slice(int(bounds[rank]), int(bounds[rank + 1]))
-        nodes = positions[own]
-        offsets = np.concatenate([[0], np.cumsum(degrees[own])])
+        rows = slice(int(bounds[rank]), int(bounds[rank + 1]))
+        nodes = positions[rows]
+        offsets = np.concatenate([[0], np.cumsum(degrees[rows])])
         local = local_rows(offsets, self._columns(nodes, offsets, new_numbers), bounds, rank)
         arrays: dict[str, NDArray[Any]] = {
             **local,
-            "degrees": np.concatenate([degrees[own], degrees[local["halo"]]]),
+            "degrees": np.concatenate([degrees[rows], degrees[local["halo"]]]),
             "labels": self.source.labels[nodes],
-            **self.features.rows(nodes),
+            **self.features.arrays(nodes),
         }
         home = part_folder(self.folder, rank)
         home.mkdir()
@@ -243,7 +257,7 @@ class _Writer:
             edges=int(offsets[-1]),
             cut=int((local["columns"] >= nodes.size).sum()),
             halo=int(local["halo"].size),
-            files={f"{name}.npy": _saved(home, name, array) for name, array in arrays.items()},
+            files={f"{name}.npy": _save(home, name, array) for name, array in arrays.items()},
         )
 
     def _columns(
@@ -255,16 +269,16 @@ class _Writer:
         """The neighbours of these nodes by position, ascending for each; [m]."""
         starts = self.graph.offsets[nodes]
         if new_numbers is None:
-            found: NDArray[np.int32] = self.graph.columns[starts[0] : starts[0] + offsets[-1]]
-            return found
+            as_given: NDArray[np.int32] = self.graph.columns[starts[0] : starts[0] + offsets[-1]]
+            return as_given
         columns = np.empty(int(offsets[-1]), np.int32)
         steps = np.searchsorted(offsets, np.arange(0, offsets[-1] + _ENTRIES, _ENTRIES))
         steps = np.unique(np.concatenate([steps.clip(max=nodes.size), [0, nodes.size]]))
         for a, b in pairwise(steps):
             lengths = np.diff(offsets[a : b + 1])
             rows = np.repeat(np.arange(b - a), lengths)
-            places = (starts[a:b] - (offsets[a:b] - offsets[a]))[rows] + np.arange(rows.size)
-            keys = rows << 32 | new_numbers[self.graph.columns[places]].astype(np.int64)
+            entries = (starts[a:b] - (offsets[a:b] - offsets[a]))[rows] + np.arange(rows.size)
+            keys = rows << 32 | new_numbers[self.graph.columns[entries]].astype(np.int64)
             keys.sort()
             columns[offsets[a] : offsets[b]] = (keys & (2**32 - 1)).astype(np.int32)
         return columns
@@ -281,10 +295,11 @@ class _Writer:
             arrays |= {"ids-ends": ids.ends, "ids-bytes": ids.content}
         else:
             arrays["ids"] = np.arange(self.graph.nodes) if ids is None else ids
-        return {f"{name}.npy": _saved(self.folder, name, each) for name, each in arrays.items()}
+        return {f"{name}.npy": _save(self.folder, name, array) for name, array in arrays.items()}
 
 
-def _saved(folder: Path, name: str, array: NDArray[Any]) -> str:
+def _save(folder: Path, name: str, array: NDArray[Any]) -> str:
+    """Write an array; return its checksum."""
     file = folder / f"{name}.npy"
     np.save(file, np.ascontiguousarray(array))
     return checksum(file)

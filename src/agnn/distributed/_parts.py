@@ -18,17 +18,19 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agnn.data import Scaling, scale_rows
 from agnn.errors import DataError, InputError
 from agnn.files import checksum, json_text, read_json
 from agnn.graph import Part, local_rows
 
-FORMAT: Final = "agnn-parts-1"
+FORMAT: Final = "agnn-parts-2"
 MANIFEST: Final = "manifest.json"
 _ARRAYS: Final = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
 _SPARSE: Final = ("features-data", "features-indices", "features-indptr")
@@ -51,6 +53,7 @@ class Manifest:
 
     partition: str  # the hash of the rest, which tells it from every other partition
     name: str
+    dataset: str  # the bundled dataset that it is, for its presets; "*" for any other graph
     nodes: int
     edges: int  # undirected
     entries: int  # edges as given, with repetitions and self-loops
@@ -71,8 +74,8 @@ class Manifest:
     parts: tuple[PartFacts, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest in terms of JSON."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        """Return the manifest in terms of JSON."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"format": FORMAT, **values, "parts": [vars(part) for part in self.parts]}
 
     @property
@@ -82,181 +85,180 @@ class Manifest:
 
 
 def is_parts_folder(path: Path | str) -> bool:
-    """Whether a path is a folder of parts."""
+    """Return whether a path is a folder of parts."""
     return (Path(path) / MANIFEST).is_file()
 
 
-def read_manifest(folder: Path | str) -> Manifest:
-    """The manifest of a folder of parts."""
-    file = Path(folder) / MANIFEST
-    if not file.is_file():
+class PartsFolder:
+    """A folder of parts: its manifest, and its arrays, each checked when it is opened."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.manifest = _read_manifest(self.path)
+
+    def part(self, rank: int, ranks: int | None = None, scaling: Scaling = "none") -> Part:
+        """Open one rank's rows of the graph, memory-mapped, with their features scaled.
+
+        With fewer `ranks` than parts, each has several consecutive ones, joined in temporary files.
+        """
+        manifest = self.manifest
+        ranks = len(manifest.parts) if ranks is None else ranks
+        groups = self.groups(ranks)
+        if not 0 <= rank < ranks:
+            raise InputError(f"`rank` must be from 0 to {ranks - 1}; got {rank}.")
+        parts = [self._open(k) for k in range(groups[rank], groups[rank + 1])]
+        part = parts[0]
+        if ranks < len(manifest.parts):
+            part = _join(parts, np.asarray(manifest.bounds, np.int64)[groups], rank, self.path)
+        # Sums of signed features mean nothing; see `agnn.data.effective_scaling`.
+        acting = "none" if scaling == "sum" and manifest.is_signed else scaling
+        statistics = (np.array(manifest.column_means), np.array(manifest.column_scales))
+        features: Any = part.features
+        return replace(part, features=scale_rows(features, acting, lambda: statistics))
+
+    def groups(self, ranks: int) -> NDArray[np.int64]:
+        """Return the parts of each rank, from one number to before the next; [ranks + 1]."""
+        parts = len(self.manifest.parts)
+        if not 1 <= ranks <= parts:
+            raise InputError(f"'{self.path}' has {parts} parts, too few for {ranks} ranks.")
+        return np.arange(ranks + 1) * parts // ranks
+
+    def check(self) -> None:
+        """Raise unless all parts are there and undamaged."""
+        for k in range(len(self.manifest.parts)):
+            self._open(k)
+
+    def positions(self) -> NDArray[np.int64]:
+        """Return the row of the node table at each position of the order; [n]."""
+        return self._whole("positions")
+
+    def labels(self) -> NDArray[np.int64]:
+        """Return the class at each position of the order, -1 where there is none; [n]."""
+        return self._whole("labels")
+
+    def masks(self) -> dict[str, NDArray[np.bool_]]:
+        """Return which positions are for training, validation and test, where that is said; [n]."""
+        return {name: self._whole(f"mask-{name}") for name in self.manifest.masks}
+
+    def ids(self) -> list[Any]:
+        """Return the ids by row of the node table, text or whole numbers; [n]."""
+        if "ids.npy" in self.manifest.files:
+            return self._whole("ids").tolist()  # type: ignore[no-any-return]
+        content = self._whole("ids-bytes").tobytes()
+        ends = self._whole("ids-ends").tolist()
+        return [content[a:b].decode() for a, b in pairwise([0, *ends])]
+
+    def _whole(self, name: str) -> NDArray[Any]:
+        """Open an array about all nodes."""
+        file = self.path / f"{name}.npy"
+        if not file.is_file():
+            raise DataError(f"'{file}' is missing.")
+        if checksum(file) != self.manifest.files[file.name]:
+            raise DataError(f"'{file}' is damaged: its content is not what was written.")
+        return np.load(file, mmap_mode="r")  # type: ignore[no-any-return]
+
+    def _open(self, number: int) -> Part:
+        """Open a part as it was written."""
+        home = part_folder(self.path, number)
+        facts = self.manifest.parts[number]
+        name = f"part {number} of '{self.path}'"
+        if not home.is_dir():
+            raise DataError(f"{name} is missing: there is no folder '{home}'.")
+        about = home / "part.json"
+        expected = part_text(self.manifest.partition, number).encode()
+        if not about.is_file() or about.read_bytes() != expected:
+            raise DataError(f"'{home}' is from another partition than '{self.path / MANIFEST}'.")
+        arrays = {}
+        for file_name, sha256 in facts.files.items():
+            file = home / file_name
+            if not file.is_file():
+                raise DataError(f"{name} is incomplete: {file_name} is missing.")
+            if checksum(file) != sha256:
+                raise DataError(f"{name} is damaged: {file_name} is not what was written.")
+            # Copy on write: torch has no read-only tensors, and nothing is written.
+            arrays[file.stem] = np.load(file, mmap_mode="c")
+        if self.manifest.is_dense:
+            features = arrays["features"]
+        else:
+            from scipy import sparse
+
+            shape = (facts.rows, self.manifest.feature_count)
+            features = sparse.csr_array(tuple(arrays[key] for key in _SPARSE), shape)
+        return Part(
+            rank=number,
+            bounds=np.asarray(self.manifest.bounds, np.int64),
+            features=features,
+            **{key: arrays[key] for key in _ARRAYS},
+        )
+
+
+def _read_manifest(folder: Path) -> Manifest:
+    if not is_parts_folder(folder):
         raise InputError(f"'{folder}' is not a folder of parts: it has no {MANIFEST}.")
-    values = read_json(file)
+    values = read_json(folder / MANIFEST)
     try:
         if values["format"] != FORMAT:
             raise DataError(f"'{folder}' has format {values['format']!r}; expected '{FORMAT}'.")
         if values["partition"] != manifest_hash(values):
             raise DataError(f"the manifest of '{folder}' is damaged: it is not what was written.")
-        parts = tuple(PartFacts(**each) for each in values["parts"])
-        known = {each.name: values[each.name] for each in fields(Manifest)}
-        lists = {k: tuple(v) for k, v in known.items() if isinstance(v, list)}
-        return Manifest(**{**known, **lists, "parts": parts})
+        known = {field.name: values[field.name] for field in fields(Manifest)}
+        known |= {name: tuple(value) for name, value in known.items() if isinstance(value, list)}
+        return Manifest(**known | {"parts": tuple(PartFacts(**part) for part in known["parts"])})
     except (KeyError, TypeError) as error:
         raise DataError(f"the manifest of '{folder}' is damaged: {error!r}.") from error
 
 
 def manifest_hash(values: Mapping[str, Any]) -> str:
-    """The hash of all that a manifest says, by which its partition is named."""
+    """Return the hash of all that a manifest says, by which its partition is named."""
     return hashlib.sha256(json_text({**values, "partition": ""}).encode()).hexdigest()
 
 
-def part_folder(folder: Path | str, rank: int) -> Path:
-    """Where a part is."""
-    return Path(folder) / f"part-{rank:05d}"
+def part_folder(folder: Path, number: int) -> Path:
+    """Return where a part is."""
+    return folder / f"part-{number:05d}"
 
 
-def part_text(partition: str, rank: int) -> str:
-    """The content of a part's own file, which says where it belongs."""
-    return json_text({"partition": partition, "part": rank})
+def part_text(partition: str, number: int) -> str:
+    """Return the content of a part's own file, which says where it belongs."""
+    return json_text({"partition": partition, "part": number})
 
 
-def part_groups(folder: Path | str, parts: int, ranks: int) -> NDArray[np.int64]:
-    """The parts of each rank, from one number to before the next; [ranks + 1]."""
-    if not 1 <= ranks <= parts:
-        raise InputError(f"'{folder}' has {parts} parts, too few for {ranks} ranks.")
-    return np.arange(ranks + 1) * parts // ranks
-
-
-def open_part(folder: Path | str, rank: int, ranks: int | None = None) -> Part:
-    """One rank's rows of a graph, memory-mapped and checked.
-
-    With fewer `ranks` than parts, each has several consecutive parts, joined in temporary files.
-    """
-    manifest = read_manifest(folder)
-    parts = len(manifest.parts)
-    ranks = parts if ranks is None else ranks
-    groups = part_groups(folder, parts, ranks)
-    if not 0 <= rank < ranks:
-        raise InputError(f"`rank` must be from 0 to {ranks - 1}; got {rank}.")
-    opened = [_opened(folder, manifest, k) for k in range(groups[rank], groups[rank + 1])]
-    if ranks == parts:
-        return opened[0]
-    bounds = np.asarray(manifest.bounds, np.int64)[groups]
-    return _joined(opened, bounds, rank, Path(folder))
-
-
-def open_positions(folder: Path | str) -> NDArray[np.int64]:
-    """[n] The row of the node table at each position of the order."""
-    return _whole(folder, "positions.npy")
-
-
-def open_labels(folder: Path | str) -> NDArray[np.int64]:
-    """[n] The class at each position of the order; -1 where there is none."""
-    return _whole(folder, "labels.npy")
-
-
-def open_masks(folder: Path | str) -> dict[str, NDArray[np.bool_]]:
-    """[n] Whether each position is for training, validation or test; none if nothing says so."""
-    return {name: _whole(folder, f"mask-{name}.npy") for name in read_manifest(folder).masks}
-
-
-def check_parts(folder: Path | str) -> None:
-    """Raise unless all parts are there and undamaged."""
-    manifest = read_manifest(folder)
-    for k in range(len(manifest.parts)):
-        _opened(folder, manifest, k)
-
-
-def read_ids(folder: Path | str) -> list[Any]:
-    """[n] The ids by row of the node table; text or whole numbers."""
-    if (Path(folder) / "ids.npy").exists():
-        return _whole(folder, "ids.npy").tolist()  # type: ignore[no-any-return]
-    content = _whole(folder, "ids-bytes.npy").tobytes()
-    ends = _whole(folder, "ids-ends.npy").tolist()
-    starts = [0, *ends[:-1]]
-    return [content[a:b].decode() for a, b in zip(starts, ends, strict=True)]
-
-
-def _whole(folder: Path | str, name: str) -> NDArray[Any]:
-    manifest, file = read_manifest(folder), Path(folder) / name
-    if name not in manifest.files or not file.is_file():
-        raise DataError(f"'{file}' is missing.")
-    if checksum(file) != manifest.files[name]:
-        raise DataError(f"'{file}' is damaged: its content is not what was written.")
-    return np.load(file, mmap_mode="r")  # type: ignore[no-any-return]
-
-
-def _opened(folder: Path | str, manifest: Manifest, rank: int) -> Part:
-    home, facts = part_folder(folder, rank), manifest.parts[rank]
-    if not home.is_dir():
-        raise DataError(f"part {rank} of '{folder}' is missing: there is no folder '{home}'.")
-    own = home / "part.json"
-    if not own.is_file() or own.read_bytes() != part_text(manifest.partition, rank).encode():
-        raise DataError(f"'{home}' is from another partition than the manifest of '{folder}'.")
-    arrays = {}
-    for name, expected in facts.files.items():
-        file = home / name
-        if not file.is_file():
-            raise DataError(f"part {rank} of '{folder}' is incomplete: {name} is missing.")
-        if checksum(file) != expected:
-            raise DataError(
-                f"part {rank} of '{folder}' is damaged: {name} is not what was written."
-            )
-        # Copy on write: torch has no read-only tensors, and nothing is written.
-        arrays[file.stem] = np.load(file, mmap_mode="c")
-    if manifest.is_dense:
-        features = arrays["features"]
-    else:
-        from scipy import sparse
-
-        shape = (facts.rows, manifest.feature_count)
-        features = sparse.csr_array(tuple(arrays[name] for name in _SPARSE), shape)
-    return Part(
-        rank=rank,
-        bounds=np.asarray(manifest.bounds, np.int64),
-        features=features,
-        **{name: arrays[name] for name in _ARRAYS},
-    )
-
-
-def _joined(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Path) -> Part:
-    """Consecutive parts as one, in temporary files that are gone with the process."""
-    first, end = int(bounds[rank]), int(bounds[rank + 1])
+def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Path) -> Part:
+    """Return consecutive parts as one, in temporary files that are gone with the process."""
+    first = int(bounds[rank])
+    end = int(bounds[rank + 1])
     scratch = folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
     sizes = np.concatenate([[0], np.cumsum([part.columns.size for part in parts])])
     columns = _temporary(scratch, (int(sizes[-1]),), np.int32)
     offsets = np.zeros(end - first + 1, np.int64)
     for part, start in zip(parts, sizes, strict=False):
-        known = np.concatenate([np.arange(part.first, part.first + part.own), part.halo])
-        columns[start : start + part.columns.size] = known.astype(np.int32)[part.columns]
+        nodes = np.concatenate([np.arange(part.first, part.first + part.own), part.halo])
+        columns[start : start + part.columns.size] = nodes.astype(np.int32)[part.columns]
         at = part.first - first
         offsets[at : at + part.own + 1] = part.offsets + start
     degrees = np.concatenate([part.degrees[: part.own] for part in parts])
     if rank == 0 and end == bounds[-1]:  # all of them: local numbers are global ones
         nothing = np.empty(0, np.int64)
-        local: dict[str, Any] = {
-            "offsets": offsets, "columns": columns, "halo": nothing, "send_rows": nothing,
-            "send_counts": np.zeros(1, np.int64),
-        }  # fmt: skip
+        local: dict[str, Any] = {"offsets": offsets, "columns": columns}
+        local |= {"halo": nothing, "send_rows": nothing, "send_counts": np.zeros(1, np.int64)}
     else:
         local = local_rows(offsets, columns, bounds, rank)
         halo_degrees = np.concatenate([part.degrees[part.own :] for part in parts])
-        ids, places = np.unique(np.concatenate([part.halo for part in parts]), return_index=True)
-        degrees = np.concatenate(
-            [degrees, halo_degrees[places[np.searchsorted(ids, local["halo"])]]]
-        )
+        nodes, indices = np.unique(np.concatenate([p.halo for p in parts]), return_index=True)
+        indices = indices[np.searchsorted(nodes, local["halo"])]
+        degrees = np.concatenate([degrees, halo_degrees[indices]])
     return replace(
         parts[0],
         rank=rank,
         bounds=bounds,
         **local,
         degrees=degrees,
-        features=_joined_features(parts, end - first, scratch),
+        features=_join_features(parts, end - first, scratch),
         labels=np.concatenate([part.labels for part in parts]),
     )
 
 
-def _joined_features(parts: list[Part], rows: int, scratch: Path) -> Any:
+def _join_features(parts: list[Part], rows: int, scratch: Path) -> Any:
     if isinstance(parts[0].features, np.ndarray):
         dense = _temporary(scratch, (rows, parts[0].features.shape[1]), np.float32)
         start = 0
@@ -271,7 +273,7 @@ def _joined_features(parts: list[Part], rows: int, scratch: Path) -> Any:
 
 
 def _temporary(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-    """A writable array in a file without a name, which the system removes with the process."""
+    """Return a writable array in a file without a name, which is gone with the process."""
     if 0 in shape:
         return np.zeros(shape, dtype)
     with tempfile.TemporaryFile(dir=folder) as file:

@@ -8,62 +8,80 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agnn._allocator import keep_freed_memory
-from agnn.distributed._executors import end_with_parent
 from agnn.distributed._ranks import LostRankError, silence
 from agnn.errors import AgnnError, StoppedError, UnavailableError
+from agnn.executors import LaunchedRank, end_with_parent
 from agnn.training import Checkpoints, Progress
 
-_FAILED, _CRASHED, _LOST, _STOPPED = 2, 1, 3, 75  # exit codes
+# Exit codes of a process.
+_CRASHED: Final = 1
+_FAILED: Final = 2
+_LOST: Final = 3
+_STOPPED: Final = 75
 _PATIENCE: Final = 10.0  # seconds for the other processes to end by themselves
 _TELL_EVERY: Final = 0.1  # seconds between two reports of progress
 
-# What a process runs: its number, its payload, and what it calls after every epoch.
-Work = Callable[[int, Any, Progress], None]
+# What a process runs: its place among the ranks, its payload, and what it calls after every epoch.
+Work = Callable[[LaunchedRank, Any, Progress], Any]
+
+
+class _Epochs(NamedTuple):
+    """Progress, as a process reports it."""
+
+    done: int
+    total: int
 
 
 def run_together(
     work: Work,
     payloads: Sequence[Any],
-    folder: Path,
     *,
     threads: int,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-) -> None:
-    """Run `work` on one payload in each of several new processes, until all are done.
+) -> Any:
+    """Run `work` on one payload in each of several new processes; return what rank 0 gives.
 
-    If one fails, the others are ended and one error says which it was and why. Errors pass through
-    `folder`. When `checkpoints` are asked to stop, all processes are.
+    If one fails, the others are ended and one error says which it was and why. When `checkpoints`
+    are asked to stop, all processes are.
     """
+    with tempfile.TemporaryDirectory(prefix="agnn-ranks-") as folder:
+        return _run(work, payloads, Path(folder), threads, progress, checkpoints)
+
+
+def _run(
+    work: Work,
+    payloads: Sequence[Any],
+    folder: Path,
+    threads: int,
+    progress: Progress | None,
+    checkpoints: Checkpoints | None,
+) -> Any:
     spawn = multiprocessing.get_context("spawn")
     reader, writer = spawn.Pipe(duplex=False)
-    environment = {
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()),
-        "WORLD_SIZE": str(len(payloads)), "LOCAL_WORLD_SIZE": str(len(payloads)),
-        "OMP_NUM_THREADS": str(threads),
-    }  # fmt: skip
-    processes = [
-        spawn.Process(
-            target=_child,
-            args=(work, rank, payload, folder, environment, writer if rank == 0 else None),
-            daemon=True,
-        )
-        for rank, payload in enumerate(payloads)
-    ]
+    size = len(payloads)
+    port = _free_port()
+    processes = []
+    for rank, payload in enumerate(payloads):
+        launched = LaunchedRank(rank, size, rank, size, port=port)
+        given = (work, launched, payload, folder, threads, writer if rank == 0 else None)
+        processes.append(spawn.Process(target=_child, args=given, daemon=True))
     try:
         for process in processes:
             process.start()
         writer.close()
-        _watch(processes, reader, progress, checkpoints)
+        result = _watch(processes, reader, progress, checkpoints)
         _raise_failure(processes, folder, checkpoints)
+        return result
     finally:
         for process in processes:
             if process.is_alive():
@@ -79,31 +97,38 @@ def _watch(
     reader: Connection[Any, Any],
     progress: Progress | None,
     checkpoints: Checkpoints | None,
-) -> None:
-    """Pass progress on until all processes have ended, or one has failed and the rest is ended."""
-    is_told = False
-    listened: list[Any] = [reader]
-    while any(process.is_alive() for process in processes):
+) -> Any:
+    """Pass progress on until all processes have ended, or one has failed and the rest is ended.
+
+    Returns what rank 0 sent last.
+    """
+    is_stopping = False
+    result = None
+    open_readers: list[Any] = [reader]
+    while open_readers or any(process.is_alive() for process in processes):
         sentinels = [process.sentinel for process in processes if process.is_alive()]
-        ready = wait([*listened, *sentinels], timeout=0.2)
-        if reader in ready:
+        if reader in wait([*open_readers, *sentinels], timeout=0.2):
             try:
-                done, total = reader.recv()
-            except EOFError:
-                listened = []
+                message = reader.recv()
+            except EOFError:  # rank 0 has ended
+                open_readers = []
             else:
-                if checkpoints is not None:
-                    checkpoints.note_pace(done, total)
-                if progress is not None:
-                    progress(done, total)
+                if isinstance(message, _Epochs):
+                    if checkpoints is not None:
+                        checkpoints.note_pace(*message)
+                    if progress is not None:
+                        progress(*message)
+                else:
+                    result = message
         # A rank that has stopped as it was asked to does not hurry the one that writes.
         if any(process.exitcode not in (None, 0, _STOPPED) for process in processes):
             _end(processes)
-            return
-        if checkpoints is not None and checkpoints.is_asked_to_stop and not is_told:
-            is_told = True
+            break
+        if checkpoints is not None and checkpoints.is_asked_to_stop and not is_stopping:
+            is_stopping = True
             for process in processes:
                 process.terminate()
+    return result
 
 
 def _end(processes: Sequence[Any]) -> None:
@@ -128,8 +153,7 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
     if not bad:
         return
     if _STOPPED in bad.values():
-        words = [_words(folder, rank) for rank, code in bad.items() if code == _STOPPED]
-        raise StoppedError(words[0])
+        raise StoppedError(_report(folder, min(r for r, code in bad.items() if code == _STOPPED)))
     ended = [rank for rank in bad if hasattr(processes[rank], "was_ended")]
     causes = [rank for rank, code in bad.items() if code != _LOST and rank not in ended]
     rank = min(causes or ended or bad, key=lambda rank: bad[rank] if bad[rank] < 0 else 1)
@@ -144,57 +168,66 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
         report = "its report is above"
         if code != _CRASHED:  # the C library ends a process that cannot even start a thread
             report = f"it ended with code {code}, perhaps for lack of memory; {report}"
-        cause = f"failed: {_words(folder, rank) or report}".rstrip(".")
+        cause = f"failed: {_report(folder, rank) or report}".rstrip(".")
     count = len(codes) - 1
     others = f" The other {count} ranks were ended." if count > 1 else " The other one was ended."
-    others = others if count else ""
-    more = ""
-    if checkpoints is not None and checkpoints.stored is not None:
-        more = f" The state is in '{checkpoints.stored}'; --resume continues it."
-    raise UnavailableError(f"rank {rank} of {len(codes)} {cause}.{others}{more}")
+    raise UnavailableError(
+        f"rank {rank} of {len(codes)} {cause}.{others if count else ''}{resume_hint(checkpoints)}"
+    )
 
 
-def _words(folder: Path, rank: int) -> str:
-    path = folder / f"error-{rank}.txt"
-    return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+def resume_hint(checkpoints: Checkpoints | None) -> str:
+    """Return the end of an error's message: what there is to continue, if anything."""
+    if checkpoints is None or checkpoints.stored is None:
+        return ""
+    return f" The state is in '{checkpoints.stored}'; --resume continues it."
+
+
+def _report(folder: Path, rank: int) -> str:
+    """Return what a process wrote of its error; nothing for one that crashed."""
+    file = folder / f"error-{rank}.txt"
+    return file.read_text(encoding="utf-8").strip() if file.exists() else ""
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _child(
     work: Work,
-    rank: int,
+    launched: LaunchedRank,
     payload: Any,
     folder: Path,
-    environment: dict[str, str],
+    threads: int,
     writer: Connection[Any, Any] | None,
 ) -> None:
-    os.environ.update(environment, RANK=str(rank), LOCAL_RANK=str(rank))
+    os.environ["OMP_NUM_THREADS"] = str(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and tells
     end_with_parent()
     keep_freed_memory()
     import torch
 
-    torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))
-    told = [0.0]
+    torch.set_num_threads(threads)
+    last_told = 0.0
 
     def progress(done: int, total: int) -> None:
+        nonlocal last_told
         now = time.monotonic()
-        if writer is not None and (now - told[0] >= _TELL_EVERY or done == total):
-            told[0] = now
+        if writer is not None and (now - last_told >= _TELL_EVERY or done == total):
+            last_told = now
             with contextlib.suppress(OSError):
-                writer.send((done, total))
+                writer.send(_Epochs(done, total))
 
     try:
-        work(rank, payload, progress)
+        result = work(launched, payload, progress)
+        if writer is not None:
+            writer.send(result)
     except BaseException as error:
-        code, words = _cause(error)
-        if words:
-            (folder / f"error-{rank}.txt").write_text(words, encoding="utf-8")
+        code, report = _cause(error)
+        if report:
+            (folder / f"error-{launched.rank}.txt").write_text(report, encoding="utf-8")
         else:
             traceback.print_exc()
         sys.stderr.flush()
@@ -202,7 +235,7 @@ def _child(
 
 
 def _cause(error: BaseException) -> tuple[int, str]:
-    """The exit code of a process with this error, and its words; none for an unexpected one."""
+    """Return the exit code of a process with this error, and its report; none if unexpected."""
     if isinstance(error, LostRankError):
         return _LOST, str(error)
     if isinstance(error, StoppedError):

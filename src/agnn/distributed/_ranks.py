@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, Self
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from agnn.errors import InputError, UnavailableError
+from agnn.executors import LaunchedRank
+from agnn.files import json_text, plain
+from agnn.training import first_difference
 
 _SETUP: Final = timedelta(minutes=30)  # until all have met: reading the data may take long
 _SILENCE: Final = 45.0  # seconds after which a rank counts as dead
@@ -26,7 +31,7 @@ _PREPARED_AFTER: Final = 64  # messages: by then everything is compiled
 
 
 def silence() -> float:
-    """Seconds after which a rank that says nothing counts as dead; AGNN_RANK_TIMEOUT changes it."""
+    """Return after how many silent seconds a rank counts as dead; AGNN_RANK_TIMEOUT sets it."""
     given = os.environ.get("AGNN_RANK_TIMEOUT", str(_SILENCE))
     try:
         seconds = float(given)
@@ -37,15 +42,16 @@ def silence() -> float:
     return seconds
 
 
-class LostRankError(UnavailableError):
-    """Another rank did not answer: it died, or its machine cannot be reached.
-
-    All ranks that are left have this error; `is_reporter` is true on the one that prints it.
-    """
+class RanksError(UnavailableError):
+    """An error that several ranks have; `is_reporter` is true on the one that prints it."""
 
     def __init__(self, message: str, *, is_reporter: bool = True) -> None:
         super().__init__(message)
         self.is_reporter = is_reporter
+
+
+class LostRankError(RanksError):
+    """Another rank did not answer: it died, or its machine cannot be reached."""
 
 
 class Ranks:
@@ -57,40 +63,36 @@ class Ranks:
     """
 
     def __init__(self, rank: int = 0, size: int = 1, device: str = "cpu") -> None:
-        self.rank, self.size, self.device = rank, size, torch.device(device)
+        self.rank = rank
+        self.size = size
+        self.device = torch.device(device)
         self._messages = 0
         self._quick: Any = None
         self._signs: SignsOfLife | None = None
         self._reports: Any = None  # torchrun's store, which outlives the ranks
 
     @classmethod
-    def join(cls, device: str = "cpu") -> Self:
+    def join(cls, launched: LaunchedRank, device: str = "cpu") -> Self:
         """Meet the other processes that torchrun or `agnn train --ranks` started."""
-        try:
-            rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        except (KeyError, ValueError) as error:
-            raise InputError(
-                "this process was not started as one of several ranks; use torchrun, or --ranks."
-            ) from error
-        place, engine = _place(device)
-        found = cls(rank, size, place)
-        if size > 1:
-            found._guard(lambda: found._meet(os.environ.get("AGNN_BACKEND") or engine))
-        return found
+        own_device, engine = _device_and_engine(launched, device)
+        ranks = cls(launched.rank, launched.size, own_device)
+        if launched.size > 1:
+            ranks._guard(lambda: ranks._meet(launched, os.environ.get("AGNN_BACKEND") or engine))
+        return ranks
 
-    def _meet(self, engine: str) -> None:
+    def _meet(self, launched: LaunchedRank, engine: str) -> None:
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
-        is_torchruns = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-        store = _store(self.size, is_master=self.rank == 0 and not is_torchruns)
-        self._reports = store if is_torchruns else None
+        is_lasting = launched.has_lasting_store
+        store = _store(launched, is_master=self.rank == 0 and not is_lasting)
+        self._reports = store if is_lasting else None
         dist.init_process_group(
             engine, store=store, rank=self.rank, world_size=self.size, timeout=_SETUP
         )
         # Every rank takes part in every message, so a rank that is silent for long is gone.
         self._quick = dist.new_group(timeout=timedelta(seconds=silence()))
         # Another connection: a thread that waits for an answer keeps others from using its own.
-        self._signs = SignsOfLife(_store(self.size), self.rank, self.size)
+        self._signs = SignsOfLife(_store(launched), self.rank, self.size)
 
     def leave(self) -> None:
         """End the connection."""
@@ -118,34 +120,56 @@ class Ranks:
             return Exchange(packed.new_empty(0, *packed.shape[1:]), None, self)
         source = packed.to(self._wire).contiguous()
         received = source.new_empty(sum(receive_counts), *packed.shape[1:])
-        sizes = list(receive_counts), list(send_counts)
-
-        def begin() -> Any:
-            return dist.all_to_all_single(
-                received, source, *sizes, group=self._group, async_op=True
+        work = self._guard(
+            lambda: dist.all_to_all_single(
+                received,
+                source,
+                list(receive_counts),
+                list(send_counts),
+                group=self._group,
+                async_op=True,
             )
-
-        work = self._guard(begin)
+        )
         # The source must live until it has been sent.
         return Exchange(received, work, self, source)
 
-    def gathered(self, own: Tensor) -> list[Tensor]:
-        """The tensors of all ranks, in their order; all have one shape."""
+    def gather(self, own: Tensor) -> list[Tensor]:
+        """Return the tensors of all ranks, in their order; all have one shape."""
         if self.size == 1:
             return [own]
         source = own.to(self._wire).contiguous()
-        found = [torch.empty_like(source) for _ in range(self.size)]
+        received = [torch.empty_like(source) for _ in range(self.size)]
         self._await(
-            self._guard(lambda: dist.all_gather(found, source, group=self._group, async_op=True))
+            self._guard(lambda: dist.all_gather(received, source, group=self._group, async_op=True))
         )
-        return [each.to(own.device) for each in found]
+        return [tensor.to(own.device) for tensor in received]
 
     def counts(self, own: Tensor) -> Tensor:
-        """The sum of whole numbers over all ranks, in which the order does not matter."""
-        return torch.stack(self.gathered(own)).sum(0)
+        """Return the sum of whole numbers over all ranks; their order does not matter."""
+        return torch.stack(self.gather(own)).sum(0)
+
+    def agree(self, facts: Mapping[str, Any]) -> None:
+        """Raise on every rank unless all give the same facts; the first difference is named."""
+        own = np.frombuffer(json_text(plain(facts)).encode(), np.uint8)
+        sizes = torch.cat(self.gather(torch.tensor([own.size]))).tolist()
+        padded = torch.from_numpy(np.pad(own, (0, max(sizes) - own.size)))
+        by_rank = [
+            json.loads(text[:size].numpy().tobytes())
+            for text, size in zip(self.gather(padded), sizes, strict=True)
+        ]
+        for rank, theirs in enumerate(by_rank):
+            difference = first_difference(theirs, by_rank[0])
+            if difference is not None:
+                if self.rank > 0:
+                    time.sleep(_HEAD_START)  # torchrun ends all when one has ended
+                raise RanksError(
+                    f"rank {rank} has another training than rank 0: {difference}. Start all ranks "
+                    f"with the same command, data and versions.",
+                    is_reporter=self.rank == 0,
+                )
 
     def from_first(self, value: Tensor) -> Tensor:
-        """The tensor of rank 0, on every rank; all have one shape and type."""
+        """Return the tensor of rank 0, on every rank; all have one shape and type."""
         if self.size == 1:
             return value
         sent = value.to(self._wire).contiguous()
@@ -153,7 +177,7 @@ class Ranks:
         return sent.to(value.device)
 
     def to_first(self, own: Tensor, rows: Sequence[int]) -> Tensor | None:
-        """The rows of all ranks one after another, on rank 0; `rows[q]` come from rank q."""
+        """Return the rows of all ranks in order, on rank 0; `rows[q]` come from rank q."""
         if self.size == 1:
             return own
         if self.rank > 0:
@@ -162,9 +186,9 @@ class Ranks:
             return None
         parts = [own.to(self._wire)]
         for rank in range(1, self.size):
-            found = parts[0].new_empty(rows[rank], *own.shape[1:])
-            self._guard(lambda found=found, rank=rank: dist.recv(found, rank))
-            parts.append(found)
+            received = parts[0].new_empty(rows[rank], *own.shape[1:])
+            self._guard(lambda received=received, rank=rank: dist.recv(received, rank))
+            parts.append(received)
         return torch.cat(parts).to(own.device)
 
     def _await(self, work: Any) -> None:
@@ -188,11 +212,11 @@ class Ranks:
             silent = self._silent_ranks(is_silence=is_silence)
             first = min(set(range(self.size)) - set(silent))
             if silent:
-                words = f"rank {', '.join(map(str, silent))} of {self.size}"
+                names = f"rank {', '.join(map(str, silent))} of {self.size}"
                 if self.rank != first:
                     time.sleep(_HEAD_START)  # torchrun ends all when one has ended
                 raise LostRankError(
-                    f"{words} did not answer for {silence():.0f} seconds.",
+                    f"{names} did not answer for {silence():.0f} seconds.",
                     is_reporter=self.rank == first,
                 ) from error
             if "closed by peer" in reason or "reset by peer" in reason:
@@ -204,7 +228,7 @@ class Ranks:
             ) from error
 
     def _silent_ranks(self, *, is_silence: bool) -> list[int]:
-        """The ranks that do not report after some rank has waited too long for another one.
+        """Return the ranks that do not report after some rank has waited too long for another one.
 
         None without torchrun: the process that started the ranks sees which did not end.
         """
@@ -221,31 +245,31 @@ class Ranks:
                 time.sleep(0.1)
                 missing = [rank for rank in missing if not self._reports.check([f"alive-{rank}"])]
                 if not is_silence and self._reports.check(["silence"]):
-                    is_silence, end = True, time.monotonic() + _REPORT_WITHIN
+                    is_silence = True
+                    end = time.monotonic() + _REPORT_WITHIN
         except (RuntimeError, dist.DistError):  # the store's machine is gone, too
             return []
         return missing if is_silence else []
 
 
-def _store(size: int, *, is_master: bool = False) -> Any:
+def _store(launched: LaunchedRank, *, is_master: bool = False) -> Any:
     """Connect to where the ranks find each other's addresses, or open it."""
-    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     listener = None
-    if is_master and _is_loopback(host):
+    if is_master and _is_loopback(launched.host):
         # By itself the store listens on all interfaces, and it has no password.
-        listener = socket.create_server((host, port), backlog=2 * size).detach()
+        address = (launched.host, launched.port)
+        listener = socket.create_server(address, backlog=2 * launched.size).detach()
     store = dist.TCPStore(  # type: ignore[attr-defined]
-        host,
-        port,
-        size,
+        launched.host,
+        launched.port,
+        launched.size,
         is_master=is_master,
         timeout=_SETUP,
         wait_for_workers=False,
         master_listen_fd=listener,
     )
     # torchrun keeps its store over restarts: addresses of dead processes must not be found.
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return dist.PrefixStore(f"agnn-{attempt}", store)  # type: ignore[attr-defined]
+    return dist.PrefixStore(f"agnn-{launched.restarts}", store)  # type: ignore[attr-defined]
 
 
 def _is_loopback(host: str) -> bool:
@@ -263,7 +287,8 @@ class SignsOfLife:
     """
 
     def __init__(self, store: Any, rank: int, size: int) -> None:
-        self._store, self._rank = store, rank
+        self._store = store
+        self._rank = rank
         self._limit = silence()
         self._is_over = threading.Event()
         self._counts = {other: 0 for other in range(size) if other != rank}
@@ -290,17 +315,17 @@ class SignsOfLife:
                         self._last_seen[other] = time.monotonic()
 
 
-def _place(device: str) -> tuple[str, str]:
-    """The device of this process, and what its messages travel by: gloo, or NCCL between GPUs.
+def _device_and_engine(launched: LaunchedRank, device: str) -> tuple[str, str]:
+    """Return the device of a rank, and what its messages travel by: gloo, or NCCL between GPUs.
 
     A GPU of its own for every rank of a machine; ranks beyond their number share them, which NCCL
     refuses.
     """
     if device != "cuda":
         return device, "gloo"
-    own, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
-    is_shared = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > count
-    return f"cuda:{own % max(count, 1)}", "gloo" if is_shared else "nccl"
+    count = torch.cuda.device_count()
+    engine = "gloo" if launched.local_size > count else "nccl"
+    return f"cuda:{launched.local_rank % max(count, 1)}", engine
 
 
 class Exchange:
@@ -309,10 +334,13 @@ class Exchange:
     def __init__(
         self, received: Tensor, work: Any, ranks: Ranks, source: Tensor | None = None
     ) -> None:
-        self.received, self.work, self.ranks, self.source = received, work, ranks, source
+        self.received = received
+        self.work = work
+        self.ranks = ranks
+        self.source = source
 
     def wait(self) -> Tensor:
-        """The rows that came, by sending rank."""
+        """Wait for the rows, and return them by sending rank."""
         if self.work is not None:
             self.ranks._await(self.work)
         self.source = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,9 +19,9 @@ from agnn.distributed._ranks import Ranks
 from agnn.errors import InputError
 from agnn.graph import Part
 from agnn.kernels import CrossEntropyLink, Dropout, Link, run_chain
-from agnn.methods import NetworkMethod
-from agnn.nn import ChainModel, NodeModel
-from agnn.training import Checkpoints, History, Metric, Problem, Progress, Targets, train
+from agnn.methods import NetworkMethod, Outcome, Task
+from agnn.networks import NodeModel
+from agnn.training import Checkpoints, Metric, Problem, Progress, Targets, TrainableModel, train
 
 WIRES: Mapping[str, torch.dtype | None] = {"float32": None, "bfloat16": torch.bfloat16}
 
@@ -32,15 +33,11 @@ class RankTargets(Targets):
     `rows` [k] are their local rows, `labels` and `weights` [R, k]. `counts` are those of all ranks.
     """
 
-    local: LocalGraph | None = None
-    sizes: tuple[int, ...] = ()  # k on every rank
-    needed: Needed | None = None  # what the outputs at `rows` depend on
+    local: LocalGraph
+    nodes_here: NDArray[np.int64]  # [k] `rows` as rows of the part
+    sizes: tuple[int, ...]  # k on every rank
+    needed: Needed  # what the outputs at `rows` depend on
     known: list[Targets] = field(default_factory=list)
-
-    @property
-    def _local(self) -> LocalGraph:
-        assert self.local is not None  # noqa: S101 (for the type)
-        return self.local
 
     @classmethod
     def on(
@@ -51,11 +48,12 @@ class RankTargets(Targets):
         class_weights: NDArray[np.float64] | None,
     ) -> RankTargets:
         """The nodes of one set per replica, given by their global numbers."""
-        part, device = local.part, local.graph.device
-        first, end = part.first, part.first + part.own
-        counted = np.zeros((len(sets), part.own), dtype=bool)
-        for own, nodes in zip(counted, sets, strict=True):
-            own[nodes[(nodes >= first) & (nodes < end)] - first] = True
+        part = local.part
+        device = local.graph.device
+        counted = np.zeros((len(sets), part.own), dtype=bool)  # by replica and own row
+        for flags, nodes in zip(counted, sets, strict=True):
+            rows = nodes - part.first
+            flags[rows[(rows >= 0) & (rows < part.own)]] = True
         rows = np.flatnonzero(counted.any(0))
         counts = np.array([nodes.size for nodes in sets])
         labels = np.where(part.labels[rows] < 0, 0, part.labels[rows])
@@ -74,14 +72,14 @@ class RankTargets(Targets):
             weights=torch.from_numpy(weights).to(device, torch.float32),
             counts=torch.from_numpy(counts).to(device),
             local=local,
+            nodes_here=rows,
             needed=local.around(rows, hops),
-            sizes=tuple(int(each) for each in local.ranks.gathered(torch.tensor([rows.size]))),
+            sizes=tuple(map(int, local.ranks.gather(torch.tensor([rows.size])))),
         )
 
-    def outputs(self, model: NodeModel, dropout: Dropout | None = None) -> Tensor:
+    def outputs(self, model: TrainableModel, dropout: Dropout | None = None) -> Tensor:
         """Return the model's outputs at the nodes of this part; [R, k, c]."""
-        assert self.needed is not None  # noqa: S101 (for the type)
-        return rank_logits(model, self._local, self.needed, dropout)
+        return rank_logits(cast(NodeModel, model), self.local, self.needed, dropout)
 
     def losses(self, picked: Tensor, backend: str, weights: Tensor | None = None) -> Tensor:
         """Return the mean cross-entropy per replica over all ranks; [R]."""
@@ -93,53 +91,52 @@ class RankTargets(Targets):
         """Return the metric of each replica over all ranks; [R]."""
         if metric == "accuracy" or (metric == "best" and picked.shape[2] != 2):
             right = (picked.argmax(-1) == self.labels) & (self.weights > 0)
-            return self._local.ranks.counts(right.sum(1)) / self.counts
-        return self._everywhere.scores(self._gathered(picked), metric)
+            return self.local.ranks.counts(right.sum(1)) / self.counts
+        return self._everywhere.scores(self._gather(picked), metric)
 
     @property
     def _everywhere(self) -> Targets:
         """The nodes of all ranks."""
         # No cached property: its lock would be held while the ranks wait for each other.
         if not self.known:
-            labels, weights = self._gathered(self.labels), self._gathered(self.weights)
+            labels = self._gather(self.labels)
+            weights = self._gather(self.weights)
             self.known.append(Targets(self.view, None, labels, weights, self.counts))
         return self.known[0]
 
-    def _gathered(self, own: Tensor) -> Tensor:
-        """The rows of all ranks, in the order of the nodes; [R, k, ...]."""
+    def _gather(self, own: Tensor) -> Tensor:
+        """Return the rows of all ranks, in the order of the nodes; [R, k, ...]."""
         rows = own.transpose(0, 1)
         padded = rows.new_zeros(max(self.sizes), *rows.shape[1:])
         padded[: len(rows)] = rows
-        found = self._local.ranks.gathered(padded)
-        kept = [each[:size] for each, size in zip(found, self.sizes, strict=True)]
-        return torch.cat(kept).transpose(0, 1).contiguous()
+        by_rank = zip(self.local.ranks.gather(padded), self.sizes, strict=True)
+        return torch.cat([rows[:size] for rows, size in by_rank]).transpose(0, 1).contiguous()
 
 
 class _LossLink(Link):
     """The loss over all ranks, block by block."""
 
     def __init__(self, targets: RankTargets, backend: str) -> None:
-        self.targets, self.backend = targets, backend
+        self.targets = targets
+        self.backend = backend
 
     def forward(self, x: Tensor) -> Tensor:
         targets = self.targets
-        local, rows = targets._local, targets.rows
-        assert rows is not None  # noqa: S101 (for the type)
-        bounds = torch.searchsorted(rows.cpu(), torch.from_numpy(local.part.blocks)).tolist()
-        losses, slopes = [], torch.empty_like(x)
+        bounds = np.searchsorted(targets.nodes_here, targets.local.part.blocks).tolist()
+        losses = []
+        slopes = torch.empty_like(x)
         for first, last in pairwise(bounds):
-            own = slice(first, last)
             if first == last:
                 losses.append(x.new_zeros(len(x)))
                 continue
-            link = CrossEntropyLink(
-                targets.labels[:, own].contiguous(), targets.weights[:, own].contiguous(),
-                self.backend,
-            )  # fmt: skip
-            losses.append(link.forward(x[:, own].clone()))
-            slopes[:, own] = link.saved[0]
+            block = slice(first, last)
+            labels = targets.labels[:, block].contiguous()
+            weights = targets.weights[:, block].contiguous()
+            link = CrossEntropyLink(labels, weights, self.backend)
+            losses.append(link.forward(x[:, block].clone()))
+            slopes[:, block] = link.saved[0]
         self.saved = (slopes,)
-        return local.sums.total(losses).to(x.dtype)
+        return targets.local.sums.total(losses).to(x.dtype)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         return self.saved[0] * gradient[:, None, None], ()
@@ -149,20 +146,15 @@ def rank_logits(
     model: NodeModel, local: LocalGraph, needed: Needed, dropout: Dropout | None = None
 ) -> Tensor:
     """The model's outputs at the rows of `needed`; [R, k, c]."""
-    if not isinstance(model, ChainModel):
-        raise InputError(
-            f"the rows of {model.title} cannot be divided among ranks; its replicas can "
-            f"(--divide replicas)."
-        )
     view = local.view(model.hops)
     return run_chain(local_links(model, view, dropout, local, needed), view.features.values)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RankProblem(Problem):
     """What one rank trains on."""
 
-    local: LocalGraph | None = None
+    local: LocalGraph
 
     def targets(
         self,
@@ -173,7 +165,6 @@ class RankProblem(Problem):
         is_pruned: bool = True,
     ) -> Targets:
         """Return the nodes of one part ("train", "validation" or "test") of every split."""
-        assert self.local is not None  # noqa: S101 (for the type)
         sets = [split.parts[part] for split in self.splits]
         return RankTargets.on(self.local, hops, sets, class_weights)
 
@@ -189,16 +180,23 @@ class RowsTask:
     backend: str = "auto"
     class_weights: NDArray[np.float64] | None = None
     metric: str | None = None
+    passes: tuple[int, ...] = ()
     wire: str = "float32"
 
-
-@dataclass(frozen=True, eq=False)
-class RowsOutcome:
-    """What one rank has afterwards; weights and history are the same on all."""
-
-    model: NodeModel
-    history: History
-    scores: Tensor  # [R, own, c]
+    @classmethod
+    def of(cls, method: NetworkMethod, task: Task, wire: str = "float32") -> RowsTask:
+        """Return what the ranks are told of a task: all but the data, of which each has a part."""
+        return cls(
+            method=method,
+            classes=task.data.classes,
+            splits=task.splits,
+            seeds=task.seeds,
+            backend=task.backend,
+            class_weights=task.class_weights,
+            metric=task.metric,
+            passes=task.passes,
+            wire=wire,
+        )
 
 
 def train_rows(
@@ -207,39 +205,48 @@ def train_rows(
     ranks: Ranks,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-) -> RowsOutcome:
+) -> Outcome:
     """Train all replicas on a graph of which every rank calls this with its own part.
 
-    The result has the same bits for every number of ranks.
+    The outcome has the same bits for every number of ranks; its scores [R, own, c] are those of
+    the rank's own nodes.
     """
     if task.wire not in WIRES:
         raise InputError(f"`wire` must be one of {', '.join(WIRES)}; got '{task.wire}'.")
     local = LocalGraph.of(part, ranks, WIRES[task.wire])
     features = local.features[0]
-    method, width, device = task.method, features.width, str(ranks.device)
-    model = method.build(width, task.classes, task.seeds, task.backend).to(device)
-    recipe = method.recipe_by(task.metric)
+    method = task.method
+    model = method.build(features.width, task.classes, task.seeds, task.backend)
+    model = model.to(ranks.device)
+    recipe = method.recipe_by(task.metric, task.passes)
     needs_more = (
         method.objective(model, features, local.graph) is not None
         or method.extra_loss(model, features, local.graph, task.seeds) is not None
         or recipe.batch is not None
     )
     if needs_more:
+        without = " ".join(f"--set {name}={value:g}" for name, value in method.reduction.items())
         raise InputError(
             f"{method.name} with these settings trains on more than the cross-entropy of all "
             f"training nodes, which is not divided among ranks"
-            + ("; --set strength=0 leaves consistency out." if method.name == "agnn_plus" else ".")
+            + (f"; {without} leaves that out." if without else ".")
         )
     if method.precision != "float32":
         raise InputError("states of ranks that divide a graph are float32; --wire shortens them.")
     problem = RankProblem(
-        features, local.graph, part.labels, task.splits, task.seeds, task.class_weights, local
+        features=features,
+        graph=local.graph,
+        labels=part.labels,
+        splits=task.splits,
+        seeds=task.seeds,
+        class_weights=task.class_weights,
+        local=local,
     )
     history = train(model, problem, recipe, progress, checkpoints=checkpoints)
     with torch.no_grad():
         every = local.around(np.arange(part.own), model.hops)
         scores = rank_logits(model, local, every).softmax(-1)
-    return RowsOutcome(model, history, scores)
+    return Outcome(scores, model, history)
 
 
 class RankCheckpoints(Checkpoints):
@@ -247,15 +254,16 @@ class RankCheckpoints(Checkpoints):
 
     def __init__(self, ranks: Ranks, shared: Checkpoints) -> None:
         super().__init__(shared.file, shared.every, resume=shared.resume)
-        self.about, self.on_warning = shared.about, shared.on_warning
+        self.about = shared.about
+        self.on_warning = shared.on_warning
         self.ranks = ranks
         self.request = shared  # it may be asked to stop, too
 
     def begin(self, state: Mapping[str, Tensor], epochs: int, *, device: torch.device) -> int:
         """Put the stored state into `state` on every rank."""
         done = super().begin(state, epochs, device=device) if self.ranks.rank == 0 else 0
-        for each in state.values():
-            each.detach().copy_(self.ranks.from_first(each.detach()))
+        for tensor in state.values():
+            tensor.detach().copy_(self.ranks.from_first(tensor.detach()))
         return int(self.ranks.from_first(torch.tensor([done])))
 
     def after_epoch(

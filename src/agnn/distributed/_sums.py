@@ -69,7 +69,8 @@ class BlockSums:
 
     def flush(self) -> None:
         """Finish all sums that wait, with one message."""
-        waiting, self.waiting = self.waiting, []
+        waiting = self.waiting
+        self.waiting = []
         if not waiting:
             return
         by_node = zip(*(_values(tree) for tree, _ in waiting), strict=True)
@@ -77,16 +78,15 @@ class BlockSums:
         most = max(len(places) for places in self.places)
         padded = torch.nn.functional.pad(own, (0, 0, 0, most - len(own)))
         tree = Subtrees()
-        for places, found in zip(self.places, self.ranks.gathered(padded), strict=True):
-            for (level, place), value in zip(places, found, strict=False):
+        for places, values in zip(self.places, self.ranks.gather(padded), strict=True):
+            for (level, place), value in zip(places, values, strict=False):
                 tree.add(place, value, level)
-        (root,) = tree.nodes
+        (total,) = _values(tree)  # one root is left
         begin = 0
         for _, results in waiting:
             for result in results:
                 end = begin + result.numel()
-                assert root.value is not None  # noqa: S101 (for the type)
-                result.copy_(root.value[begin:end].view(result.shape))
+                result.copy_(total[begin:end].view(result.shape))
                 begin = end
 
     def total(self, values: Sequence[Tensor]) -> Tensor:

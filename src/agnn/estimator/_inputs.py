@@ -24,7 +24,7 @@ class ClassLabels(NamedTuple):
 
 
 def class_labels(y: Any) -> ClassLabels:
-    """The labels [n] of scikit-learn's `y`; what counts as missing is said in `agnn.data`."""
+    """Return the labels [n] of scikit-learn's `y`; `agnn.data` says which count as missing."""
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import assert_all_finite, column_or_1d
 
@@ -33,14 +33,14 @@ def class_labels(y: Any) -> ClassLabels:
     values = column_or_1d(y, warn=True)
     if values.dtype.kind == "f":
         assert_all_finite(values[~np.isnan(values)], input_name="y")
-    found = encoded_labels(values, "`y`")
-    known = values[found.codes >= 0]
-    classes = values[found.examples]
-    if found.kind != "text":  # an array of objects where None or NaN is among them
+    encoded = encoded_labels(values, "`y`")
+    known = values[encoded.codes >= 0]
+    classes = values[encoded.examples]
+    if encoded.kind != "text":  # an array of objects where None or NaN is among them
         known = np.array(known.tolist())
         classes = np.array(classes.tolist())
     check_classification_targets(known)
-    return ClassLabels(found.codes, classes, found.class_names)
+    return ClassLabels(encoded.codes, classes, encoded.class_names)
 
 
 def graph_of_arrays(
@@ -49,31 +49,26 @@ def graph_of_arrays(
     labels: ClassLabels | None = None,
     *,
     edge_weight: ArrayLike | None = None,
-    row_normalised: bool | None = None,
 ) -> NodeData:
-    """Features [n, d_x] and edges [2, k] as data; without edges, a graph that has none.
+    """Return features [n, d_x] and edges [2, k] as data; without edges, a graph that has none.
 
-    `edge_weight` [k] are the weights of the edges. By default rows are scaled to sum to 1 if
-    nothing is negative.
+    `edge_weight` [k] are the weights of the edges.
     """
     nodes = features.shape[0]
     if edges is None and edge_weight is not None:
         raise InputError("`edge_weight` needs `edges`, whose weights it holds.")
-    if row_normalised is None:
-        row_normalised = not bool(features.size and features.min() < 0)
     return NodeData.build(
         name="arrays",
         features=features,
         labels=np.full(nodes, -1) if labels is None else labels.codes,
         edges=np.zeros((2, 0), dtype=np.int64) if edges is None else edges,
         class_names=() if labels is None else labels.names,
-        row_normalised=row_normalised,
         edge_weights=edge_weight,
     )
 
 
 def labelled_at(graph: NodeData, nodes: NDArray[np.int64], labels: ClassLabels) -> NodeData:
-    """The graph with these labels at these nodes and no others, without its splits."""
+    """Return the graph with these labels at these nodes and no others, without its splits."""
     if nodes.size != labels.codes.size:
         raise InputError(f"`X` names {nodes.size} nodes, but `y` has {labels.codes.size} labels.")
     distinct, counts = np.unique(nodes, return_counts=True)
@@ -81,23 +76,12 @@ def labelled_at(graph: NodeData, nodes: NDArray[np.int64], labels: ClassLabels) 
         raise InputError(f"`X` names node {distinct[counts > 1][0]} more than once.")
     codes = np.full(graph.nodes, -1)
     codes[nodes] = labels.codes
-    return NodeData.build(
-        name=graph.name,
-        features=graph.features,
-        labels=codes,
-        edges=graph.edges,
-        class_names=labels.names,
-        node_ids=graph.node_ids,
-        facts=graph.facts,
-        row_normalised=graph.row_normalised,
-        preprocessing=graph.preprocessing,
-        reading=graph.reading,
-        edge_weights=graph.edge_weights,
-    )
+    codes.setflags(write=False)
+    return replace(graph, labels=codes, class_names=labels.names, splits={})
 
 
 def positions(X: Any, graph: NodeData) -> NDArray[np.int64]:
-    """Node indices given as [k] or [k, 1]."""
+    """Return node indices given as [k] or [k, 1]; raises for what is none."""
     nodes = np.asarray(X)
     nodes = nodes[:, 0] if nodes.ndim == 2 and nodes.shape[1] == 1 else nodes
     if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
@@ -112,7 +96,7 @@ def positions(X: Any, graph: NodeData) -> NDArray[np.int64]:
 
 
 def ids_in(X: Any) -> list[Hashable] | None:
-    """The node ids, text or whole numbers, in a one-dimensional `X`; None for anything else."""
+    """Return the node ids, text or whole numbers, in `X` [k]; None for anything else."""
     if getattr(X, "ndim", 1) != 1:
         return None
     values = np.asarray(X)
@@ -128,7 +112,7 @@ def with_columns(
     times: ArrayLike | None,
     groups: ArrayLike | None,
 ) -> NodeData:
-    """The data with its splits by `times` or `groups`: one value per node, or per index in `X`.
+    """Return the data with splits by `times` or `groups`: a value per node, or per index in `X`.
 
     Splits that it came with are left out, so that these are the default.
     """
@@ -146,9 +130,9 @@ def with_columns(
     if values.shape != (data.nodes,):
         name = "groups" if times is None else "times"
         raise InputError(f"`{name}` must have {expected} values; got {list(values.shape)}.")
-    found = column_splits(
+    splits = column_splits(
         data.labelled,
         times=None if times is None else values,
         groups=None if groups is None else values,
     )
-    return replace(data, splits={}).with_splits(found)
+    return replace(data, splits={}).with_splits(splits)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields
-from inspect import Parameter, Signature, signature
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from agnn.data import NodeData, Split, check_learnable
-from agnn.errors import InputError, unknown_name
+from agnn.errors import InputError
 from agnn.estimator._inputs import (
     class_labels,
     graph_of_arrays,
@@ -22,7 +20,7 @@ from agnn.estimator._inputs import (
     positions,
     with_columns,
 )
-from agnn.methods import get_method, method_names
+from agnn.methods import Method
 from agnn.metrics import Calibration, Ensemble, Summary
 from agnn.runs import Predictions, Run, evaluate, load_run
 
@@ -30,22 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from torch import Tensor
 
-_NOTES = "node_classifier"  # the key of what a saved classifier adds to its run
-_OLD_NOTES = {"classes", "dtype", "replicas", "seed", "by_index"}
-
-
-HYPER_PARAMETERS = tuple(
-    sorted({field.name for name in method_names() for field in fields(get_method(name))})
-)
-"""The hyper-parameters of all methods; a classifier uses those of its own."""
-
-
-def _signature(function: Callable[..., None]) -> Signature:
-    """The signature with `**hyper_parameters` written out, each None by default."""
-    own = signature(function)
-    named = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-    hyper = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in HYPER_PARAMETERS]
-    return own.replace(parameters=[*named, *hyper])
+_NOTES: Final = "node_classifier"  # the key of what a saved classifier adds to its run
+_NESTED: Final = "method__"  # scikit-learn's prefix of the parameters of the argument `method`
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,9 +41,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     nodes choose the epoch and the temperature, and part measure the accuracy: see `split`.
 
     Args:
-        method: the name of a registered method; see `agnn.method_names()`. None: AGNN on the
-            datasets of the paper, AGNN+ on any other graph. "auto": chosen with its settings by
-            validation nodes; `run_.choice` says what was tried and by how much it won.
+        method: the name of a registered method (see `agnn.method_names()`), whose hyper-parameters
+            then suit the data: the paper's on its datasets. Or a method such as
+            `agnn.networks.GCN(hidden=32)`, which is used as it is. None: AGNN on the datasets of
+            the paper, AGNN+ on any other graph. "auto": chosen with its settings by validation
+            nodes; `run_.choice` says what was tried and by how much it won.
+        parameters: hyper-parameters of the method to change, by name, such as `{"hidden": 32}`;
+            see `agnn methods NAME`. None is the same as leaving one out; the text "none" is the
+            value None. In `set_params` and in a grid search `method__hidden` is the entry
+            `hidden`, whether `method` is a name, an object or None.
         replicas: number of models in the ensemble; with a k-fold `split`, k times as many.
         split: a split's name as in `agnn train`, or a Split; None: the data's own, else
             "stratified", with folds if labels are few.
@@ -71,9 +61,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: "auto", "cpu" or "cuda".
         backend: "auto", "reference", "numba" or "triton".
         graph: the graph that indices `X` point into.
-        hyper_parameters: any of the method's, by name, such as `hidden=32`; see
-            `agnn methods NAME`. The others are the method's own, which are the paper's for its
-            datasets. None is the same as leaving one out; the text "none" is the value None.
 
     Attributes:
         classes_: [c] the classes: values of `y`, or of the label column in a NodeData's source.
@@ -89,15 +76,18 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Examples:
         >>> import agnn
         >>> cora = agnn.load_dataset("cora")
-        >>> model = agnn.NodeClassifier("gcn", replicas=2, epochs=5).fit(cora)
+        >>> model = agnn.NodeClassifier("gcn", parameters={"epochs": 5}, replicas=2).fit(cora)
         >>> model.predict().shape, model.predict_proba().shape
         ((2708,), (2708, 7))
+        >>> model.set_params(method__hidden=32).parameters
+        {'epochs': 5, 'hidden': 32}
     """
 
     def __init__(
         self,
-        method: str | None = None,
+        method: str | Method | None = None,
         *,
+        parameters: Mapping[str, Any] | None = None,
         replicas: int = 10,
         split: str | Split | None = None,
         seed: int = 0,
@@ -107,9 +97,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         backend: str = "auto",
         graph: NodeData | None = None,
-        **hyper_parameters: Any,
     ) -> None:
         self.method = method
+        self.parameters = parameters
         self.replicas = replicas
         self.split = split
         self.seed = seed
@@ -119,13 +109,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.backend = backend
         self.graph = graph
-        for name in HYPER_PARAMETERS:
-            setattr(self, name, hyper_parameters.pop(name, None))
-        for name in hyper_parameters:
-            raise unknown_name("parameter of NodeClassifier", name, HYPER_PARAMETERS)
 
-    # scikit-learn reads the parameters of an estimator off this signature.
-    __init__.__signature__ = _signature(__init__)  # type: ignore[attr-defined]
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments; if `deep`, also `method__NAME` per parameter."""
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep and isinstance(self.parameters, Mapping):  # `fit` refuses anything else
+            params |= {_NESTED + name: value for name, value in self.parameters.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments of the constructor; `method__NAME` sets one entry of `parameters`.
+
+        Names of hyper-parameters are checked by `fit`, which knows the method.
+        """
+        nested = {name for name in params if name.startswith(_NESTED)}
+        super().set_params(**{name: params[name] for name in params.keys() - nested})
+        if nested:  # a new mapping: the present one is the caller's, or a clone's as well
+            changes = {name.removeprefix(_NESTED): params[name] for name in sorted(nested)}
+            self.parameters = {**(self.parameters or {}), **changes}
+        return self
 
     def fit(
         self,
@@ -145,6 +147,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         on the latest nodes; with `groups` no group is both trained and tested on. Both are for
         `split=None`, "time" or "group".
         """
+        if not isinstance(self.parameters, Mapping | None):
+            raise InputError(
+                f"`parameters` are hyper-parameters by name, such as {{'hidden': 32}}; got "
+                f"{self.parameters!r}."
+            )
         data = self._training_data(X, y, edges, edge_weight)
         data = with_columns(data, self.graph, X, times=times, groups=groups)
         check_learnable(data)
@@ -152,12 +159,19 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(weight, Mapping):
             names = dict(zip(self.classes_.tolist(), data.class_names, strict=True))
             weight = {names.get(key, str(key)): value for key, value in weight.items()}
-        changes = {name: getattr(self, name) for name in HYPER_PARAMETERS}
         self.run_: Run = evaluate(
-            self.method, data, self.split, replicas=self.replicas, seed=self.seed, changes=changes,
-            device=self.device, backend=self.backend, class_weight=weight, metric=self.metric,
+            self.method,
+            data,
+            self.split,
+            replicas=self.replicas,
+            seed=self.seed,
+            changes=self.parameters,
+            device=self.device,
+            backend=self.backend,
+            class_weight=weight,
+            metric=self.metric,
             time_limit=self.time_limit,
-        )  # fmt: skip
+        )
         return self
 
     def predict(
@@ -167,16 +181,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges: ArrayLike | None = None,
         edge_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
-        """[n] The predicted class of every node of `X`; without `X`, of the training data.
+        """Return the predicted class of every node of `X`; without `X`, of the training data; [n].
 
         `X` is a NodeData, what `fit` takes, or a list of ids of nodes of the training data: their
         rows where `fit` took arrays. For new nodes of the same graph see `predict_new`.
         """
-        found = self.ensemble(X, edges=edges, edge_weight=edge_weight).answers
-        return np.asarray(self.classes_[found])
+        classes = self.ensemble(X, edges=edges, edge_weight=edge_weight).answers
+        return np.asarray(self.classes_[classes])
 
     def predict_new(self, nodes: Any, edges: Any, **options: Any) -> Predictions:
-        """Predictions, with probabilities and ids, for nodes that were not there in `fit`.
+        """Return predictions, with probabilities and ids, for nodes that were not there in `fit`.
 
         `nodes` and `edges` are files or pandas frames like those that the training data was read
         from; an edge may name new and known ids. See `Run.predict_new`.
@@ -191,7 +205,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges: ArrayLike | None = None,
         edge_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """[n, c] The ensemble's probabilities at the fitted temperature."""
+        """Return the ensemble's probabilities at the fitted temperature; [n, c]."""
         return self.ensemble(X, edges=edges, edge_weight=edge_weight).probabilities
 
     def disagreement(
@@ -201,7 +215,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges: ArrayLike | None = None,
         edge_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """[n] Share of replicas whose own prediction differs from the ensemble's."""
+        """Return the share of replicas whose prediction differs from the ensemble's; [n]."""
         return self.ensemble(X, edges=edges, edge_weight=edge_weight).disagreement
 
     def ensemble(
@@ -211,12 +225,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges: ArrayLike | None = None,
         edge_weight: ArrayLike | None = None,
     ) -> Ensemble:
-        """Probabilities, predicted classes and disagreement at once."""
+        """Return probabilities, predicted classes and disagreement at once."""
         check_is_fitted(self)
         return self.run_.ensemble_of(self._scores(X, edges, edge_weight))
 
     def explain(self, node: Hashable, *, limit: int = 10) -> Any:
-        """The reasons for the prediction of a node of the training data, given by its id.
+        """Return the reasons for the prediction of a node of the training data, given by its id.
 
         In a notebook the result shows a paragraph, a picture of the neighbourhood and a table. At
         most `limit` neighbours and features are listed.
@@ -233,7 +247,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges: ArrayLike | None = None,
         edge_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of correct predictions.
+        """Return the share of correct predictions.
 
         Without `y`: on the training data, of its test nodes, each predicted by the replicas that
         have it for test; on other NodeData, of the nodes that have a label there.
@@ -247,12 +261,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(X, NodeData):
                 raise InputError("`y` is missing: the true classes of `X`.")
             known = X.labelled
-            right = np.array(X.class_names, dtype=object)[X.labels[known]]
-            given = np.array(self.run_.data.class_names, dtype=object)[self.ensemble(X).answers]
-            given = given[known]
-            return float(accuracy_score(right, given, sample_weight=sample_weight))
-        found = self.predict(X, edges=edges, edge_weight=edge_weight)
-        return float(accuracy_score(y, found, sample_weight=sample_weight))
+            # By name: the other data may number the classes in another order.
+            true = np.array(X.class_names, dtype=object)[X.labels[known]]
+            names = np.array(self.run_.data.class_names, dtype=object)
+            predicted = names[self.ensemble(X).answers[known]]
+            return float(accuracy_score(true, predicted, sample_weight=sample_weight))
+        predicted = self.predict(X, edges=edges, edge_weight=edge_weight)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     @property
     def accuracy_(self) -> Summary:
@@ -267,14 +282,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: Path | str) -> None:
         """Write the fitted classifier to a new folder of JSON, arrays and safetensors."""
         check_is_fitted(self)
-        own = {
+        arguments = {
             "classes": self.classes_.tolist(),
             "dtype": self.classes_.dtype.str,
             "replicas": self.replicas,
             "seed": self.seed,
             "by_index": self.graph is not None,
         }
-        self.run_.save(folder, notes={**(self.run_.notes or {}), _NOTES: own})
+        self.run_.save(folder, notes={**(self.run_.notes or {}), _NOTES: arguments})
 
     @classmethod
     def load(
@@ -285,31 +300,30 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         backend: str = "auto",
         trust_unchecked: bool = False,
     ) -> Self:
-        """The classifier in a folder that `save` or `agnn train --out` wrote; runs no code.
+        """Return the classifier in a folder that `save` or `agnn train --out` wrote; runs no code.
 
-        For `trust_unchecked` see `agnn.load_run`.
+        Its `method` is the trained one, with all its hyper-parameters. For `trust_unchecked` see
+        `agnn.load_run`.
         """
         run = load_run(folder, device=device, backend=backend, trust_unchecked=trust_unchecked)
-        notes = run.notes or {}
-        # Classifiers saved by 0.1.0 have their notes at the top; a user's own look different.
-        own = notes if set(notes) == _OLD_NOTES else notes.get(_NOTES, {})
-        made = cls(
-            run.method.name,
-            replicas=own.get("replicas", run.replicas // run.folds),
+        saved = (run.notes or {}).get(_NOTES, {})
+        classifier = cls(
+            run.method,
+            replicas=saved.get("replicas", run.replicas // run.folds),
             split=run.split_spec,
-            seed=own.get("seed", run.seeds[0]),
+            seed=saved.get("seed", run.seeds[0]),
             class_weight=run.class_weight,
             metric=run.metric,
             device=device,
             backend=backend,
-            graph=run.data if own.get("by_index") else None,
-            **run.method.settings,
+            graph=run.data if saved.get("by_index") else None,
         )
-        made.run_ = run
-        made.n_features_in_ = run.data.feature_count
-        classes = run.data.class_values
-        made.classes_ = np.array(own["classes"], dtype=own["dtype"]) if own else classes
-        return made
+        classifier.run_ = run
+        classifier.n_features_in_ = run.data.feature_count
+        classifier.classes_ = run.data.class_values
+        if saved:
+            classifier.classes_ = np.array(saved["classes"], dtype=saved["dtype"])
+        return classifier
 
     def _training_data(
         self,
@@ -318,7 +332,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges: ArrayLike | None,
         edge_weight: ArrayLike | None,
     ) -> NodeData:
-        """The data to train on; sets what is known of the input."""
+        """Return the data to train on; sets what is known of the input."""
         if isinstance(X, NodeData):
             if y is not None or edges is not None or edge_weight is not None:
                 raise InputError(
@@ -335,7 +349,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("`graph` has its own edges; leave out `edge_weight`.")
             nodes = positions(X, self.graph)
             labels = class_labels(y)
-            self.classes_, self.n_features_in_ = labels.classes, 1
+            self.classes_ = labels.classes
+            self.n_features_in_ = 1
             return labelled_at(self.graph, nodes, labels)
         features = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
         labels = class_labels(y)
@@ -347,7 +362,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return graph_of_arrays(features, edges, labels, edge_weight=edge_weight)
 
     def _scores(self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None) -> Tensor:
-        """Every replica's probabilities at the nodes that `X` means; [R, n, c]."""
+        """Return every replica's probabilities at the nodes that `X` means; [R, n, c]."""
         if X is None:
             return self.run_.scores
         if not isinstance(X, NodeData):
@@ -356,10 +371,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if edges is None and (ids := ids_in(X)) is not None:
                 return self.run_.scores[:, [self.run_.node(node_id) for node_id in ids]]
             features = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
-            X = graph_of_arrays(
-                features, edges, edge_weight=edge_weight,
-                row_normalised=self.run_.data.row_normalised,
-            )  # fmt: skip
+            X = graph_of_arrays(features, edges, edge_weight=edge_weight)
         return self.run_.scores_on(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -9,35 +9,22 @@ would predict otherwise. Contributions come from one forward pass with attention
 >>> import agnn
 >>> cora = agnn.load_dataset("cora")
 >>> run = agnn.evaluate("agnn", cora, split="fixed", replicas=1, changes={"epochs": 5})
->>> found = agnn.explain(run, run.node("1131150"))
->>> reached = [found.itself, *found.neighbours, found.rest]
->>> round(sum(each.weight for each in reached), 6)  # attention is shared among all nodes reached
+>>> why = agnn.explain(run, run.node("1131150"))
+>>> reached = [why.itself, *why.neighbours, why.rest]
+>>> round(sum(node.weight for node in reached), 6)  # attention is shared among all nodes reached
 1.0
 """
 
 from agnn.explanation._changes import Changes, changed_run
-from agnn.explanation._contrasts import DRAWABLE, MOST_DRAWN, find_contrasts
-from agnn.explanation._contributions import Contributions, HeldLogits, contributions
+from agnn.explanation._contributions import HeldLogits, contributions
 from agnn.explanation._counterfactuals import Counterfactual, counterfactual
 from agnn.explanation._explain import explain
-from agnn.explanation._explained_run import explained_run, run_with_betas
+from agnn.explanation._explained_run import explained_run
 from agnn.explanation._explanation import Explanation, ReachingNode
-from agnn.explanation._flow import edge_flows, layer_weights, model_paths, path_attention, path_rows
-from agnn.explanation._margin import (
-    Margin,
-    OwnFeature,
-    Step,
-    feature_name,
-    margin,
-    own_features,
-)
-from agnn.explanation._neighbourhood import (
-    LayerInside,
-    Neighbourhood,
-    neighbourhood,
-    weighed_neighbourhood,
-)
-from agnn.explanation._reach import Reach, WholeGraph, reach_of
+from agnn.explanation._flow import layer_weights, model_paths, path_attention, path_rows
+from agnn.explanation._margin import Margin, Step, feature_name, margin, own_features
+from agnn.explanation._neighbourhood import Neighbourhood, neighbourhood, weighed_neighbourhood
+from agnn.explanation._reach import WholeGraph, reach_of
 from agnn.explanation._relevance import (
     LayerRanking,
     class_relevance,
@@ -51,19 +38,13 @@ from agnn.explanation._relevance import (
 from agnn.explanation._removed_edges import Removal, removal_effects, without_edges
 
 __all__ = [
-    "DRAWABLE",
-    "MOST_DRAWN",
     "Changes",
-    "Contributions",
     "Counterfactual",
     "Explanation",
     "HeldLogits",
-    "LayerInside",
     "LayerRanking",
     "Margin",
     "Neighbourhood",
-    "OwnFeature",
-    "Reach",
     "ReachingNode",
     "Removal",
     "Step",
@@ -72,13 +53,11 @@ __all__ = [
     "class_relevance",
     "contributions",
     "counterfactual",
-    "edge_flows",
     "edge_ranking",
     "edge_relevance",
     "explain",
     "explained_run",
     "feature_name",
-    "find_contrasts",
     "labelled_edges",
     "layer_relevances",
     "layer_weights",
@@ -92,7 +71,6 @@ __all__ = [
     "reach_of",
     "removal_effects",
     "replica_relevances",
-    "run_with_betas",
     "weighed_neighbourhood",
     "without_edges",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,15 +11,19 @@ import torch
 
 from agnn.data import NodeData, changed_data
 from agnn.errors import InputError
-from agnn.explanation._explained_run import explained_run, run_with_betas
+from agnn.explanation._explained_run import explained_run
 from agnn.graph import Graph, features_of, hop_rings
 from agnn.methods import NetworkMethod
+from agnn.runs import KnownResults
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agnn.graph import Features
     from agnn.runs import Run
 
 _MOST: Final = 1000  # changes at once
+_LARGEST_BETA: Final = 1000
 _FEW: Final = 4  # below this part of all nodes, only the scores that change are computed
 
 
@@ -47,7 +52,7 @@ class Changes:
 
 
 def changed_run(run: Run, changes: Changes) -> Run:
-    """The run as it would be on the changed graph, with the changed betas.
+    """Return the run as it would be on the changed graph, with the changed betas.
 
     Nothing is trained again: weights and temperature are those of the run, and features are scaled
     by what it was trained on. Everything else is computed anew, so attention, contributions and
@@ -62,66 +67,80 @@ def changed_run(run: Run, changes: Changes) -> Run:
     >>> changed.data.edges.shape[1] - run.data.edges.shape[1]
     1
     """
-    own = explained_run(run)
+    run = explained_run(run)
     count = len(changes.added) + len(changes.removed) + len(changes.dropped)
     if count > _MOST:
         raise InputError(f"there are {count} changes; at most {_MOST} are possible.")
     if changes.is_of_graph:
-        own = _on_changed_graph(own, changes)
-    return own if changes.betas is None else run_with_betas(own, changes.betas)
+        run = _on_changed_graph(run, changes)
+    return run if changes.betas is None else _with_betas(run, changes.betas)
 
 
-def _on_changed_graph(own: Run, changes: Changes) -> Run:
+def _with_betas(run: Run, betas: Sequence[float]) -> Run:
+    """Return the run with these betas, one per layer, in every replica."""
+    for beta in betas:
+        if not math.isfinite(beta) or abs(beta) > _LARGEST_BETA:
+            raise InputError(
+                f"`betas` must be from -{_LARGEST_BETA} to {_LARGEST_BETA}; got {beta}."
+            )
+    known = KnownResults(temperature=run.temperature, inputs=run.known.inputs)
+    return replace(run, model=run.network.with_betas(betas), known=known, history=None)
+
+
+def _on_changed_graph(run: Run, changes: Changes) -> Run:
+    """Return the run with other edges and features."""
     data = changed_data(
-        own.data, added=changes.added, removed=changes.removed, dropped=changes.dropped
+        run.data, added=changes.added, removed=changes.removed, dropped=changes.dropped
     )
     has_new_edges = bool(changes.added or changes.removed)
-    graph = Graph.of(own.method.usable(data)) if has_new_edges else own.graph
-    is_measured = has_new_edges and is_structural(own)
-    features = _features(own, data, sorted({node for node, _ in changes.dropped}), is_measured)
-    made = replace(
-        own,
+    graph = Graph.of(run.method.usable(data)) if has_new_edges else run.graph
+    is_measured_anew = has_new_edges and is_structural(run)
+    if is_measured_anew:
+        features = features_of(_network_method(run).features(data, run.data))
+    else:
+        features = _features(run, data, sorted({node for node, _ in changes.dropped}))
+    changed = replace(
+        run,
         data=data,
-        known_inputs=(features, graph),
-        known_scores=None,
-        known_temperature=own.temperature,
+        known=KnownResults(temperature=run.temperature, inputs=(features, graph)),
         history=None,
         folder=None,
     )
-    if is_measured or not own.has_scores:
-        return made
+    if is_measured_anew or not run.has_scores:
+        return changed
     # The scores of nodes farther away than the model reads stay as they are.
-    changed, hops = torch.tensor(changes.nodes), own.network.hops
-    reached = [torch.cat(hop_rings(each, changed, hops)) for each in (own.graph, graph)]
-    affected = torch.unique(torch.cat(reached))
+    nodes = torch.tensor(changes.nodes)
+    rings = [*hop_rings(run.graph, nodes, run.network.hops)]
+    rings += hop_rings(graph, nodes, run.network.hops)
+    affected = torch.unique(torch.cat(rings))
     if _FEW * affected.numel() > data.nodes:
-        return made
-    scores = own.scores.clone()
-    scores[:, affected] = made.scores_around(affected)
-    return replace(made, known_scores=scores)
+        return changed
+    scores = run.scores.clone()
+    scores[:, affected] = changed.scores_around(affected)
+    return replace(changed, known=changed.known._replace(scores=scores))
 
 
 def is_structural(run: Run) -> bool:
-    """Whether the features are measures of the graph, so that edges change those of all nodes."""
-    made = run.data.preprocessing
-    return made is not None and made.is_structural
+    """Return whether features are measures of the graph, so that edges change all of them."""
+    preprocessing = run.data.preprocessing
+    return preprocessing is not None and preprocessing.is_structural
 
 
-def _features(own: Run, data: NodeData, rows: list[int], is_whole: bool) -> Features:
-    """The features as the model reads them, with these or all rows as in the changed data."""
-    method = own.method
-    if not rows and not is_whole:
-        return own.features
-    if not isinstance(method, NetworkMethod):
-        raise InputError(f"{method.title} reads no features that could change.")
-    if is_whole:
-        return features_of(method.features(data, own.data))
+def _network_method(run: Run) -> NetworkMethod:
+    if not isinstance(run.method, NetworkMethod):
+        raise InputError(f"{run.method.title} reads no features that could change.")
+    return run.method
+
+
+def _features(run: Run, data: NodeData, rows: list[int]) -> Features:
+    """Return the features as the model reads them, with some rows as in the changed data."""
+    if not rows:
+        return run.features
     few = NodeData.build(
         name=data.name,
         features=data.features[rows],
         labels=np.full(len(rows), -1),
         edges=np.empty((2, 0), dtype=np.int64),
         class_names=data.class_names,
-        row_normalised=data.row_normalised,
     )
-    return own.features.with_rows(torch.tensor(rows), method.features(few, own.data))
+    return run.features.with_rows(torch.tensor(rows), _network_method(run).features(few, run.data))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agnn.graph import Features, View
     from agnn.kernels import FirstStates
-    from agnn.nn import NodeModel
+    from agnn.networks import NodeModel
 
 _ROUNDING: Final = 1e-6  # share of a sum's terms below which what is left is rounding
 
@@ -59,9 +59,12 @@ class HeldLogits:
         weights = self.logits.new_zeros(self.logits.shape)
         weights[list(replicas)] = torch.from_numpy(combination).to(weights) / len(replicas)
         gradients = torch.autograd.grad(
-            self.logits, [each.states for each in self.first], weights,
-            retain_graph=True, allow_unused=True,
-        )  # fmt: skip
+            self.logits,
+            [first.states for first in self.first],
+            weights,
+            retain_graph=True,
+            allow_unused=True,
+        )
         return [
             Arriving(_numbers(gradient), first)
             for gradient, first in zip(gradients, self.first, strict=True)
@@ -124,13 +127,10 @@ def contributions(held: HeldLogits, combinations: NDArray[np.float64]) -> Contri
     for combination in combinations.T:
         maps = held.arriving(combination, held.replicas)
         nodes, constant = _nodes_and_constant(held, maps, combination, held.replicas)
-        parts.append((
-            nodes,
-            sum((each.by_feature(X) for each in maps), np.zeros(X.shape[1])),
-            sum((each.by_feature(X[:1]) for each in maps), np.zeros(X.shape[1])),
-            sum(each.by_bias() for each in maps),
-            constant,
-        ))  # fmt: skip
+        features = sum((part.by_feature(X) for part in maps), np.zeros(X.shape[1]))
+        own_features = sum((part.by_feature(X[:1]) for part in maps), np.zeros(X.shape[1]))
+        bias = sum(part.by_bias() for part in maps)
+        parts.append((nodes, features, own_features, bias, constant))
     return Contributions(*(np.array(part) for part in zip(*parts, strict=True)))
 
 
@@ -159,8 +159,8 @@ def feature_contributions(
     rows = torch.tensor(list(places))
     return sum(
         (
-            features_at(held.features, rows, each.first.weight, each.gradient[:, list(places)])
-            for each in held.arriving(combination, replicas)
+            features_at(held.features, rows, part.first.weight, part.gradient[:, list(places)])
+            for part in held.arriving(combination, replicas)
         ),
         np.zeros((len(rows), held.features.width)),
     )
@@ -182,7 +182,7 @@ def _nodes_and_constant(
     combination: NDArray[np.float64],
     replicas: Sequence[int],
 ) -> tuple[NDArray[np.float64], float]:
-    nodes = sum((each.by_node() for each in maps), np.zeros(held.features.rows))
+    nodes = sum((part.by_node() for part in maps), np.zeros(held.features.rows))
     constant = held.value(combination, replicas) - float(nodes.sum())
     # A network without biases has no constant: what is left is the rounding of the kernels.
     is_rounding = abs(constant) <= _ROUNDING * float(np.abs(nodes).sum())

@@ -32,9 +32,9 @@ class Counterfactual:
     trials: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
+        """Return the same as JSON values."""
         return {
-            "ids": [plain_id(each) for each in self.ids],
+            "ids": [plain_id(node_id) for node_id in self.ids],
             "nodes": list(self.nodes),
             "answer": self.answer,
             "probabilities": self.probabilities.tolist(),
@@ -44,25 +44,25 @@ class Counterfactual:
 
 
 def counterfactual(run: Run, node: int) -> Counterfactual | None:
-    """The smallest set of neighbours whose removal changes the prediction; None if none does.
+    """Return the smallest set of neighbours whose removal changes the prediction.
 
-    Every neighbour is tried alone, and every pair if there are at most 20 neighbours. Then
-    neighbours are removed one after the other, the most harmful first, until the prediction
-    changes; those that turn out to be unnecessary are put back. The result is minimal: none of it
-    can be put back, but a smaller set of others may exist.
+    None if no set does. Every neighbour is tried alone, and every pair if there are at most 20
+    neighbours. Then neighbours are removed one after the other, the most harmful first, until the
+    prediction changes; those that turn out to be unnecessary are put back. The result is minimal:
+    none of it can be put back, but a smaller set of others may exist.
     """
     search = _Search(run, node)
     singles = [(k,) for k in range(len(search.beside))]
-    if (found := search.first_change(singles)) is not None:
-        return search.result(found, is_smallest=True)
+    if (changing := search.first_change(singles)) is not None:
+        return search.result(changing, is_smallest=True)
     pairs = list(combinations(range(len(search.beside)), 2))
     is_exhaustive = len(pairs) <= _MOST_PAIRS
-    if is_exhaustive and (found := search.first_change(pairs)) is not None:
-        return search.result(found, is_smallest=True)
-    grown = search.grown()
-    if grown is None:
+    if is_exhaustive and (changing := search.first_change(pairs)) is not None:
+        return search.result(changing, is_smallest=True)
+    changing = search.grow()
+    if changing is None:
         return None
-    least = search.pruned(grown)
+    least = search.prune(changing)
     return search.result(least, is_smallest=is_exhaustive and len(least) == 3)
 
 
@@ -70,7 +70,8 @@ class _Search:
     """Trials on one node; sets of neighbours are tuples of positions in `beside`."""
 
     def __init__(self, run: Run, node: int) -> None:
-        self._run, self._node = run, node
+        self._run = run
+        self._node = node
         self._removal = Removal(run, node)
         graph = run.graph
         row = slice(int(graph.offsets[node]), int(graph.offsets[node + 1]))
@@ -79,32 +80,32 @@ class _Search:
         self._tried: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
     def first_change(self, sets: Iterable[tuple[int, ...]]) -> tuple[int, ...] | None:
-        """Of the sets that change the prediction, the one that leaves it the least probable."""
-        changing = [each for each in sets if self._changes(each)]
-        return min(changing, key=lambda each: self._after(each)[self._answer], default=None)
+        """Return the set that makes the prediction least probable, of those that change it."""
+        changing = [places for places in sets if self._changes(places)]
+        return min(changing, key=lambda places: self._after(places)[self._answer], default=None)
 
-    def grown(self) -> tuple[int, ...] | None:
-        """Neighbours in the order of their effect alone, until the prediction changes."""
+    def grow(self) -> tuple[int, ...] | None:
+        """Add neighbours in the order of their effect alone, until the prediction changes."""
         alone = [float(self._after((k,))[self._answer]) for k in range(len(self.beside))]
         order = np.argsort(alone, kind="stable").tolist()
         for size in range(1, len(order) + 1):
-            found = tuple(sorted(order[:size]))
-            if self._changes(found):
-                return found
+            places = tuple(sorted(order[:size]))
+            if self._changes(places):
+                return places
         return None
 
-    def pruned(self, found: tuple[int, ...]) -> tuple[int, ...]:
-        """The set without those, tried in turn, that it does not need."""
-        for each in found:
-            fewer = tuple(k for k in found if k != each)
+    def prune(self, places: tuple[int, ...]) -> tuple[int, ...]:
+        """Leave out those, tried in turn, that the set does not need."""
+        for place in places:
+            fewer = tuple(k for k in places if k != place)
             if fewer and self._changes(fewer):
-                found = fewer
-        return found
+                places = fewer
+        return places
 
-    def result(self, found: tuple[int, ...], *, is_smallest: bool) -> Counterfactual:
-        """The set as data."""
-        nodes = tuple(self.beside[k] for k in found)
-        after = self._after(found)
+    def result(self, places: tuple[int, ...], *, is_smallest: bool) -> Counterfactual:
+        """Return the set as data."""
+        nodes = tuple(self.beside[k] for k in places)
+        after = self._after(places)
         return Counterfactual(
             nodes=nodes,
             ids=tuple(self._run.data.node_ids[k] for k in nodes),

@@ -6,14 +6,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agnn.files import plain_id
+from agnn.explanation._margin import Margin, comma_list
+from agnn.files import plain, plain_id
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from pandas import DataFrame
-
-    from agnn.explanation._margin import Margin
 
 _NAMED: Final = 3  # neighbours, and features, that are named in a sentence
 
@@ -22,8 +21,9 @@ _NAMED: Final = 3  # neighbours, and features, that are named in a sentence
 class ReachingNode:
     """A node that reaches the explained one; numbers are means over the replicas."""
 
-    node: int  # index in the data
     id: Hashable  # the data's own
+    title: str | None  # for people, where the data has one
+    node: int  # index in the data
     hops: int  # distance; 0 is the explained node itself
     weight: float  # share of all that arrives, over all paths; with AGNN its path attention
     attention: tuple[float, ...] | None  # [l] P(t)[i, j] at the explained node's row; None beyond
@@ -34,8 +34,7 @@ class ReachingNode:
     confidence: float | None  # of the prediction, at the run's temperature
     toward_answer: float  # what it adds to the answer's logit, less the mean over all classes
     over_second: float  # what it adds to the answer's logit, less the second class's
-    edge_weight: float | None = None  # of its edge to the explained node, where edges have weights
-    title: str | None = None  # for people, where the data has one
+    edge_weight: float | None  # of its edge to the explained node, where edges have weights
 
     @property
     def name(self) -> str:
@@ -55,24 +54,12 @@ class ReachingNode:
         return "training label" if self.trained_in > 0 else "label"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
+        """Return the same as JSON values."""
         return {
+            **plain(vars(self)),
             "id": plain_id(self.id),
-            "title": self.title,
-            "node": self.node,
-            "hops": self.hops,
-            "weight": self.weight,
-            "attention": None if self.attention is None else list(self.attention),
-            "relevance": None if self.relevance is None else list(self.relevance),
             "class": self.class_name,
             "class_from": self.class_from,
-            "label": self.label,
-            "trained_in": self.trained_in,
-            "prediction": self.prediction,
-            "confidence": self.confidence,
-            "toward_answer": self.toward_answer,
-            "over_second": self.over_second,
-            "edge_weight": self.edge_weight,
         }
 
 
@@ -113,23 +100,17 @@ class Explanation:
     apart, exactly, with attention and active units held (see `contributions`).
     """
 
-    node: int  # index in the data
-    id: Hashable  # the data's own
     data_name: str
     method: str  # its title
     replicas: int
     class_names: tuple[str, ...]  # [c]
-    answer: int  # the predicted class, the most probable
-    second: int  # the second most probable class
-    probabilities: NDArray[np.float64]  # [c] the mean over the replicas, at the temperature
-    uncalibrated: NDArray[np.float64]  # [c] the mean as it is
+    uncalibrated: NDArray[np.float64]  # [c] the mean of the replicas' probabilities as it is
     temperature: float
     disagreement: float  # share of replicas that predict another class
     label: int  # the true class in the data; -1 where it is unknown
-    trained_in: float  # share of replicas that were trained on the label
     betas: tuple[float, ...] | None  # [l] AGNN's, means over the replicas
     is_attention: bool  # whether weights are learned attention; else they are fixed
-    lead: Margin  # of the predicted class over the second, taken apart
+    lead: Margin  # of the predicted class over the second, taken apart; it has the prediction
     itself: ReachingNode
     neighbours: tuple[ReachingNode, ...]  # the most attended first
     rest: Rest  # nodes that reach it and are not in `neighbours`
@@ -142,6 +123,36 @@ class Explanation:
     notes: tuple[str, ...]  # sentences on how to read the numbers of this method
     url: str = ""  # of the node, where the data has one
     description: str = ""
+
+    @property
+    def node(self) -> int:
+        """The node's index in the data."""
+        return self.itself.node
+
+    @property
+    def id(self) -> Hashable:
+        """The node's id in the data."""
+        return self.itself.id
+
+    @property
+    def trained_in(self) -> float:
+        """The share of replicas that were trained on the label."""
+        return self.itself.trained_in
+
+    @property
+    def answer(self) -> int:
+        """The predicted class, the most probable."""
+        return self.lead.answer
+
+    @property
+    def second(self) -> int:
+        """The second most probable class."""
+        return self.lead.second
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """[c] The mean over the replicas, at the temperature."""
+        return self.lead.probabilities
 
     @property
     def prediction(self) -> str:
@@ -171,8 +182,8 @@ class Explanation:
     @property
     def order(self) -> list[int]:
         """The classes, the most probable first."""
-        found: list[int] = (-self.probabilities).argsort(kind="stable").tolist()
-        return found
+        order: list[int] = (-self.probabilities).argsort(kind="stable").tolist()
+        return order
 
     @property
     def confidence(self) -> float:
@@ -180,20 +191,18 @@ class Explanation:
         return float(self.probabilities[self.answer])
 
     def in_words(self) -> str:
-        """The reasons in a short paragraph."""
-        sentences = (
-            _prediction(self), _truth(self), _neighbours(self), _training(self), _reasons(self),
-            _second(self),
-        )  # fmt: skip
-        return " ".join(each for each in sentences if each)
+        """Return the reasons in a short paragraph."""
+        parts = (_prediction, _truth, _neighbours, _training, _reasons, _second)
+        sentences = [part(self) for part in parts]
+        return " ".join(sentence for sentence in sentences if sentence)
 
     def to_frame(self) -> DataFrame:
-        """The node itself and the listed neighbours as a data frame, one per row."""
+        """Return the node itself and the listed neighbours as a data frame, one per row."""
         from agnn.data.tables import DataFrame
 
         rows = []
-        for each in (self.itself, *self.neighbours):
-            row = each.to_dict()
+        for node in (self.itself, *self.neighbours):
+            row = node.to_dict()
             for name in ("attention", "relevance"):
                 values = row.pop(name) or [None] * len(self.itself.attention or ())
                 row |= {f"{name} {t}": value for t, value in enumerate(values, start=1)}
@@ -201,7 +210,7 @@ class Explanation:
         return DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return everything as JSON values."""
         c = self.class_names
         return {
             "id": plain_id(self.id),
@@ -225,108 +234,109 @@ class Explanation:
             "is_attention": self.is_attention,
             "margin": self.margin,
             "margin_constant": self.margin_constant,
-            "steps": [each.to_dict() for each in self.lead.steps],
+            "steps": [step.to_dict() for step in self.lead.steps],
             "sentence": self.sentence,
             "itself": self.itself.to_dict(),
-            "neighbours": [each.to_dict() for each in self.neighbours],
+            "neighbours": [node.to_dict() for node in self.neighbours],
             "rest": self.rest._asdict(),
-            "for_answer": [each.to_dict() for each in self.for_answer],
-            "for_second": [each.to_dict() for each in self.for_second],
-            "training": [each._asdict() for each in self.training],
-            "training_nodes": [each.to_dict() for each in self.training_nodes],
-            "features": [each._asdict() for each in self.features],
-            "features_for_second": [each._asdict() for each in self.features_for_second],
+            "for_answer": [node.to_dict() for node in self.for_answer],
+            "for_second": [node.to_dict() for node in self.for_second],
+            "training": [total._asdict() for total in self.training],
+            "training_nodes": [node.to_dict() for node in self.training_nodes],
+            "features": [share._asdict() for share in self.features],
+            "features_for_second": [share._asdict() for share in self.features_for_second],
             "notes": list(self.notes),
             "words": self.in_words(),
         }
 
 
 def percent(share: float) -> str:
-    """A share of 1 in whole percent; 0 % and 100 % only for exactly none and all."""
+    """Return a share of 1 in whole percent; 0 % and 100 % only for exactly none and all."""
     if 0 < share < 0.005:
         return "under 1 %"
     return "over 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
-def _prediction(found: Explanation) -> str:
-    predicted = f"{found.method} predicts {found.prediction} for node {found.name}"
-    sure = f"with confidence {percent(found.confidence)}"
-    if found.replicas == 1:
-        return f"{predicted} {sure}."
-    others = round(found.disagreement * found.replicas)
+def _prediction(explanation: Explanation) -> str:
+    predicted = (
+        f"{explanation.method} predicts {explanation.prediction} for node {explanation.name} "
+        f"with confidence {percent(explanation.confidence)}"
+    )
+    if explanation.replicas == 1:
+        return f"{predicted}."
+    others = round(explanation.disagreement * explanation.replicas)
     agree = "all agree" if not others else f"{others} of them predict{_s(others)} another class"
-    return f"{predicted} {sure} ({found.replicas} replicas, {agree})."
+    return f"{predicted} ({explanation.replicas} replicas, {agree})."
 
 
-def _truth(found: Explanation) -> str:
-    if found.label < 0:
+def _truth(explanation: Explanation) -> str:
+    if explanation.label < 0:
         return ""
-    name = found.class_names[found.label]
-    if found.trained_in > 0:
-        some = "" if found.trained_in == 1 else f" of {percent(found.trained_in)} of the replicas"
+    name = explanation.class_names[explanation.label]
+    if explanation.trained_in > 0:
+        share = percent(explanation.trained_in)
+        some = "" if explanation.trained_in == 1 else f" of {share} of the replicas"
         return f"Its label, {name}, was used in the training{some}."
-    if found.label == found.answer:
+    if explanation.label == explanation.answer:
         return "This is correct."
     return f"This is wrong: the label is {name}."
 
 
-def _neighbours(found: Explanation) -> str:
-    if not found.neighbours:
+def _neighbours(explanation: Explanation) -> str:
+    if not explanation.neighbours:
         return "No other node reaches it: the prediction depends on its own features alone."
-    named = found.neighbours[:_NAMED]
-    listed = [f"{each.name} ({percent(each.weight)}{_class(each)})" for each in named]
-    more = len(found.neighbours) - len(named) + found.rest.nodes
-    left = 1.0 - found.itself.weight - sum(each.weight for each in named)
+    named = explanation.neighbours[:_NAMED]
+    listed = [f"{node.name} ({percent(node.weight)}{_class(node)})" for node in named]
+    more = len(explanation.neighbours) - len(named) + explanation.rest.nodes
+    left = 1.0 - explanation.itself.weight - sum(node.weight for node in named)
     rest = f"; {more:,} more {_nodes(more)} {_have(more)} {percent(left)}" if more else ""
-    weight = "attention" if found.is_attention else "propagation weight"
+    weight = "attention" if explanation.is_attention else "propagation weight"
     return (
-        f"Over all layers, {percent(found.itself.weight)} of the {weight} stays with the node "
-        f"itself, and of the others {_list(listed)} {_have(len(listed))} most{rest}."
+        f"Over all layers, {percent(explanation.itself.weight)} of the {weight} stays with the "
+        f"node itself, and of the others {comma_list(listed)} {_have(len(listed))} most{rest}."
     )
 
 
-def _training(found: Explanation) -> str:
-    if not found.training:
+def _training(explanation: Explanation) -> str:
+    if not explanation.training:
         return "No training node reaches it."
-    if (total := sum(each.weight for each in found.training)) < 0.01:
+    if (total := sum(one.weight for one in explanation.training)) < 0.01:
         return f"Training nodes have {percent(total)} of it."
-    listed = [f"{each.class_name} {percent(each.weight)}" for each in found.training[:_NAMED]]
+    listed = [f"{one.class_name} {percent(one.weight)}" for one in explanation.training[:_NAMED]]
     return f"Training nodes have this much of it, by class: {', '.join(listed)}."
 
 
-def _reasons(found: Explanation) -> str:
-    nodes = [_named(each) for each in found.for_answer[:_NAMED]]
-    names = [each.name for each in found.features[:_NAMED] if each.toward_answer > 0]
-    listed = [_list(nodes)] if nodes else []
+def _reasons(explanation: Explanation) -> str:
+    nodes = [_name(node) for node in explanation.for_answer[:_NAMED]]
+    names = [share.name for share in explanation.features[:_NAMED] if share.toward_answer > 0]
+    listed = [comma_list(nodes)] if nodes else []
     if names:
-        listed.append(f"by feature, {_list(names)}")
-    return f"Most is contributed to {found.prediction} by {'; '.join(listed)}." if listed else ""
+        listed.append(f"by feature, {comma_list(names)}")
+    if not listed:
+        return ""
+    return f"Most is contributed to {explanation.prediction} by {'; '.join(listed)}."
 
 
-def _second(found: Explanation) -> str:
-    name = found.class_names[found.second]
-    chance = percent(float(found.probabilities[found.second]))
+def _second(explanation: Explanation) -> str:
+    name = explanation.class_names[explanation.second]
+    chance = percent(float(explanation.probabilities[explanation.second]))
     stated = f"The second most probable class is {name} with {chance}"
-    listed = [_named(each) for each in found.for_second[:_NAMED]]
+    listed = [_name(node) for node in explanation.for_second[:_NAMED]]
     return (
-        f"{stated}, to which {_list(listed)} contribute{_s_of(listed)} most."
+        f"{stated}, to which {comma_list(listed)} contribute{_s_of(listed)} most."
         if listed
         else f"{stated}."
     )
 
 
-def _named(each: ReachingNode) -> str:
-    if each.hops == 0:
+def _name(node: ReachingNode) -> str:
+    if node.hops == 0:
         return "its own features"
-    return each.name if each.class_name is None else f"{each.name} ({each.class_name})"
+    return node.name if node.class_name is None else f"{node.name} ({node.class_name})"
 
 
-def _class(each: ReachingNode) -> str:
-    return "" if each.class_name is None else f", {each.class_name}"
-
-
-def _list(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _class(node: ReachingNode) -> str:
+    return "" if node.class_name is None else f", {node.class_name}"
 
 
 def _s_of(names: list[str]) -> str:

@@ -38,6 +38,14 @@ _LONGEST: Final = 48  # letters of a name in the sentence
 _SMALL: Final = 0.005  # less than this is shown as 0.00
 
 
+class NodeFeature(NamedTuple):
+    """A feature that a node has, and what it adds to the margin at a target."""
+
+    column: int  # in the data's features
+    name: str
+    value: float
+
+
 class Step(NamedTuple):
     """One addend of the margin."""
 
@@ -49,8 +57,7 @@ class Step(NamedTuple):
     title: str | None = None  # where the data has one
     hops: int | None = None
     label: str | None = None  # of that node, where it is known
-    features: tuple[tuple[str, float], ...] = ()  # of that node, the largest addends first
-    columns: tuple[int, ...] = ()  # their indices
+    features: tuple[NodeFeature, ...] = ()  # of that node, the largest addends first
 
     @property
     def name(self) -> str:
@@ -62,14 +69,13 @@ class Step(NamedTuple):
         return {"constant": "constant", "itself": "the node itself"}[self.kind]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        features = [
-            {"name": name, "value": value, "column": column}
-            for (name, value), column in zip(self.features, self.columns, strict=True)
-        ]
-        fields = {key: value for key, value in self._asdict().items() if key != "columns"}
-        own = None if self.node is None else plain_id(self.id)
-        return {**fields, "id": own, "name": self.name, "features": features}
+        """Return the same as JSON values."""
+        return {
+            **self._asdict(),
+            "id": None if self.node is None else plain_id(self.id),
+            "name": self.name,
+            "features": [feature._asdict() for feature in self.features],
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,33 +101,33 @@ class Margin:
         return self.constant + float(self.added.sum())
 
     def sentence(self, method: str, class_names: Sequence[str]) -> str:
-        """The prediction and its main reasons in one sentence."""
-        own = [each for each in self.steps if each.kind in ("itself", "node")]
-        order = sorted(own, key=lambda each: -each.value)
-        pro = [_words(each) for each in order[: _NAMED + 1] if each.value > _SMALL]
-        con = [_words(each) for each in order[: -_NAMED - 1 : -1] if each.value < -_SMALL]
+        """Return the prediction and its main reasons in one sentence."""
+        nodes = [step for step in self.steps if step.kind in ("itself", "node")]
+        order = sorted(nodes, key=lambda step: -step.value)
+        pro = [_words(step) for step in order[: _NAMED + 1] if step.value > _SMALL]
+        con = [_words(step) for step in order[: -_NAMED - 1 : -1] if step.value < -_SMALL]
         chance = float(self.probabilities[self.answer])
         # Nothing is certain: a rounded 100 % would say so.
         sure = "over 99 %" if chance >= 0.995 else f"{100 * chance:.0f} %"
-        said = f"{method} predicts {class_names[self.answer]} ({sure})"
+        sentence = f"{method} predicts {class_names[self.answer]} ({sure})"
         if self.second != self.answer:
-            said += f" ahead of {class_names[self.second]}"
+            sentence += f" ahead of {class_names[self.second]}"
         if pro:
-            said += f", mostly because of {_list(pro)}"
+            sentence += f", mostly because of {comma_list(pro)}"
         if con:
             is_one = len(con) == 1 and not con[0].startswith(_OWN)
             speak = "speaks" if is_one else "speak"
-            said += f"{';' if pro else ','} {_list(con)} {speak} most against it"
-        return f"{said}."
+            sentence += f"{';' if pro else ','} {comma_list(con)} {speak} most against it"
+        return f"{sentence}."
 
     def to_dict(self) -> dict[str, Any]:
-        """The prediction, the margin and its steps as JSON values."""
+        """Return the prediction, the margin and its steps as JSON values."""
         return {
             "answer": self.answer,
             "second": self.second,
             "total": self.total,
             "constant": self.constant,
-            "steps": [each.to_dict() for each in self.steps],
+            "steps": [step.to_dict() for step in self.steps],
         }
 
 
@@ -130,24 +136,26 @@ def margin(
     node: int,
     *,
     replica: int | None = None,
-    steps: int = _STEPS,
     reach: Reach | None = None,
 ) -> Margin:
-    """The margin at one node, given by its index, of the ensemble or of one replica.
+    """Return the margin at one node, given by its index, of the ensemble or of one replica.
 
-    At most `steps` other nodes have a step of their own: those that add or take most. With a
-    `reach` that was looked up in a whole graph, this is looked up there too.
+    The nodes that add or take most have a step of their own. With a `reach` that was looked up in
+    a whole graph, this is looked up there too.
     """
     run = explained_run(run)
     whole = None if reach is None else reach.whole
     if reach is None or whole is None or whole.by_row is None:
-        return margin_on(run, run.view_of(node), replica=replica, steps=steps)
-    by_row, weights = whole.by_row, reach.rows[0]
+        view = run.view_of(node)
+        return margin_on(run, view, held_logits(run, view), replica=replica)
+    by_row = whole.by_row
+    weights = reach.rows[0]
     question = _question(run, run.scores_at([node]), replica)
-    lead, chosen = question.lead, list(question.replicas)
+    lead = question.lead
+    chosen = list(question.replicas)
     values = by_row.values[:, reach.nodes] @ torch.from_numpy(lead).float()
     added = (weights[chosen] * values[chosen]).mean(0).numpy()
-    constant = float((_double(by_row.constant[chosen]) @ lead).mean())
+    constant = float((by_row.constant[chosen].double().numpy() @ lead).mean())
 
     def features(places: list[int]) -> NDArray[np.float64]:
         nodes = reach.nodes[places]
@@ -155,20 +163,12 @@ def margin(
         first = by_row.first.weight[chosen]
         return features_at(whole.features, nodes, first, gradient[chosen] / len(chosen))
 
-    own = reach.nodes.numpy(), reach.sizes
-    return _margin(run, own, question, added, constant, steps, features)
+    reached = reach.nodes.numpy(), reach.sizes
+    return _margin(run, reached, question, added, constant, features)
 
 
-def margin_on(
-    run: Run,
-    view: View,
-    *,
-    replica: int | None = None,
-    steps: int = _STEPS,
-    held: HeldLogits | None = None,
-) -> Margin:
-    """The same on a view with one target, which may lack edges or features."""
-    held = held_logits(run, view) if held is None else held
+def margin_on(run: Run, view: View, held: HeldLogits, *, replica: int | None = None) -> Margin:
+    """Return the margin at a view's one target, whose logits are `held`."""
     with torch.no_grad():
         scores = run.network(view).softmax(-1).cpu()
     question = _question(run, scores, replica)
@@ -178,23 +178,15 @@ def margin_on(
         return feature_contributions(held, question.lead, question.replicas, places)
 
     reached = view.field.nodes.cpu().numpy(), view.field.sizes
-    return _margin(run, reached, question, added, constant, steps, features)
-
-
-class OwnFeature(NamedTuple):
-    """A feature that a node has, and what it adds to the margin at a target."""
-
-    column: int
-    name: str
-    value: float
+    return _margin(run, reached, question, added, constant, features)
 
 
 def own_features(
     run: Run, target: int, node: int, *, replica: int | None = None
-) -> list[OwnFeature]:
-    """The features of a node that are not 0, those that add or take most at the target first.
+) -> list[NodeFeature]:
+    """Return the features of a node that are not 0, by how much they add or take at the target.
 
-    Both are given by index; a node that does not reach the target adds nothing.
+    Both nodes are given by index; one that does not reach the target adds nothing.
     """
     run = explained_run(run)
     run.check_node(node)
@@ -206,9 +198,9 @@ def own_features(
         question = _question(run, run.scores_at([target]), replica)
         held = held_logits(run, view)
         added = feature_contributions(held, question.lead, question.replicas, place)[0]
-    held = row.indices[row.data != 0]
-    order = held[np.argsort(-np.abs(added[held]), kind="stable")].tolist()
-    return [OwnFeature(k, feature_name(run, k), float(added[k])) for k in order]
+    columns = row.indices[row.data != 0]
+    order = columns[np.argsort(-np.abs(added[columns]), kind="stable")].tolist()
+    return [NodeFeature(k, feature_name(run, k), float(added[k])) for k in order]
 
 
 class _Question(NamedTuple):
@@ -222,13 +214,16 @@ class _Question(NamedTuple):
 
 
 def _question(run: Run, scores: Tensor, replica: int | None) -> _Question:
-    """From the scores [R, 1, c] of the target."""
+    """Return the question that the scores [R, 1, c] of the target raise."""
     if replica is None:
         chances = ensemble_of(scores, run.temperature).probabilities[0]
         replicas = range(len(scores))
     else:
-        chances, replicas = scores[replica, 0].double().numpy(), range(replica, replica + 1)
-    answer, second = first_two(chances)
+        chances = scores[replica, 0].double().numpy()
+        replicas = range(replica, replica + 1)
+    order = np.argsort(-chances, kind="stable").tolist()
+    answer = order[0]
+    second = order[min(1, len(order) - 1)]
     lead = np.zeros(chances.size)
     lead[answer] += 1.0
     lead[second] -= 1.0
@@ -241,23 +236,22 @@ def _margin(
     question: _Question,
     added: NDArray[np.float64],
     constant: float,
-    steps: int,
     features: Callable[[list[int]], NDArray[np.float64]],
 ) -> Margin:
-    """The margin from what each node adds [k]; `features` has those of some nodes.
+    """Return the margin from what each node adds [k]; `features` has those of some nodes.
 
     `reached` are the nodes by hop, and how many are within 0, 1, ... hops.
     """
     nodes, within = reached
     sizes = np.abs(added[1:])
     first = np.arange(sizes.size)
-    if sizes.size > steps:  # sorting them all would take long around a hub
-        first = np.sort(np.argpartition(-sizes, steps)[:steps])
+    if sizes.size > _STEPS:  # sorting them all would take long around a hub
+        first = np.sort(np.argpartition(-sizes, _STEPS)[:_STEPS])
     listed = 1 + first
     places = [0, *listed[np.argsort(-added[listed], kind="stable")].tolist()]
     rows = features(places)
-    found = [Step("constant", constant, 0)]
-    found += [
+    listed_steps = [Step("constant", constant, 0)]
+    listed_steps += [
         Step(
             kind="node" if place else "itself",
             value=float(added[place]),
@@ -266,16 +260,23 @@ def _margin(
             title=run.data.text_of(int(nodes[place]), "title") or None,
             hops=int(np.searchsorted(within, place, side="right")),
             label=_label(run, int(nodes[place])),
-            features=tuple((feature_name(run, k), float(row[k])) for k in columns),
-            columns=tuple(columns),
+            features=tuple(
+                NodeFeature(k, feature_name(run, k), float(row[k])) for k in _largest(row)
+            ),
         )
-        for place, row, columns in zip(places, rows, map(_largest, rows), strict=True)
+        for place, row in zip(places, rows, strict=True)
     ]
     if (rest := added.size - len(places)) > 0:
-        value = float(added.sum()) - sum(step.value for step in found[1:])
-        found.append(Step("rest", value, rest))
+        value = float(added.sum()) - sum(step.value for step in listed_steps[1:])
+        listed_steps.append(Step("rest", value, rest))
     return Margin(
-        question.answer, question.second, question.chances, nodes, added, constant, tuple(found)
+        answer=question.answer,
+        second=question.second,
+        probabilities=question.chances,
+        nodes=nodes,
+        added=added,
+        constant=constant,
+        steps=tuple(listed_steps),
     )
 
 
@@ -287,22 +288,10 @@ def held_logits(run: Run, view: View) -> HeldLogits:
     return HeldLogits.of(model, view)
 
 
-def first_two(chances: NDArray[np.float64]) -> tuple[int, int]:
-    """The classes with the highest and the next highest probability."""
-    order = np.argsort(-chances, kind="stable")
-    return int(order[0]), int(order[min(1, order.size - 1)])
-
-
-def feature_names(run: Run) -> tuple[str, ...] | None:
-    """The names of the features, where the data has them."""
-    made = run.data.preprocessing
-    return None if made is None else made.feature_names
-
-
 def feature_name(run: Run, column: int) -> str:
-    """What a feature is called."""
-    names = feature_names(run)
-    return f"feature {column}" if names is None else names[column]
+    """Return what a feature is called."""
+    preprocessing = run.data.preprocessing
+    return f"feature {column}" if preprocessing is None else preprocessing.feature_names[column]
 
 
 def _label(run: Run, node: int) -> str | None:
@@ -310,32 +299,28 @@ def _label(run: Run, node: int) -> str | None:
     return None if label < 0 else run.data.class_names[label]
 
 
-def _double(values: Tensor) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = values.detach().cpu().double().numpy()
-    return found
-
-
 def _largest(row: NDArray[np.float64]) -> list[int]:
-    """The columns of the largest addends that are worth a word."""
+    """Return the columns of the largest addends that are worth a word."""
     order = np.argsort(-np.abs(row), kind="stable")[:_FEATURES].tolist()
     return [k for k in order if abs(row[k]) > _SMALL]
 
 
 def _words(step: Step) -> str:
-    name = _OWN if step.kind == "itself" else _cut(step.name)
-    return f"{name} ({_signed(step.value)})"
+    name = _OWN if step.kind == "itself" else _short(step.name)
+    return f"{name} ({_with_sign(step.value)})"
 
 
-def _cut(name: str) -> str:
-    """A long title without its middle, so that titles which begin alike stay apart."""
+def _short(name: str) -> str:
+    """Return a long title without its middle, so that titles which begin alike stay apart."""
     if len(name) <= _LONGEST:
         return name
     return f"{name[: _LONGEST - 16]}\N{HORIZONTAL ELLIPSIS}{name[-15:]}"
 
 
-def _signed(value: float) -> str:
+def _with_sign(value: float) -> str:
     return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _list(names: list[str]) -> str:
+def comma_list(names: list[str]) -> str:
+    """Return "a", "a and b", or "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

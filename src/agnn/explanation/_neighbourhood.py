@@ -117,7 +117,7 @@ def neighbourhood(
     reach: Reach | None = None,
     lead: Margin | None = None,
 ) -> Neighbourhood:
-    """All nodes within `hops` of `node`, or the `limit` most attended of them.
+    """Return all nodes within `hops` of `node`, or the `limit` most attended of them.
 
     The cost is that of the model's input for this one node, whatever the size of the graph, or
     less where its `reach` is known. With `lead`, the node's own by `margin`, attention and
@@ -128,18 +128,20 @@ def neighbourhood(
     if limit is not None and limit < 1:
         raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
     run = explained_run(run)
-    graph, data = run.graph, run.data
+    graph = run.graph
+    data = run.data
     reach = reach_of(run, node) if reach is None else reach
-    layers = len(reach.sizes) - 1
-    rings = reach.rings[: hops + 1] if hops <= layers else _rings(graph, node, hops)
-    near, distance = torch.cat(rings), _ring_numbers(rings)
+    is_reached = hops <= len(reach.sizes) - 1
+    rings = reach.rings[: hops + 1] if is_reached else hop_rings(graph, torch.tensor([node]), hops)
+    near = torch.cat(rings)
+    distance = np.repeat(np.arange(len(rings)), [ring.numel() for ring in rings])
     # They stand in the same order: farther nodes alone are missing in one of the two.
-    own = _longer(reach.rows[0].numpy(), near.numel())
-    weight = own.mean(0)
+    reaching = _first_columns(reach.rows[0].numpy(), near.numel())
+    weight = reaching.mean(0)
     if lead is not None:
         added = np.abs(_at(lead, near.numpy()))
         weight = weight / max(weight.sum(), 1e-12) + added / max(np.abs(lead.added).sum(), 1e-12)
-    shown, way_home = _choice(graph, rings, distance, weight, limit or near.numel())
+    shown, parents = _choice(graph, rings, distance, weight, limit or near.numel())
     nodes = near[torch.from_numpy(shown)]
     edges, edge_ids = _edges_among(graph, nodes)
     weights = graph.weights_as(torch.float64)
@@ -148,16 +150,16 @@ def neighbourhood(
         nodes=nodes.numpy(),
         ids=tuple(data.node_ids[i] for i in nodes.tolist()),
         hops=distance[shown],
-        parents=way_home,
+        parents=parents,
         labels=data.labels[nodes.numpy()],
         scores=run.scores_at(nodes).double().numpy(),
         is_train=np.isin(nodes.numpy(), split.train),
-        weights=own[:, shown],
-        elsewhere=np.maximum(arriving - own[:, shown].sum(1), 0.0),
-        farther=np.maximum(arriving - own.sum(1), 0.0),
+        weights=reaching[:, shown],
+        elsewhere=np.maximum(arriving - reaching[:, shown].sum(1), 0.0),
+        farther=np.maximum(arriving - reaching.sum(1), 0.0),
         left_out=near.numel() - nodes.numel(),
         edges=edges,
-        layers=_layers_inside(graph, reach, nodes, torch.from_numpy(shown), edges[0], edge_ids),
+        layers=_layers_inside(graph, reach, nodes, shown, edges[0], edge_ids),
         lead=lead,
         edge_weights=None if weights is None else weights[edge_ids].numpy(),
     )
@@ -166,48 +168,37 @@ def neighbourhood(
 def weighed_neighbourhood(
     run: Run, node: int, split: Split, *, hops: int = 2, limit: int | None = None, trials: int = 20
 ) -> Neighbourhood:
-    """The neighbourhood with contributions, and with the effects of removing direct neighbours.
+    """Return the neighbourhood with contributions and the effects of removing neighbours.
 
     At most `trials` edges are removed: those of the neighbours that contribute most.
     """
     run = explained_run(run)
-    found = neighbourhood(run, node, split, hops=hops, limit=limit, lead=margin(run, node))
-    beside = np.flatnonzero(found.hops == 1)
-    order = np.argsort(-np.abs(found.contributions[beside]), kind="stable")
+    around = neighbourhood(run, node, split, hops=hops, limit=limit, lead=margin(run, node))
+    beside = np.flatnonzero(around.hops == 1)
+    order = np.argsort(-np.abs(around.contributions[beside]), kind="stable")
     tried = beside[order][:trials]
-    effects = np.full(found.nodes.size, np.nan)
-    effects[tried] = removal_effects(run, node, [(node, int(k)) for k in found.nodes[tried]])
-    return replace(found, effects=effects)
+    effects = np.full(around.nodes.size, np.nan)
+    effects[tried] = removal_effects(run, node, [(node, int(k)) for k in around.nodes[tried]])
+    return replace(around, effects=effects)
 
 
-def _rings(graph: Graph, node: int, hops: int) -> tuple[Tensor, ...]:
-    return tuple(hop_rings(graph, torch.tensor([node]), hops))
-
-
-def _ring_numbers(rings: Sequence[Tensor]) -> NDArray[np.int64]:
-    sizes = [ring.numel() for ring in rings]
-    return np.repeat(np.arange(len(rings)), sizes)
-
-
-def _longer(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """The first `count` columns of [R, k], zeros behind the last."""
+def _first_columns(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Return the first `count` columns of [R, k], zeros behind the last."""
     return np.pad(values[:, :count], ((0, 0), (0, max(count - values.shape[1], 0))))
 
 
 def _at(lead: Margin, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What these nodes add; 0 for one that does not reach the target."""
+    """Return what these nodes add; 0 for one that does not reach the target."""
     both = min(lead.nodes.size, nodes.size)
     if np.array_equal(lead.nodes[:both], nodes[:both]):  # all within some hops, in the same order
-        own: NDArray[np.float64] = _longer(lead.added[None], nodes.size)[0]
-        return own
+        return np.asarray(_first_columns(lead.added[None], nodes.size)[0])
     # Of the many around a hub few are asked for.
-    there = np.flatnonzero(np.isin(lead.nodes, nodes))
-    there = there[np.argsort(lead.nodes[there])]
-    place = np.searchsorted(lead.nodes[there], nodes).clip(max=max(there.size - 1, 0))
-    if not there.size:
+    places = np.flatnonzero(np.isin(lead.nodes, nodes))
+    if not places.size:
         return np.zeros(nodes.size)
-    found = there[place]
-    return np.where(lead.nodes[found] == nodes, lead.added[found], 0.0)
+    places = places[np.argsort(lead.nodes[places])]
+    nearest = places[np.searchsorted(lead.nodes[places], nodes).clip(max=places.size - 1)]
+    return np.where(lead.nodes[nearest] == nodes, lead.added[nearest], 0.0)
 
 
 def _choice(
@@ -217,16 +208,16 @@ def _choice(
     weight: NDArray[np.float64],
     limit: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which places of the rings' nodes are shown, in which order, and their parents by place."""
-    home = WayHome(graph, rings, weight)
-    shown = most_attended(weight, home, limit)
+    """Return the places of the rings' nodes that are shown, in order, and their parents."""
+    parents = Parents(graph, rings, weight)
+    shown = choose_places(weight, parents, limit)
     shown = shown[np.lexsort((-weight[shown], distance[shown]))]  # stable: then by index
-    home.look_up(shown)
-    return shown, _positions(np.array([home[k] for k in shown.tolist()]), shown)
+    parents.look_up(shown)
+    return shown, _positions(np.array([parents[k] for k in shown.tolist()]), shown)
 
 
 def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor]:
-    """The edges [2, e] whose ends are both in `nodes`, by position there, and where they stand."""
+    """Return the edges [2, e] among `nodes`, by position there, and where they stand."""
     edge_ids = row_edges(graph, nodes)
     order = torch.argsort(nodes)
     ascending = nodes[order]
@@ -238,21 +229,23 @@ def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor
 
 
 def _positions(values: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of `values` stands in `places`; -1 stays -1."""
+    """Return where each of `values` stands in `places`; -1 stays -1."""
     order = np.argsort(places)
-    found = order[np.searchsorted(places, values, sorter=order).clip(max=places.size - 1)]
-    return np.where(values < 0, -1, found)
+    positions = order[np.searchsorted(places, values, sorter=order).clip(max=places.size - 1)]
+    return np.where(values < 0, -1, positions)
 
 
-class WayHome:
-    """Each node's most attended neighbour one hop nearer the target, its parent; the target's -1.
+class Parents:
+    """Each node's most attended neighbour one hop nearer the target; -1 for the target itself.
 
     Nodes are places in the rings joined. Parents are looked up for those that may be shown: around
     a hub there may be a million others. Of equally attended neighbours the first is taken.
     """
 
     def __init__(self, graph: Graph, rings: Sequence[Tensor], weight: NDArray[np.float64]) -> None:
-        self._graph, self._rings, self._weight = graph, rings, weight
+        self._graph = graph
+        self._rings = rings
+        self._weight = weight
         self._starts = np.cumsum([0, *(ring.numel() for ring in rings)])
         self._known: dict[int, int] = {0: -1}
 
@@ -265,28 +258,28 @@ class WayHome:
         """Find the parents of these nodes together."""
         for hop in range(1, len(self._rings)):
             low, high = self._starts[hop : hop + 2]
-            own = places[(places >= low) & (places < high)]
+            in_ring = places[(places >= low) & (places < high)]
             if hop == 1:
-                self._known.update(dict.fromkeys(own.tolist(), 0))
-            elif own.size:
-                self._look_up_ring(hop, own)
+                self._known.update(dict.fromkeys(in_ring.tolist(), 0))
+            elif in_ring.size:
+                self._look_up_ring(hop, in_ring)
 
     def _look_up_ring(self, hop: int, places: NDArray[np.int64]) -> None:
-        graph, inner = self._graph, self._rings[hop - 1]
+        graph = self._graph
+        inner = self._rings[hop - 1]
         children = self._rings[hop][torch.from_numpy(places - self._starts[hop])]
         senders = graph.columns[row_edges(graph, children)].to(torch.int64)
-        found = torch.searchsorted(inner, senders).clamp(max=inner.numel() - 1)
-        is_inner = (inner[found] == senders).numpy()
+        nearest = torch.searchsorted(inner, senders).clamp(max=inner.numel() - 1)
+        is_inner = (inner[nearest] == senders).numpy()
         child = np.repeat(np.arange(places.size), graph.degrees[children].numpy())[is_inner]
-        parent = self._starts[hop - 1] + found.numpy()[is_inner]
+        parent = self._starts[hop - 1] + nearest.numpy()[is_inner]
         best = np.lexsort((parent, -self._weight[parent], child))
         rows, first = np.unique(child[best], return_index=True)
-        own = zip(places[rows].tolist(), parent[best][first].tolist(), strict=True)
-        self._known.update(own)
+        self._known.update(zip(places[rows].tolist(), parent[best][first].tolist(), strict=True))
 
 
-def most_attended(weights: NDArray[np.float64], home: WayHome, limit: int) -> NDArray[np.int64]:
-    """At most `limit` places, ascending: the most attended whose way to the target fits in.
+def choose_places(weights: NDArray[np.float64], parents: Parents, limit: int) -> NDArray[np.int64]:
+    """Return at most `limit` places, ascending: the most attended whose way to the target fits in.
 
     A node is never shown without its parent, so that everything shown hangs together.
     """
@@ -294,12 +287,12 @@ def most_attended(weights: NDArray[np.float64], home: WayHome, limit: int) -> ND
         return np.arange(weights.size)
     shown: set[int] = set()
     for some in _by_weight(weights, 4 * limit):
-        home.look_up(some)
-        for each in some.tolist():
-            way, node = [], each
-            while node >= 0 and node not in shown:
-                way.append(node)
-                node = home[node]
+        parents.look_up(some)
+        for place in some.tolist():
+            way = []
+            while place >= 0 and place not in shown:
+                way.append(place)
+                place = parents[place]
             if len(shown) + len(way) <= limit:
                 shown.update(way)
             if len(shown) == limit:
@@ -308,14 +301,15 @@ def most_attended(weights: NDArray[np.float64], home: WayHome, limit: int) -> ND
 
 
 def _by_weight(weights: NDArray[np.float64], first: int) -> Iterator[NDArray[np.int64]]:
-    """All places, the heaviest first and equal ones by place; some, then more, then all."""
-    left, count = np.arange(weights.size), first
-    while left.size > count:
-        own = weights[left]
-        least = np.partition(own, left.size - count)[left.size - count]
-        chosen = left[own >= least]
+    """Return all places, the heaviest first and equal ones by place; some, then more, then all."""
+    left = np.arange(weights.size)
+    count = first
+    while left.size > count:  # sorting a million places would take longer than the answer may
+        least = np.partition(weights[left], left.size - count)[left.size - count]
+        chosen = left[weights[left] >= least]
         yield chosen[np.argsort(-weights[chosen], kind="stable")]
-        left, count = left[own < least], 16 * count
+        left = left[weights[left] < least]
+        count *= 16
     yield left[np.argsort(-weights[left], kind="stable")]
 
 
@@ -323,42 +317,38 @@ def _layers_inside(
     graph: Graph,
     reach: Reach,
     nodes: Tensor,
-    places: Tensor,
+    places: NDArray[np.int64],
     receivers: NDArray[np.int64],
     edge_ids: Tensor,
 ) -> tuple[LayerInside, ...]:
-    """Every layer's weights at `nodes` [k] and at the edges `edge_ids` [e] of the whole graph.
+    """Return every layer's weights at `nodes` [k] and at edges of the whole graph, `edge_ids` [e].
 
     `places` [k] are those of the nodes in the reach, `receivers` [e] positions in `nodes`.
     """
     paths = reach.paths
     last = torch.full((reach.rows[0].shape[0], 1), paths.combination[-1], dtype=torch.float64)
-    ends = torch.from_numpy(receivers)
+    ranks = (edge_ids - graph.offsets[nodes[receivers]]).numpy()
     degrees = graph.degrees[nodes]
-    found = []
+    inside = []
     for layer, (row, after) in enumerate(zip(reach.rows, [*reach.rows[1:], last], strict=True)):
-        weights = reach.weights_at(layer, places, edge_ids)
-        is_known = places < after.shape[1]  # the layer computes this row
-        used = _values_at(after, places)[:, ends]
-        known_edge, edges = is_known[ends], weights.edges.double()
-        found.append(
+        weights = reach.layers[layer].weights_at(places, receivers, ranks)
+        edges = weights.edges.double()
+        flow = paths.hops[layer].keep * _values_at(after, places)[:, receivers] * edges
+        inside.append(
             LayerInside(
                 reach=_values_at(row, places).numpy(),
-                flow=torch.where(known_edge, paths.hops[layer].keep * used * edges, 0.0).numpy(),
-                attention=torch.where(known_edge, edges, np.nan).numpy(),
-                loops=torch.where(is_known, weights.loops.double(), np.nan).numpy(),
-                relevance=torch.where(
-                    known_edge, relevance(weights.edges, degrees[ends]).double(), np.nan
-                ).numpy(),
-                loop_relevance=torch.where(
-                    is_known, relevance(weights.loops, degrees).double(), np.nan
-                ).numpy(),
+                flow=torch.where(edges.isnan(), 0.0, flow).numpy(),
+                attention=edges.numpy(),
+                loops=weights.loops.double().numpy(),
+                relevance=relevance(weights.edges, degrees[receivers]).double().numpy(),
+                loop_relevance=relevance(weights.loops, degrees).double().numpy(),
             )
         )
-    return tuple(found)
+    return tuple(inside)
 
 
-def _values_at(values: Tensor, places: Tensor) -> Tensor:
-    """The values [R, g] at places [k], 0 behind the last."""
-    found = values[:, places.clamp(max=values.shape[1] - 1)]
-    return torch.where(places < values.shape[1], found, 0.0)
+def _values_at(values: Tensor, places: NDArray[np.int64]) -> Tensor:
+    """Return the values [R, g] at places [k], 0 behind the last."""
+    wanted = torch.from_numpy(places)
+    clamped = values[:, wanted.clamp(max=values.shape[1] - 1)]
+    return torch.where(wanted < values.shape[1], clamped, 0.0)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from agnn.explanation._flow import arriving_rows, model_paths, path_rows
-from agnn.kernels import Attention, holding, run_chain
+from agnn.explanation._flow import LayerRows, arriving_rows, field_layers, model_paths
+from agnn.kernels import holding, run_chain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.graph import Features, Graph, ReceptiveField, View
+    from agnn.graph import Features, Graph, View
     from agnn.kernels import FirstStates, Link
-    from agnn.nn import NodeModel, Paths
+    from agnn.networks import NodeModel, Paths
     from agnn.runs import Run
 
 
@@ -52,8 +52,7 @@ class ByRow:
             logits = run_chain(self.links, states)
             total = (logits @ torch.from_numpy(combination).to(logits)).sum()
             (gradient,) = torch.autograd.grad(total, states)
-        found: NDArray[np.float64] = gradient.cpu().double().numpy()
-        return found
+        return np.asarray(gradient.cpu().double().numpy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,57 +84,44 @@ class Reach:
 
     nodes: Tensor  # [k] indices in the data: the target, then by hop, ascending inside a hop
     sizes: tuple[int, ...]  # how many of them are within 0, 1, ... hops
-    paths: Paths  # of the whole graph, or at the rows of the target's own field
-    rows: list[Tensor]  # see `path_rows`
-    field: ReceptiveField | None  # None: looked up in the whole graph
-    whole: WholeGraph | None = None
+    paths: Paths  # how the model propagates; the weights themselves are in `layers`
+    layers: list[LayerRows]  # from first to last
+    whole: WholeGraph | None = None  # in which it was looked up
+
+    @classmethod
+    def of_view(cls, model: NodeModel, view: View) -> Reach:
+        """Compute the reach of a view's one target."""
+        paths = model_paths(model, view)
+        field = view.field
+        return cls(field.nodes.cpu(), field.sizes, paths, field_layers(field, paths))
+
+    @cached_property
+    def rows(self) -> list[Tensor]:
+        """How much of each state of each node arrives: see `path_rows`."""
+        return arriving_rows(self.paths, self.sizes, self.layers)
 
     @property
     def rings(self) -> tuple[Tensor, ...]:
         """The nodes by their distance from the target."""
         return self.nodes.tensor_split(self.sizes[:-1])
 
-    def weights_at(self, layer: int, places: Tensor, edge_ids: Tensor) -> Attention:
-        """P of a layer at the nodes at these places [k], and at these edges of the whole graph [e].
-
-        What the layer does not compute has any value.
-        """
-        weights = self.paths.hops[layer].attention
-        if self.field is None:
-            nodes = self.nodes[places.clamp(max=self.nodes.numel() - 1)]
-            return Attention(weights.edges[:, edge_ids], weights.loops[:, nodes])
-        own = [self._place_in_field(edge_ids), places]
-        return Attention(*(
-            values[:, each.clamp(max=values.shape[1] - 1)] if values.shape[1] else
-            values.new_zeros(values.shape[0], each.numel())
-            for values, each in zip((weights.edges, weights.loops), own, strict=True)
-        ))  # fmt: skip
-
-    def _place_in_field(self, edge_ids: Tensor) -> Tensor:
-        ascending, order = self._field_edges
-        if not ascending.numel():
-            return torch.zeros_like(edge_ids)
-        return order[torch.searchsorted(ascending, edge_ids).clamp(max=ascending.numel() - 1)]
-
     @cached_property
-    def _field_edges(self) -> tuple[Tensor, Tensor]:
-        assert self.field is not None  # noqa: S101
-        ascending, order = torch.sort(self.field.edge_ids.cpu())
-        return ascending, order
+    def shares(self) -> NDArray[np.float64]:
+        """Each node's share of all that arrives in a replica; [R, k]."""
+        arriving = self.rows[0].numpy()
+        return np.asarray(arriving / arriving.sum(1, keepdims=True))
 
 
 def reach_of(run: Run, node: int, whole: WholeGraph | None = None) -> Reach:
-    """The reach of one node, given by its index; computed, or looked up in the whole graph."""
-    if whole is not None:
-        run.check_node(node)
-        return _looked_up(run.graph, node, whole)
-    view = run.view_of(node)
-    paths, field = model_paths(run.network, view), view.field
-    return Reach(field.nodes.cpu(), field.sizes, paths, path_rows(field, paths), field)
+    """Return the reach of one node, given by its index; computed, or looked up in `whole`."""
+    if whole is None:
+        return Reach.of_view(run.network, run.view_of(node))
+    run.check_node(node)
+    return _looked_up_reach(run.graph, node, whole)
 
 
-def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
-    """The reach in a whole graph, at a cost in proportion to the edges of what is reached."""
+def _looked_up_reach(graph: Graph, node: int, whole: WholeGraph) -> Reach:
+    """Return the reach in a whole graph, at a cost in proportion to the edges that it reads."""
     paths = whole.paths
     columns = graph.columns.numpy()
     rings = [np.array([node])]
@@ -146,30 +132,20 @@ def _looked_up(graph: Graph, node: int, whole: WholeGraph) -> Reach:
         is_seen[columns[_edges_of(graph, rings[-1])[0]]] = True
         rings.append(np.flatnonzero(is_seen & ~before))
     nodes = np.concatenate(rings)
-    sizes = tuple(accumulate(each.size for each in rings))
+    sizes = tuple(accumulate(ring.size for ring in rings))
     place = np.empty(graph.nodes, dtype=np.int32)  # only entries of `nodes` are read
     place[nodes] = np.arange(nodes.size)
-
-    def spread(layer: int, sent: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-        weights = paths.hops[layer].attention.edges.numpy()
-        edges, lengths = _edges_of(graph, nodes[: sent.shape[1]])
+    layers = []
+    for hop, count in zip(paths.hops, sizes[-2::-1], strict=True):
+        edges, lengths = _edges_of(graph, nodes[:count])
+        of_edges, of_loops = (values.numpy() for values in hop.attention)
         senders = place[columns[edges]]
-        totals = [
-            np.bincount(senders, np.repeat(amounts, lengths) * of_edges[edges], width)
-            for amounts, of_edges in zip(sent, weights, strict=True)
-        ]
-        return np.stack(totals).astype(np.float64)  # without edges there are whole numbers
-
-    loops = [
-        hop.attention.loops[:, torch.from_numpy(nodes[:count])].numpy()
-        for hop, count in zip(paths.hops, sizes[-2::-1], strict=True)
-    ]
-    rows = arriving_rows(paths, sizes, loops, spread)
-    return Reach(torch.from_numpy(nodes), sizes, paths, rows, None, whole)
+        layers.append(LayerRows(lengths, senders, of_edges[:, edges], of_loops[:, nodes[:count]]))
+    return Reach(torch.from_numpy(nodes), sizes, paths, layers, whole)
 
 
 def _edges_of(graph: Graph, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of the stored edges of some rows, row by row, and how many each row has."""
+    """Return the places of the stored edges of some rows, and how many each row has."""
     offsets = graph.offsets.numpy()
     lengths = offsets[rows + 1] - offsets[rows]
     ends = np.cumsum(lengths)

@@ -31,28 +31,28 @@ _EVEN: Final = 1e-5
 
 
 def edge_relevance(graph: Graph, attention: Attention) -> Attention:
-    """R(j -> i) = (P_ij - u_i) / u_i with u_i = 1 / (|N(i)| + 1), Eq. (9) of the paper.
+    """Return R(j -> i) = (P_ij - u_i) / u_i, Eq. (9) of the paper, with u_i = 1 / (|N(i)| + 1).
 
     Zero where a node attends evenly; the same shapes as the attention it is made from, which may
     be that of the first rows only.
     """
-    rows, edges = attention.loops.shape[1], attention.edges.shape[1]
-    degrees = graph.degrees[:rows]
+    degrees = graph.degrees[: attention.loops.shape[1]]
+    receivers = graph.receivers[: attention.edges.shape[1]]
     return Attention(
-        relevance(attention.edges, degrees[graph.receivers[:edges]]),
+        relevance(attention.edges, degrees[receivers]),
         relevance(attention.loops, degrees),
     )
 
 
 def relevance(weights: Tensor, degrees: Tensor) -> Tensor:
-    """Eq. (9) from weights [R, k] and the degrees [k] of their receivers."""
+    """Compute Eq. (9) from weights [R, k] and the degrees [k] of their receivers."""
     return weights * (degrees + 1).to(weights.dtype) - 1.0
 
 
 def class_relevance(
     graph: Graph, attention: Attention, labels: NDArray[np.int64], classes: int
 ) -> Tensor:
-    """Relevance(c2 -> c1), Eq. (8): the mean R(j -> i) over edges and self-loops; [c, c] float64.
+    """Return Relevance(c2 -> c1), Eq. (8): the mean R(j -> i) over edges and self-loops; [c, c].
 
     Row c1 receives, column c2 sends. Replicas are averaged; nodes without a label are left out;
     a pair of classes that no edge joins is NaN.
@@ -71,34 +71,32 @@ def class_relevance(
 
 
 def layer_relevances(run: Run) -> list[Tensor]:
-    """Relevance(c2 -> c1), Eq. (8), of every layer from first to last; each [c, c] float64.
+    """Return Relevance(c2 -> c1), Eq. (8), of every layer from first to last; each [c, c].
 
     All labels are read, those of test nodes too: this looks back, it predicts nothing.
     """
     data = run.data
     return [
-        class_relevance(run.graph, each, data.labels, data.classes) for each in whole_attention(run)
+        class_relevance(run.graph, attention, data.labels, data.classes)
+        for attention in whole_attention(run)
     ]
 
 
 def replica_relevances(run: Run, layer: int) -> Tensor:
     """Return Relevance(c2 -> c1), Eq. (8), of one layer (from 1) in each replica; [R, c, c]."""
-    layers, data = whole_attention(run), run.data
+    layers = whole_attention(run)
     if not 1 <= layer <= len(layers):
         raise InputError(f"`layer` must be from 1 to {len(layers)}; got {layer}.")
-    edges, loops = layers[layer - 1].edges, layers[layer - 1].loops
+    edges, loops = layers[layer - 1]
+    alone = [Attention(edges[r : r + 1], loops[r : r + 1]) for r in range(len(edges))]
+    data = run.data
     return torch.stack(
-        [
-            class_relevance(
-                run.graph, Attention(edges[r : r + 1], loops[r : r + 1]), data.labels, data.classes
-            )
-            for r in range(edges.shape[0])
-        ]
+        [class_relevance(run.graph, attention, data.labels, data.classes) for attention in alone]
     )
 
 
 def whole_attention(run: Run) -> list[Attention]:
-    """P(1) to P(l) at every node; raises unless they are attention."""
+    """Return P(1) to P(l) at every node; raises unless they are attention."""
     paths = model_paths(run.network, run.whole_view())
     if not paths.is_attention:
         raise InputError(
@@ -127,13 +125,14 @@ class LayerRanking:
 
 
 def edge_ranking(run: Run, count: int = 100) -> list[LayerRanking]:
-    """How often the `count` most and least relevant edges join equals; one ranking a layer.
+    """Return how often the `count` most and least relevant edges join equals; one ranking a layer.
 
     Every undirected edge is two: R(j -> i) and R(i -> j), Eq. (9), are ranked apart, without
     self-loops. Equal relevances stand in the order of their receivers, then senders. The paper's
     Table 6 is of the last layer. All labels are read: this looks back, it predicts nothing.
     """
-    attention, data = whole_attention(run), run.data
+    attention = whole_attention(run)
+    data = run.data
     known = labelled_edges(run.graph, data.labels).numel()
     if not 1 <= count <= known:
         raise InputError(
@@ -146,16 +145,17 @@ def edge_ranking(run: Run, count: int = 100) -> list[LayerRanking]:
 def rankings_of(
     graph: Graph, labels: NDArray[np.int64], attention: Sequence[Attention], count: int
 ) -> list[LayerRanking]:
-    """The same from the layers' attention, where that is at hand."""
-    known, classes = labelled_edges(graph, labels), torch.tensor(labels)
+    """Return the same from the layers' attention, where that is at hand."""
+    known = labelled_edges(graph, labels)
+    classes = torch.tensor(labels)
     return [
-        _ranking(layer, graph, known, classes, edge_relevance(graph, each).edges, count)
-        for layer, each in enumerate(attention, start=1)
+        _ranking(layer, graph, known, classes, edge_relevance(graph, weights).edges, count)
+        for layer, weights in enumerate(attention, start=1)
     ]
 
 
 def labelled_edges(graph: Graph, labels: NDArray[np.int64]) -> Tensor:
-    """Where the directed edges stand whose ends both have a label; [k]."""
+    """Return where the directed edges stand whose ends both have a label; [k]."""
     is_known = torch.tensor(labels) >= 0
     return (is_known[graph.receivers] & is_known[graph.senders]).nonzero().squeeze(1)
 
@@ -163,12 +163,13 @@ def labelled_edges(graph: Graph, labels: NDArray[np.int64]) -> Tensor:
 def _ranking(
     layer: int, graph: Graph, known: Tensor, labels: Tensor, relevance: Tensor, count: int
 ) -> LayerRanking:
-    """`known` [k] says which edges are ranked; `relevance` [R, m] is of all edges."""
-    own = relevance[:, known]
-    order = known[torch.argsort(own, dim=1, descending=True, stable=True)]  # [R, k]
-    top, bottom = order[:, :count], order[:, -count:]
+    """Rank the edges `known` [k]; `relevance` [R, m] is of all edges."""
+    ranked = relevance[:, known]
+    order = known[torch.argsort(ranked, dim=1, descending=True, stable=True)]  # [R, k]
+    top = order[:, :count]
+    bottom = order[:, -count:]
     same = (labels[graph.receivers] == labels[graph.senders]).double()
-    is_even = bool((own.abs().amax(1) < _EVEN).any())
+    is_even = bool((ranked.abs().amax(1) < _EVEN).any())
     ends = torch.stack([graph.receivers, graph.senders], dim=1)
     return LayerRanking(
         layer=layer,

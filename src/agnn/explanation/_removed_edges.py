@@ -25,7 +25,8 @@ class Removal:
 
     def __init__(self, run: Run, node: int) -> None:
         self._run = explained_run(run)
-        self._node, self._view = node, self._run.view_of(node)
+        self._node = node
+        self._view = self._run.view_of(node)
 
     @property
     def cost(self) -> int:
@@ -36,33 +37,32 @@ class Removal:
     def probabilities(
         self, pairs: Iterable[tuple[int, int]], *, replica: int | None = None
     ) -> NDArray[np.float64]:
-        """The node's probabilities [c] without these undirected edges, pairs of indices.
+        """Return the node's probabilities [c] without these undirected edges, pairs of indices.
 
         Those of the ensemble, or of one replica.
         """
-        graph, own = self._run.graph, list(pairs)
-        ends = _checked(graph, own)
-        if own and is_structural(self._run):
+        graph = self._run.graph
+        ends = _edge_ends(graph, pairs)
+        if ends.numel() and is_structural(self._run):
             gone = Changes(removed=tuple((int(i), int(j)) for i, j in ends.T if i < j))
-            return self._chosen(changed_run(self._run, gone).scores_around([self._node]), replica)
+            changed = changed_run(self._run, gone)
+            return self._probabilities(changed.scores_around([self._node]), replica)
         weights = graph.weights_as(torch.float64)
         if weights is not None:
             weights = weights[edge_places(graph, *ends)]
         view = view_without(self._view, ends, weights)
         with torch.no_grad():
-            return self._chosen(self._run.network(view).softmax(-1).cpu(), replica)
+            return self._probabilities(self._run.network(view).softmax(-1).cpu(), replica)
 
-    def _chosen(self, scores: Tensor, replica: int | None) -> NDArray[np.float64]:
-        """The target's probabilities [c] of one replica or of the ensemble from [R, 1, c]."""
+    def _probabilities(self, scores: Tensor, replica: int | None) -> NDArray[np.float64]:
+        """Return the target's probabilities [c] from scores [R, 1, c]."""
         if replica is not None:
-            own: NDArray[np.float64] = scores[replica, 0].double().numpy()
-            return own
-        found: NDArray[np.float64] = self._run.ensemble_of(scores).probabilities[0]
-        return found
+            return np.asarray(scores[replica, 0].double().numpy())
+        return np.asarray(self._run.ensemble_of(scores).probabilities[0])
 
 
 def without_edges(run: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDArray[np.float64]:
-    """The node's probabilities [c] without these undirected edges, pairs of indices.
+    """Return the node's probabilities [c] without these undirected edges, pairs of indices.
 
     The mean over the replicas at the run's temperature, as the run's own probabilities. Exact: the
     model is computed again on the node's neighbourhood, with new attention and new degrees.
@@ -73,7 +73,7 @@ def without_edges(run: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDAr
 def removal_effects(
     run: Run, node: int, pairs: Iterable[tuple[int, int]], *, replica: int | None = None
 ) -> NDArray[np.float64]:
-    """How far the probability of the predicted class falls without each edge alone; [p].
+    """Return how far the probability of the predicted class falls without each edge alone; [p].
 
     Positive where the edge supports the prediction, negative where it speaks against it.
     """
@@ -86,7 +86,7 @@ def removal_effects(
 
 
 def view_without(view: View, ends: Tensor, weights: Tensor | None = None) -> View:
-    """The view with these edges [2, k], both ways and in the whole graph's indices, taken out.
+    """Return the view without these edges [2, k], both ways, in the whole graph's indices.
 
     `weights` [k] are those of the edges, where the graph has weights.
 
@@ -113,7 +113,7 @@ def view_without(view: View, ends: Tensor, weights: Tensor | None = None) -> Vie
 
 
 def _without(graph: Graph, pairs: Tensor) -> Graph:
-    """The graph without the edges [2, k]; those that it does not hold are no matter."""
+    """Return the graph without the edges [2, k]; those that it does not hold are no matter."""
     keys = graph.receivers * graph.nodes + graph.senders
     is_kept = ~torch.isin(keys, pairs[0] * graph.nodes + pairs[1])
     degrees = torch.bincount(graph.receivers[is_kept], minlength=graph.nodes)
@@ -123,8 +123,8 @@ def _without(graph: Graph, pairs: Tensor) -> Graph:
     return Graph(offsets, graph.columns[is_kept], graph.order, weights)
 
 
-def _checked(graph: Graph, pairs: Iterable[tuple[int, int]]) -> Tensor:
-    """The edges both ways, each once; [2, k] int64. Raises for one that is not there."""
+def _edge_ends(graph: Graph, pairs: Iterable[tuple[int, int]]) -> Tensor:
+    """Return the edges both ways, each once; [2, k] int64. Raises for one that is not there."""
     given = torch.tensor([(int(i), int(j)) for i, j in pairs], dtype=torch.int64).reshape(-1, 2)
     outside = given[(given < 0) | (given >= graph.nodes)]
     if outside.numel():

@@ -1,6 +1,6 @@
 """Graphs, features and fixed propagation matrices, as the kernels read them.
 
-`Graph` is an undirected graph in compressed rows. Features are `FeatureMatrix` (sparse) or
+`Graph` is an undirected graph in compressed rows. Features are `SparseFeatures` (sparse) or
 `DenseFeatures`; `features_of` chooses. `Propagation` has a fixed weight per edge. A model computes
 the outputs at the targets of a `View`: the features and the part of the graph, a `ReceptiveField`,
 that these outputs depend on. A `SampledView` has chosen neighbours only. `Part` is one rank's
@@ -17,8 +17,8 @@ share of a graph whose rows are divided.
 
 from typing import TYPE_CHECKING
 
-from agnn.graph._adjacency import adjacency, row_normalised, symmetric_normalised
-from agnn.graph._features import DenseFeatures, FeatureMatrix, Features, features_of
+from agnn.graph._adjacency import adjacency, normalise_rows, normalise_symmetrically
+from agnn.graph._features import DenseFeatures, Features, SparseFeatures, features_of
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph._long_rows import LongRows
 from agnn.graph._lookup import edge_places, hop_rings, row_edges
@@ -26,7 +26,6 @@ from agnn.graph._part import Part, block_bounds, local_rows, rank_bounds
 from agnn.graph._propagation import (
     Propagation,
     diffusion,
-    neighbour_mean,
     symmetric,
 )
 from agnn.graph._receptive_field import ReceptiveField
@@ -41,7 +40,6 @@ __all__ = [
     "TOO_LARGE_TO_PRUNE",
     "Block",
     "DenseFeatures",
-    "FeatureMatrix",
     "Features",
     "Graph",
     "LongRows",
@@ -49,6 +47,7 @@ __all__ = [
     "Propagation",
     "ReceptiveField",
     "SampledView",
+    "SparseFeatures",
     "View",
     "Walks",
     "adjacency",
@@ -58,10 +57,9 @@ __all__ = [
     "features_of",
     "hop_rings",
     "local_rows",
-    "neighbour_mean",
+    "normalise_rows",
+    "normalise_symmetrically",
     "rank_bounds",
     "row_edges",
-    "row_normalised",
     "symmetric",
-    "symmetric_normalised",
 ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def adjacency(
     edges: NDArray[np.int64], nodes: int, weights: NDArray[np.floating] | None = None
 ) -> SparseMatrix:
-    """A [n, n] with ones at both directions of `edges` [2, k], each undirected edge given once.
+    """Return A [n, n] with ones at both directions of `edges` [2, k], each given once.
 
     With `weights` [k] it has these in place of the ones.
     """
@@ -28,13 +28,13 @@ def adjacency(
     return sparse.csr_array((values, (rows, columns)), shape=(nodes, nodes))
 
 
-def row_normalised(matrix: SparseMatrix) -> SparseMatrix:
-    """D^-1 A with D the row sums; a row without entries stays empty."""
+def normalise_rows(matrix: SparseMatrix) -> SparseMatrix:
+    """Return D^-1 A with D the row sums; a row without entries stays empty."""
     return _scaled_rows(matrix, _power(matrix, -1.0))
 
 
-def symmetric_normalised(matrix: SparseMatrix) -> SparseMatrix:
-    """D^-1/2 A D^-1/2 with D the row sums; a row without entries stays empty."""
+def normalise_symmetrically(matrix: SparseMatrix) -> SparseMatrix:
+    """Return D^-1/2 A D^-1/2 with D the row sums; a row without entries stays empty."""
     root = _power(matrix, -0.5)
     scaled = _scaled_rows(matrix, root)
     scaled.data *= root[scaled.indices]
@@ -42,7 +42,7 @@ def symmetric_normalised(matrix: SparseMatrix) -> SparseMatrix:
 
 
 def _power(matrix: SparseMatrix, exponent: float) -> NDArray[np.float64]:
-    """The row sums to a negative power; 0 where a row has none."""
+    """Return the row sums to a negative power; 0 where a row has none."""
     degrees = np.asarray(matrix.sum(axis=1), dtype=np.float64)
     return np.power(degrees, exponent, out=np.zeros_like(degrees), where=degrees > 0)
 

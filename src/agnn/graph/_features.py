@@ -27,7 +27,7 @@ _DENSE = 0.25  # share of stored entries from which a dense matrix is smaller an
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMatrix:
+class SparseFeatures:
     """X [n, d_x] by rows, and by columns for the gradient of the weights.
 
     `row_ids` are the rows' labels in the whole graph. Dropout draws its numbers by them, so a
@@ -43,8 +43,8 @@ class FeatureMatrix:
     @classmethod
     def from_scipy(
         cls, matrix: csr_array[Any, Any] | csr_matrix[Any], dtype: torch.dtype = torch.float32
-    ) -> FeatureMatrix:
-        """The features of all nodes."""
+    ) -> SparseFeatures:
+        """Return the features of all nodes."""
         rows = matrix.tocsr()
         return cls(
             offsets=torch.from_numpy(np.array(rows.indptr, dtype=np.int64)),
@@ -137,24 +137,24 @@ class FeatureMatrix:
         is_small = self.values.numel() <= _FEW_ENTRIES
         return min(_SHORTER_LINE, _LONGEST_LINE) if is_small else _LONGEST_LINE
 
-    def select(self, rows: Tensor) -> FeatureMatrix:
-        """The given rows, in the given order."""
+    def select(self, rows: Tensor) -> SparseFeatures:
+        """Return the given rows, in the given order."""
         lengths = self.offsets[rows + 1] - self.offsets[rows]
         offsets = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=rows.device)
         torch.cumsum(lengths, dim=0, out=offsets[1:])
         starts = torch.repeat_interleave(self.offsets[rows] - offsets[:-1], lengths)
         entries = starts + torch.arange(starts.numel(), device=rows.device)
-        return FeatureMatrix(
+        return SparseFeatures(
             offsets, self.columns[entries], self.values[entries], self.row_ids[rows], self.width
         )
 
-    def with_rows(self, rows: Tensor, matrix: csr_array[Any, Any] | NDArray[Any]) -> FeatureMatrix:
-        """The features with other entries in the given rows [k]; `matrix` [k, d_x] holds them."""
+    def with_rows(self, rows: Tensor, matrix: csr_array[Any, Any] | NDArray[Any]) -> SparseFeatures:
+        """Return the features with the entries of `matrix` [k, d_x] in the given rows [k]."""
         from scipy.sparse import csr_array
 
         device = self.values.device
-        own = FeatureMatrix.from_scipy(csr_array(matrix), self.dtype).to(device)
-        both = FeatureMatrix(
+        own = SparseFeatures.from_scipy(csr_array(matrix), self.dtype).to(device)
+        both = SparseFeatures(
             offsets=torch.cat([self.offsets, self.offsets[-1] + own.offsets[1:]]),
             columns=torch.cat([self.columns, own.columns]),
             values=torch.cat([self.values, own.values]),
@@ -165,12 +165,12 @@ class FeatureMatrix:
         order[rows.to(device)] = self.rows + torch.arange(own.rows, device=device)
         return both.select(order)
 
-    def to(self, device: torch.device | str) -> FeatureMatrix:
-        """The same features on `device`; itself if they are there already."""
+    def to(self, device: torch.device | str) -> SparseFeatures:
+        """Return the same features on `device`; itself if they are there already."""
         target = torch.device(device)
         if target == self.values.device:
             return self
-        return FeatureMatrix(
+        return SparseFeatures(
             offsets=self.offsets.to(target),
             columns=self.columns.to(target),
             values=self.values.to(target),
@@ -205,21 +205,21 @@ class DenseFeatures:
         return torch.float64 if self.values.dtype == torch.float64 else torch.float32
 
     def select(self, rows: Tensor) -> DenseFeatures:
-        """The given rows, in the given order."""
+        """Return the given rows, in the given order."""
         return DenseFeatures(self.values[rows], self.row_ids[rows])
 
     def with_rows(self, rows: Tensor, matrix: csr_array[Any, Any] | NDArray[Any]) -> DenseFeatures:
-        """The features with other entries in the given rows [k]; `matrix` [k, d_x] holds them."""
+        """Return the features with the entries of `matrix` [k, d_x] in the given rows [k]."""
         dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
         values = self.values.clone()
         values[rows.to(values.device)] = torch.from_numpy(dense).to(values)
         return DenseFeatures(values, self.row_ids)
 
-    def sparse(self) -> FeatureMatrix:
-        """The same features with every entry listed."""
+    def sparse(self) -> SparseFeatures:
+        """Return the same features with every entry listed."""
         rows, width = self.values.shape
         device = self.values.device
-        return FeatureMatrix(
+        return SparseFeatures(
             offsets=torch.arange(rows + 1, device=device) * width,
             columns=torch.arange(width, dtype=torch.int32, device=device).repeat(rows),
             values=self.values.to(self.dtype).reshape(-1),
@@ -228,31 +228,31 @@ class DenseFeatures:
         )
 
     def to(self, device: torch.device | str) -> DenseFeatures:
-        """The same features on `device`; itself if they are there already."""
+        """Return the same features on `device`; itself if they are there already."""
         target = torch.device(device)
         if target == self.values.device:
             return self
         return DenseFeatures(self.values.to(target), self.row_ids.to(target))
 
 
-Features = FeatureMatrix | DenseFeatures
+Features = SparseFeatures | DenseFeatures
 
 
 def features_of(
     matrix: csr_array[Any, Any] | csr_matrix[Any] | NDArray[Any],
     dtype: torch.dtype = torch.float32,
 ) -> Features:
-    """The features of all nodes, dense where many entries are stored and sparse where few are."""
+    """Return the features of all nodes, dense if many entries are stored, else sparse."""
     rows, columns = matrix.shape
     if isinstance(matrix, np.ndarray):
         return DenseFeatures(torch.from_numpy(matrix).to(dtype), torch.arange(rows))
     if matrix.nnz < _DENSE * rows * columns:
-        return FeatureMatrix.from_scipy(matrix, dtype)
+        return SparseFeatures.from_scipy(matrix, dtype)
     return DenseFeatures(_dense(matrix, dtype), torch.arange(rows))
 
 
 def _dense(matrix: csr_array[Any, Any] | csr_matrix[Any], dtype: torch.dtype) -> Tensor:
-    """All entries of a matrix [n, d_x]; not to be written to.
+    """Return all entries of a matrix [n, d_x]; not to be written to.
 
     A large matrix that stores every entry in order already lies in memory row by row: it is read
     there, in place of a copy.

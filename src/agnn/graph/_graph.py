@@ -13,7 +13,6 @@ from torch import Tensor
 from agnn.data import NodeData, unusable_weight
 from agnn.errors import InputError
 from agnn.graph._long_rows import LongRows
-from agnn.graph._lookup import edge_places
 
 # Stored edges beyond which a pruned copy costs more memory than it saves time.
 TOO_LARGE_TO_PRUNE = 1 << 28
@@ -38,6 +37,8 @@ class Graph:
     columns: Tensor  # [m] int32
     order: Tensor | None = None  # [n] int64; None: as the rows stand
     weights: Tensor | None = None  # [m] float32 or float64; None: every edge counts alike
+    # So many first nodes that every edge has one of them; None: unknown
+    touched_rows: int | None = None
 
     @classmethod
     def from_edges(
@@ -46,7 +47,7 @@ class Graph:
         nodes: int,
         weights: NDArray[np.floating] | Tensor | None = None,
     ) -> Graph:
-        """The graph of `edges` [2, k]: both directions, duplicates and self-loops removed.
+        """Return the graph of `edges` [2, k]: both directions, duplicates and self-loops removed.
 
         An edge that is given several times, or in both directions, must have the same one of the
         `weights` [k] each time.
@@ -74,8 +75,9 @@ class Graph:
         keys[: pairs.shape[1]] |= pairs[1]
         keys[pairs.shape[1] :] |= pairs[0]
         del pairs, is_edge
+        values = None
         if given is None:
-            keys, values = _distinct(keys), None
+            keys = _distinct(keys)
         else:
             keys, values = _distinct_with_weights(keys, given, bits)
         counts = torch.bincount(keys >> bits, minlength=nodes)
@@ -86,7 +88,7 @@ class Graph:
 
     @classmethod
     def of(cls, data: NodeData) -> Graph:
-        """The graph of some data, with its edge weights."""
+        """Return the graph of some data, with its edge weights."""
         return cls.from_edges(data.edges, data.nodes, data.edge_weights)
 
     @cached_property
@@ -120,7 +122,7 @@ class Graph:
         return sums
 
     def weights_as(self, dtype: torch.dtype) -> Tensor | None:
-        """The weights in the type that is computed in; converted once."""
+        """Return the weights in the type that is computed in; converted once."""
         if self.weights is None or self.weights.dtype == dtype:
             return self.weights
         if dtype not in self._converted_weights:
@@ -130,17 +132,6 @@ class Graph:
     @cached_property
     def _converted_weights(self) -> dict[torch.dtype, Tensor]:
         return {}
-
-    def weights_between(self, node: int, others: NDArray[np.int64]) -> list[float | None]:
-        """The weights of the edges from `node` to `others` [k] of a whole graph.
-
-        None where there is no edge, and everywhere in a graph without weights.
-        """
-        if self.weights is None:
-            return [None] * others.size
-        senders = torch.from_numpy(others).to(self.device)
-        places = edge_places(self, torch.full_like(senders, node), senders).tolist()
-        return [None if place < 0 else float(self.weights[place]) for place in places]
 
     @cached_property
     def receivers(self) -> Tensor:
@@ -215,7 +206,7 @@ class Graph:
         return LongRows.of(self.offsets, _LONGEST_ROW)
 
     def edges_of(self, rows: int) -> int:
-        """How many edges the first `rows` rows hold; asked of the device once."""
+        """Return how many edges the first `rows` rows hold; asked of the device once."""
         if rows not in self._edge_counts:
             self._edge_counts[rows] = int(self.offsets[rows])
         return self._edge_counts[rows]
@@ -225,7 +216,7 @@ class Graph:
         return {}
 
     def reach(self, rows: int) -> int:
-        """How many leading rows hold the first `rows` rows and all their neighbours."""
+        """Return how many leading rows hold the first `rows` rows and all their neighbours."""
         if rows not in self._reaches:
             senders = self.columns[: int(self.offsets[rows])]
             highest = int(senders.max()) + 1 if senders.numel() else 0
@@ -237,7 +228,7 @@ class Graph:
         return {}
 
     def around(self, rows: int) -> Graph:
-        """The edges with the first `rows` nodes at one end or both; the labels stay.
+        """Return the edges with the first `rows` nodes at one end or both; the labels stay.
 
         What a layer that computes `rows` rows reads, there and back. A very large graph is not
         copied and comes back whole.
@@ -256,16 +247,11 @@ class Graph:
         return self._surroundings[rows]
 
     @cached_property
-    def touched_rows(self) -> int | None:
-        """How many first nodes there are such that every edge has one of them; None: unknown."""
-        return None
-
-    @cached_property
     def _surroundings(self) -> dict[int, Graph]:
         return {}
 
     def to(self, device: torch.device | str) -> Graph:
-        """The same graph on `device`; itself if it is there already."""
+        """Return the same graph on `device`; itself if it is there already."""
         target = torch.device(device)
         if target == self.device:
             return self
@@ -275,10 +261,10 @@ class Graph:
 
 
 def _distinct(keys: Tensor) -> Tensor:
-    """The different keys in ascending order; `keys` itself may be sorted on the way."""
+    """Return the different keys in ascending order; `keys` itself may be sorted on the way."""
     if keys.device.type != "cpu":
-        found: Tensor = torch.unique(keys, sorted=True)
-        return found
+        distinct: Tensor = torch.unique(keys, sorted=True)
+        return distinct
     keys.numpy().sort()  # NumPy's vectorised sort: an eighth of the time of torch's unique
     is_first = torch.ones(keys.numel(), dtype=torch.bool)
     torch.ne(keys[1:], keys[:-1], out=is_first[1:])
@@ -286,7 +272,7 @@ def _distinct(keys: Tensor) -> Tensor:
 
 
 def _checked_weights(weights: NDArray[np.floating] | Tensor, pairs: Tensor) -> Tensor:
-    """The weights of `pairs` [2, k] as a tensor [k] beside them; anything else is refused."""
+    """Return the weights of `pairs` [2, k] as a tensor [k] on their device, checked."""
     values = weights if isinstance(weights, Tensor) else torch.from_numpy(np.array(weights))
     if values.shape != pairs.shape[1:]:
         raise InputError(
@@ -294,25 +280,28 @@ def _checked_weights(weights: NDArray[np.floating] | Tensor, pairs: Tensor) -> T
             f"{list(values.shape)}."
         )
     values = values if values.dtype == torch.float64 else values.to(torch.float32)
-    found = unusable_weight(values.detach().cpu().numpy())
-    if found is not None:
-        i, j = pairs[:, found.place].tolist()
-        raise InputError(f"`weights`, edge {found.place} ({i}, {j}): {found.reason}")
+    unusable = unusable_weight(values.detach().cpu().numpy())
+    if unusable is not None:
+        i, j = pairs[:, unusable.place].tolist()
+        raise InputError(f"`weights`, edge {unusable.place} ({i}, {j}): {unusable.reason}")
     return values.detach().to(pairs.device)
 
 
 def _distinct_with_weights(keys: Tensor, weights: Tensor, bits: int) -> tuple[Tensor, Tensor]:
-    """The different keys, ascending, and their weights; `weights` are of the first half of keys."""
+    """Return the different keys, ascending, and their weights; `weights` has half of the keys'."""
     order = torch.argsort(keys, stable=True)
-    keys, values = keys[order], torch.cat([weights, weights])[order]
+    keys = keys[order]
+    values = torch.cat([weights, weights])[order]
     is_first = torch.ones_like(keys, dtype=torch.bool)
     torch.ne(keys[1:], keys[:-1], out=is_first[1:])
     unequal = (~is_first[1:] & (values[1:] != values[:-1])).nonzero()
     if unequal.numel():
         place = int(unequal[0])
-        i, j = int(keys[place]) >> bits, int(keys[place]) & ((1 << bits) - 1)
+        first = int(keys[place]) >> bits
+        second = int(keys[place]) & ((1 << bits) - 1)
         raise InputError(
-            f"the edge between {i} and {j} is given with the weights {float(values[place]):g} and "
-            f"{float(values[place + 1]):g}; an undirected edge has one."
+            f"the edge between {first} and {second} is given with the weights "
+            f"{float(values[place]):g} and {float(values[place + 1]):g}; an undirected edge has "
+            f"one."
         )
     return keys[is_first], values[is_first]

@@ -23,7 +23,7 @@ class LongRows:
 
     @classmethod
     def of(cls, offsets: Tensor, limit: int) -> LongRows:
-        """The long rows of a matrix with these row offsets [n + 1]."""
+        """Return the long rows of a matrix with these row offsets [n + 1]."""
         lengths = offsets.diff()
         rows = (lengths > limit).nonzero().squeeze(1)
         pieces = (lengths[rows] + limit - 1) // limit

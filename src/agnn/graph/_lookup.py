@@ -14,7 +14,7 @@ _DENSE: Final = 16  # of so many nodes one is found: then all are read once
 
 
 def row_edges(graph: Graph, rows: Tensor) -> Tensor:
-    """Where the stored edges of the given receivers stand, row after row; [k] int64."""
+    """Return where the stored edges of the given receivers stand, row after row; [k] int64."""
     starts = graph.offsets[rows]
     lengths = graph.offsets[rows + 1] - starts
     ends = lengths.cumsum(0)
@@ -23,25 +23,28 @@ def row_edges(graph: Graph, rows: Tensor) -> Tensor:
 
 
 def edge_places(graph: Graph, receivers: Tensor, senders: Tensor) -> Tensor:
-    """Where the edges (receiver, sender) stand, -1 for those that are not there; [k] int64.
+    """Return where the edges (receiver, sender) stand, -1 for those that are not there; [k] int64.
 
     A binary search in each receiver's row, so a hub costs hardly more than any other node. The
     rows must list their senders in ascending order, as those of a whole graph do.
     """
-    low, end = graph.offsets[receivers], graph.offsets[receivers + 1]
+    low = graph.offsets[receivers]
+    end = graph.offsets[receivers + 1]
     if not graph.edges or not receivers.numel():
         return torch.full_like(receivers, -1)
-    high, last = end, graph.edges - 1
+    high = end
+    last = graph.edges - 1
     for _ in range(int((end - low).max()).bit_length()):
         middle = (low + high) // 2
         is_below = (low < high) & (graph.columns[middle.clamp(max=last)] < senders)
-        low, high = torch.where(is_below, middle + 1, low), torch.where(is_below, high, middle)
+        low = torch.where(is_below, middle + 1, low)
+        high = torch.where(is_below, high, middle)
     is_there = (low < end) & (graph.columns[low.clamp(max=last)] == senders)
     return torch.where(is_there, low, -1)
 
 
 def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
-    """The nodes at 0, 1, ..., `hops` hops from the nearest target; each [k] int64 ascending.
+    """Return the nodes at 0, 1, ..., `hops` hops from the nearest target; each [k] int64 ascending.
 
     `targets` may come in any order and twice. A ring beyond the last node is empty.
     """
@@ -55,13 +58,13 @@ def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
     return rings
 
 
-def _new_ring(found: Tensor, is_seen: Tensor) -> Tensor:
-    """Those of the nodes `found` that are not seen [n] yet, ascending and once; then they are."""
-    if found.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
+def _new_ring(reached: Tensor, is_seen: Tensor) -> Tensor:
+    """Return those of the nodes `reached` not seen [n] before, ascending; then they are seen."""
+    if reached.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
         before = is_seen.clone()
-        is_seen[found.to(torch.int64)] = True
+        is_seen[reached.to(torch.int64)] = True
         new: Tensor = (is_seen & ~before).nonzero().squeeze(1)
         return new
-    ring: Tensor = torch.unique(found[~is_seen[found]]).to(torch.int64)
+    ring: Tensor = torch.unique(reached[~is_seen[reached]]).to(torch.int64)
     is_seen[ring] = True
     return ring

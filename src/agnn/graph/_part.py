@@ -23,7 +23,7 @@ _EDGES_AT_ONCE: Final = 4_000_000
 
 
 def block_bounds(nodes: int) -> NDArray[np.int64]:
-    """Where the blocks of rows begin and end; [blocks + 1].
+    """Return where the blocks of rows begin and end; [blocks + 1].
 
     Sums over all nodes are taken block by block and then in a fixed tree, so the blocks depend on
     the number of nodes alone. Their number is a power of two. A rank owns whole blocks.
@@ -39,7 +39,7 @@ def block_bounds(nodes: int) -> NDArray[np.int64]:
 def rank_bounds(
     nodes: int, ranks: int, offsets: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Where the rows of each rank begin and end, at the bounds of blocks; [ranks + 1].
+    """Return where the rows of each rank begin and end, at the bounds of blocks; [ranks + 1].
 
     With the row `offsets` [n + 1] of the graph every rank has about the same number of rows and
     stored edges together; without them about the same number of rows.
@@ -57,14 +57,14 @@ def rank_bounds(
         )
     work = blocks if offsets is None else blocks + np.asarray(offsets)[blocks]
     wanted = work[-1] * np.arange(1, ranks) / ranks
-    found = np.abs(work[None] - wanted[:, None]).argmin(1)
+    ends = np.abs(work[None] - wanted[:, None]).argmin(1)
     # Every rank has at least one block, even where one holds most of the edges.
     least = np.arange(1, ranks)
     for k in range(ranks - 1):
-        found[k] = max(found[k], least[k], found[k - 1] + 1 if k else 1)
+        ends[k] = max(ends[k], least[k], ends[k - 1] + 1 if k else 1)
     most = blocks.size - 1 - least[::-1]
     bounds: NDArray[np.int64] = blocks[
-        np.concatenate([[0], np.minimum(found, most), [blocks.size - 1]])
+        np.concatenate([[0], np.minimum(ends, most), [blocks.size - 1]])
     ]
     return bounds
 
@@ -148,11 +148,10 @@ class Part:
         features: csr_array[Any, Any] | NDArray[np.float32],
         labels: NDArray[np.int64],
     ) -> Part:
-        """The part of one rank of a whole graph, whose features and labels are given whole."""
-        offsets, columns = graph.offsets.numpy(), graph.columns.numpy()
-        first, end = int(bounds[rank]), int(bounds[rank + 1])
-        own = slice(first, end)
-        local = local_rows(offsets[first : end + 1], columns, bounds, rank)
+        """Return the part of one rank of a graph, whose features and labels are given whole."""
+        offsets = graph.offsets.numpy()
+        own = slice(int(bounds[rank]), int(bounds[rank + 1]))
+        local = local_rows(offsets[own.start : own.stop + 1], graph.columns.numpy(), bounds, rank)
         degrees = np.diff(offsets)
         return cls(
             rank=rank,
@@ -170,14 +169,16 @@ def local_rows(
     bounds: NDArray[np.int64],
     rank: int,
 ) -> dict[str, NDArray[Any]]:
-    """The rows of one rank in local numbers: `offsets`, `columns`, `halo` and the send lists.
+    """Return the rows of one rank in local numbers: `offsets`, `columns`, `halo`, send lists.
 
     `offsets` [own + 1] say where the own rows stand in `columns`, which has global numbers. The
     graph is undirected, so a rank needs a row of this one if the row has a neighbour there: the
     send lists follow from the own rows.
     """
-    first, end = int(bounds[rank]), int(bounds[rank + 1])
-    count, start = end - first, int(offsets[0])
+    first = int(bounds[rank])
+    end = int(bounds[rank + 1])
+    count = end - first
+    start = int(offsets[0])
     far = np.zeros(int(bounds[-1]), dtype=bool)
     for piece in _pieces(offsets):
         far[columns[piece]] = True
@@ -206,12 +207,12 @@ def local_rows(
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The different keys in ascending order; NumPy's own way hashes them, which takes longer."""
+    """Return the different keys in ascending order; NumPy's `unique` hashes, which is slower."""
     keys.sort()
     return keys[np.diff(keys, prepend=-1) > 0]
 
 
 def _pieces(offsets: NDArray[np.int64]) -> Iterator[slice]:
-    """The stored edges of these rows, some at a time: a part may be nearly as large as memory."""
+    """Yield the stored edges of these rows, some at a time: a part may nearly fill the memory."""
     for start in range(int(offsets[0]), int(offsets[-1]), _EDGES_AT_ONCE):
         yield slice(start, min(start + _EDGES_AT_ONCE, int(offsets[-1])))

@@ -33,10 +33,11 @@ class Propagation:
         return self.edge_weights[self.graph.reverse]
 
     def matrix(self) -> csr_array[Any, Any]:
-        """P as a SciPy matrix [n, n], for work that is done once before training."""
+        """Return P as a SciPy matrix [n, n], for work that is done once before training."""
         from scipy.sparse import csr_array, diags_array
 
-        graph, n = self.graph, self.graph.nodes
+        graph = self.graph
+        n = graph.nodes
         edges = (self.edge_weights.numpy(), graph.columns.numpy(), graph.offsets.numpy())
         loops = diags_array(self.loop_weights.numpy(), format="csr")
         return csr_array(csr_array(edges, shape=(n, n)) + loops)
@@ -45,7 +46,7 @@ class Propagation:
 def symmetric(
     graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
 ) -> Propagation:
-    """D~^-1/2 (A + I) D~^-1/2 with D~ = D + I, as in the paper's Eq. (1) for GCN and GLN.
+    """Return D~^-1/2 (A + I) D~^-1/2 with D~ = D + I, as in the paper's Eq. (1) for GCN and GLN.
 
     A has the weights of the edges, 1 where the graph has none, and D its row sums. `degrees` [n]
     are these sums in the whole graph, where `graph` is a part of it.
@@ -57,7 +58,7 @@ def symmetric(
 
 
 def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
-    """A (D + I)^-1: what a node sends is shared among its neighbours and itself, and it keeps none.
+    """Return A (D + I)^-1: what a node sends is shared among its neighbours; it keeps none.
 
     As DCNN's program has it; A and D as for `symmetric`.
     """
@@ -70,7 +71,7 @@ def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
 def neighbour_mean(
     graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
 ) -> Propagation:
-    """D^-1 A: the mean over a node's neighbours, itself not counted; zero without neighbours.
+    """Return D^-1 A: the mean over a node's neighbours without itself; zero without neighbours.
 
     A and D as for `symmetric`: with weights it is the weighted mean. `degrees` [n] are D's entries
     in the whole graph, where `graph` is a part of it.
@@ -85,7 +86,7 @@ def neighbour_mean(
 def normalised_adjacency(
     graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
 ) -> Propagation:
-    """D^-1/2 A D^-1/2: the neighbours of a node without itself; zero without neighbours.
+    """Return D^-1/2 A D^-1/2: the neighbours of a node without itself; zero without neighbours.
 
     A, D and `degrees` as for `neighbour_mean`.
     """
@@ -99,12 +100,12 @@ def normalised_adjacency(
 def _by_edge(
     graph: Graph, dtype: torch.dtype, receivers: Tensor | None, senders: Tensor | None
 ) -> Tensor:
-    """A number [n] of each edge's receiver, times one of its sender, times its weight; [m].
+    """Return a number [n] of each edge's receiver, times one of its sender, times its weight; [m].
 
     Both ends and the products in double precision would take ten times the memory of what is
     returned; so they exist for some rows at a time.
     """
-    found = torch.empty(graph.edges, dtype=dtype, device=graph.device)
+    products = torch.empty(graph.edges, dtype=dtype, device=graph.device)
     pieces = 1 + graph.edges // _EDGES_AT_ONCE
     bounds = [graph.nodes * piece // pieces for piece in range(pieces + 1)]
     for first, last in pairwise(bounds):
@@ -112,11 +113,13 @@ def _by_edge(
         factors = []
         if receivers is not None:
             count = edges.stop - edges.start
-            own, degrees = receivers[first:last], graph.degrees[first:last]
-            factors.append(torch.repeat_interleave(own, degrees, output_size=count))
+            degrees = graph.degrees[first:last]
+            factors.append(
+                torch.repeat_interleave(receivers[first:last], degrees, output_size=count)
+            )
         if senders is not None:
             factors.append(senders[graph.columns[edges]])
         if graph.weights is not None:
             factors.append(graph.weights[edges].to(torch.float64))
-        found[edges] = reduce(torch.mul, factors)
-    return found
+        products[edges] = reduce(torch.mul, factors)
+    return products

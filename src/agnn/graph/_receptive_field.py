@@ -49,7 +49,7 @@ class ReceptiveField:
         return self.nodes[: self.sizes[0]]
 
     def rows_of(self, nodes: Tensor) -> Tensor:
-        """The rows of target `nodes` in this field; any shape."""
+        """Return the rows of target `nodes` in this field; any shape."""
         rows = torch.searchsorted(self.targets, nodes)
         found = self.targets[rows.clamp(max=self.sizes[0] - 1)]
         if not torch.equal(found, nodes):
@@ -58,7 +58,7 @@ class ReceptiveField:
 
     @classmethod
     def whole(cls, graph: Graph, hops: int) -> ReceptiveField:
-        """The field in which every node is a target: nothing is pruned."""
+        """Return the field in which every node is a target: nothing is pruned."""
         return cls(
             graph=graph,
             nodes=torch.arange(graph.nodes, device=graph.device),
@@ -68,7 +68,7 @@ class ReceptiveField:
 
     @classmethod
     def leading(cls, graph: Graph, count: int, hops: int) -> ReceptiveField:
-        """The field of the first `count` nodes with nothing pruned but the last layer's rows."""
+        """Return the field of the first `count` nodes, of which only the last layer is pruned."""
         if not 0 < count <= graph.nodes:
             raise InputError(f"`count` must be from 1 to {graph.nodes}; got {count}.")
         whole = cls.whole(graph, hops)
@@ -78,7 +78,7 @@ class ReceptiveField:
     def around(
         cls, graph: Graph, targets: Tensor, hops: int, *, is_for_many_passes: bool = False
     ) -> ReceptiveField:
-        """The field of the given target nodes (any order, repeats allowed) of a whole graph.
+        """Return the field of the given target nodes (any order, repeats allowed) of a whole graph.
 
         Costs what the field holds, whatever the size of the graph and the degrees of its rim.
         With `is_for_many_passes` the rows of a large graph that lies on the CPU are ordered such

@@ -47,14 +47,15 @@ class Block:
         weights: Tensor | None,
         order: NDArray[np.int64],
     ) -> Block:
-        """The block whose row i receives from the input rows `senders[offsets[i]:offsets[i+1]]`.
+        """Return the block whose row i receives from rows `senders[offsets[i]:offsets[i+1]]`.
 
         `degrees` [inputs] are those of the input rows, `weights` [m] of the edges; sums over the
         receivers run in `order`.
         """
         from scipy.sparse import csr_array
 
-        rows, edges = offsets.size - 1, senders.size
+        rows = offsets.size - 1
+        edges = senders.size
         copies, place = np.unique(senders[senders < rows], return_inverse=True)
         ends = senders.copy()
         ends[senders < rows] = inputs + place
@@ -69,21 +70,20 @@ class Block:
         if weights is not None:
             both = torch.cat([weights, weights[torch.from_numpy(table.data)]])
         summed = torch.from_numpy(np.concatenate([order, np.arange(rows, nodes)]))
-        graph = Graph(torch.from_numpy(starts), torch.from_numpy(columns), summed, both)
+        graph = Graph(torch.from_numpy(starts), torch.from_numpy(columns), summed, both, rows)
         # Known here; found anew they would take two sorts and a copy.
         back = np.empty(edges, np.int64)
         back[table.data] = np.arange(edges, 2 * edges)
         vars(graph)["reverse"] = torch.from_numpy(np.concatenate([back, table.data]))
-        vars(graph)["touched_rows"] = rows
         again = torch.from_numpy(copies)
         return cls(graph, rows, again, torch.cat([degrees, degrees[again]]))
 
     def symmetric_propagation(self, dtype: torch.dtype) -> Propagation:
-        """The GCN weights, by the degrees of the whole graph and the weights of the block."""
+        """Return the GCN weights, by the whole graph's degrees and the block's weights."""
         return symmetric(self.graph, dtype, self.degrees)
 
     def to(self, device: torch.device) -> Block:
-        """The same block on `device`; itself if it is there already."""
+        """Return the same block on `device`; itself if it is there already."""
         if self.graph.device == device:
             return self
         return Block(
@@ -99,33 +99,42 @@ class SampledView(View):
 
     @classmethod
     def of(
-        cls, features: Features, graph: Graph, targets: NDArray[np.int64], choose: ChooseEdges,
+        cls,
+        features: Features,
+        graph: Graph,
+        targets: NDArray[np.int64],
+        choose: ChooseEdges,
         hops: int,
-    ) -> SampledView:  # fmt: skip
-        """The view of the targets, ascending, with the edges that `choose` gives for each hop.
+    ) -> SampledView:
+        """Return the view of the targets, ascending, with the edges that `choose` gives per hop.
 
         An edge into a node of d neighbours of which k were chosen counts d / k times, so that sums
         over neighbours have the right expectation. `graph` lies on the CPU; the view is where the
         features are.
         """
-        device, nodes, blocks = features.row_ids.device, targets, list[Block]()
+        device = features.row_ids.device
+        nodes = targets
+        blocks: list[Block] = []
         label = np.full(graph.nodes, -1, np.int64)
         sizes = [targets.size]
         label[targets] = np.arange(targets.size)
         for hop in range(hops):
             offsets, places = choose(hop, nodes)
             senders = graph.columns.numpy()[places]
-            found = np.unique(senders[label[senders] < 0]).astype(np.int64)
-            label[found] = np.arange(nodes.size, nodes.size + found.size)
-            receivers, nodes = nodes, np.concatenate([nodes, found])
+            new = np.unique(senders[label[senders] < 0]).astype(np.int64)
+            label[new] = np.arange(nodes.size, nodes.size + new.size)
+            receivers = nodes
+            nodes = np.concatenate([nodes, new])
             sizes.append(nodes.size)
-            blocks.append(
-                Block.of(
-                    offsets, label[senders], nodes.size,
-                    graph.weighted_degrees[torch.from_numpy(nodes)],
-                    _weights(graph, receivers, offsets, places), np.argsort(receivers),
-                ).to(device)
-            )  # fmt: skip
+            block = Block.of(
+                offsets,
+                label[senders],
+                inputs=nodes.size,
+                degrees=graph.weighted_degrees[torch.from_numpy(nodes)],
+                weights=_weights(graph, receivers, offsets, places),
+                order=np.argsort(receivers),
+            )
+            blocks.append(block.to(device))
         every = torch.from_numpy(nodes)
         none = Graph(torch.zeros(nodes.size + 1, dtype=torch.int64), every[:0].to(torch.int32))
         field = ReceptiveField(none.to(device), every.to(device), None, tuple(sizes))
@@ -139,12 +148,12 @@ def _weights(
     offsets: NDArray[np.int64],
     places: NDArray[np.int64],
 ) -> Tensor | None:
-    """How often each chosen edge counts, times its own weight; None where all count once."""
+    """Return how often each chosen edge counts, times its own weight; None where all count once."""
     chosen = np.diff(offsets)
     degrees = graph.degrees.numpy()[receivers]
-    own = None if graph.weights is None else graph.weights[torch.from_numpy(places)]
+    weights = None if graph.weights is None else graph.weights[torch.from_numpy(places)]
     if np.array_equal(chosen, degrees):
-        return own
+        return weights
     times = np.repeat(degrees / np.maximum(chosen, 1), chosen)
-    scale = torch.from_numpy(times).to(torch.float32 if own is None else own.dtype)
-    return scale if own is None else own * scale
+    scale = torch.from_numpy(times).to(torch.float32 if weights is None else weights.dtype)
+    return scale if weights is None else weights * scale

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from agnn.graph._features import FeatureMatrix, Features
+from agnn.graph._features import Features, SparseFeatures
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph._propagation import Propagation, neighbour_mean, normalised_adjacency, symmetric
 from agnn.graph._receptive_field import ReceptiveField
@@ -33,7 +33,7 @@ class View:
         *,
         is_for_many_passes: bool = False,
     ) -> View:
-        """What `hops` propagation layers need for the given nodes, and no more.
+        """Return what `hops` propagation layers need for the given nodes, and no more.
 
         A very large graph is not copied: all its nodes count, or those up to the last given one.
         A view `is_for_many_passes` in training, where preparing the graph for speed pays.
@@ -45,26 +45,28 @@ class View:
 
     @classmethod
     def of_field(cls, features: Features, graph: Graph, field: ReceptiveField) -> View:
-        """The features and degrees, in the whole graph, of a field's nodes."""
+        """Return the features and degrees, in the whole graph, of a field's nodes."""
         return cls(features.select(field.nodes), field, graph.weighted_degrees[field.nodes])
 
     @classmethod
     def whole(cls, features: Features, graph: Graph, hops: int) -> View:
-        """All nodes as targets."""
+        """Return all nodes as targets."""
         return cls(features, ReceptiveField.whole(graph, hops), graph.weighted_degrees)
 
     @classmethod
     def leading(cls, features: Features, graph: Graph, count: int, hops: int) -> View:
-        """The first `count` nodes as targets, on the graph as it stands.
+        """Return the first `count` nodes as targets, on the graph as it stands.
 
         Only the last layer leaves rows out.
         """
         return cls(features, ReceptiveField.leading(graph, count, hops), graph.weighted_degrees)
 
     @cached_property
-    def sparse_features(self) -> FeatureMatrix:
+    def sparse_features(self) -> SparseFeatures:
         """The features for operations that take them entry by entry only."""
-        return self.features if isinstance(self.features, FeatureMatrix) else self.features.sparse()
+        return (
+            self.features if isinstance(self.features, SparseFeatures) else self.features.sparse()
+        )
 
     @cached_property
     def symmetric_propagation(self) -> Propagation:

@@ -41,7 +41,7 @@ class Walks:
         return 1.0 / self.p, 1.0, 1.0 / self.q
 
     def probabilities(self, graph: Graph, last: int, node: int) -> NDArray[np.float64]:
-        """The law of the next node after `last`, `node`, over the neighbours of `node`."""
+        """Return the law of the next node after `last`, `node`, over the neighbours of `node`."""
         back, near, on = self.weights
         near_last = np.isin(neighbours(graph, node), neighbours(graph, last))
         weight = np.where(near_last, near, on)
@@ -51,6 +51,5 @@ class Walks:
 
 
 def neighbours(graph: Graph, node: int) -> NDArray[np.int32]:
-    """N(i) of one node, ascending."""
-    begin, end = int(graph.offsets[node]), int(graph.offsets[node + 1])
-    return graph.columns[begin:end].numpy()
+    """Return N(i) of one node, ascending."""
+    return graph.columns[graph.offsets[node] : graph.offsets[node + 1]].numpy()

@@ -3,7 +3,7 @@
 Each operation is a function, such as `cosine_attention`, and most are also a `Link`: a part of a
 chain that `run_chain` differentiates as one node of torch's graph. Every operation has a
 definition in plain torch ("reference") and compiled CPU code ("numba"); those that train networks
-also have Triton programs for a GPU ("triton"). `self_check` compares them. Other packages import
+also have Triton kernels for a GPU ("triton"). `self_check` compares them. Other packages import
 from here and not from the modules below.
 
 >>> import numpy as np, torch
@@ -19,9 +19,7 @@ from agnn.kernels._adam import adam_step
 from agnn.kernels._additive_attention import (
     AdditiveAttentionLink,
     additive_attention,
-    additive_attention_weights,
 )
-from agnn.kernels._attention import Attention
 from agnn.kernels._backends import BACKENDS, choose, obstacle, openmp_obstacle
 from agnn.kernels._chain import (
     ELU,
@@ -31,12 +29,14 @@ from agnn.kernels._chain import (
     Cast,
     HeadMean,
     Link,
+    PartForms,
     ReLU,
     RowCopies,
+    TorchLink,
     heads_of,
     run_chain,
 )
-from agnn.kernels._consistency import consistency
+from agnn.kernels._consistency import consistency, for_versions
 from agnn.kernels._cosine_attention import (
     CosineAttentionLink,
     attention_weights,
@@ -45,17 +45,23 @@ from agnn.kernels._cosine_attention import (
 from agnn.kernels._counter import counter_words, stream_key
 from agnn.kernels._cross_entropy import CrossEntropyLink, cross_entropy
 from agnn.kernels._dense_linear import DenseLinearLink, dense_linear
-from agnn.kernels._dropout import DropoutLink, dropout, random_words
-from agnn.kernels._dropout.stream import Dropout, DropoutAt
+from agnn.kernels._dropout import (
+    Dropout,
+    DropoutAt,
+    DropoutLink,
+    RowDropoutLink,
+    dropout,
+    random_words,
+)
 from agnn.kernels._first_layer import FirstLayerLink
-from agnn.kernels._held import FirstStates, HeldPass, holding, is_holding, scale_held
-from agnn.kernels._hop_mean import HopMean, HopState, RowDropoutLink, for_versions
+from agnn.kernels._held import Attention, FirstStates, hold_gate, holding, is_holding
+from agnn.kernels._hop_mean import HopMean, HopState
 from agnn.kernels._neighbour_sample import sample_neighbours
 from agnn.kernels._part_rows import FACTS, PartRows, Runs, check_betas, part_rows
 from agnn.kernels._propagate import PropagateLink, propagate
 from agnn.kernels._random_walk import random_walks
 from agnn.kernels._runtime.memory import recycled_memory
-from agnn.kernels._self_check import Check, self_check
+from agnn.kernels._self_check import self_check
 from agnn.kernels._shared_linear import SharedLinearLink, shared_linear
 from agnn.kernels._skip_gram import (
     Descent,
@@ -76,7 +82,6 @@ __all__ = [
     "Bias",
     "Blend",
     "Cast",
-    "Check",
     "CosineAttentionLink",
     "CrossEntropyLink",
     "DenseLinearLink",
@@ -87,10 +92,10 @@ __all__ = [
     "FirstLayerLink",
     "FirstStates",
     "HeadMean",
-    "HeldPass",
     "HopMean",
     "HopState",
     "Link",
+    "PartForms",
     "PartRows",
     "PropagateLink",
     "ReLU",
@@ -99,10 +104,10 @@ __all__ = [
     "Runs",
     "SharedLinearLink",
     "SparseLinearLink",
+    "TorchLink",
     "WeightedSumLink",
     "adam_step",
     "additive_attention",
-    "additive_attention_weights",
     "attention_weights",
     "check_betas",
     "choose",
@@ -115,6 +120,7 @@ __all__ = [
     "for_versions",
     "heads_of",
     "hierarchical_skip_gram",
+    "hold_gate",
     "holding",
     "is_holding",
     "negative_skip_gram",
@@ -128,7 +134,6 @@ __all__ = [
     "recycled_memory",
     "run_chain",
     "sample_neighbours",
-    "scale_held",
     "self_check",
     "shared_linear",
     "sparse_linear",

@@ -8,15 +8,22 @@ node, however many there are. A single operation is a chain of one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.kernels._held import held_pass, scale_held
+from agnn.graph import Block
+from agnn.kernels._held import Attention, held_pass, hold_gate
 from agnn.kernels._runtime.memory import buffer_like
+
+if TYPE_CHECKING:
+    from agnn.kernels._cosine_attention import CosineAttentionLink
+    from agnn.kernels._dense_linear import DenseLinearLink
+    from agnn.kernels._first_layer import FirstLayerLink
+    from agnn.kernels._propagate import PropagateLink
 
 # How a link runs where states have type bfloat16: on them, as a layer in float32 there and back,
 # or not at all.
@@ -41,16 +48,19 @@ class Link(ABC):
     is_read_later: ClassVar[bool] = False
     # Whether it reads the rows of neighbours, and whether its weights for them are learned shares.
     is_over_edges: ClassVar[bool] = False
-    is_attention: ClassVar[bool] = False
+    is_attention: bool = False
     # Whether it scales every unit by a factor that depends on the input.
     is_gate: ClassVar[bool] = False
     # Whether it propagates groups of units by weights of their own.
     has_heads: bool = False
+    # How much of the first link's state it adds, beside its sum over neighbours.
+    restart: float = 0.0
+    # A sentence for a reader of its weights, and why there are none that say what reached a node.
+    note: str | None = None
+    unexplained: ClassVar[str | None] = None
     # Whether a row of its output depends on the same row of its input alone, and on no parameters:
     # it then runs on a part of a graph as it is.
     is_by_row: ClassVar[bool] = False
-    # Whether it has a form for sampled neighbourhoods, where every layer has a graph of its own.
-    has_samples: ClassVar[bool] = False
     bf16: ClassVar[Bf16] = "no"
 
     @property
@@ -73,14 +83,99 @@ class Link(ABC):
         """
         return self.forward(x)
 
-    def held(self, x: Tensor) -> Tensor:
-        """The output inside `holding()`, differentiable in `x` alone.
+    def on_block(self, block: Block) -> Link:
+        """Return its form on sampled neighbourhoods, where every layer has a graph of its own."""
+        if not self.is_over_edges:
+            return self
+        raise InputError(f"{self.title} has no form for sampled neighbourhoods.")
+
+    def on_part(self, forms: PartForms) -> Link:
+        """Return its form on a rank's part of a graph; raises for a link without one."""
+        if self.is_by_row:
+            return self
+        raise InputError(
+            f"the rows of this network cannot be divided among ranks: its link {self.title} has "
+            f"no form for a part of a graph. Its replicas can be divided (--divide replicas)."
+        )
+
+    def alone(self, x: Tensor) -> Tensor:
+        """The output as a node of torch's graph by itself, for a chain with a `TorchLink`."""
+        result: Tensor = _Chain.apply([self], x, *self.parameters)  # type: ignore[no-untyped-call]
+        return result
+
+    def hold(self, x: Tensor) -> Tensor:
+        """The output inside `holding()`, affine in `x`.
 
         As it is for a link that is linear in its input, or linear by pieces as ReLU is.
         """
-        parameters = [parameter.detach() for parameter in self.parameters]
-        result: Tensor = _Chain.apply([self], x, *parameters)  # type: ignore[no-untyped-call]
-        return result
+        return self.alone(x)
+
+
+class TorchLink(Link):
+    """Plain torch operations on the states as a link: `forward` is differentiated by torch.
+
+    A chain that has one runs link by link, so `forward` may read the state of an `Anchor`.
+    """
+
+    def __init__(self, function: Callable[[Tensor], Tensor], title: str) -> None:
+        self.function = function
+        self._title = title
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return getattr(self, "_title", super().title)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output by torch's operations and the kernels."""
+        return self.function(x)
+
+    def weights(self, x: Tensor) -> Sequence[Attention]:
+        """The weights by which it sums over neighbours, [R, m'] or by head; of every sum in turn.
+
+        For a link over edges whose weights explanations show.
+        """
+        return ()
+
+    def alone(self, x: Tensor) -> Tensor:
+        """The output."""
+        return self.forward(x)
+
+    def hold(self, x: Tensor) -> Tensor:
+        """The output by operations that hold their weights and gates, which are recorded."""
+        current = held_pass()
+        if current is None:
+            return self.forward(x)
+        hops = len(current.hops)
+        out = self.forward(x)
+        first = len(current.first)
+        with torch.no_grad():
+            current.hops[hops:] = self.weights(x)
+        del current.first[first:]  # the same maps once more
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Not called: torch differentiates the operations one by one."""
+        raise NotImplementedError
+
+
+class PartForms(Protocol):
+    """The forms that links have on one rank's part of a graph; they compute its own rows.
+
+    Those that read neighbours exchange the states of other ranks' rows.
+    """
+
+    def first_layer(self, link: FirstLayerLink) -> Link:
+        """Return a first layer."""
+
+    def linear(self, link: DenseLinearLink) -> Link:
+        """Return a linear layer."""
+
+    def attention(self, link: CosineAttentionLink) -> Link:
+        """Return attention by cosine."""
+
+    def propagation(self, link: PropagateLink) -> Link:
+        """Return propagation by the symmetric matrix of GCN."""
 
 
 class _Chain(torch.autograd.Function):
@@ -105,28 +200,34 @@ class _Chain(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise InputError("the kernels are differentiable once; `create_graph` asks for twice.")
         slope = gradients[0]
-        found = []
+        of_parameters: list[Tensor] = []
         end = sum(ctx.counts)
         saved = ctx.saved_tensors
         for link, count in zip(reversed(ctx.links), reversed(ctx.counts), strict=True):
             link.saved = saved[end - count : end]
             end -= count
-            slope, own = link.backward(slope)
+            slope, of_link = link.backward(slope)
             link.saved = ()
-            found.extend(reversed(own))
-        return None, slope if ctx.needs_input_grad[1] else None, *reversed(found)
+            of_parameters.extend(reversed(of_link))
+        return None, slope if ctx.needs_input_grad[1] else None, *reversed(of_parameters)
 
 
 def run_chain(links: Sequence[Link], source: Tensor) -> Tensor:
     """The output of the last link, differentiable, once, in `source` and all parameters.
 
     Where torch records no gradients, a state is freed as soon as no link reads it any more.
-    Inside `holding()` every link holds its weights or gates.
+    Inside `holding()` every link holds its weights or gates. A chain with a `TorchLink` has a node
+    for every link.
     """
     if held_pass() is not None:
         state = source
         for link in links:
-            state = link.held(state)
+            state = link.hold(state)
+        return state
+    if any(isinstance(link, TorchLink) for link in links):
+        state = source
+        for link in links:
+            state = link.alone(state)
         return state
     if not torch.is_grad_enabled():
         return _output(links, source)
@@ -143,7 +244,7 @@ def _output(links: Sequence[Link], source: Tensor) -> Tensor:
         x = link.forward(x) if _memory(x) in held else link.overwrite(x)
         link.kept = None
         if link.is_read_later:
-            held |= {_memory(each) for each in link.saved}
+            held |= {_memory(tensor) for tensor in link.saved}
         else:
             link.saved = ()
     for link in links:
@@ -190,9 +291,9 @@ class ELU(Link):
 
     is_gate: ClassVar[bool] = True
 
-    def held(self, x: Tensor) -> Tensor:
+    def hold(self, x: Tensor) -> Tensor:
         """The input times ELU(x) / x."""
-        return scale_held(x, torch.nn.functional.elu(x))
+        return hold_gate(x, torch.nn.functional.elu(x))
 
     def forward(self, x: Tensor) -> Tensor:
         """The output; it alone gives the slope."""
@@ -245,25 +346,25 @@ class Anchor(Link):
         """The input itself."""
         self.saved = (x,)  # read by the blends of the same forward pass
         self.shape = x.shape
-        self.found: Tensor | None = None
+        self.returned: Tensor | None = None
         return x
 
-    def held(self, x: Tensor) -> Tensor:
+    def alone(self, x: Tensor) -> Tensor:
         """The input itself; torch adds up the gradients."""
         self.state = x
         return x
 
     def leave(self, gradient: Tensor, share: float) -> None:
         """Add this share of a gradient [R, rows, d] at the first rows of the remembered state."""
-        if self.found is None:
-            self.found = gradient.new_zeros(self.shape)
-        self.found[:, : gradient.shape[1]].add_(gradient, alpha=share)
+        if self.returned is None:
+            self.returned = gradient.new_zeros(self.shape)
+        self.returned[:, : gradient.shape[1]].add_(gradient, alpha=share)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient of what follows, with what was left here; a second pass starts afresh."""
-        found = self.found
-        self.found = None
-        return gradient if found is None else gradient + found, ()
+        returned = self.returned
+        self.returned = None
+        return gradient if returned is None else gradient + returned, ()
 
 
 class Blend(Link):
@@ -275,7 +376,7 @@ class Blend(Link):
         self.anchor = anchor
         self.share = share
 
-    def held(self, x: Tensor) -> Tensor:
+    def alone(self, x: Tensor) -> Tensor:
         """The blend by torch."""
         return torch.lerp(self.anchor.state[:, : x.shape[1]], x, self.share)
 
@@ -339,6 +440,6 @@ class RowCopies(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at both places of a row, added."""
         n = gradient.shape[1] - self.rows.numel()
-        found = gradient[:, :n].clone(memory_format=torch.contiguous_format)
+        total = gradient[:, :n].clone(memory_format=torch.contiguous_format)
         # Every row stands at most once in `rows`: no order of additions to depend on.
-        return found.index_add_(1, self.rows, gradient[:, n:]), ()
+        return total.index_add_(1, self.rows, gradient[:, n:]), ()

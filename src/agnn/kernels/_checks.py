@@ -7,7 +7,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._dropout import DropoutAt
 
 _STATES = (torch.float32, torch.float64, torch.bfloat16)
 
@@ -20,7 +20,7 @@ def parameter_type(dtype: torch.dtype) -> torch.dtype:
 def single(h: Tensor) -> Tensor:
     """States that are short on a CPU in single precision, which is computed in; others as given.
 
-    A GPU's programs read short states as they are.
+    The kernels of a GPU read short states as they are.
     """
     return h.float() if h.dtype == torch.bfloat16 and h.device.type == "cpu" else h
 

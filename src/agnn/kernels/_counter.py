@@ -49,8 +49,8 @@ def word(key: Any, count: Any) -> Any:
 
 def counter_words(key: int, counts: NDArray[np.integer]) -> NDArray[np.uint64]:
     """The words of these numbers, 0 or above, under a key."""
-    found: NDArray[np.uint64] = word(U(key), counts.astype(np.uint64))
-    return found
+    words: NDArray[np.uint64] = word(U(key), counts.astype(np.uint64))
+    return words
 
 
 def below(x: Any, bound: Any) -> Any:

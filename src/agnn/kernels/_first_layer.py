@@ -9,9 +9,9 @@ from torch import Tensor
 
 from agnn.graph import Features
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Bf16, Link
+from agnn.kernels._chain import Bf16, Link, PartForms
 from agnn.kernels._checks import check_first_layer
-from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._held import FirstStates, held_pass
 
 
@@ -54,7 +54,11 @@ class FirstLayerLink(Link):
         """States [R, n, d]."""
         return self.backend.forward(self.x, self.weight, self.bias, self.drop)
 
-    def held(self, x: Tensor) -> Tensor:
+    def on_part(self, forms: PartForms) -> Link:
+        """Return the layer on the own rows."""
+        return forms.first_layer(self)
+
+    def hold(self, x: Tensor) -> Tensor:
         """The states as a leaf of torch's graph, recorded: what the pass is affine in."""
         with torch.no_grad():
             states = self.forward(x)

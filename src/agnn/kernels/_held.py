@@ -8,7 +8,7 @@ much of every unit arrives: node j adds <G_j, Z_j>, and what is left is the cons
 >>> import torch
 >>> z = torch.tensor([-1.0, 2.0], requires_grad=True)
 >>> with holding():
-...     scale_held(z, torch.nn.functional.elu(z)).sum().backward()
+...     hold_gate(z, torch.nn.functional.elu(z)).sum().backward()
 >>> z.grad.tolist()  # ELU(z) / z, which is not ELU's slope
 [0.6321205496788025, 1.0]
 """
@@ -24,7 +24,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from agnn.kernels._attention import Attention
+
+class Attention(NamedTuple):
+    """P^(t) of some receivers: the weights of their neighbours and of themselves."""
+
+    edges: Tensor  # [R, m'] P[i, j] for the stored edges of the receivers, in stored order
+    loops: Tensor  # [R, rows] P[i, i]
 
 
 class FirstStates(NamedTuple):
@@ -67,7 +72,7 @@ def is_holding() -> bool:
     return _current.get() is not None
 
 
-def scale_held(before: Tensor, after: Tensor) -> Tensor:
+def hold_gate(before: Tensor, after: Tensor) -> Tensor:
     """Return `after`; inside `holding()` as `before` times constants.
 
     Where `before` is 0 the factor is 1: the product is 0 whatever it is.

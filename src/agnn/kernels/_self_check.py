@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.graph import DenseFeatures, FeatureMatrix, Graph, Walks, symmetric
+from agnn.graph import DenseFeatures, Graph, SparseFeatures, Walks, symmetric
 from agnn.kernels._adam import adam_step
 from agnn.kernels._additive_attention import additive_attention
 from agnn.kernels._backends import BACKENDS, obstacle
@@ -21,8 +21,7 @@ from agnn.kernels._consistency import consistency
 from agnn.kernels._cosine_attention import cosine_attention
 from agnn.kernels._cross_entropy import cross_entropy
 from agnn.kernels._dense_linear import dense_linear
-from agnn.kernels._dropout import dropout
-from agnn.kernels._dropout.stream import Dropout
+from agnn.kernels._dropout import Dropout, dropout
 from agnn.kernels._neighbour_sample import sample_neighbours
 from agnn.kernels._part_rows import FACTS, Runs, part_rows
 from agnn.kernels._propagate import propagate
@@ -75,24 +74,24 @@ def self_check() -> list[Check]:
 
 def _fault(example: Example, backend: str, device: str) -> str | None:
     try:
-        found = example(backend, device)
+        results = example(backend, device)
         expected = example("reference", device)
     except Exception as error:  # a broken installation may raise anything; it is a finding here
         return f"{type(error).__name__}: {error}"
-    for f, e in zip(found, expected, strict=True):
+    for f, e in zip(results, expected, strict=True):
         gap = float((f - e).abs().max())
         if not gap < _TOLERANCE:  # in this form because a comparison with NaN is false
             return f"it differs from the reference by {gap:.2g}"
     return None
 
 
-def _drawn(device: str, seed: int, *shape: int) -> Tensor:
+def _random(device: str, seed: int, *shape: int) -> Tensor:
     values = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
     return torch.from_numpy(values).to(device)
 
 
 def _leaf(device: str, seed: int, *shape: int) -> Tensor:
-    return _drawn(device, seed, *shape).requires_grad_()
+    return _random(device, seed, *shape).requires_grad_()
 
 
 def _states(device: str) -> Tensor:
@@ -104,11 +103,11 @@ def _graph(device: str) -> Graph:
     return Graph.from_edges(edges, _NODES).to(device)
 
 
-def _sparse(device: str) -> FeatureMatrix:
+def _sparse(device: str) -> SparseFeatures:
     from scipy import sparse
 
-    dense = _drawn("cpu", 5, _NODES, _FEATURES).numpy()
-    features = FeatureMatrix.from_scipy(sparse.csr_matrix(np.where(dense > 0.8, dense, 0.0)))
+    dense = _random("cpu", 5, _NODES, _FEATURES).numpy()
+    features = SparseFeatures.from_scipy(sparse.csr_matrix(np.where(dense > 0.8, dense, 0.0)))
     return features.to(device)
 
 
@@ -117,7 +116,7 @@ def _dropout(device: str) -> Dropout:
 
 
 def _with_gradients(out: Tensor, *inputs: Tensor) -> list[Tensor]:
-    upstream = _drawn(str(out.device), 2, *out.shape)
+    upstream = _random(str(out.device), 2, *out.shape)
     return [out.detach(), *torch.autograd.grad(out, inputs, upstream)]
 
 
@@ -172,7 +171,7 @@ def _sparse_linear(backend: str, device: str) -> list[Tensor]:
 def _shared_linear(backend: str, device: str) -> list[Tensor]:
     weight = _leaf(device, 6, 2, _FEATURES, _WIDTH)
     bias = _leaf(device, 7, 2, _WIDTH)
-    x = DenseFeatures(_drawn(device, 5, _NODES, _FEATURES), torch.arange(_NODES, device=device))
+    x = DenseFeatures(_random(device, 5, _NODES, _FEATURES), torch.arange(_NODES, device=device))
     drop = _dropout(device).at(0)
     return _with_gradients(shared_linear(x, weight, bias, drop=drop, backend=backend), weight, bias)
 
@@ -187,7 +186,7 @@ def _dense_linear(backend: str, device: str) -> list[Tensor]:
     return _with_gradients(out, h, weight, bias)
 
 
-def _dropped(backend: str, device: str) -> list[Tensor]:
+def _dropout_alone(backend: str, device: str) -> list[Tensor]:
     h = _states(device)
     rows = torch.arange(_NODES, device=device)
     return _with_gradients(dropout(h, rows, _dropout(device).at(0), backend=backend), h)
@@ -206,8 +205,8 @@ def _consistency(backend: str, device: str) -> list[Tensor]:
 
 
 def _adam(backend: str, device: str) -> list[Tensor]:
-    moved = _drawn(device, 20, _REPLICAS, 5)
-    gradient = _drawn(device, 21, _REPLICAS, 5)
+    moved = _random(device, 20, _REPLICAS, 5)
+    gradient = _random(device, 21, _REPLICAS, 5)
     first = torch.zeros_like(moved)
     second = torch.zeros_like(moved)
     step = torch.ones(1, device=device)
@@ -220,7 +219,7 @@ def _adam(backend: str, device: str) -> list[Tensor]:
 def _part_rows(backend: str, device: str) -> list[Tensor]:
     graph = _graph(device)
     rows = part_rows(backend, device)
-    h, g = (_drawn(device, seed, _REPLICAS, _NODES, _WIDTH) for seed in (3, 4))
+    h, g = (_random(device, seed, _REPLICAS, _NODES, _WIDTH) for seed in (3, 4))
     beta = torch.tensor([0.5, 3.0], device=device)
     facts = h.new_zeros(_REPLICAS, _NODES, FACTS)
     out = torch.empty_like(h)
@@ -243,8 +242,8 @@ def _random_walk(backend: str, device: str) -> list[Tensor]:
 
 
 def _neighbour_sample(backend: str, device: str) -> list[Tensor]:
-    found = sample_neighbours(_graph(device), np.arange(_NODES), 3, 12345, backend=backend)
-    return [torch.from_numpy(each) for each in found]
+    samples = sample_neighbours(_graph(device), np.arange(_NODES), 3, 12345, backend=backend)
+    return [torch.from_numpy(array) for array in samples]
 
 
 def _skip_gram(backend: str, device: str) -> list[Tensor]:
@@ -252,7 +251,7 @@ def _skip_gram(backend: str, device: str) -> list[Tensor]:
     descent = Descent(width=_WIDTH)
     walks = random_walks(graph, Walks(2, 6), 0, backend="reference")
     pairs = torch.stack([graph.receivers, graph.senders]).numpy()
-    found = (
+    vectors = (
         hierarchical_skip_gram(walks, _NODES, descent, 2, 1, 0, backend=backend),
         negative_skip_gram(walks, _NODES, descent, 2, 1, 3, 0, backend=backend),
         pair_skip_gram(
@@ -267,7 +266,7 @@ def _skip_gram(backend: str, device: str) -> list[Tensor]:
             backend=backend,
         ),
     )
-    return [torch.from_numpy(vectors) for vectors in found]
+    return [torch.from_numpy(of_nodes) for of_nodes in vectors]
 
 
 EXAMPLES: Final[Mapping[str, Example]] = {
@@ -278,7 +277,7 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "sparse_linear": _sparse_linear,
     "shared_linear": _shared_linear,
     "dense_linear": _dense_linear,
-    "dropout": _dropped,
+    "dropout": _dropout_alone,
     "cross_entropy": _cross_entropy,
     "consistency": _consistency,
     "adam": _adam,

@@ -15,7 +15,7 @@ splits and seeds) into an `Outcome` (class probabilities of every node for every
     True
 
 The networks are in `agnn.networks`, here are all others. `SplitMethod` and `EmbeddingMethod` are
-their bases. `Tuned` chooses the hyper-parameters of another method on validation nodes.
+their bases.
 
 Every module of this package is imported here, so a new method registers itself.
 """
@@ -23,22 +23,9 @@ Every module of this package is imported here, so a new method registers itself.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from agnn.methods._baselines import Boosting, Majority, Ridge
-from agnn.methods._bootstrap import Bootstrap
-from agnn.methods._deepwalk import NEU, DeepWalk
-from agnn.methods._embedding import EmbeddingMethod
-from agnn.methods._graph2gauss import Graph2Gauss
-from agnn.methods._ica import ICA
+from agnn.methods._baselines import Majority, Ridge
 from agnn.methods._label_propagation import LabelPropagation
-from agnn.methods._lasagne import LASAGNE
-from agnn.methods._line import LINE
-from agnn.methods._manifold_regularisation import ManifoldRegularisation
-from agnn.methods._node2vec import Node2Vec
-from agnn.methods._planetoid import Planetoid, PlanetoidI, PlanetoidT
-from agnn.methods._single_layer_perceptron import SingleLayerPerceptron
 from agnn.methods._split_method import SplitMethod
-from agnn.methods._t_svm import TransductiveSVM
-from agnn.methods._tuned import Tuned
 from agnn.networks import (
     Method,
     NetworkMethod,
@@ -47,40 +34,21 @@ from agnn.networks import (
     get_method,
     method_names,
     register,
-    stored_name,
     validation_scores,
 )
 
 __all__ = [
-    "ICA",
-    "LASAGNE",
-    "LINE",
-    "NEU",
-    "Boosting",
-    "Bootstrap",
-    "DeepWalk",
-    "EmbeddingMethod",
-    "Graph2Gauss",
     "LabelPropagation",
     "Majority",
-    "ManifoldRegularisation",
     "Method",
     "NetworkMethod",
-    "Node2Vec",
     "Outcome",
-    "Planetoid",
-    "PlanetoidI",
-    "PlanetoidT",
     "Ridge",
-    "SingleLayerPerceptron",
     "SplitMethod",
     "Task",
-    "TransductiveSVM",
-    "Tuned",
     "get_method",
     "method_names",
     "register",
-    "stored_name",
     "validation_scores",
 ]
 

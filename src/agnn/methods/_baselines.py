@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, row_normalised
+from agnn.graph import adjacency, normalise_rows
 from agnn.methods._split_method import SplitMethod, one_hot
 from agnn.metrics import MEASURES
 from agnn.networks import register, require_features
@@ -46,7 +46,7 @@ class Majority(SplitMethod):
         return np.tile(shares, (data.nodes, 1))
 
 
-def _viewed(view: str, A: Any, F: Any) -> Any:
+def _view_of(view: str, A: Any, F: Any) -> Any:
     """F, A F, A^2 F or F - A F, by the name of the view."""
     if view == "X":
         return F
@@ -94,7 +94,8 @@ class Ridge(SplitMethod):
     def scores_by(self, data: NodeData, split: Split, metric: str | None) -> NDArray[np.float64]:
         """Class probabilities [n, c]; the metric is the accuracy by default."""
         require_features(data, self.name)
-        best, kept = (-np.inf, 0.0), None
+        best = (-np.inf, 0.0)
+        kept = None
         for fitted in self._candidates(data, split):
             if not split.validation.size:
                 kept = fitted
@@ -107,7 +108,8 @@ class Ridge(SplitMethod):
                 score = MEASURES[metric].score(known, _shares(found))
             quality = (score, -float(np.square(found - one_hot(known, data.classes)).mean()))
             if quality > best:
-                best, kept = quality, fitted
+                best = quality
+                kept = fitted
         assert kept is not None  # noqa: S101 (there is always a first candidate)
         return _shares(kept)
 
@@ -116,7 +118,7 @@ class Ridge(SplitMethod):
         from scipy import sparse
 
         X = _with_constant(scaled_columns_or_rows(data))
-        A = row_normalised(adjacency(data.edges, data.nodes, data.edge_weights))
+        A = normalise_rows(adjacency(data.edges, data.nodes, data.edge_weights))
         # Only the training rows of a view are ever formed: A^2 X of a whole graph can be dense.
         rows = {name: _training_rows(name, A, X, split.train) for name in self.views}
         Y = one_hot(data.labels[split.train], data.classes)
@@ -132,7 +134,7 @@ class Ridge(SplitMethod):
             for penalty in order:
                 inner = _solve_shifted(gram, penalty, right)
                 W = np.split(np.asarray(M.T @ inner if is_wide else inner), len(names))
-                fitted = [_viewed(n, A, X @ part) for n, part in zip(names, W, strict=True)]
+                fitted = [_view_of(n, A, X @ part) for n, part in zip(names, W, strict=True)]
                 yield np.asarray(sum(fitted))
 
 
@@ -206,9 +208,12 @@ class Boosting(SplitMethod):
             return found
         columns = self._columns(data)
         model = HistGradientBoostingClassifier(
-            max_iter=self.iterations, learning_rate=self.learning_rate,
-            min_samples_leaf=self.leaf, early_stopping=False, random_state=0,
-        )  # fmt: skip
+            max_iter=self.iterations,
+            learning_rate=self.learning_rate,
+            min_samples_leaf=self.leaf,
+            early_stopping=False,
+            random_state=0,
+        )
         # On few rows its threads wait for each other longer than they work.
         with threadpool_limits(1 if labels.size < _FEW_ROWS else None, user_api="openmp"):
             model.fit(columns[split.train], labels)
@@ -229,7 +234,7 @@ class Boosting(SplitMethod):
             own = own.toarray().astype(np.float64)
         else:
             own = np.zeros((data.nodes, 0))
-        return np.column_stack([own, row_normalised(matrix) @ own, degree])
+        return np.column_stack([own, normalise_rows(matrix) @ own, degree])
 
 
 def scaled_columns_or_rows(data: NodeData) -> csr_array[Any, Any]:

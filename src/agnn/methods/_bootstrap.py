@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, symmetric_normalised
+from agnn.graph import adjacency, normalise_symmetrically
 from agnn.methods._split_method import SplitMethod, one_hot
 from agnn.networks import register, require_validation
 
@@ -67,17 +67,19 @@ class Bootstrap(SplitMethod):
         from scipy.special import softmax
 
         require_validation(split, "to choose the round on")
-        propagation = symmetric_normalised(adjacency(data.edges, data.nodes, data.edge_weights))
+        propagation = normalise_symmetrically(adjacency(data.edges, data.nodes, data.edge_weights))
         truth = data.labels[split.validation]
         quotas = self.percent / 100.0 * data.nodes * one_hot(truth, data.classes).mean(axis=0)
         labels = np.full(data.nodes, -1)
         labels[split.train] = data.labels[split.train]
-        most, kept = -1, np.empty(0)
+        most = -1
+        kept = np.empty(0)
         while True:
             f = self.diffuse(propagation, labels, data.classes)
             right = int((f[split.validation].argmax(axis=1) == truth).sum())
             if right > most:
-                most, kept = right, f
+                most = right
+                kept = f
             if add_seeds(labels, f, split.validation, quotas) < _FEWEST:
                 return np.asarray(softmax(kept, axis=1))
 
@@ -105,7 +107,8 @@ def add_seeds(
     Each class gets its quota, rounded up. Nodes in `excluded` and nodes that F does not reach get
     no label.
     """
-    predictions, confidence = f.argmax(axis=1), f.max(axis=1)
+    predictions = f.argmax(axis=1)
+    confidence = f.max(axis=1)
     is_free = (labels < 0) & (f != 0.0).any(axis=1)
     is_free[excluded] = False
     added = 0

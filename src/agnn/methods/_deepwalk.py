@@ -59,10 +59,10 @@ class NEU(DeepWalk):
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""
         given = super().vectors(data, graph, seed)
-        return enhanced(graph, given, self.near, self.far, self.times)
+        return enhance(graph, given, self.near, self.far, self.times)
 
 
-def enhanced(graph: Graph, vectors: Vectors, near: float, far: float, times: int) -> Vectors:
+def enhance(graph: Graph, vectors: Vectors, near: float, far: float, times: int) -> Vectors:
     """Return (I + near P + far P^2)^times applied to vectors [n, d]."""
     share = 1.0 / graph.degrees[graph.receivers].to(torch.float32)
     mean = Propagation(graph, share, torch.zeros(graph.nodes))

@@ -47,7 +47,8 @@ class EmbeddingMethod(Method):
 
     def run(self, task: Task) -> Outcome:
         """Compute the vectors of the replicas in parallel threads and classify with each."""
-        unfitted, threads = replace(self, penalty_inverse=1.0), torch.get_num_threads()
+        unfitted = replace(self, penalty_inverse=1.0)
+        threads = torch.get_num_threads()
         each = 1 if self.uses_blas else threads
         try:
             # A number of threads is its caller's, and that of threads which start later.

@@ -11,11 +11,10 @@ from torch.nn.functional import elu
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix, Graph
+from agnn.graph import Graph, SparseFeatures
 from agnn.kernels import adam_step, sparse_linear
 from agnn.methods._embedding import EmbeddingMethod, Vectors, of_unit_length
-from agnn.networks import register
-from agnn.nn import generators, glorot_uniform
+from agnn.networks import generators, glorot_uniform, register
 
 
 @register
@@ -52,7 +51,8 @@ class Graph2Gauss(EmbeddingMethod):
         x = _features(data, graph)
         weights = _initial(x.width, self.hidden, self.width, source)
         first, second = ([torch.zeros_like(w) for w in weights] for _ in range(2))
-        ranked, rates = RankedNodes(graph), torch.tensor([self.learning_rate])
+        ranked = RankedNodes(graph)
+        rates = torch.tensor([self.learning_rate])
         steps = self.epochs * ranked.anchors.numel() // self.batch
         for step in range(1, steps + 1):
             slopes = _slopes(weights, x, *ranked.draw(self.batch, source))
@@ -62,15 +62,15 @@ class Graph2Gauss(EmbeddingMethod):
             return of_unit_length(gaussians(weights, x)[0].numpy())
 
 
-def _features(data: NodeData, graph: Graph) -> FeatureMatrix:
+def _features(data: NodeData, graph: Graph) -> SparseFeatures:
     if data.feature_count:
-        return FeatureMatrix.from_scipy(data.features)
+        return SparseFeatures.from_scipy(data.features)
     from scipy.sparse import coo_array, eye_array
 
     places = (graph.receivers.numpy(), graph.senders.numpy())
     ones = torch.ones(graph.edges).numpy()
     size = (graph.nodes, graph.nodes)
-    return FeatureMatrix.from_scipy((coo_array((ones, places), size) + eye_array(*size)).tocsr())
+    return SparseFeatures.from_scipy((coo_array((ones, places), size) + eye_array(*size)).tocsr())
 
 
 def _initial(features: int, hidden: int, width: int, source: Generator) -> list[Tensor]:
@@ -81,7 +81,7 @@ def _initial(features: int, hidden: int, width: int, source: Generator) -> list[
     return [each.requires_grad_() for each in (*weights, *biases)]
 
 
-def gaussians(weights: list[Tensor], x: FeatureMatrix) -> tuple[Tensor, Tensor]:
+def gaussians(weights: list[Tensor], x: SparseFeatures) -> tuple[Tensor, Tensor]:
     """Return mu and sigma of the rows of x; each [n, d]."""
     first, mean, spread, *biases = weights
     h = sparse_linear(x, first, biases[0])[0].relu()
@@ -90,12 +90,13 @@ def gaussians(weights: list[Tensor], x: FeatureMatrix) -> tuple[Tensor, Tensor]:
 
 def divergence(i: tuple[Tensor, Tensor], j: tuple[Tensor, Tensor]) -> Tensor:
     """Return E_ij = KL(N_j | N_i) [k] of Gaussians with means and variances [k, d]."""
-    (mean, variance), (other, spread) = i, j
+    (mean, variance) = i
+    (other, spread) = j
     ratio = spread / variance
     return 0.5 * (ratio + (mean - other) ** 2 / variance - 1.0 - ratio.log()).sum(1)
 
 
-def _slopes(weights: list[Tensor], x: FeatureMatrix, nodes: Tensor, kept: Tensor) -> list[Tensor]:
+def _slopes(weights: list[Tensor], x: SparseFeatures, nodes: Tensor, kept: Tensor) -> list[Tensor]:
     """Return the gradients of the mean loss over the valid triples of a draw of `RankedNodes`."""
     distinct, places = torch.unique(nodes, return_inverse=True)
     mean, variance = gaussians(weights, x.select(distinct))

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, row_normalised
+from agnn.graph import adjacency, normalise_rows
 from agnn.methods._linear import OneVsRest
 from agnn.methods._split_method import one_hot
-from agnn.networks import Method, Outcome, Task, register, renamed, require_features
+from agnn.networks import Method, Outcome, Task, register, require_features
 
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix
@@ -41,7 +41,7 @@ class ICA(Method):
         "aggregate": ("count", "share"),
     }
 
-    penalty_inverse: float = renamed(1.0, stored="strength")  # C, at its default
+    penalty_inverse: float = 1.0  # C, at its default
     aggregate: Literal["count", "share"] = "count"  # the program's default
     sweeps: int = 10  # the program's default
 
@@ -65,24 +65,28 @@ class ICA(Method):
         """Fit both models and compute the part of the margins that does not change."""
         from scipy import sparse
 
-        x, train, classes = data.features, split.train, data.classes
+        x = data.features
+        train = split.train
+        classes = data.classes
         graph = adjacency(data.edges, data.nodes, data.edge_weights)
-        weights = graph if self.aggregate == "count" else row_normalised(graph)
+        weights = graph if self.aggregate == "count" else normalise_rows(graph)
         local = OneVsRest.fit(x[train], data.labels[train], classes, self.penalty_inverse)
         labels = local.margins(x).argmax(axis=1)
         labels[train] = data.labels[train]
         a = np.asarray(weights @ one_hot(labels, classes))
         both = sparse.hstack([x[train].astype(np.float64), sparse.csr_array(a[train])], "csr")
         relational = OneVsRest.fit(both, data.labels[train], classes, self.penalty_inverse)
-        fixed, slopes = relational.weight[: data.feature_count], relational.weight[-classes:]
+        fixed = relational.weight[: data.feature_count]
+        slopes = relational.weight[-classes:]
         return _Fitted(weights, labels, x @ fixed + relational.bias, slopes)
 
     def _answers(self, fitted: _Fitted, split: Split, seed: int) -> NDArray[np.float64]:
         """Return class probabilities [n, c] from the labels after the last sweep."""
         others = np.setdiff1d(np.arange(fitted.labels.size), split.train)
         order = np.random.default_rng(seed).permutation(others)
-        labels = sweep(fitted.weights, fitted.labels, fitted.fixed, fitted.slopes, order,
-                       self.sweeps)  # fmt: skip
+        labels = sweep(
+            fitted.weights, fitted.labels, fitted.fixed, fitted.slopes, order, self.sweeps
+        )
         a = fitted.weights @ one_hot(labels, fitted.slopes.shape[0])
         return OneVsRest.probabilities(fitted.fixed + a @ fitted.slopes)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, row_normalised
+from agnn.graph import adjacency, normalise_rows
 from agnn.methods._split_method import SplitMethod, one_hot
 from agnn.networks import register
 
@@ -61,7 +61,7 @@ class LabelPropagation(SplitMethod):
         self, data: NodeData, split: Split, known: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return F [n, c] after the last step; `known` [l, c] are the rows of L."""
-        walk = row_normalised(adjacency(data.edges, data.nodes, data.edge_weights))
+        walk = normalise_rows(adjacency(data.edges, data.nodes, data.edge_weights))
         f = np.zeros((data.nodes, data.classes))
         f[split.train] = known
         for _ in range(self.max_steps):

@@ -55,9 +55,15 @@ class LASAGNE(EmbeddingMethod):
         shares = weights[i, place] / weights.sum(axis=1)[i]
         samples = self.samples_per_node * np.unique(i).size
         return pair_skip_gram(
-            np.stack([i, nodes[i, place]]), shares, data.nodes, Descent(self.width),
-            max(samples, 1), self.negatives, seed, is_symmetric=False,
-        )  # fmt: skip
+            np.stack([i, nodes[i, place]]),
+            shares,
+            data.nodes,
+            Descent(self.width),
+            max(samples, 1),
+            self.negatives,
+            seed,
+            is_symmetric=False,
+        )
 
     def _contexts_of(self, data: NodeData, graph: Graph) -> _Contexts:
         """Return the contexts of every node, computed once for all seeds."""

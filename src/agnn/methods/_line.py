@@ -39,11 +39,17 @@ class LINE(EmbeddingMethod):
         samples = max(1, self.samples_per_edge * graph.edges)
         halves = [
             pair_skip_gram(
-                pairs, weights, data.nodes, Descent(self.width), samples, self.negatives,
-                2 * seed + order, is_symmetric=order == 0,
+                pairs,
+                weights,
+                data.nodes,
+                Descent(self.width),
+                samples,
+                self.negatives,
+                2 * seed + order,
+                is_symmetric=order == 0,
             )
             for order in range(2)
-        ]  # fmt: skip
+        ]
         return np.concatenate([of_unit_length(half) for half in halves], axis=1)
 
 

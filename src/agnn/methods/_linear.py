@@ -28,7 +28,8 @@ class OneVsRest:
         """Fit each class against the others on rows `x` [l, d]; `penalty_inverse` is C."""
         from sklearn.linear_model import LogisticRegression
 
-        weight, bias = np.zeros((x.shape[1], classes)), np.full(classes, -np.inf)
+        weight = np.zeros((x.shape[1], classes))
+        bias = np.full(classes, -np.inf)
         present = np.unique(labels)
         if present.size == 1:  # nothing to distinguish
             bias[present] = 0.0
@@ -36,7 +37,8 @@ class OneVsRest:
         for label in present:
             model = LogisticRegression(C=penalty_inverse, solver="liblinear", max_iter=1000)
             model.fit(x, labels == label)
-            weight[:, label], bias[label] = model.coef_[0], model.intercept_[0]
+            weight[:, label] = model.coef_[0]
+            bias[label] = model.intercept_[0]
         return cls(weight, bias)
 
     def margins(self, x: Any) -> NDArray[np.float64]:

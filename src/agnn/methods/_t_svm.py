@@ -14,7 +14,7 @@ from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.methods._linear import unit_rows
 from agnn.methods._split_method import SplitMethod
-from agnn.networks import register, renamed, require_features
+from agnn.networks import register, require_features
 
 if TYPE_CHECKING:
     from agnn.data import SparseRows
@@ -47,7 +47,7 @@ class TransductiveSVM(SplitMethod):
     }
 
     # SVM-light's default C, relative to 1 / mean squared row length
-    penalty_inverse: float = renamed(1.0, stored="penalty")
+    penalty_inverse: float = 1.0
     unlabelled_weight: float = 1.0  # C* / C at the last stage
     has_unit_rows: bool = False  # whether features are scaled to rows of length 1
 
@@ -77,8 +77,10 @@ class TransductiveSVM(SplitMethod):
         self, x: SparseRows, train: NDArray[np.int64], is_positive: NDArray[np.bool_], c: float
     ) -> NDArray[np.float64]:
         """Return the margin [n] of one class against the others."""
-        signs, others = np.zeros(x.shape[0]), np.ones(x.shape[0], dtype=bool)
-        signs[train], others[train] = np.where(is_positive, 1.0, -1.0), False
+        signs = np.zeros(x.shape[0])
+        others = np.ones(x.shape[0], dtype=bool)
+        signs[train] = np.where(is_positive, 1.0, -1.0)
+        others[train] = False
         free = np.flatnonzero(others)
         margin = _svm(x[train], signs[train], np.full(train.size, c))
         found = margin(x)
@@ -123,7 +125,8 @@ def _switch(
     count = min(side.size for side in sides)
     up, down = (side[:count] for side in sides)
     is_bad = slack[up] + slack[down] > 2.0
-    signs[up[is_bad]], signs[down[is_bad]] = -1.0, 1.0
+    signs[up[is_bad]] = -1.0
+    signs[down[is_bad]] = 1.0
     return bool(is_bad.any())
 
 

@@ -1,70 +1,63 @@
 """Measures of predictions: accuracy and its relatives, calibration, intervals, summaries.
 
-Every measure takes the true labels [k] and either predicted classes [k] or probabilities [k, c]
-of the same nodes. Shares (accuracy, balanced accuracy, macro F1, AUC) are in percent.
+Every measure takes the true labels [k] and the probabilities [k, c] of the same nodes. Shares
+(accuracy, balanced accuracy, macro F1, AUC) are in percent.
 
 >>> import numpy as np
->>> from agnn import metrics
+>>> from agnn.metrics import MEASURES, Summary
 >>> labels = np.array([0, 0, 0, 1])
 >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
->>> metrics.accuracy(labels, probabilities.argmax(1))
+>>> MEASURES["accuracy"](labels, probabilities)
 75.0
->>> round(metrics.balanced_accuracy(labels, probabilities.argmax(1)), 1)
+>>> round(MEASURES["balanced_accuracy"](labels, probabilities), 1)
 83.3
->>> metrics.auc(labels, probabilities)
+>>> MEASURES["auc"](labels, probabilities)
 100.0
 
 Repeated measurements are summarised by their mean and its standard error:
 
->>> found = metrics.Summary([81.0, 83.0, 82.0])
->>> found.mean, round(found.standard_error, 3)
+>>> summary = Summary([81.0, 83.0, 82.0])
+>>> summary.mean, round(summary.standard_error, 3)
 (82.0, 0.577)
 
 The replicas of a run form an `Ensemble`: the mean of their probabilities, sharpened or softened by
-one temperature that is fitted to validation nodes (`fitted_temperature`, `calibrated`).
+one temperature that is fitted to validation nodes (`calibrate`). Two classifiers are compared on
+the same test nodes: `node_difference` for one set of replicas, `trial_difference` over trials.
 """
 
-from agnn.metrics._accuracy import ClassAccuracy, class_accuracies, replica_values
-from agnn.metrics._calibration import (
-    Calibration,
-    Reliability,
-    calibrated,
-    fitted_temperature,
-    reliability,
-)
+from agnn.metrics._class_accuracy import ClassAccuracy, class_accuracies
 from agnn.metrics._difference import (
-    MeasureDifference,
-    PairedDifference,
-    measure_difference,
+    NodeDifference,
+    TrialDifference,
     node_contributions,
-    paired_difference,
+    node_difference,
+    trial_difference,
 )
 from agnn.metrics._ensemble import (
     SURE,
     UNSURE,
+    Calibration,
     Ensemble,
+    Reliability,
+    apply_temperature,
+    calibrate,
     ensemble_of,
-    held_out,
+    held_out_ensemble,
+    held_out_predictions,
     leads,
-    tempered,
 )
 from agnn.metrics._measures import (
     MEASURES,
-    METRICS,
+    Interval,
     Measure,
-    accuracy,
-    auc,
-    balanced_accuracy,
-    calibration_error,
+    Summary,
     check_metric,
-    log_loss,
-    macro_f1,
+    percent_interval,
+    replica_values,
 )
-from agnn.metrics._summary import Interval, Summary, percent_interval, wilson_interval
 
 __all__ = [
     "MEASURES",
-    "METRICS",
     "SURE",
     "UNSURE",
     "Calibration",
@@ -72,29 +65,21 @@ __all__ = [
     "Ensemble",
     "Interval",
     "Measure",
-    "MeasureDifference",
-    "PairedDifference",
+    "NodeDifference",
     "Reliability",
     "Summary",
-    "accuracy",
-    "auc",
-    "balanced_accuracy",
-    "calibrated",
-    "calibration_error",
+    "TrialDifference",
+    "apply_temperature",
+    "calibrate",
     "check_metric",
     "class_accuracies",
     "ensemble_of",
-    "fitted_temperature",
-    "held_out",
+    "held_out_ensemble",
+    "held_out_predictions",
     "leads",
-    "log_loss",
-    "macro_f1",
-    "measure_difference",
     "node_contributions",
-    "paired_difference",
+    "node_difference",
     "percent_interval",
-    "reliability",
     "replica_values",
-    "tempered",
-    "wilson_interval",
+    "trial_difference",
 ]

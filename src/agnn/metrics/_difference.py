@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.errors import InputError
-from agnn.metrics._measures import MEASURES, Labels, auc, balanced_accuracy, macro_f1
-from agnn.metrics._summary import Interval, Summary
+from agnn.metrics._measures import (
+    MEASURES,
+    Interval,
+    Labels,
+    Summary,
+    auc,
+    balanced_accuracy,
+    macro_f1,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +30,7 @@ _NORMAL: Final = 1.96  # a normal distribution has 95 % within this many deviati
 
 
 @dataclass(frozen=True)
-class MeasureDifference:
+class TrialDifference:
     """A classifier's value of a measure minus another's, over the same trials."""
 
     mean: float
@@ -36,7 +43,7 @@ class MeasureDifference:
         return self.interval.low <= 0.0 <= self.interval.high
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as JSON values."""
+        """Return the figures as JSON values."""
         return {
             "mean": self.mean,
             "interval": list(self.interval),
@@ -46,7 +53,7 @@ class MeasureDifference:
 
 
 @dataclass(frozen=True)
-class PairedDifference:
+class NodeDifference:
     """A classifier's value of a measure minus another's, on the same test nodes."""
 
     mean: float
@@ -64,7 +71,7 @@ class PairedDifference:
         return self.interval.low > 0.0 if self.is_loss else self.interval.high < 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as JSON values."""
+        """Return the figures as JSON values."""
         return {
             "mean": self.mean,
             "interval": list(self.interval),
@@ -73,38 +80,41 @@ class PairedDifference:
         }
 
 
-def paired_difference(
+def node_difference(
     measure: str, scores: Tensor, other: Tensor, data: NodeData, splits: Sequence[Split]
-) -> PairedDifference | None:
-    """The measure of `scores` [R, n, c] minus that of `other` [R, n, c] on the same test nodes.
+) -> NodeDifference | None:
+    """Return the measure of `scores` minus that of `other`, both [R, n, c], on the same test nodes.
 
     Paired by node: what both predict alike says nothing about which is better. Every node counts
     with its mean over the replicas that have it for test. Replicas whose measure is not defined,
     such as AUC without two classes to test, are left out; None if that leaves none.
     """
-    total, count = np.zeros(data.nodes), np.zeros(data.nodes)
-    found = (each.detach().cpu().numpy() for each in (scores, other))
-    for own, rival, split in zip(*found, splits, strict=True):
+    total = np.zeros(data.nodes)
+    count = np.zeros(data.nodes)
+    both = (of.detach().cpu().numpy() for of in (scores, other))
+    for first, second, split in zip(*both, splits, strict=True):
         labels = data.labels[split.test]
-        gain = node_contributions(measure, labels, own[split.test])
-        gain = gain - node_contributions(measure, labels, rival[split.test])
+        gain = node_contributions(measure, labels, first[split.test])
+        gain = gain - node_contributions(measure, labels, second[split.test])
         if np.isfinite(gain).all():
             total[split.test] += gain
             count[split.test] += 1
     tested = count > 0
     if not tested.any():
         return None
+    # Replicas that test the same node are no new evidence about nodes: one value for each.
     gains = total[tested] / count[tested]
-    mean, n = float(gains.mean()), gains.size
+    mean = float(gains.mean())
+    n = gains.size
     reach = _NORMAL * float(gains.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
     is_loss = MEASURES[measure].is_loss
-    return PairedDifference(mean, Interval(mean - reach, mean + reach), is_loss)
+    return NodeDifference(mean, Interval(mean - reach, mean + reach), is_loss)
 
 
 def node_contributions(
     measure: str, labels: Labels, probabilities: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """[k] One number per node, whose mean is the measure and whose spread gives its error.
+    """Return one number per node [k], whose mean is the measure and whose spread gives its error.
 
     Accuracy and log loss are such means. For balanced accuracy, macro F1 and AUC the numbers are
     the measure plus each node's influence on it, the linear approximation of how the measure
@@ -115,12 +125,12 @@ def node_contributions(
     return _CONTRIBUTIONS[measure](labels, np.asarray(probabilities, dtype=np.float64))
 
 
-def measure_difference(
+def trial_difference(
     nodes: Sequence[NDArray[np.int64]],
     first: Sequence[NDArray[np.float64]],
     second: Sequence[NDArray[np.float64]],
     differences: Sequence[float] | None = None,
-) -> MeasureDifference:
+) -> TrialDifference:
     """Return the mean over trials of the first classifier's measure minus the second's.
 
     Trial r tests `nodes[r]` [k_r], which contribute `first[r]` and `second[r]` [k_r] to the
@@ -132,7 +142,7 @@ def measure_difference(
     the same nodes, but by no less than its nodes vary. The interval is Student's, because a few
     trials know their own spread badly (degrees of freedom by Satterthwaite 1946).
     """
-    gaps = [own - other for own, other in zip(first, second, strict=True)]
+    gaps = [ours - theirs for ours, theirs in zip(first, second, strict=True)]
     trials = Summary(differences or [float(gap.mean()) for gap in gaps])
     over_nodes, in_common = _node_variances(nodes, gaps)
     if trials.standard_error is None:
@@ -140,7 +150,7 @@ def measure_difference(
     else:
         over_both = max(over_nodes, trials.standard_error**2 + in_common)
         reach = _student(over_both, over_both - over_nodes, trials.n - 1) * math.sqrt(over_both)
-    return MeasureDifference(
+    return TrialDifference(
         trials.mean, Interval(trials.mean - reach, trials.mean + reach), trials.n
     )
 
@@ -196,9 +206,11 @@ def _f1(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float6
     answers = probabilities.argmax(1)
     classes = np.union1d(labels, answers)
     influence = np.zeros(labels.size)
-    for each in classes:
-        is_class, is_answer = labels == each, answers == each
-        both, either = 2.0 * (is_class & is_answer), 1.0 * is_class + is_answer
+    for label in classes:
+        is_class = labels == label
+        is_answer = answers == label
+        both = 2.0 * (is_class & is_answer)
+        either = 1.0 * is_class + is_answer
         # F1 = 2 TP / (TP + FP + TP + FN), a ratio of two sums over the nodes.
         influence += (both - both.sum() / either.sum() * either) / either.sum()
     return macro_f1(labels, answers) + 100.0 * labels.size * influence / classes.size
@@ -206,24 +218,26 @@ def _f1(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float6
 
 def _auc(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     classes = [1] if probabilities.shape[1] == 2 else range(probabilities.shape[1])
-    found = []
-    for each in classes:
-        is_class = labels == each
+    influences = []
+    for label in classes:
+        is_class = labels == label
         if not 0 < np.count_nonzero(is_class) < labels.size:
             continue
-        own, other = probabilities[is_class, each], probabilities[~is_class, each]
-        won = np.empty(labels.size)
-        won[is_class] = _share_below(np.sort(other), own)
-        won[~is_class] = 1.0 - _share_below(np.sort(own), other)
-        area = won[is_class].mean()
-        weight = np.where(is_class, labels.size / own.size, labels.size / other.size)
-        found.append((won - area) * weight)
-    influence = np.mean(found, axis=0) if found else np.full(labels.size, np.nan)
+        inside = probabilities[is_class, label]
+        outside = probabilities[~is_class, label]
+        # The area is the share of pairs, one node of the class and one other, in the right order.
+        ordered = np.empty(labels.size)
+        ordered[is_class] = _share_below(np.sort(outside), inside)
+        ordered[~is_class] = 1.0 - _share_below(np.sort(inside), outside)
+        area = ordered[is_class].mean()
+        weight = np.where(is_class, labels.size / inside.size, labels.size / outside.size)
+        influences.append((ordered - area) * weight)
+    influence = np.mean(influences, axis=0) if influences else np.full(labels.size, np.nan)
     return auc(labels, probabilities) + 100.0 * influence
 
 
 def _share_below(ordered: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of `ordered` below each value; equal ones count one half."""
+    """Return the share of `ordered` below each value; equal ones count one half."""
     both = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
     return np.asarray(both / (2.0 * ordered.size))
 

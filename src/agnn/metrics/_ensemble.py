@@ -1,10 +1,13 @@
-"""The replicas as an ensemble: their mean probability and how much they disagree."""
+"""The replicas as an ensemble: mean probabilities, disagreement, and calibration.
+
+Calibration is how well probabilities match frequencies; one temperature corrects them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.data import Split
+    from agnn.data import NodeData, Split
 
 SURE: Final = 0.6
 """The lead from which a prediction is called sure: 80 % against 20 % of two classes."""
@@ -22,6 +25,8 @@ SURE: Final = 0.6
 UNSURE: Final = 0.2
 """The lead below which a prediction is called unsure: 60 % against 40 % of two classes."""
 
+BINS: Final = 15
+_RANGE: Final = (-6.0, 6.0)  # natural logarithms of the temperatures searched
 _TINY: Final = 1e-12  # stands for a probability of zero inside a logarithm
 
 
@@ -41,23 +46,23 @@ class Ensemble:
         return np.asarray(self.probabilities.argmax(1))
 
     def after(self, first: int) -> Ensemble:
-        """The predictions of node `first` and all after it."""
+        """Return the predictions of node `first` and all after it."""
         return Ensemble(self.probabilities[first:], self.disagreement[first:])
 
 
 def ensemble_of(scores: Tensor, temperature: float = 1.0) -> Ensemble:
-    """The ensemble of scores [R, n, c]: p = softmax(log(mean over r of p_r) / temperature).
+    """Return the ensemble of scores [R, n, c]: p = softmax(log(mean over r of p_r) / temperature).
 
     At temperature 1 this is the mean itself. No temperature changes a predicted class.
     """
     mean = mean_probabilities(scores)
-    own = scores.argmax(-1).cpu().numpy()  # [R, n]
-    disagreement = (own != mean.argmax(1)).mean(0)
-    return Ensemble(tempered(mean, temperature), disagreement)
+    predictions = scores.argmax(-1).cpu().numpy()  # [R, n]
+    disagreement = (predictions != mean.argmax(1)).mean(0)
+    return Ensemble(apply_temperature(mean, temperature), disagreement)
 
 
 def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
-    """Mean of scores [R, n, c] over the replicas, with rows that sum to 1; [n, c]."""
+    """Return the mean of scores [R, n, c] over the replicas, with rows that sum to 1; [n, c]."""
     import torch
 
     mean = np.asarray(scores.detach().mean(0, dtype=torch.float64).cpu().numpy())
@@ -67,7 +72,7 @@ def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
 
 
 def leads(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far the highest probability of each row is above the second highest; [n].
+    """Return how far the highest probability of each row is above the second highest; [n].
 
     Unlike the highest probability alone it means the same for two classes as for twenty.
     """
@@ -77,8 +82,10 @@ def leads(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(first - second)
 
 
-def tempered(probabilities: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
-    """softmax(log p / temperature) of every row; [n, c]."""
+def apply_temperature(
+    probabilities: NDArray[np.float64], temperature: float
+) -> NDArray[np.float64]:
+    """Return softmax(log p / temperature) of every row; [n, c]."""
     from scipy.special import softmax
 
     if temperature == 1.0:
@@ -87,10 +94,10 @@ def tempered(probabilities: NDArray[np.float64], temperature: float) -> NDArray[
     return np.asarray(softmax(logits, axis=1))
 
 
-def held_out(
+def held_out_predictions(
     scores: Tensor, splits: Sequence[Split], part: str
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Nodes in `part` of at least one replica, and the mean over exactly those replicas.
+    """Return nodes in `part` of some replica, and the mean over exactly those replicas.
 
     A replica that has learned from a node's label does not take part in predicting that node.
     Returns indices [k], ascending, and probabilities [k, c].
@@ -101,10 +108,143 @@ def held_out(
         raise InputError(f"{scores.shape[0]} replicas need as many splits; got {len(splits)}.")
     total = torch.zeros(scores.shape[1:], dtype=torch.float64)
     count = torch.zeros(scores.shape[1], dtype=torch.int64)
-    for own, split in zip(scores.detach().cpu(), splits, strict=True):
+    for replica, split in zip(scores.detach().cpu(), splits, strict=True):
         nodes = torch.tensor(getattr(split, part))
-        total[nodes] += own[nodes]
+        total[nodes] += replica[nodes]
         count[nodes] += 1
-    found = count.nonzero()[:, 0]
-    mean = total[found] / count[found, None]
-    return found.numpy(), mean_probabilities(mean[None])
+    predicted = count.nonzero()[:, 0]
+    mean = total[predicted] / count[predicted, None]
+    return predicted.numpy(), mean_probabilities(mean[None])
+
+
+def held_out_ensemble(
+    scores: Tensor, splits: Sequence[Split], temperature: float = 1.0
+) -> tuple[NDArray[np.int64], Ensemble]:
+    """Return the test nodes of all replicas, and for each the ensemble of those that test it."""
+    nodes, means = held_out_predictions(scores, splits, "test")
+    answers = np.empty(scores.shape[1], dtype=np.int64)
+    answers[nodes] = means.argmax(1)
+    tests = np.zeros(scores.shape[1])
+    others = np.zeros(scores.shape[1])  # replicas whose own prediction differs
+    for replica, split in zip(scores.argmax(-1).cpu().numpy(), splits, strict=True):
+        tests[split.test] += 1
+        others[split.test] += replica[split.test] != answers[split.test]
+    disagreement = others[nodes] / tests[nodes]
+    return nodes, Ensemble(apply_temperature(means, temperature), disagreement)
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Predictions in bins of equal width by confidence, which is their highest probability."""
+
+    count: NDArray[np.int64]  # [bins]
+    confidence: NDArray[np.float64]  # [bins] mean per bin; 0 if it is empty
+    accuracy: NDArray[np.float64]  # [bins] share of correct predictions; 0 if it is empty
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: |accuracy - confidence|, weighted by the counts."""
+        gaps = np.abs(self.accuracy - self.confidence)
+        return float((self.count * gaps).sum() / max(self.count.sum(), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The fitted temperature, and the ensemble on test nodes without and with it."""
+
+    temperature: float
+    validation_nodes: int
+    test_nodes: int
+    accuracy: float  # percent of the test nodes that the ensemble predicts correctly
+    before: Reliability
+    after: Reliability
+
+    @property
+    def has_helped(self) -> bool:
+        """Whether the calibration error on test nodes is lower with the temperature."""
+        return self.validation_nodes > 0 and self.after.error < self.before.error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {
+            "temperature": self.temperature,
+            "validation_nodes": self.validation_nodes,
+            "test_nodes": self.test_nodes,
+            "ensemble_accuracy": self.accuracy,
+            "calibration_error_before": self.before.error,
+            "calibration_error_after": self.after.error,
+        }
+
+
+def reliability(
+    probabilities: NDArray[np.float64], labels: NDArray[np.int64], bins: int = BINS
+) -> Reliability:
+    """Return the reliability of probabilities [k, c] for labels [k]."""
+    confidence = probabilities.max(1)
+    right = probabilities.argmax(1) == labels
+    bin_of = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    count = np.bincount(bin_of, minlength=bins)
+    divisor = np.maximum(count, 1)  # an empty bin has the sum 0
+    return Reliability(
+        count=count,
+        confidence=np.bincount(bin_of, confidence, minlength=bins) / divisor,
+        accuracy=np.bincount(bin_of, right, minlength=bins) / divisor,
+    )
+
+
+def fit_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Return the temperature with the least log loss of probabilities [k, c] for labels [k].
+
+    A label counts as 1 - e, and e = 1 / (k + 2) is shared by the other classes. Without that, the
+    least loss would be at certainty if all k predictions are correct, which k nodes cannot prove
+    (Platt 1999). 1 if there are no nodes to fit it to.
+    """
+    from scipy.optimize import minimize_scalar
+
+    if not labels.size:
+        return 1.0
+
+    k, c = probabilities.shape
+    doubt = 1.0 / (k + 2)
+    target = np.full((k, c), doubt / max(c - 1, 1))
+    target[np.arange(k), labels] = 1.0 - doubt
+
+    def loss(log_temperature: float) -> float:
+        softened = apply_temperature(probabilities, float(np.exp(log_temperature)))
+        return float(-(target * np.log(np.maximum(softened, _TINY))).sum())
+
+    optimum = minimize_scalar(loss, bounds=_RANGE, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(optimum.x))
+
+
+def calibrate(
+    scores: Tensor, data: NodeData, splits: Sequence[Split], *, fit_on: str = "validation"
+) -> Calibration:
+    """Fit the temperature to the validation nodes and measure its effect on the test nodes.
+
+    With `fit_on="test"` it is fitted to the test nodes: the folds of cross-fitted replicas, which
+    chose neither weights nor epoch of the replica that predicts them.
+
+    The validation nodes have also chosen the epoch, and settings where any were chosen: the model
+    is a little better on them than on new nodes, so the temperature tends to leave the ensemble
+    slightly over-confident. What is measured on test nodes shows by how much.
+
+    Each node is predicted only by the replicas that have it in that part of their split. If
+    replicas have different splits, a node may be a validation node of one and a test node of
+    another: its label then enters the temperature and nothing else. In that case a node is also
+    predicted by fewer replicas than a new node will be: the accuracy is that of a smaller
+    ensemble, and the temperature leaves the whole ensemble slightly under-confident.
+    """
+    validation, probabilities = held_out_predictions(scores, splits, fit_on)
+    temperature = fit_temperature(probabilities, data.labels[validation])
+    test, means = held_out_predictions(scores, splits, "test")
+    labels = data.labels[test]
+    right = means.argmax(1) == labels
+    return Calibration(
+        temperature=temperature,
+        validation_nodes=int(validation.size),
+        test_nodes=int(test.size),
+        accuracy=100.0 * float(right.mean()) if test.size else float("nan"),
+        before=reliability(means, labels),
+        after=reliability(apply_temperature(means, temperature), labels),
+    )

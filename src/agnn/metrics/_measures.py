@@ -1,16 +1,23 @@
-"""Measures of one set of predictions against the true labels."""
+"""Measures of predictions against the true labels; repeated measurements and their errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.errors import InputError, unknown_name
-from agnn.metrics._calibration import reliability
+from agnn.metrics._ensemble import reliability
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from agnn.data import NodeData, Split
 
 _CHANCE: Final = 50.0  # percent: the AUC of a guess
 
@@ -29,15 +36,15 @@ class Measure:
     digits: int = 2
 
     def __call__(self, labels: Labels, probabilities: NDArray[Any]) -> float:
-        """The value for these labels and probabilities."""
+        """Return the value for these labels and probabilities."""
         return self.function(labels, probabilities)
 
     def score(self, labels: Labels, probabilities: NDArray[Any]) -> float:
-        """The value as a score to choose by."""
+        """Return the value as a score to choose by."""
         return self.as_score(self.function(labels, probabilities))
 
     def as_score(self, value: float) -> float:
-        """A value with its sign such that higher is better.
+        """Return a value with its sign such that higher is better.
 
         An AUC that is not defined counts as chance, so that something can still be chosen.
         """
@@ -46,28 +53,28 @@ class Measure:
         return _CHANCE if np.isnan(value) else value
 
     def shown(self, value: float) -> str:
-        """The value as text, without the unit; a dash for one that is not defined."""
+        """Return the value as text, without the unit; a dash for one that is not defined."""
         return "\N{EN DASH}" if np.isnan(value) else f"{value:.{self.digits}f}"
 
 
 def accuracy(labels: Labels, predictions: NDArray[np.int64]) -> float:
-    """Percent of the nodes whose predicted class is the true one."""
+    """Return the percent of the nodes whose predicted class is the true one."""
     _check(labels, predictions)
     return 100.0 * float(np.count_nonzero(predictions == labels)) / labels.size
 
 
 def balanced_accuracy(labels: Labels, predictions: NDArray[np.int64]) -> float:
-    """Mean over the classes of the percent of their nodes that are predicted correctly.
+    """Return the mean over the classes of the percent of their nodes predicted correctly.
 
     Classes without a node in `labels` are left out.
     """
     _check(labels, predictions)
     right = predictions == labels
-    return 100.0 * float(np.mean([right[labels == each].mean() for each in np.unique(labels)]))
+    return 100.0 * float(np.mean([right[labels == label].mean() for label in np.unique(labels)]))
 
 
 def macro_f1(labels: Labels, predictions: NDArray[np.int64]) -> float:
-    """Mean over the classes of the harmonic mean of precision and recall, in percent.
+    """Return the mean over the classes of the harmonic mean of precision and recall, in percent.
 
     Over the classes that occur in the labels or in the predictions.
     """
@@ -78,7 +85,7 @@ def macro_f1(labels: Labels, predictions: NDArray[np.int64]) -> float:
 
 
 def auc(labels: Labels, probabilities: NDArray[Any]) -> float:
-    """Area under the ROC curve in percent; 50 is chance.
+    """Return the area under the ROC curve in percent; 50 is chance.
 
     With more than two classes the mean of one class against the rest, over the classes that have
     both kinds of nodes. NaN if no class has, as when all labels are equal.
@@ -88,35 +95,35 @@ def auc(labels: Labels, probabilities: NDArray[Any]) -> float:
     _check(labels, probabilities)
     classes = [1] if probabilities.shape[1] == 2 else range(probabilities.shape[1])
     areas = [
-        roc_auc_score(labels == each, probabilities[:, each])
-        for each in classes
-        if 0 < np.count_nonzero(labels == each) < labels.size
+        roc_auc_score(labels == label, probabilities[:, label])
+        for label in classes
+        if 0 < np.count_nonzero(labels == label) < labels.size
     ]
     return 100.0 * float(np.mean(areas)) if areas else float("nan")
 
 
 def log_loss(labels: Labels, probabilities: NDArray[Any]) -> float:
-    """Mean of -log p of the true class, in nats; p is at least 1e-12."""
+    """Return the mean of -log p of the true class, in nats; p is at least 1e-12."""
     _check(labels, probabilities)
     true = np.asarray(probabilities, dtype=np.float64)[np.arange(labels.size), labels]
     return float(-np.log(np.maximum(true, 1e-12)).mean())
 
 
 def calibration_error(labels: Labels, probabilities: NDArray[Any]) -> float:
-    """Expected calibration error, from 0 to 1, over 15 bins of confidence."""
+    """Return the expected calibration error, from 0 to 1, over 15 bins of confidence."""
     _check(labels, probabilities)
     return reliability(np.asarray(probabilities, dtype=np.float64), labels).error
 
 
-def _by_class(measure: Function) -> Function:
-    """A measure of predicted classes as a measure of probabilities."""
+def _of_classes(measure: Function) -> Function:
+    """Return a measure of predicted classes as a measure of probabilities."""
     return lambda labels, probabilities: measure(labels, probabilities.argmax(1))
 
 
 MEASURES: Final[Mapping[str, Measure]] = {
-    "accuracy": Measure("accuracy", _by_class(accuracy)),
-    "balanced_accuracy": Measure("balanced accuracy", _by_class(balanced_accuracy)),
-    "f1": Measure("macro F1", _by_class(macro_f1)),
+    "accuracy": Measure("accuracy", _of_classes(accuracy)),
+    "balanced_accuracy": Measure("balanced accuracy", _of_classes(balanced_accuracy)),
+    "f1": Measure("macro F1", _of_classes(macro_f1)),
     "auc": Measure("AUC", auc),
     "log_loss": Measure("log loss", log_loss, is_loss=True, unit="", digits=3),
     "calibration_error": Measure(
@@ -135,9 +142,93 @@ def check_metric(name: str) -> None:
         raise unknown_name("metric", name, METRICS)
 
 
+def replica_values(
+    measure: str, scores: Tensor, data: NodeData, splits: Sequence[Split]
+) -> list[float]:
+    """Return a measure by name, such as "accuracy" or "auc", on each replica's test nodes; [R].
+
+    See `agnn.metrics.MEASURES` for the names.
+    """
+    if measure not in MEASURES:
+        raise unknown_name("measure", measure, MEASURES)
+    pairs = zip(scores.detach().cpu().numpy(), splits, strict=True)
+    return [MEASURES[measure](data.labels[split.test], of[split.test]) for of, split in pairs]
+
+
 def _check(labels: Labels, given: NDArray[Any]) -> None:
     if not labels.size or labels.size != given.shape[0]:
         raise InputError(
             f"a measure needs as many predictions as labels, at least one; got {given.shape[0]} "
             f"and {labels.size}."
         )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Number, mean, standard error of the mean and standard deviation of some values."""
+
+    values: tuple[float, ...]
+
+    def __init__(self, values: Sequence[float]) -> None:
+        if not values:
+            raise InputError("a summary needs at least one value.")
+        object.__setattr__(self, "values", tuple(float(value) for value in values))
+
+    @property
+    def n(self) -> int:
+        """Number of values."""
+        return len(self.values)
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of the values."""
+        return math.fsum(self.values) / self.n
+
+    @cached_property
+    def deviation(self) -> float | None:
+        """Standard deviation with n - 1 in the denominator; None for a single value."""
+        if self.n == 1:
+            return None
+        return math.sqrt(math.fsum((v - self.mean) ** 2 for v in self.values) / (self.n - 1))
+
+    @property
+    def standard_error(self) -> float | None:
+        """Standard error of the mean, "±" in the paper's tables; None for a single value."""
+        return None if self.deviation is None else self.deviation / math.sqrt(self.n)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {
+            "mean": self.mean,
+            "standard_error": self.standard_error,
+            "deviation": self.deviation,
+            "n": self.n,
+            "values": list(self.values),
+        }
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+
+def wilson_interval(right: int, count: int) -> Interval:
+    """Return Wilson's 95 % interval of a proportion of which `right` of `count` were observed.
+
+    It stays within 0 and 1 and has a width even if all or none are right (Wilson 1927).
+    """
+    from scipy.stats import binomtest
+
+    if not 0 <= right <= count or count < 1:
+        raise InputError(f"`right` must be from 0 to `count` >= 1; got {right} of {count}.")
+    interval = binomtest(right, count).proportion_ci(confidence_level=0.95, method="wilson")
+    # The ends are exact if all or none are right; rounding must not move them.
+    low = 0.0 if right == 0 else float(interval.low)
+    return Interval(low, 1.0 if right == count else float(interval.high))
+
+
+def percent_interval(right: int, count: int) -> Interval:
+    """Return Wilson's 95 % interval in percent."""
+    return Interval(*(100.0 * end for end in wilson_interval(right, count)))

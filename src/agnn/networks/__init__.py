@@ -18,6 +18,11 @@ A network is a frozen dataclass whose fields are its hyper-parameters. `build` g
     >>> first.edges.shape == (2, Graph.of(cora).edges)
     True
 
+A model has R replicas: parameters are [R, ...], states [R, n, d] and logits [R, n, c]. It is a
+chain of operations (`NodeModel.links`), differentiated as one node of torch's graph, and computes
+logits at the targets of a `View`: the features and the part of the graph that reaches these
+targets. Layers such as `Linear` hold parameters and give links.
+
 A network is also a `Method`: it turns a `Task` (data, splits and seeds) into an `Outcome` (class
 probabilities of every node for every replica). Every module of this package is imported here, so a
 new network registers itself.
@@ -27,7 +32,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from agnn.networks._agnn import AGNN, AGNNModel
+from agnn.networks._agnn import AGNN
 from agnn.networks._agnn_plus import AGNNPlus
 from agnn.networks._appnp import APPNP
 from agnn.networks._chebnet import ChebNet
@@ -35,14 +40,23 @@ from agnn.networks._dcnn import DCNN
 from agnn.networks._dynamic_filter import DynamicFilter
 from agnn.networks._fagcn import FAGCN
 from agnn.networks._gat import GAT
-from agnn.networks._gcn import GCN, GLN, GCNModel
+from agnn.networks._gcn import GCN, GLN
 from agnn.networks._gcnii import GCNII
 from agnn.networks._grand import GRAND
 from agnn.networks._graph_cnn import GraphCNN
+from agnn.networks._graphsage import GraphSAGE
+from agnn.networks._layers import FeatureLinear, Linear, generators, glorot_uniform
+from agnn.networks._model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
 from agnn.networks._monet import MoNet
 from agnn.networks._multilayer_perceptron import MultilayerPerceptron
-from agnn.networks._network import HiddenNetwork, NetworkMethod, check_usable
+from agnn.networks._network import (
+    HiddenNetwork,
+    NetworkMethod,
+    check_usable,
+    memory_estimate,
+)
 from agnn.networks._pair_attention import GATv2, GraphTransformer
+from agnn.networks._paths import Paths
 from agnn.networks._protocol import (
     Method,
     Outcome,
@@ -50,14 +64,12 @@ from agnn.networks._protocol import (
     get_method,
     method_names,
     register,
-    renamed,
     require_features,
     require_validation,
-    stored_name,
     validation_scores,
 )
 from agnn.networks._semi_supervised_embedding import SemiSupervisedEmbedding
-from agnn.networks._separated import GraphSAGE, Separated
+from agnn.networks._separated import Separated
 from agnn.networks._sgc import SGC
 
 if TYPE_CHECKING:
@@ -73,33 +85,40 @@ __all__ = [
     "GCNII",
     "GLN",
     "GRAND",
+    "INPUT",
+    "OUTPUT",
     "SGC",
-    "AGNNModel",
     "AGNNPlus",
     "ChebNet",
     "DynamicFilter",
+    "FeatureLinear",
     "GATv2",
-    "GCNModel",
     "GraphCNN",
     "GraphSAGE",
     "GraphTransformer",
     "HiddenNetwork",
+    "Linear",
     "Method",
     "MoNet",
     "MultilayerPerceptron",
     "NetworkMethod",
+    "NodeModel",
     "Outcome",
+    "Paths",
     "SemiSupervisedEmbedding",
     "Separated",
     "Task",
+    "at",
     "check_usable",
+    "generators",
     "get_method",
+    "glorot_uniform",
+    "memory_estimate",
     "method_names",
     "register",
-    "renamed",
     "require_features",
     "require_validation",
-    "stored_name",
+    "rows_by_layer",
     "validation_scores",
 ]
 

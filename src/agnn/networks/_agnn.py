@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
+from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Dropout, Link, ReLU
-from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    OUTPUT,
-    Beta,
-    ChainModel,
-    CosineAttention,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    NodeModel,
-    at,
-    last_hop,
-    rows_by_layer,
-)
+from agnn.networks._layers import Beta, CosineAttention, FeatureLinear, Linear
+from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
+from agnn.networks._network import DeepNetwork
+from agnn.networks._protocol import Method, Presets, register
 from agnn.training import BestScore, HighestAccuracy, Selection
 
 
@@ -46,7 +35,7 @@ class WithBetas(Protocol):
         ...
 
 
-class AGNNModel(ChainModel):
+class AGNNModel(NodeModel):
     """Attention-based graph neural network, Eq. (4) to (6) of the paper.
 
         H1      = ReLU(dropout(X) W0 + b0)
@@ -55,11 +44,6 @@ class AGNNModel(ChainModel):
 
     The output layer acts on rows alone, so logits are computed at the targets only.
     """
-
-    unexplained: ClassVar[str | None] = None
-
-    # Whether ReLU acts on what the output layer reads, and not on H1.
-    relu_after_hops: bool = False
 
     def __init__(self, network: WithBetas, shape: ModelShape) -> None:
         super().__init__(shape)
@@ -96,18 +80,13 @@ class AGNNModel(ChainModel):
             self.last.link(field.targets, at(dropout, OUTPUT), self.backend),
         ]
 
-    @property
-    def combination(self) -> tuple[float, ...]:
-        """The weight of each state H(0) to H(l) in what the output layer reads: the last alone."""
-        return last_hop(self.hops)
-
     def _layers(self) -> list[CosineAttention]:
         return [layer for layer in self.layers if isinstance(layer, CosineAttention)]
 
 
 @register
 @dataclass(frozen=True)
-class AGNN(HiddenNetwork):
+class AGNN(DeepNetwork):
     """Attention propagation with one scalar per layer, between two linear layers, Eq. (4) to (6).
 
     The presets are the paper's table of hyper-parameters (its Appendix C).
@@ -123,7 +102,7 @@ class AGNN(HiddenNetwork):
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
     # Paper: the text says two layers for Cora in one place; its table has three on random splits
     # and in cross-validation. In every setting Cora's first beta stays at zero.
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         ("fixed", "citeseer"): {"layers": 4, "learning_rate": 0.005},
         ("fixed", "cora"): {"layers": 2, "first_beta": 0.0},
         ("fixed", "pubmed"): {
@@ -139,11 +118,6 @@ class AGNN(HiddenNetwork):
         ("cross-validation", "*"): {"window": 1, "watched": "test"},
     }  # fmt: skip
 
-    implied: ClassVar[Mapping[str, Any]] = {"scaling": "sum", "patience": None}
-    # Chosen on validation nodes of six graphs; docs/choosing_a_method.md has the figures. Four
-    # layers lose 18 points on a graph whose neighbours often differ.
-    elsewhere: ClassVar[Mapping[str, Any]] = {"layers": 2, "hidden": 64, "patience": 100}
-
     layers: int = 4  # propagation layers
     epochs: int = 1000
     beta_start: float = 1.0  # beta of every layer before training
@@ -153,15 +127,13 @@ class AGNN(HiddenNetwork):
     # then kept without averaging. None: all epochs are run, as in the paper.
     patience: int | None = None
 
-    def __post_init__(self) -> None:
-        if self.layers < 1:
-            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
-        super().__post_init__()
+    def for_data(self, data: NodeData) -> Method:
+        """Return the method for other graphs than the paper's.
 
-    @property
-    def propagation_steps(self) -> int:
-        """One per attention layer."""
-        return self.layers
+        Chosen on validation nodes of six graphs; docs/choosing_a_method.md has the figures. Four
+        layers lose 18 points on a graph whose neighbours often differ.
+        """
+        return super().for_data(data).with_fields(layers=2, hidden=64, patience=100)
 
     @property
     def betas(self) -> tuple[Beta, ...]:

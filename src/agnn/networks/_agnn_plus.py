@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
@@ -25,34 +25,31 @@ from agnn.kernels import (
     SharedLinearLink,
     SparseLinearLink,
     for_versions,
-    run_chain,
 )
 from agnn.networks._agnn import AGNNModel
-from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
-from agnn.nn import (
+from agnn.networks._layers import Beta, FeatureLinear, Linear
+from agnn.networks._model import (
     INPUT,
     INSIDE,
     OUTPUT,
-    Beta,
-    FeatureLinear,
-    Linear,
     ModelShape,
     NodeModel,
+    VersionedModel,
     rows_by_layer,
 )
+from agnn.networks._network import DeepNetwork, presets_by_dataset
+from agnn.networks._protocol import Presets, register
 from agnn.training import (
     BestScore,
     Consistency,
     ConsistencySettings,
-    Footprint,
     Objective,
     Recipe,
     Selection,
 )
 
 
-class AGNNPlusModel(AGNNModel):
+class AGNNPlusModel(VersionedModel, AGNNModel):
     """Attention propagation, the mean over its hops, and random versions in training.
 
         H(0)    = ReLU(dropout(X) W0 + b0), in training with whole rows dropped
@@ -66,25 +63,14 @@ class AGNNPlusModel(AGNNModel):
 
     def __init__(self, network: AGNNPlus, shape: ModelShape) -> None:
         super().__init__(network, shape)
-        self.row_dropout, self.input_dropout = network.row_dropout, network.input_dropout
+        self.row_dropout = network.row_dropout
+        self.input_dropout = network.input_dropout
         self.relu_after_hops = network.relu_after_hops
 
-    @property
-    def combination(self) -> tuple[float, ...]:
-        """The weight of each state H(0) to H(l) in what the output layer reads: all the same."""
-        return (1.0 / (self.hops + 1),) * (self.hops + 1)
-
-    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+    def version_links(self, view: View, dropout: Dropout | None, versions: int) -> list[Link]:
         """First layer, attention layers, their mean, last layer."""
-        return self._links(view, dropout, 1)
-
-    def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
-        """Return logits of several versions, each with its own dropout; [R, S, targets, c]."""
-        out = run_chain(self._links(view, dropout, versions), view.features.values)
-        return out.view(self.replicas, versions, *out.shape[1:])
-
-    def _links(self, view: View, dropout: Dropout | None, versions: int) -> list[Link]:
-        field, rows = view.field, rows_by_layer(view)
+        field = view.field
+        rows = rows_by_layer(view)
         states = [HopState() for _ in rows]
         chain: list[Link] = [self._first(view, dropout, versions)]
         if not self.relu_after_hops:
@@ -103,7 +89,8 @@ class AGNNPlusModel(AGNNModel):
 
     def _first(self, view: View, dropout: Dropout | None, versions: int) -> Link:
         weight, bias = _parameters(self.first, versions)
-        drop, x = _at(dropout, INPUT, versions, self.input_dropout), view.features
+        drop = _at(dropout, INPUT, versions, self.input_dropout)
+        x = view.features
         if isinstance(x, DenseFeatures):
             return SharedLinearLink(x, weight, bias, drop, self.backend)
         return SparseLinearLink(x, weight, bias, drop, self.backend)
@@ -144,7 +131,7 @@ _LONGEST_STEP: Final = 2.0  # seconds: some ten minutes for the steps that a tra
 
 @register
 @dataclass(frozen=True)
-class AGNNPlus(HiddenNetwork):
+class AGNNPlus(DeepNetwork):
     """AGNN whose output layer reads the mean over all hops, trained by consistency.
 
     The defaults were chosen on validation nodes of six graphs, the presets on those of the fixed
@@ -157,15 +144,8 @@ class AGNNPlus(HiddenNetwork):
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = AGNNPlusModel
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
-    implied: ClassVar[Mapping[str, Any]] = {}
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        **{
-            (setting, dataset): fields
-            for setting in ("fixed", "random")
-            for dataset, fields in _BY_DATASET.items()
-        },
-        **HiddenNetwork.presets,
-    }
+    reduction: ClassVar[Mapping[str, Any]] = {"strength": 0.0}
+    presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
     scaling: Scaling = "length"
     layers: int = 4  # hops
@@ -187,8 +167,6 @@ class AGNNPlus(HiddenNetwork):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.layers < 1:
-            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
         for name in ("row_dropout", "input_dropout"):
             rate = getattr(self, name)
             if rate is not None and not 0.0 <= rate < 1.0:
@@ -208,47 +186,54 @@ class AGNNPlus(HiddenNetwork):
     def consistency(self) -> ConsistencySettings:
         """How the versions of a replica are made consistent."""
         return ConsistencySettings(
-            self.versions, self.strength, self.temperature, self.confidence, self.warm_up,
-            self.sample,
-        )  # fmt: skip
+            versions=self.versions,
+            strength=self.strength,
+            temperature=self.temperature,
+            confidence=self.confidence,
+            warm_up=self.warm_up,
+            sample=self.sample,
+        )
 
-    def affordable(self, data: NodeData, replicas: int, device: str) -> AGNNPlus:
+    def reduced(
+        self,
+        data: NodeData,
+        replicas: int,
+        device: str,
+        *,
+        by_rows: bool = False,
+        given: Collection[str] = (),
+    ) -> AGNNPlus:
         """Return the method, without consistency where a step would take more than 2 seconds.
 
-        And on sampled neighbourhoods, where it has none.
+        And on sampled neighbourhoods and divided rows, where there is none.
         The work of a step is taken as replicas x versions x (layers x (2 edges + nodes) +
         non-zero features) x width. Without consistency a step has one version, and reads only
         what the training nodes depend on.
         """
+        if "strength" in given:
+            return self
         lines = self.layers * (2 * data.edges.shape[1] + data.nodes) + data.features.nnz
         work = float(replicas) * self.versions * lines * self.hidden
         cores = _GPU_AS_CORES if device.startswith("cuda") else torch.get_num_threads()
         seconds = work / (_WORK_PER_SECOND * cores)
-        is_affordable = seconds <= _LONGEST_STEP and not self.fanout
-        return self if is_affordable else self.with_fields(strength=0.0)
-
-    @property
-    def propagation_steps(self) -> int:
-        """One per attention layer."""
-        return self.layers
+        is_kept = seconds <= _LONGEST_STEP and not self.fanout and not by_rows
+        return self if is_kept else self.with_fields(**self.reduction)
 
     @property
     def betas(self) -> tuple[Beta, ...]:
         """Every layer's beta starts at 1 and is learned."""
         return (Beta(),) * self.layers
 
+    @property
+    def versions_per_step(self) -> int:
+        """S, if they are made consistent."""
+        return self.versions if self.strength > 0.0 else 1
+
     def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:
         """Cross-entropy of all versions, and their consistency."""
         if self.strength == 0.0:
             return None
         return Consistency(cast(AGNNPlusModel, model), features, graph, self.consistency)
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(
-            per_node=(self.layers + 4) * self.hidden,
-            copies=self.versions if self.strength > 0 else 1,
-        )
 
     def selection(self) -> Selection:
         """The epoch of the best accuracy less `loss_weight` times the loss."""

@@ -19,24 +19,14 @@ from agnn.kernels import (
     WeightedSumLink,
     dropout,
 )
+from agnn.networks._layers import FeatureLinear, Linear
+from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import HiddenNetwork
 from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    INSIDE,
-    OUTPUT,
-    ChainModel,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    NodeModel,
-    at,
-    rows_by_layer,
-)
-from agnn.training import BestThenLowest, Footprint, Selection
+from agnn.training import BestThenLowest, Selection
 
 
-class APPNPModel(ChainModel):
+class APPNPModel(NodeModel):
     """Approximate personalised propagation of neural predictions (Klicpera et al. 2019).
 
         H      = dropout(ReLU(dropout(X) W0)) W1
@@ -44,8 +34,6 @@ class APPNPModel(ChainModel):
 
     P = D~^-1/2 (A + I) D~^-1/2, its entries dropped anew in every step.
     """
-
-    unexplained: ClassVar[str | None] = None
 
     def __init__(self, network: APPNP, shape: ModelShape) -> None:
         super().__init__(shape)
@@ -65,26 +53,27 @@ class APPNPModel(ChainModel):
         ]
         for step, rows in enumerate(rows_by_layer(view)):
             chain += [
-                self._propagated(view, rows, stream, INSIDE + 2 * step),
+                self._propagation_link(view, rows, stream, INSIDE + 2 * step),
                 Blend(prediction, 1.0 - self.alpha),
             ]
         return chain
 
-    def _propagated(self, view: View, rows: int, stream: Dropout | None, place: int) -> Link:
+    def _propagation_link(self, view: View, rows: int, stream: Dropout | None, place: int) -> Link:
         """P at the first `rows` rows; in training some of its entries are dropped."""
         weights = view.symmetric_propagation
         if stream is None:
             return PropagateLink(weights, rows, self.backend)
-        graph, field = weights.graph, view.field
+        graph = weights.graph
+        field = view.field
         count = graph.edges_of(rows)
 
-        def drawn(values: Tensor, labels: Tensor, place: int) -> Tensor:
+        def draw(values: Tensor, labels: Tensor, place: int) -> Tensor:
             columns = values[None, :, None].expand(self.replicas, -1, 1)
             return dropout(columns, labels, stream.at(place), backend=self.backend)
 
         # Draws belong to an edge's or node's index in the full graph.
-        edges = drawn(weights.edge_weights[:count], field.edge_ids[:count], place)
-        loops = drawn(weights.loop_weights[:rows], field.nodes[:rows], place + 1)
+        edges = draw(weights.edge_weights[:count], field.edge_ids[:count], place)
+        loops = draw(weights.loop_weights[:rows], field.nodes[:rows], place + 1)
         return WeightedSumLink(graph, edges, loops, self.backend)
 
 
@@ -116,10 +105,6 @@ class APPNP(HiddenNetwork):
     def propagation_steps(self) -> int:
         """Those of the power iteration."""
         return self.steps
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(per_node=(4 * self.steps + 8) * classes, per_edge=3 * self.steps + 4)
 
     def selection(self) -> Selection:
         """Stop by accuracy and loss."""

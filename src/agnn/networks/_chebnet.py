@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import View
-from agnn.kernels import Attention, Dropout, heads_of, propagate
+from agnn.graph import Propagation, View
+from agnn.kernels import Attention, Dropout, Link, ReLU, TorchLink, heads_of, propagate
 from agnn.networks._gcn import GCN
+from agnn.networks._layers import FeatureLinear, Linear
+from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    OUTPUT,
-    SUM_OVER_PATHS,
-    FeatureLinear,
-    Hop,
-    Linear,
-    ModelShape,
-    NodeModel,
-    Paths,
-    at,
-    fixed_note,
-    last_hop,
-    rows_by_layer,
-)
-from agnn.training import Footprint
 
 
 class ChebNetModel(NodeModel):
@@ -41,8 +27,6 @@ class ChebNetModel(NodeModel):
     [-1, 1] by 2, the bound of its eigenvalues.
     """
 
-    unexplained: ClassVar[str | None] = None
-
     def __init__(self, network: ChebNet, shape: ModelShape) -> None:
         super().__init__(shape)
         sources = shape.generators()
@@ -53,48 +37,56 @@ class ChebNetModel(NodeModel):
         )
         self.last = Linear(network.hidden, shape.classes, sources, has_bias=False, heads=terms)
 
-    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """The two filters with a ReLU between them."""
-        h = self.first(view.features, at(dropout, INPUT), self.backend)
-        h = torch.relu(self._filtered(view, h, 0))
-        rows = view.field.nodes[: h.shape[1]]
-        h = self.last(h, rows, at(dropout, OUTPUT), self.backend)
-        return self._filtered(view, h, 1)
+        rows = rows_by_layer(view)
+        middle = rows[self.order - 1]
+        return [
+            self.first.link(view.features, at(dropout, INPUT), self.backend),
+            _Filter(view.adjacency_propagation, rows[: self.order], self.backend),
+            ReLU(),
+            self.last.link(view.field.nodes[:middle], at(dropout, OUTPUT), self.backend),
+            _Filter(view.adjacency_propagation, rows[self.order :], self.backend),
+        ]
 
-    def propagation(self, view: View) -> Paths:
-        """The normalised adjacency in every step, and the node itself."""
-        hops = tuple(Hop(Attention(*(part.sum(-1) for part in p))) for p in self._heads(view))
-        notes = (fixed_note("ChebNet"), SUM_OVER_PATHS)
-        return Paths(hops, last_hop(self.hops), is_attention=False, notes=notes)
 
-    def _filtered(self, view: View, h: Tensor, layer: int) -> Tensor:
-        """Sum over k of T_k(L) h_k, by Clenshaw's recurrence; [R, rows, d].
+class _Filter(TorchLink):
+    """Sum over k of T_k(L) h_k, by Clenshaw's recurrence; [R, n, d (K + 1)] to [R, rows, d].
 
-            b_k = h_k + 2 L b_{k+1} - b_{k+2},  result = h_0 + L b_1 - b_2
+        b_k = h_k + 2 L b_{k+1} - b_{k+2},  result = h_0 + L b_1 - b_2
 
-        so K propagations of width d do, and no power of L is formed.
-        """
-        terms = [each.contiguous() for each in heads_of(h, self.order + 1).unbind(-1)]
-        later, last = terms[-1], None
-        sizes = rows_by_layer(view)[layer * self.order :]
-        for k, rows in zip(reversed(range(self.order)), sizes, strict=False):
-            sent = propagate(view.adjacency_propagation, later, rows=rows, backend=self.backend)
-            found = terms[k][:, :rows] - (2.0 if k else 1.0) * sent  # L is minus the adjacency
+    so K propagations of width d do, and no power of L is formed.
+    """
+
+    is_over_edges: ClassVar[bool] = True
+
+    def __init__(self, adjacency: Propagation, rows: Sequence[int], backend: str) -> None:
+        self.adjacency = adjacency
+        self.rows = rows  # of every propagation
+        self.backend = backend
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The states after the last propagation."""
+        terms = [term.contiguous() for term in heads_of(x, len(self.rows) + 1).unbind(-1)]
+        later = terms.pop()
+        last = None
+        for rows in self.rows:
+            term = terms.pop()
+            sent = propagate(self.adjacency, later, rows=rows, backend=self.backend)
+            mixed = term[:, :rows] - (2.0 if terms else 1.0) * sent  # L is minus the adjacency
             if last is not None:
-                found = found - last[:, :rows]
-            later, last = found, later
+                mixed = mixed - last[:, :rows]
+            later, last = mixed, later
         return later
 
-    def _heads(self, view: View) -> list[Attention]:
-        """By step: head 0 reads the node itself, head 1 its neighbours."""
-        graph, weights, found = view.field.graph, view.adjacency_propagation, []
-        for rows in rows_by_layer(view):
-            edges, loops = weights.edge_weights[: graph.edges_of(rows)], weights.loop_weights[:rows]
-            parts = (torch.zeros_like(edges), edges), (torch.ones_like(loops), loops)
-            found.append(
-                Attention(*(torch.stack(p, -1).expand(self.replicas, -1, 2) for p in parts))
-            )
-        return found
+    def weights(self, x: Tensor) -> list[Attention]:
+        """The normalised adjacency in every step, and the node itself."""
+        weights = []
+        for rows in self.rows:
+            edges = self.adjacency.edge_weights[: self.adjacency.graph.edges_of(rows)]
+            loops = 1.0 + self.adjacency.loop_weights[:rows]
+            weights.append(Attention(edges.expand(len(x), -1), loops.expand(len(x), -1)))
+        return weights
 
 
 @register
@@ -121,8 +113,3 @@ class ChebNet(GCN):
     def propagation_steps(self) -> int:
         """One per degree and layer."""
         return 2 * self.order
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        terms = self.order + 1
-        return Footprint(per_node=4 * terms * (self.hidden + classes) + 8 * classes)

@@ -11,24 +11,19 @@ from torch import Tensor, nn
 
 from agnn.data import NodeData, Scaling
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix, Graph, View, diffusion
+from agnn.graph import Graph, SparseFeatures, View, diffusion
 from agnn.kernels import Dropout, Link
+from agnn.networks._layers import glorot_uniform, normal
+from agnn.networks._model import ModelShape, NodeModel
 from agnn.networks._network import NetworkMethod, propagated_entries
-from agnn.networks._protocol import register
-from agnn.nn import (
-    ChainModel,
-    ModelShape,
-    NodeModel,
-    glorot_uniform,
-    normal,
-)
+from agnn.networks._protocol import Presets, register
 from agnn.training import HighestAccuracy, Part, Recipe
 
 if TYPE_CHECKING:
     from agnn.networks._network import Matrix
 
 
-class DCNNModel(ChainModel):
+class DCNNModel(NodeModel):
     """Diffusion-convolutional network (Atwood and Towsley 2016).
 
         logits = tanh(X' diag(s)) W + b,  X' = [X, P X, P^2 X, ...]
@@ -36,11 +31,6 @@ class DCNNModel(ChainModel):
     The caller computes X' once; s holds one weight per step and feature. No layer propagates, so a
     view is the rows themselves.
     """
-
-    unexplained: ClassVar[str | None] = (
-        "its features are propagated before training and pass through tanh, so no part of a logit "
-        "belongs to one node"
-    )
 
     def __init__(self, network: DCNN, shape: ModelShape) -> None:
         super().__init__(shape)
@@ -61,7 +51,12 @@ class _TanhLinear(Link):
     that X names. One replica after the other: none changes another's bits.
     """
 
-    def __init__(self, x: FeatureMatrix, scale: Tensor, weight: Tensor, bias: Tensor) -> None:
+    unexplained: ClassVar[str | None] = (
+        "its features are propagated before training and pass through tanh, so no part of a logit "
+        "belongs to one node"
+    )
+
+    def __init__(self, x: SparseFeatures, scale: Tensor, weight: Tensor, bias: Tensor) -> None:
         self.x = x
         self.parameters = (scale, weight, bias)  # [R, d_x], [R, d_x, k], [R, k]
 
@@ -82,7 +77,8 @@ class _TanhLinear(Link):
         offsets, rows, values = self.x.by_column
         rows = rows.to(torch.int64)
         lengths = offsets.diff()
-        of_scale, of_weight = [], []
+        of_scale = []
+        of_weight = []
         for scale, weight, slopes in zip(scales, weights, gradient, strict=True):
             # With its size given, a GPU need not wait for it.
             by_entry = scale.repeat_interleave(lengths, output_size=rows.numel())
@@ -125,16 +121,13 @@ class DCNN(NetworkMethod):
     title: ClassVar[str] = "DCNN"
     cites: ClassVar[str] = "Atwood and Towsley 2016"
     uses_edge_weights: ClassVar[bool] = True
-    input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[NodeModel]] = DCNNModel
     takes_class_weights: ClassVar[bool] = False  # it is trained in batches
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         ("cross-validation", "*"): {"watched": "test"},
     }
 
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"learning_rate": (0.001, 0.005, 0.02)}
-
-    implied: ClassVar[Mapping[str, Any]] = {"scaling": "none"}
 
     scaling: Scaling = "none"
     steps: int = 2  # powers of the transition matrix
@@ -152,11 +145,6 @@ class DCNN(NetworkMethod):
     @property
     def propagation_steps(self) -> int:
         """None during training."""
-        return 0
-
-    @property
-    def state_width(self) -> int:
-        """None: the only layer gives the logits."""
         return 0
 
     def input_width(self, features: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,26 +10,23 @@ import torch
 from torch import Generator, Tensor, nn
 
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, dense_linear, heads_of, sparse_linear, weighted_sum
+from agnn.kernels import (
+    Attention,
+    Dropout,
+    Link,
+    ReLU,
+    TorchLink,
+    dense_linear,
+    heads_of,
+    sparse_linear,
+    weighted_sum,
+)
+from agnn.networks._layers import FeatureLinear, Linear, normal
+from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
+from agnn.networks._neighbourhoods import Neighbourhoods, at_nodes, sizes
 from agnn.networks._network import HiddenNetwork
 from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    OUTPUT,
-    SUM_OVER_PATHS,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    Neighbourhoods,
-    NodeModel,
-    Paths,
-    at,
-    at_nodes,
-    normal,
-    sizes,
-    two_summed_layers,
-)
-from agnn.training import Footprint, Selection, WindowStop
+from agnn.training import Selection, WindowStop
 
 _DEVIATION = 0.1  # of all initial weights in the authors' code
 
@@ -59,12 +56,9 @@ class DynamicFilterModel(NodeModel):
     out_i = b + sum over m, and over j in N(i) and i, of q_m(i, j) / (|N(i)| + 1) W_m x_j
     """
 
-    unexplained: ClassVar[str | None] = None
-
     def __init__(self, network: DynamicFilter, shape: ModelShape) -> None:
         super().__init__(shape)
         sources = shape.generators()
-        self.filters = network.filters
         self.first = FeatureLinear(
             shape.features, network.hidden, sources, has_bias=False, heads=network.filters
         )
@@ -76,44 +70,74 @@ class DynamicFilterModel(NodeModel):
         self.last_assignment = Assignment(network.hidden, network.filters, sources)
         self.last_bias = nn.Parameter(torch.zeros(shape.replicas, shape.classes))
 
-    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """The two layers; filters and assignments see the same dropped inputs."""
-        hidden, _ = self._first_layer(view, dropout)
-        h, nodes = torch.relu(hidden), view.field.nodes[: view.field.sizes[1]]
-        heads = self._last_heads(view, h, dropout)
-        h = self.last(h, nodes, at(dropout, OUTPUT), self.backend)
-        return self._filtered(view, h, heads, self.last_bias)
+        targets, middle, _ = view.field.sizes
+        nodes = view.field.nodes[:middle]
+        backend = self.backend
 
-    @torch.no_grad()
-    def propagation(self, view: View) -> Paths:
-        """The filters' shares of both layers, added up."""
-        hidden, near = self._first_layer(view, None)
-        far = self._last_heads(view, torch.relu(hidden), None)
-        notes = (
-            "Dynamic filters share every neighbour out among weight matrices; over all of them "
-            "each neighbour has the same weight, which says nothing about what was important.",
-            SUM_OVER_PATHS,
-        )
-        return two_summed_layers([near, far], notes)
+        def first_maps(_: Tensor) -> tuple[Tensor, Tensor]:
+            drop = at(dropout, INPUT)
+            weight = self.first_assignment.weight
+            states = self.first(view.features, drop, backend)
+            return states, sparse_linear(view.sparse_features, weight, drop=drop, backend=backend)
 
-    def _first_layer(self, view: View, dropout: Dropout | None) -> tuple[Tensor, Attention]:
-        """The first layer's output before ReLU, and its weights by filter."""
-        drop, choice = at(dropout, INPUT), self.first_assignment
-        states = self.first(view.features, drop, self.backend)
-        scores = sparse_linear(view.sparse_features, choice.weight, drop=drop, backend=self.backend)
-        heads = Attention(*choice(view, Neighbourhoods.of(view, view.field.sizes[1]), scores))
-        return self._filtered(view, states, heads, self.first_bias), heads
+        def last_maps(h: Tensor) -> tuple[Tensor, Tensor]:
+            drop = at(dropout, OUTPUT)
+            weight = self.last_assignment.weight
+            states = self.last(h, nodes, drop, backend)
+            return states, dense_linear(h, weight, None, nodes, drop=drop, backend=backend)
 
-    def _last_heads(self, view: View, h: Tensor, dropout: Dropout | None) -> Attention:
-        choice, nodes = self.last_assignment, view.field.nodes[: view.field.sizes[1]]
-        scores = dense_linear(
-            h, choice.weight, None, nodes, drop=at(dropout, OUTPUT), backend=self.backend
-        )
-        return Attention(*choice(view, Neighbourhoods.of(view, view.field.sizes[0]), scores))
+        first = self.first_assignment
+        last = self.last_assignment
+        return [
+            _DynamicLayer(view, middle, first_maps, first, self.first_bias, backend),
+            ReLU(),
+            _DynamicLayer(view, targets, last_maps, last, self.last_bias, backend),
+        ]
 
-    def _filtered(self, view: View, h: Tensor, heads: Attention, bias: Tensor) -> Tensor:
-        out = weighted_sum(view.field.graph, h, *heads, backend=self.backend)
-        return heads_of(out, self.filters).sum(-1) + bias[:, None]
+
+class _DynamicLayer(TorchLink):
+    """One layer, given the filters' states [R, n, d M] and the scores [R, n, M] of its input."""
+
+    is_over_edges: ClassVar[bool] = True
+    note: str | None = (
+        "Dynamic filters share every neighbour out among weight matrices; over all of them each "
+        "neighbour has the same weight, which says nothing about what was important."
+    )
+
+    def __init__(
+        self,
+        view: View,
+        rows: int,
+        maps: Callable[[Tensor], tuple[Tensor, Tensor]],
+        assignment: Assignment,
+        bias: Tensor,
+        backend: str,
+    ) -> None:
+        self.view = view
+        self.rows = rows
+        self.maps = maps
+        self.assignment = assignment
+        self.bias = bias
+        self.backend = backend
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The new states; [R, rows, d]."""
+        states, scores = self.maps(x)
+        edges, loops = self._shares(scores)
+        sums = weighted_sum(self.view.field.graph, states, edges, loops, backend=self.backend)
+        return heads_of(sums, loops.shape[-1]).sum(-1) + self.bias[:, None]
+
+    def weights(self, x: Tensor) -> list[Attention]:
+        """The filters' shares, added up."""
+        edges, loops = self._shares(self.maps(x)[1])
+        return [Attention(edges.sum(-1), loops.sum(-1))]
+
+    def _shares(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        near = Neighbourhoods.of(self.view, self.rows)
+        edges, loops = self.assignment(self.view, near, scores)
+        return edges, loops
 
 
 @register
@@ -130,18 +154,6 @@ class DynamicFilter(HiddenNetwork):
 
     filters: int = 2  # of a layer
     window: int = 10  # training stops at a watched loss above the mean of this many epochs
-
-    @property
-    def state_width(self) -> int:
-        """That of all filters."""
-        return self.hidden * self.filters
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(
-            per_node=8 * self.state_width + 8 * self.filters * (classes + 2),
-            per_edge=24 * self.filters,
-        )
 
     def selection(self) -> Selection:
         """Stop when the watched loss rises."""

@@ -9,25 +9,24 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from agnn.errors import InputError
 from agnn.graph import View
-from agnn.kernels import Attention, Dropout, dropout, weighted_sum
-from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    INSIDE,
-    FeatureLinear,
-    Hop,
-    Linear,
-    ModelShape,
-    NodeModel,
-    Paths,
-    at,
-    last_hop,
-    rows_by_layer,
+from agnn.kernels import (
+    Anchor,
+    Attention,
+    Dropout,
+    DropoutAt,
+    DropoutLink,
+    Link,
+    ReLU,
+    TorchLink,
+    dropout,
+    weighted_sum,
 )
-from agnn.training import Footprint, LowestLoss, Selection
+from agnn.networks._layers import FeatureLinear, Linear
+from agnn.networks._model import INPUT, INSIDE, ModelShape, NodeModel, at, rows_by_layer
+from agnn.networks._network import DeepNetwork, presets_by_dataset
+from agnn.networks._protocol import Presets, register
+from agnn.training import LowestLoss, Selection
 
 
 class FAGCNModel(NodeModel):
@@ -41,8 +40,6 @@ class FAGCNModel(NodeModel):
     A positive weight makes neighbours alike (low frequencies), a negative one sets them apart.
     """
 
-    unexplained: ClassVar[str | None] = None
-
     def __init__(self, network: FAGCN, shape: ModelShape) -> None:
         super().__init__(shape)
         sources = shape.generators()
@@ -54,53 +51,75 @@ class FAGCNModel(NodeModel):
         )
         self.last = Linear(network.hidden, shape.classes, sources, has_bias=True)
 
-    def logits(self, view: View, drop: Dropout | None) -> Tensor:
-        """Logits [R, targets, c]."""
-        h = torch.relu(self.first(view.features, at(drop, INPUT), self.backend))
-        h = start = dropout(h, view.field.nodes, at(drop, INSIDE), backend=self.backend)
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
+        """First layer, propagation with the way back to H(0), last layer."""
+        start = Anchor()
+        chain: list[Link] = [
+            self.first.link(view.features, at(dropout, INPUT), self.backend),
+            ReLU(),
+        ]
+        if dropout is not None:
+            nodes = view.field.nodes
+            chain.append(DropoutLink(nodes, dropout.at(INSIDE), self.backend))
+        chain.append(start)
         for t, rows in enumerate(rows_by_layer(view)):
-            weights = self._weights(view, t, h, rows)
-            h = self._propagated(view, h, self._dropped(view, weights, drop, t), start, rows)
-        logits: Tensor = self.last(h, view.field.targets, None, self.backend)
-        return logits
+            gate = cast(Linear, self.gates[t])
+            drop = at(dropout, INSIDE + 1 + t)
+            chain.append(_SignedSum(view, rows, gate, start, self.epsilon, drop, self.backend))
+        last = self.last.link(view.field.targets, None, self.backend)
+        return [*chain, last]
 
-    @torch.no_grad()
-    def propagation(self, view: View) -> Paths:
-        """Every layer's learned weights, and the way back to H(0)."""
-        h = start = torch.relu(self.first(view.features, None, self.backend))
-        hops = []
-        for t, rows in enumerate(rows_by_layer(view)):
-            edges = self._weights(view, t, h, rows)
-            loops = edges.new_zeros(self.replicas, rows)
-            hops.append(Hop(Attention(edges.squeeze(-1), loops), restart=self.epsilon))
-            h = self._propagated(view, h, edges, start, rows)
-        notes = (
-            "FAGCN's weights are between -1 and 1 and scaled by the degrees: a negative one "
-            "subtracts the neighbour. They are not shares and do not sum to 1.",
-        )
-        return Paths(tuple(hops), last_hop(self.hops), is_attention=False, notes=notes)
 
-    def _weights(self, view: View, layer: int, h: Tensor, rows: int) -> Tensor:
-        """The w of the edges into the first `rows` rows; [R, m', 1]."""
-        graph = view.field.graph
-        count = graph.edges_of(rows)
-        scores = cast(Linear, self.gates[layer])(
-            h, view.field.nodes[: h.shape[1]], None, self.backend
-        )
+class _SignedSum(TorchLink):
+    """epsilon H(0)_i + sum over j in N(i) of dropout(w)_ij h_j; [R, n, d] to [R, rows, d]."""
+
+    is_over_edges: ClassVar[bool] = True
+    note: str | None = (
+        "FAGCN's weights are between -1 and 1 and scaled by the degrees: a negative one subtracts "
+        "the neighbour. They are not shares and do not sum to 1."
+    )
+
+    def __init__(
+        self,
+        view: View,
+        rows: int,
+        gate: Linear,
+        start: Anchor,
+        epsilon: float,
+        drop: DropoutAt | None,
+        backend: str,
+    ) -> None:
+        self.view = view
+        self.rows = rows
+        self.gate = gate
+        self.start = start
+        self.restart = epsilon
+        self.drop = drop
+        self.backend = backend
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The new states."""
+        edges = self._edge_weights(x)
+        # Draws belong to an edge's index in the full graph.
+        labels = self.view.field.edge_ids[: edges.shape[1]]
+        edges = dropout(edges, labels, self.drop, backend=self.backend)
+        loops = edges.new_zeros(len(edges), self.rows, 1)
+        sent = weighted_sum(self.view.field.graph, x, edges, loops, backend=self.backend)
+        return self.restart * self.start.state[:, : self.rows] + sent
+
+    def weights(self, x: Tensor) -> list[Attention]:
+        """The learned weights; a node has none for itself."""
+        edges = self._edge_weights(x).squeeze(-1)
+        return [Attention(edges, edges.new_zeros(len(edges), self.rows))]
+
+    def _edge_weights(self, h: Tensor) -> Tensor:
+        """The w of the edges into the first rows; [R, m', 1]."""
+        graph = self.view.field.graph
+        count = graph.edges_of(self.rows)
+        scores = self.gate(h, self.view.field.nodes[: h.shape[1]], None, self.backend)
         score = scores[:, graph.receivers[:count], 0] + scores[:, graph.senders[:count], 1]
-        scale: Tensor = view.adjacency_propagation.edge_weights[:count]
+        scale: Tensor = self.view.adjacency_propagation.edge_weights[:count]
         return (torch.tanh(score) * scale)[..., None]
-
-    def _dropped(self, view: View, weights: Tensor, drop: Dropout | None, layer: int) -> Tensor:
-        """The weights after dropout; draws belong to an edge's index in the full graph."""
-        edges = view.field.edge_ids[: weights.shape[1]]
-        return dropout(weights, edges, at(drop, INSIDE + 1 + layer), backend=self.backend)
-
-    def _propagated(self, view: View, h: Tensor, edges: Tensor, start: Tensor, rows: int) -> Tensor:
-        """The state after a layer; [R, rows, d]."""
-        loops = edges.new_zeros(self.replicas, rows, 1)
-        sent = weighted_sum(view.field.graph, h, edges, loops, backend=self.backend)
-        return self.epsilon * start[:, :rows] + sent
 
 
 _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
@@ -112,7 +131,7 @@ _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
 
 @register
 @dataclass(frozen=True)
-class FAGCN(HiddenNetwork):
+class FAGCN(DeepNetwork):
     """Layers with learned weights between -1 and 1, for like and for unlike neighbours.
 
     The defaults are those of its authors' program. Their settings for the fixed splits are not
@@ -124,14 +143,7 @@ class FAGCN(HiddenNetwork):
     cites: ClassVar[str] = "Bo, Wang, Shi and Shen 2021"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = FAGCNModel
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        **{
-            (setting, dataset): fields
-            for setting in ("fixed", "random")
-            for dataset, fields in _BY_DATASET.items()
-        },
-        **HiddenNetwork.presets,
-    }
+    presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
     layers: int = 2  # propagation layers
     hidden: int = 32
@@ -141,20 +153,6 @@ class FAGCN(HiddenNetwork):
     dropout: float = 0.5
     epochs: int = 500
     patience: int = 200  # epochs without progress that end the training
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.layers < 1:
-            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
-
-    @property
-    def propagation_steps(self) -> int:
-        """One per layer."""
-        return self.layers
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(per_node=4 * self.layers * self.hidden, per_edge=8 * self.layers)
 
     def selection(self) -> Selection:
         """The epoch with the lowest loss, as in their program."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Generator, nn
@@ -18,21 +18,11 @@ from agnn.kernels import (
     HeadMean,
     Link,
 )
+from agnn.networks._layers import FeatureLinear, Linear, glorot_uniform
+from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    INSIDE,
-    OUTPUT,
-    ChainModel,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    NodeModel,
-    at,
-    glorot_uniform,
-)
-from agnn.training import BothBest, Footprint, Selection
+from agnn.networks._protocol import Presets, register
+from agnn.training import BothBest, Selection
 
 
 class AdditiveAttention(nn.Module):
@@ -57,12 +47,13 @@ class AdditiveAttention(nn.Module):
         backend: str,
     ) -> AdditiveAttentionLink:
         """The layer as a part of a model's chain."""
-        graph, vectors = view.field.graph, (self.receiving, self.sending, self.bias)
+        graph = view.field.graph
+        vectors = (self.receiving, self.sending, self.bias)
         draws = (view.field.nodes, drop, value_drop)
         return AdditiveAttentionLink(graph, vectors, rows, draws, backend)
 
 
-class GATModel(ChainModel):
+class GATModel(NodeModel):
     """Graph attention network of two layers (Velickovic et al. 2018).
 
         H      = ELU(attention of K heads over dropout(X) W0)
@@ -71,8 +62,6 @@ class GATModel(ChainModel):
     Dropout acts on X, on H, and in both layers on the attention and on the states it sums, all at
     one rate, as in the authors' program.
     """
-
-    unexplained: ClassVar[str | None] = None
 
     def __init__(self, network: GAT, shape: ModelShape) -> None:
         super().__init__(shape)
@@ -117,15 +106,13 @@ class GAT(HiddenNetwork):
     title: ClassVar[str] = "GAT"
     cites: ClassVar[str] = "Velickovic, Cucurull, Casanova et al. 2018"
     model: ClassVar[type[NodeModel]] = GATModel
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         **{
-            (setting, "pubmed"): {
-                "output_heads": 8, "learning_rate": 0.01, "weight_decay": 1e-3
-            }
+            (setting, "pubmed"): {"output_heads": 8, "learning_rate": 0.01, "weight_decay": 1e-3}
             for setting in ("fixed", "random")
         },
         **HiddenNetwork.presets,
-    }  # fmt: skip
+    }
 
     hidden: int = 8  # width of a head
     heads: int = 8  # of the first layer
@@ -134,18 +121,6 @@ class GAT(HiddenNetwork):
     dropout: float = 0.6
     epochs: int = 2000
     patience: int = 100  # epochs without progress that end the training
-
-    @property
-    def state_width(self) -> int:
-        """That of all heads."""
-        return self.hidden * self.heads
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(
-            per_node=4 * self.state_width + 8 * classes * self.output_heads + 8 * self.heads,
-            per_edge=4 * (self.heads + self.output_heads),
-        )
 
     def selection(self) -> Selection:
         """Stop by loss and accuracy together."""

@@ -7,28 +7,18 @@ from typing import ClassVar
 
 from agnn.graph import View
 from agnn.kernels import Dropout, Link, PropagateLink, ReLU
+from agnn.networks._layers import FeatureLinear, Linear
+from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._network import HiddenNetwork
 from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    OUTPUT,
-    ChainModel,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    NodeModel,
-    at,
-)
-from agnn.training import Footprint, Selection, WindowStop
+from agnn.training import Selection, WindowStop
 
 
-class GCNModel(ChainModel):
+class GCNModel(NodeModel):
     """Graph convolutional network, Eq. (1): softmax(P ReLU(P X W0) W1), as in its authors' code.
 
     P = D~^-1/2 (A + I) D~^-1/2; dropout on X and on the hidden states; no biases.
     """
-
-    unexplained: ClassVar[str | None] = None
 
     def __init__(self, network: GCN, shape: ModelShape) -> None:
         super().__init__(shape)
@@ -38,7 +28,8 @@ class GCNModel(ChainModel):
 
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """First layer, propagation, ReLU, last layer, propagation."""
-        weights, (targets, middle, _) = view.symmetric_propagation, view.field.sizes
+        weights = view.symmetric_propagation
+        (targets, middle, _) = view.field.sizes
         return [
             self.first.link(view.features, at(dropout, INPUT), self.backend),
             PropagateLink(weights, middle, self.backend),
@@ -73,10 +64,6 @@ class GCN(HiddenNetwork):
     model: ClassVar[type[NodeModel]] = GCNModel
 
     window: int = 10  # training stops at a watched loss above the mean of this many epochs
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(per_node=2 * self.hidden + 8 * classes)
 
     def selection(self) -> Selection:
         """Stop when the watched loss rises."""

@@ -9,27 +9,16 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import Anchor, Blend, Dropout, DropoutLink, Link, PropagateLink, ReLU
-from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    INSIDE,
-    OUTPUT,
-    ChainModel,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    NodeModel,
-    at,
-    rows_by_layer,
-)
-from agnn.training import Footprint, LowestLoss, Recipe, Selection
+from agnn.networks._layers import FeatureLinear, Linear
+from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
+from agnn.networks._network import DeepNetwork, presets_by_dataset
+from agnn.networks._protocol import Presets, register
+from agnn.training import LowestLoss, Recipe, Selection
 
 
-class GCNIIModel(ChainModel):
+class GCNIIModel(NodeModel):
     """Graph convolution with initial residual and identity mapping (Chen et al. 2020).
 
     H(0)   = ReLU(dropout(X) W + b)
@@ -37,8 +26,6 @@ class GCNIIModel(ChainModel):
     H(t)   = ReLU((1 - beta_t) Z(t) + beta_t Z(t) W_t),  beta_t = log(lambda / t + 1)
     logits = dropout(H(l)) W' + b'
     """
-
-    unexplained: ClassVar[str | None] = None
 
     def __init__(self, network: GCNII, shape: ModelShape) -> None:
         super().__init__(shape)
@@ -54,7 +41,8 @@ class GCNIIModel(ChainModel):
 
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """First layer, convolutions, last layer."""
-        start, nodes = Anchor(), view.field.nodes
+        start = Anchor()
+        nodes = view.field.nodes
         chain: list[Link] = [
             self.first.link(view.features, at(dropout, INPUT), self.backend),
             ReLU(),
@@ -74,7 +62,8 @@ class GCNIIModel(ChainModel):
         return layer
 
     def _convolution(self, view: View, t: int, rows: int, start: Anchor) -> list[Link]:
-        layer, blended = self._layer(t), Anchor()
+        layer = self._layer(t)
+        blended = Anchor()
         return [
             PropagateLink(view.symmetric_propagation, rows, self.backend),
             Blend(start, 1.0 - self.alpha),
@@ -94,7 +83,7 @@ _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
 
 @register
 @dataclass(frozen=True)
-class GCNII(HiddenNetwork):
+class GCNII(DeepNetwork):
     """A deep convolution with initial residual and identity mapping.
 
     The presets are its paper's settings for the fixed splits.
@@ -106,14 +95,7 @@ class GCNII(HiddenNetwork):
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = GCNIIModel
     decayed: ClassVar[tuple[str, ...]] = ("layers.*",)
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        **{
-            (setting, dataset): fields
-            for setting in ("fixed", "random")
-            for dataset, fields in _BY_DATASET.items()
-        },
-        **HiddenNetwork.presets,
-    }
+    presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
     layers: int = 8  # propagation layers
     hidden: int = 64
@@ -124,20 +106,6 @@ class GCNII(HiddenNetwork):
     dropout: float = 0.6
     epochs: int = 1500
     patience: int = 100  # epochs without progress that end the training
-
-    def __post_init__(self) -> None:
-        if self.layers < 1:
-            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
-        super().__post_init__()
-
-    @property
-    def propagation_steps(self) -> int:
-        """One per convolution."""
-        return self.layers
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(per_node=6 * self.layers * self.hidden)
 
     def selection(self) -> Selection:
         """Stop when the watched loss no longer falls."""

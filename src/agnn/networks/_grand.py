@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 from weakref import WeakKeyDictionary
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from agnn.errors import InputError
-from agnn.graph import DenseFeatures, FeatureMatrix, Features, Graph, View
+from agnn.graph import DenseFeatures, Features, Graph, SparseFeatures, View
 from agnn.kernels import (
     DenseLinearLink,
     Dropout,
@@ -22,26 +22,34 @@ from agnn.kernels import (
     ReLU,
     RowDropoutLink,
     SharedLinearLink,
+    TorchLink,
     for_versions,
-    run_chain,
 )
-from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import Task, register
-from agnn.nn import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, normal, rows_by_layer
+from agnn.networks._layers import normal
+from agnn.networks._model import (
+    INPUT,
+    INSIDE,
+    OUTPUT,
+    ModelShape,
+    NodeModel,
+    VersionedModel,
+    rows_by_layer,
+)
+from agnn.networks._network import HiddenNetwork, presets_by_dataset
+from agnn.networks._protocol import Presets, register
 from agnn.training import (
     Consistency,
     ConsistencySettings,
-    Footprint,
     LowestLoss,
-    MemoryEstimate,
     Objective,
     Selection,
 )
 
-_EPSILON, _MOMENTUM = 1e-5, 0.1  # torch's own for batch normalisation
+_EPSILON = 1e-5
+_MOMENTUM = 0.1  # torch's own for batch normalisation
 
 
-class GRANDModel(NodeModel):
+class GRANDModel(VersionedModel):
     """Graph random neural network (Feng et al. 2020).
 
         X'      = mean over k from 0 to K of P^k (1 - q) X, in training with whole rows dropped
@@ -52,63 +60,56 @@ class GRANDModel(NodeModel):
     each dropout.
     """
 
-    unexplained: ClassVar[str | None] = (
-        "its hidden units act on features that are propagated before, and a unit has no node"
-    )
-
     def __init__(self, network: GRAND, shape: ModelShape) -> None:
         super().__init__(shape)
-        self.row_dropout, self.input_dropout = network.row_dropout, network.input_dropout
+        self.row_dropout = network.row_dropout
+        self.input_dropout = network.input_dropout
         sources = shape.generators()
         self.first = _Layer(shape.features, network.hidden, sources, has_norm=network.has_norm)
         self.last = _Layer(network.hidden, shape.classes, sources, has_norm=network.has_norm)
         self._inputs: WeakKeyDictionary[View, DenseFeatures] = WeakKeyDictionary()
 
-    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
-        """Return logits [R, targets, c]."""
-        if dropout is not None:
-            return self.version_logits(view, dropout, 1)[:, 0]
-        weight, bias = self.first.folded()
-        first = SharedLinearLink(self._propagated_once(view), weight, bias, None, self.backend)
-        weight, bias = self.last.folded()
-        last = DenseLinearLink(weight, bias, view.field.targets, None, self.backend)
-        return run_chain([first, ReLU(), last], view.features.values)
-
-    def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
-        """Return logits of several versions, each with its own dropout; [R, S, targets, c]."""
+    def version_links(self, view: View, dropout: Dropout | None, versions: int) -> list[Link]:
+        """Propagated features, and the two layers."""
         targets = view.field.targets
-        x = self._propagated(view, self._rows_dropped(view, dropout, versions))
-        x = self.first.normalised(x, versions)
-        drop = dropout.at(INPUT, versions=versions, rate=self.input_dropout)
-        links: list[Link] = [self.first.link(targets, drop, versions, self.backend), ReLU()]
-        h = self.last.normalised(run_chain(links, x), versions)
-        drop = dropout.at(OUTPUT, versions=versions)
-        out = run_chain([self.last.link(targets, drop, versions, self.backend)], h)
-        return out.view(self.replicas, versions, *out.shape[1:])
+        if dropout is None:
+            weight, bias = self.last.evaluation_parameters()
+            last = DenseLinearLink(weight, bias, targets, None, self.backend)
+            return [_PropagatedLayer(self, view), ReLU(), last]
+        read = dropout.at(INPUT, versions=versions, rate=self.input_dropout)
+        return [
+            _PropagatedFeatures(self, view, dropout, versions),
+            *self.first.norm(versions),
+            self.first.link(targets, read, versions, self.backend),
+            ReLU(),
+            *self.last.norm(versions),
+            self.last.link(targets, dropout.at(OUTPUT, versions=versions), versions, self.backend),
+        ]
 
     @torch.no_grad()
-    def _rows_dropped(self, view: View, dropout: Dropout, versions: int) -> Tensor:
-        """(1 - q) X with rows dropped, the others scaled back up; [R * S, n', d_x]."""
-        count = self.replicas * versions
-        x = self._scaled(view).expand(count, -1, -1)
+    def random_features(self, view: View, dropout: Dropout, versions: int) -> Tensor:
+        """Return X' with rows dropped, the others scaled back up; [R * S, targets, d_x]."""
+        x = self._features_for_evaluation(view).expand(self.replicas * versions, -1, -1)
         if self.row_dropout == 0.0:
-            return x.contiguous()
+            return self._mean_over_steps(view, x.contiguous())
         drop = dropout.at(INSIDE, versions=versions, rate=self.row_dropout)
-        return RowDropoutLink(view.field.nodes, drop, self.backend).forward(x)
+        return self._mean_over_steps(
+            view, RowDropoutLink(view.field.nodes, drop, self.backend).forward(x)
+        )
 
-    def _propagated_once(self, view: View) -> DenseFeatures:
-        """X' at the targets: the same for all replicas, computed once per view."""
+    def propagated_features(self, view: View) -> DenseFeatures:
+        """Return X' at the targets: the same for all replicas, computed once per view."""
         if view not in self._inputs:
-            x = self._propagated(view, self._scaled(view)[None].contiguous())
+            x = self._mean_over_steps(view, self._features_for_evaluation(view)[None].contiguous())
             self._inputs[view] = DenseFeatures(x[0], view.field.targets)
         return self._inputs[view]
 
-    def _scaled(self, view: View) -> Tensor:
+    def _features_for_evaluation(self, view: View) -> Tensor:
         """(1 - q) X; [n', d_x]."""
         return (1.0 - self.row_dropout) * _dense(view)
 
     @torch.no_grad()
-    def _propagated(self, view: View, x: Tensor) -> Tensor:
+    def _mean_over_steps(self, view: View, x: Tensor) -> Tensor:
         """The mean of x and its K propagations, at the targets; [., targets, d_x]."""
         targets = view.field.sizes[0]
         total = x[:, :targets].clone()
@@ -116,6 +117,50 @@ class GRANDModel(NodeModel):
             x = PropagateLink(view.symmetric_propagation, rows, self.backend).forward(x)
             total += x[:, :targets]
         return total.mul_(1.0 / (self.hops + 1))
+
+
+class _PropagatedFeatures(Link):
+    """X' of every version, which no parameter changes: the start of a training step's chain."""
+
+    is_over_edges: ClassVar[bool] = True
+    unexplained: ClassVar[str | None] = (
+        "its hidden units act on features that are propagated before, and a unit has no node"
+    )
+
+    def __init__(self, model: GRANDModel, view: View, dropout: Dropout, versions: int) -> None:
+        self.model = model
+        self.view = view
+        self.dropout = dropout
+        self.versions = versions
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The features [R * S, targets, d_x]; the input is not read."""
+        return self.model.random_features(self.view, self.dropout, self.versions)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Nothing before it is learned."""
+        return gradient, ()
+
+
+class _PropagatedLayer(Link):
+    """X' W + b without dropout, normalised by the running statistics."""
+
+    is_over_edges: ClassVar[bool] = True
+    unexplained: ClassVar[str | None] = _PropagatedFeatures.unexplained
+
+    def __init__(self, model: GRANDModel, view: View) -> None:
+        weight, bias = model.first.evaluation_parameters()
+        features = model.propagated_features(view)
+        self.inner = SharedLinearLink(features, weight, bias, None, model.backend)
+        self.parameters = self.inner.parameters
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The states [R, targets, d]; the input is not read."""
+        return self.inner.forward(x)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the weight and at the bias."""
+        return self.inner.backward(gradient)
 
 
 class _Layer(nn.Module):
@@ -136,10 +181,8 @@ class _Layer(nn.Module):
         self.has_norm = has_norm
         if has_norm:
             shape = (len(sources), width)
-            self.scale, self.shift = (
-                nn.Parameter(torch.ones(shape)),
-                nn.Parameter(torch.zeros(shape)),
-            )
+            self.scale = nn.Parameter(torch.ones(shape))
+            self.shift = nn.Parameter(torch.zeros(shape))
             self.register_buffer("mean", torch.zeros(shape))
             self.register_buffer("variance", torch.ones(shape))
 
@@ -147,13 +190,18 @@ class _Layer(nn.Module):
         self, row_ids: Tensor, drop: DropoutAt, versions: int, backend: str
     ) -> DenseLinearLink:
         """The linear layer for several versions."""
-        weight, bias = for_versions(self.weight, versions), for_versions(self.bias, versions)
+        weight = for_versions(self.weight, versions)
+        bias = for_versions(self.bias, versions)
         return DenseLinearLink(weight, bias, row_ids, drop, backend)
 
-    def normalised(self, x: Tensor, versions: int) -> Tensor:
-        """Training states [R * S, n, d] by their own mean and variance, which are remembered."""
+    def norm(self, versions: int) -> list[Link]:
+        """The normalisation of a training step, if there is one."""
         if not self.has_norm:
-            return x
+            return []
+        return [TorchLink(lambda x: self._normalise(x, versions), "BatchNorm")]
+
+    def _normalise(self, x: Tensor, versions: int) -> Tensor:
+        """Training states [R * S, n, d] by their own mean and variance, which are remembered."""
         mean = x.mean(1)
         centred = x - mean[:, None]
         variance = centred.square().mean(1)
@@ -169,7 +217,7 @@ class _Layer(nn.Module):
             for each in found.view(-1, versions, found.shape[1]).unbind(1):
                 running.lerp_(each, _MOMENTUM)
 
-    def folded(self) -> tuple[Tensor, Tensor]:
+    def evaluation_parameters(self) -> tuple[Tensor, Tensor]:
         """Weight and bias with the normalisation by the running statistics inside."""
         if not self.has_norm:
             return self.weight, self.bias
@@ -182,7 +230,7 @@ class _Layer(nn.Module):
 def _dense(view: View) -> Tensor:
     """X as a dense matrix; [n', d_x]."""
     x = view.features
-    if not isinstance(x, FeatureMatrix):
+    if not isinstance(x, SparseFeatures):
         return x.values.to(x.dtype)
     dense = x.values.new_zeros(x.rows, x.width)
     dense[x.row_of_entry, x.columns.to(torch.int64)] = x.values
@@ -215,14 +263,7 @@ class GRAND(HiddenNetwork):
     cites: ClassVar[str] = "Feng, Zhang, Dong et al. 2020"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = GRANDModel
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-        **{
-            (setting, dataset): fields
-            for setting in ("fixed", "random")
-            for dataset, fields in _BY_DATASET.items()
-        },
-        **HiddenNetwork.presets,
-    }
+    presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
     steps: int = 4  # K
     hidden: int = 32
@@ -245,16 +286,10 @@ class GRAND(HiddenNetwork):
         """K."""
         return self.steps
 
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(copies=self.versions)
-
-    def memory_estimate(self, task: Task) -> MemoryEstimate:
-        """Propagated features of every version, and what normalisation keeps of them."""
-        own = super().memory_estimate(task)
-        versions = len(task.seeds) * self.versions
-        line = 4 * task.data.nodes * task.data.feature_count * versions
-        return replace(own, working=own.working + (7 if self.has_norm else 4) * line)
+    @property
+    def versions_per_step(self) -> int:
+        """S."""
+        return self.versions
 
     def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:
         """Cross-entropy of all versions, and their consistency."""

@@ -9,27 +9,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from agnn.graph import View
-from agnn.kernels import Attention, Dropout, heads_of, weighted_sum
+from agnn.graph import Graph, View
+from agnn.kernels import Attention, Dropout, Link, ReLU, TorchLink, heads_of, weighted_sum
+from agnn.networks._layers import FeatureLinear, Linear, glorot_uniform
+from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
+from agnn.networks._neighbourhoods import Neighbourhoods, sizes
 from agnn.networks._network import HiddenNetwork
 from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    OUTPUT,
-    SUM_OVER_PATHS,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    Neighbourhoods,
-    NodeModel,
-    Paths,
-    at,
-    glorot_uniform,
-    rows_by_layer,
-    sizes,
-    two_summed_layers,
-)
-from agnn.training import Footprint, Selection, WindowStop
+from agnn.training import Selection, WindowStop
 
 
 class GaussianMixture(nn.Module):
@@ -68,12 +55,9 @@ class MoNetModel(NodeModel):
     with the weights of each kernel divided by their sum over a neighbourhood.
     """
 
-    unexplained: ClassVar[str | None] = None
-
     def __init__(self, network: MoNet, shape: ModelShape) -> None:
         super().__init__(shape)
         sources = shape.generators()
-        self.kernels = network.kernels
         self.first = FeatureLinear(
             shape.features, network.hidden, sources, has_bias=False, heads=network.kernels
         )
@@ -82,52 +66,61 @@ class MoNetModel(NodeModel):
         )
         self.mixture = GaussianMixture(network.kernels, network.dimensions, sources)
 
-    def logits(self, view: View, dropout: Dropout | None) -> Tensor:
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """The two layers, each a weighted sum by kernel and a sum over kernels."""
-        graph, (targets, middle, _) = view.field.graph, view.field.sizes
-        edges, loops, totals = self._weights(view, middle)
-        h = self.first(view.features, at(dropout, INPUT), self.backend)
-        h = self._mixed(weighted_sum(graph, h, edges, loops, backend=self.backend), totals)
-        h = self.last(torch.relu(h), view.field.nodes[:middle], at(dropout, OUTPUT), self.backend)
-        count = graph.edges_of(targets)
-        found = weighted_sum(graph, h, edges[:, :count], loops[:, :targets], backend=self.backend)
-        return self._mixed(found, totals[:, :targets])
-
-    def propagation(self, view: View) -> Paths:
-        """The kernels' weights of both layers, added up."""
-        return two_summed_layers(
-            self._heads(view),
-            (
-                "MoNet's weights are learned functions of the degrees of the two ends, the same "
-                "in both layers, and do not depend on what the nodes hold.",
-                SUM_OVER_PATHS,
-            ),
-        )
-
-    def _weights(self, view: View, rows: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Every kernel's weights of edges and loops, and their totals [R, rows, 1, K]."""
-        graph, near = view.field.graph, Neighbourhoods.of(view, rows)
+        graph = view.field.graph
+        targets, middle, _ = view.field.sizes
+        near = Neighbourhoods.of(view, middle)
         edges, loops = near.parts(self.mixture(view, near))
         # Weighted sums over ones are the totals. Dividing sums instead of weights leaves every
         # sum over neighbours to the kernels, whose order is fixed on every device.
-        ones = edges.new_ones(self.replicas, graph.nodes, self.kernels)
+        ones = edges.new_ones(self.replicas, graph.nodes, edges.shape[-1])
         totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)[:, :, None]
-        return edges, loops, totals
+        first = _MixtureSum(graph, edges, loops, totals, self.backend)
+        return [
+            self.first.link(view.features, at(dropout, INPUT), self.backend),
+            first,
+            ReLU(),
+            self.last.link(view.field.nodes[:middle], at(dropout, OUTPUT), self.backend),
+            first.at_rows(targets),
+        ]
 
-    @torch.no_grad()
-    def _heads(self, view: View) -> list[Attention]:
-        """Every layer's weights by kernel, divided by their totals."""
-        graph, found = view.field.graph, []
-        for rows in rows_by_layer(view):
-            edges, loops, totals = self._weights(view, rows)
-            total = totals.squeeze(2)
-            receivers = graph.receivers[: graph.edges_of(rows)]
-            found.append(Attention(edges / total[:, receivers], loops / total))
-        return found
 
-    def _mixed(self, sums: Tensor, totals: Tensor) -> Tensor:
-        """Return the sum of the kernels' means; [R, rows, d]."""
-        return (heads_of(sums, self.kernels) / totals).sum(-1)
+class _MixtureSum(TorchLink):
+    """The sum of the kernels' means; [R, n, d K] to [R, rows, d]."""
+
+    is_over_edges: ClassVar[bool] = True
+    note: str | None = (
+        "MoNet's weights are learned functions of the degrees of the two ends, the same in both "
+        "layers, and do not depend on what the nodes hold."
+    )
+
+    def __init__(
+        self, graph: Graph, edges: Tensor, loops: Tensor, totals: Tensor, backend: str
+    ) -> None:
+        self.graph = graph
+        self.edges = edges  # [R, m', K], not normalised
+        self.loops = loops  # [R, rows, K]
+        self.totals = totals  # [R, rows, 1, K]
+        self.backend = backend
+
+    def at_rows(self, rows: int) -> _MixtureSum:
+        """Return the same sums at fewer rows."""
+        edges = self.edges[:, : self.graph.edges_of(rows)]
+        loops = self.loops[:, :rows]
+        return _MixtureSum(self.graph, edges, loops, self.totals[:, :rows], self.backend)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The new states."""
+        sums = weighted_sum(self.graph, x, self.edges, self.loops, backend=self.backend)
+        return (heads_of(sums, self.loops.shape[-1]) / self.totals).sum(-1)
+
+    def weights(self, x: Tensor) -> list[Attention]:
+        """Every kernel's weights, divided by their totals and added up."""
+        total = self.totals.squeeze(2)
+        receivers = self.graph.receivers[: self.edges.shape[1]]
+        edges = self.edges / total[:, receivers]
+        return [Attention(edges.sum(-1), (self.loops / total).sum(-1))]
 
 
 @register
@@ -145,18 +138,6 @@ class MoNet(HiddenNetwork):
     kernels: int = 2  # of a layer
     dimensions: int = 2  # of the coordinates of an edge
     window: int = 10  # training stops at a watched loss above the mean of this many epochs
-
-    @property
-    def state_width(self) -> int:
-        """That of all kernels."""
-        return self.hidden * self.kernels
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(
-            per_node=8 * self.state_width + 8 * self.kernels * (classes + 2),
-            per_edge=12 * (2 + self.dimensions * (self.kernels + 1) + self.kernels),
-        )
 
     def selection(self) -> Selection:
         """Stop when the watched loss rises."""

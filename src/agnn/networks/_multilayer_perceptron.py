@@ -10,18 +10,10 @@ from torch import Tensor
 
 from agnn.graph import View
 from agnn.kernels import Dropout, Link, ReLU, run_chain
+from agnn.networks._layers import FeatureLinear, Linear
+from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._network import HiddenNetwork
 from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    OUTPUT,
-    ChainModel,
-    FeatureLinear,
-    Linear,
-    ModelShape,
-    NodeModel,
-    at,
-)
 from agnn.training import Selection, WindowStop
 
 
@@ -39,10 +31,8 @@ class Perceptron(Protocol):
         ...
 
 
-class MLPModel(ChainModel):
+class MLPModel(NodeModel):
     """logits = dropout(ReLU(dropout(X) W0 + b0)) W1 + b1, with or without the biases."""
-
-    unexplained: ClassVar[str | None] = "it depends on the node's own features alone"
 
     def __init__(self, network: Perceptron, shape: ModelShape) -> None:
         super().__init__(shape)

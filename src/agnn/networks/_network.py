@@ -9,32 +9,35 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 import numpy as np
 
-from agnn.data import NodeData, Scaling, suited_scaling
+from agnn.data import NodeData, Scaling, check_scaling, suited_scaling
 from agnn.errors import DivergedError, InputError, unknown_name
 from agnn.graph import Features, Graph, adjacency, features_of
 from agnn.kernels import Link
+from agnn.networks._memory import count_step
+from agnn.networks._model import ModelShape, NodeModel, Precision
 from agnn.networks._protocol import (
     Method,
     Outcome,
+    Presets,
     Task,
-    added,
     require_features,
 )
-from agnn.nn import ChainModel, ModelShape, NodeModel, Precision
 from agnn.training import (
+    CrossFitted,
     EarlyStop,
     ExtraLoss,
-    Footprint,
     History,
     MemoryEstimate,
     Objective,
     Part,
     Problem,
+    ProblemSize,
     Recipe,
     Selection,
+    StepNumbers,
     StopOn,
     check_memory,
-    memory_estimate,
+    estimate_memory,
     probabilities,
     train,
 )
@@ -50,6 +53,10 @@ if TYPE_CHECKING:
     Matrix: TypeAlias = csr_array[Any, Any] | NDArray[np.float32]
 
 _DENSE = 0.25  # share of stored entries from which the input is a dense matrix
+# Bytes per entry of a dense input: twice in double precision while it is made, then the whole input
+# and the parts that training and watched nodes read.
+_INPUT_BYTES = 28
+_PROPAGATED_BYTES = 80  # propagated as sparse matrices of double precision
 
 
 @dataclass(frozen=True)
@@ -63,35 +70,24 @@ class NetworkMethod(Method):
     takes_class_weights: ClassVar[bool] = True
     has_checkpoints: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]]  # built from the method itself and a shape
-    implied: ClassVar[Mapping[str, Any]] = {"scaling": "sum"}
-    # Bytes per entry of a dense input: twice in double precision while it is made, then the whole
-    # input and the parts that training and watched nodes read.
-    input_bytes: ClassVar[int] = 28
-    # the fields that differ from the defaults on a graph that no setting was published for
-    elsewhere: ClassVar[Mapping[str, Any]] = {}
 
     # of the features: sum (rows that sum to 1, as in the paper), length, standard or none
     scaling: Scaling = "sum"
     # epochs without progress at the watched nodes that end a replica's training; 0: off
-    stop_after: int = added(0)
+    stop_after: int = 0
     # what counts as progress: a lower loss or a higher score
-    stop_on: StopOn = added("loss")  # noqa: RUF009 (a field)
-    batch: int | None = added(None)  # training nodes per step, with `fanout`; None: all
+    stop_on: StopOn = "loss"
+    batch: int | None = None  # training nodes per step, with `fanout`; None: all
     # neighbours that are sampled per hop, from the batch outwards; one number is for every hop,
     # (): a step reads all neighbours
-    fanout: tuple[int, ...] = added(())
+    fanout: tuple[int, ...] = ()
     # of the states between propagations; bf16 is for a GPU, where it takes half of the memory
-    precision: Precision = added("float32")  # noqa: RUF009 (a field)
+    precision: Precision = "float32"
 
     @property
     @abstractmethod
     def propagation_steps(self) -> int:
         """How many steps over the edges the model takes: the `hops` of the model."""
-
-    @property
-    @abstractmethod
-    def state_width(self) -> int:
-        """How many numbers a node has between two layers, all heads counted."""
 
     @abstractmethod
     def recipe(self) -> Recipe:
@@ -105,8 +101,10 @@ class NetworkMethod(Method):
             return recipe
         return replace(recipe, selection=EarlyStop(recipe.selection, self.stop_after, self.stop_on))
 
-    def check_precision(self) -> None:
-        """Raise unless the model takes states of the wanted type."""
+    def check(self) -> None:
+        """Raise for values that no training takes."""
+        check_scaling(self.scaling)
+        self.stopping(self.recipe())
         if self.precision not in get_args(Precision):
             raise unknown_name("precision", str(self.precision), get_args(Precision))
         if self.precision == "bf16":
@@ -114,10 +112,7 @@ class NetworkMethod(Method):
 
     def _check_links(self, can: Callable[[Link], bool], fault: str) -> None:
         """Raise unless all links of its model can do something; the message names one."""
-        model = self.build(1, 2)
-        if not isinstance(model, ChainModel):
-            raise InputError(f"{self.name} {fault}: it is not a chain of links.")
-        for link in model.example_links():
+        for link in self.build(1, 2).example_links():
             if not can(link):
                 raise InputError(f"{self.name} {fault}: its link {link.title} has no form for it.")
 
@@ -131,10 +126,11 @@ class NetworkMethod(Method):
                 )
             return recipe
         self._check_links(
-            lambda link: link.has_samples or not link.is_over_edges,
+            lambda link: not link.is_over_edges or type(link).on_block is not Link.on_block,
             "cannot train on sampled neighbourhoods",
         )
-        hops, fanout = self.propagation_steps, self.fanout
+        hops = self.propagation_steps
+        fanout = self.fanout
         if len(fanout) not in (1, hops):
             raise InputError(
                 f"`fanout` has {len(fanout)} numbers, and {self.name} here {hops} propagation "
@@ -145,30 +141,41 @@ class NetworkMethod(Method):
         fanout = fanout * hops if len(fanout) == 1 else fanout
         return replace(recipe, batch=self.batch, fanout=fanout)
 
-    def recipe_by(self, metric: str | None) -> Recipe:
-        """Return the recipe with early stopping and samples, its epoch chosen by a metric."""
+    def recipe_by(self, metric: str | None, passes: tuple[int, ...] = ()) -> Recipe:
+        """Return the recipe with early stopping and samples, its epoch chosen by a metric.
+
+        With `passes`, those of a task, the folds of other replicas choose a replica's epoch.
+        """
         recipe = self.sampling(self.recipe())
         if metric is not None:
             chosen = recipe.selection.by(cast("Metric", metric), recipe.epochs)
             recipe = replace(recipe, selection=chosen)
-        return self.stopping(recipe)
+        recipe = self.stopping(recipe)
+        if passes:
+            recipe = replace(recipe, selection=CrossFitted(recipe.selection, passes))
+        return recipe
 
-    def suited(self, data: NodeData) -> Method:
+    def for_data(self, data: NodeData) -> Method:
         """Return the method as on any other graph, with the features scaled as suits them.
 
         A method that reads raw features by definition goes on doing so.
         """
         scaling = self.scaling if self.scaling == "none" else suited_scaling(data)
-        return self.with_fields(**self.elsewhere, scaling=scaling)
+        return self.with_fields(scaling=scaling)
 
     def build(
         self, features: int, classes: int, seeds: Sequence[int] = (0,), backend: str = "auto"
     ) -> NodeModel:
         """Return the untrained model with one replica per seed."""
         shape = ModelShape(
-            features, classes, tuple(seeds), self.propagation_steps, backend, self.scaling,
+            features,
+            classes,
+            tuple(seeds),
+            self.propagation_steps,
+            backend,
+            self.scaling,
             self.precision,
-        )  # fmt: skip
+        )
         model = cast("Callable[[NetworkMethod, ModelShape], NodeModel]", self.model)
         return model(self, shape)
 
@@ -197,37 +204,38 @@ class NetworkMethod(Method):
         """Return an upper bound of the stored entries of `features(data)`."""
         return data.nodes * data.feature_count if self.scaling == "standard" else data.features.nnz
 
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint()
+    @property
+    def versions_per_step(self) -> int:
+        """How many random versions of a replica a training step computes."""
+        return 1
+
+    def step_numbers(self, features: int, classes: int) -> StepNumbers:
+        """Return what a training step of one replica holds, for a model of these sizes."""
+        return count_step(self, features, classes)
 
     def memory_estimate(self, task: Task) -> MemoryEstimate:
         """Return an upper bound of the memory that a run on `task` needs."""
-        data, footprint = task.data, self.footprint(task.data.classes)
+        data = task.data
         width = self.input_width(data.feature_count)
-        parts = [(split.train, getattr(split, self.recipe().selection.on)) for split in task.splits]
         entries = self.input_entries(data)
         is_dense = entries >= _DENSE * data.nodes * width
-        labelled = max(min(data.nodes, sum(p[k].size for p in parts)) for k in range(2))
-        recipe = self.sampling(self.recipe())
-        return memory_estimate(
-            data.nodes, 2 * data.edges.shape[1], features=width, classes=data.classes,
-            entries=None if is_dense else entries, feature_bytes=self.input_bytes,
-            layers=self.propagation_steps, hidden=self.state_width,
-            replicas=len(task.seeds), scored=data.nodes,
-            labelled=data.nodes if footprint.copies > 1 else labelled,
-            parameters=self._parameters(width, data.classes), footprint=footprint,
+        recipe = self.recipe_by(task.metric, task.passes)
+        trained = sum(split.train.size for split in task.splits)
+        watched = sum(getattr(split, recipe.selection.on).size for split in task.splits)
+        size = ProblemSize(
+            nodes=data.nodes,
+            edges=2 * data.edges.shape[1],
+            features=width,
+            classes=data.classes,
+            entries=None if is_dense else entries,
+            feature_bytes=_INPUT_BYTES if self.features_by_row else _PROPAGATED_BYTES,
+            replicas=len(task.seeds),
+            scored=data.nodes,
+            labelled=min(data.nodes, max(trained, watched)),
             step_nodes=_step_nodes(recipe, task) if recipe.fanout else None,
             has_edge_weights=data.edge_weights is not None,
-        )  # fmt: skip
-
-    def _parameters(self, features: int, classes: int) -> int:
-        """Return the parameters of one replica, whose number is linear in the features."""
-        one, two = (
-            sum(p.numel() for p in self.build(count, classes, (0,), "auto").parameters())
-            for count in (1, 2)
         )
-        return one + (features - 1) * (two - one)
+        return memory_estimate(size, self)
 
     def extra_loss(
         self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
@@ -243,9 +251,9 @@ class NetworkMethod(Method):
         """Train all replicas at once and score every node."""
         data = task.data
         require_features(data, self.name)
-        self.check_precision()
+        self.check()
         check_memory(self.memory_estimate(task), task.device)
-        recipe = self.recipe_by(task.metric)
+        recipe = self.recipe_by(task.metric, task.passes)
         graph = Graph.of(data).to(task.device)
         features = features_of(self.features(data)).to(task.device)
         model = self.build(features.width, data.classes, task.seeds, task.backend).to(task.device)
@@ -253,9 +261,15 @@ class NetworkMethod(Method):
         extra_loss = self.extra_loss(model, features, graph, task.seeds)
         objective = self.objective(model, features, graph)
         history = train(
-            model, problem, recipe, task.progress, extra_loss=extra_loss, objective=objective,
-            checkpoints=task.checkpoints, callbacks=task.callbacks,
-        )  # fmt: skip
+            model,
+            problem,
+            recipe,
+            task.progress,
+            extra_loss=extra_loss,
+            objective=objective,
+            checkpoints=task.checkpoints,
+            callbacks=task.callbacks,
+        )
         check_usable(history)
         return Outcome(probabilities(model, features, graph), model, history)
 
@@ -266,7 +280,7 @@ class HiddenNetwork(NetworkMethod):
 
     decayed: ClassVar[tuple[str, ...]] = ("*",)  # patterns over the parameters that have L2
     # Paper: there is no third part in k-fold runs; the epoch is chosen on the evaluated fold.
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         ("cross-validation", "*"): {"watched": "test"},
     }
 
@@ -286,11 +300,6 @@ class HiddenNetwork(NetworkMethod):
         """One per layer."""
         return 2
 
-    @property
-    def state_width(self) -> int:
-        """The hidden width."""
-        return self.hidden
-
     @abstractmethod
     def selection(self) -> Selection:
         """Return the rule that stops training and chooses the epoch."""
@@ -305,6 +314,38 @@ class HiddenNetwork(NetworkMethod):
             decayed=self.decayed,
             selection=self.selection(),
         )
+
+
+@dataclass(frozen=True)
+class DeepNetwork(HiddenNetwork):
+    """A network with any number of propagation layers between its first and its last layer."""
+
+    layers: int = 2  # propagation layers
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.layers < 1:
+            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
+
+    @property
+    def propagation_steps(self) -> int:
+        """One per layer."""
+        return self.layers
+
+
+def presets_by_dataset(by_dataset: Mapping[str, Mapping[str, Any]]) -> Presets:
+    """Return the same presets for fixed and random splits, and those of every network."""
+    same = {
+        (setting, dataset): fields
+        for setting in ("fixed", "random")
+        for dataset, fields in by_dataset.items()
+    }
+    return {**same, **HiddenNetwork.presets}
+
+
+def memory_estimate(size: ProblemSize, network: NetworkMethod) -> MemoryEstimate:
+    """Return an upper bound of the memory of training a network on a graph of this size."""
+    return estimate_memory(size, network.step_numbers(size.features, size.classes))
 
 
 def _step_nodes(recipe: Recipe, task: Task) -> int:
@@ -330,7 +371,7 @@ def propagated_entries(data: NodeData, steps: int) -> list[int]:
 
 def check_usable(history: History) -> None:
     """Raise `DivergedError` if no replica of the training can be used."""
-    if bool(history.unusable.all()) and history.diverged_epochs is not None:
+    if bool(history.unusable.all()):
         epoch = int(history.diverged_epochs.max())
         raise DivergedError(
             f"training diverged: the loss of every replica was infinite or NaN by epoch {epoch}, "

@@ -16,31 +16,19 @@ from agnn.graph import View
 from agnn.kernels import (
     Attention,
     Dropout,
+    Link,
+    TorchLink,
     dense_linear,
     dropout,
     heads_of,
-    scale_held,
+    hold_gate,
     weighted_sum,
 )
 from agnn.networks._gat import GAT
+from agnn.networks._layers import FeatureLinear, Linear, glorot_uniform
+from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
+from agnn.networks._neighbourhoods import Neighbourhoods, at_nodes
 from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    INSIDE,
-    OUTPUT,
-    FeatureLinear,
-    Hop,
-    Linear,
-    ModelShape,
-    Neighbourhoods,
-    NodeModel,
-    Paths,
-    at,
-    at_nodes,
-    glorot_uniform,
-    last_hop,
-)
-from agnn.training import Footprint
 
 _SLOPE = 0.2  # of the leaky ReLU, as in both papers on GAT
 _Maps = Mapping[str, Tensor]  # the linear maps of a layer's input by name; [R, n, d K] each
@@ -65,9 +53,10 @@ class PairAttentionModel(NodeModel):
     def __init__(self, network: GATv2, shape: ModelShape) -> None:
         super().__init__(shape)
         self.heads = (network.heads, network.output_heads)
-        sources, width = shape.generators(), network.hidden * network.heads
+        sources = shape.generators()
+        width = network.hidden * network.heads
 
-        def made(
+        def maps_of_layer(
             kind: type[FeatureLinear | Linear], size: int, d: int, count: int
         ) -> nn.ModuleDict:
             found = {
@@ -79,8 +68,8 @@ class PairAttentionModel(NodeModel):
                 found["skip"] = kind(size, own, sources, has_bias=False)
             return nn.ModuleDict(found)
 
-        self.first = made(FeatureLinear, shape.features, network.hidden, network.heads)
-        self.last = made(Linear, width, shape.classes, network.output_heads)
+        self.first = maps_of_layer(FeatureLinear, shape.features, network.hidden, network.heads)
+        self.last = maps_of_layer(Linear, width, shape.classes, network.output_heads)
         self.first_bias = nn.Parameter(torch.zeros(shape.replicas, width))
         self.last_bias = nn.Parameter(torch.zeros(shape.replicas, shape.classes))
         self.add_scores(network.hidden, shape.classes, sources)
@@ -92,95 +81,103 @@ class PairAttentionModel(NodeModel):
     def score(self, layer: int, receiver: Tensor, sender: Tensor) -> Tensor:
         """The scores [R, m', K] from what is read of both ends of the edges [R, m', d, K]."""
 
-    def logits(self, view: View, drop: Dropout | None) -> Tensor:
+    def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """Attention and ELU, attention and the mean over the output heads."""
-        targets, middle, _ = view.field.sizes
-        hidden = self._attended(view, 0, self._first_maps(view, drop), middle, drop)
-        hidden = scale_held(hidden, functional.elu(hidden))
-        maps = self._last_maps(view, hidden, drop)
-        return self._attended(view, 1, maps, targets, drop)
+        return [
+            _PairLayer(self, view, 0, dropout),
+            TorchLink(lambda h: hold_gate(h, functional.elu(h)), "ELU"),
+            _PairLayer(self, view, 1, dropout),
+        ]
 
-    @torch.no_grad()
-    def attentions(self, view: View) -> list[Attention]:
-        """Return P of both layers per head, without dropout, for the rows they compute."""
-        targets, middle, _ = view.field.sizes
-        maps = self._first_maps(view, None)
-        hidden = functional.elu(self._attended(view, 0, maps, middle, None))
-        later = self._last_maps(view, hidden, None)
-        return [self._attention(view, 0, maps, middle), self._attention(view, 1, later, targets)]
+    def first_maps(self, view: View, drop: Dropout | None) -> _Maps:
+        """Return the maps of the features, with one draw for all."""
+        place = at(drop, INPUT)
+        return {k: linear(view.features, place, self.backend) for k, linear in self.first.items()}
 
-    def propagation(self, view: View) -> Paths:
-        """The attention of both layers, the mean over their heads."""
-        return self._paths(self.attentions(view))
+    def last_maps(self, view: View, h: Tensor, drop: Dropout | None) -> _Maps:
+        """Return the maps of the hidden states, with one draw for all."""
+        place = at(drop, OUTPUT)
+        rows = view.field.nodes[: h.shape[1]]
+        return {k: linear(h, rows, place, self.backend) for k, linear in self.last.items()}
 
-    def _first_maps(self, view: View, drop: Dropout | None) -> _Maps:
-        place = at(drop, INPUT)  # one draw for all maps
-        return {k: each(view.features, place, self.backend) for k, each in self.first.items()}
 
-    def _last_maps(self, view: View, h: Tensor, drop: Dropout | None) -> _Maps:
-        place, rows = at(drop, OUTPUT), view.field.nodes[: h.shape[1]]
-        return {k: each(h, rows, place, self.backend) for k, each in self.last.items()}
+class _PairLayer(TorchLink):
+    """Attention over the maps of a layer's input; [R, n, d K] to [R, rows, d' K']."""
 
-    def _attended(
-        self, view: View, layer: int, maps: _Maps, rows: int, drop: Dropout | None
-    ) -> Tensor:
-        """A layer's output: heads side by side in the first layer, their mean in the last."""
-        graph, field, place = view.field.graph, view.field, INSIDE + 2 * layer
-        edges, loops, totals = self._weights(view, layer, maps, rows)
+    is_over_edges: ClassVar[bool] = True
+
+    def __init__(
+        self, model: PairAttentionModel, view: View, layer: int, dropout: Dropout | None
+    ) -> None:
+        self.model = model
+        self.view = view
+        self.layer = layer
+        self.dropout = dropout
+        self.rows = rows_by_layer(view)[layer]
+        self.heads = model.heads[layer]
+        self.is_attention = model.attends_to_itself
+        self.note = None if self.is_attention else _SKIP
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Heads side by side in the first layer, their mean in the last."""
+        model = self.model
+        field = self.view.field
+        place = INSIDE + 2 * self.layer
+        maps = self._maps(x)
+        edges, loops, totals = self._pair_weights(maps)
         # Draws belong to an edge's or node's index in the full graph.
         labels = field.edge_ids[: edges.shape[1]]
-        edges = dropout(edges, labels, at(drop, place), backend=self.backend)
-        loops = dropout(loops, field.nodes[:rows], at(drop, place + 1), backend=self.backend)
-        sums = weighted_sum(graph, maps["value"], edges, loops, backend=self.backend)
-        means = heads_of(sums, self.heads[layer]) / totals
-        if layer == 0:
-            out = means.flatten(2) + self.first_bias[:, None]
+        nodes = field.nodes[: self.rows]
+        edges = dropout(edges, labels, at(self.dropout, place), backend=model.backend)
+        loops = dropout(loops, nodes, at(self.dropout, place + 1), backend=model.backend)
+        sums = weighted_sum(field.graph, maps["value"], edges, loops, backend=model.backend)
+        means = heads_of(sums, self.heads) / totals
+        if self.layer == 0:
+            out = means.flatten(2) + model.first_bias[:, None]
         else:
-            out = means.mean(-1) + self.last_bias[:, None]
-        return out if self.attends_to_itself else out + maps["skip"][:, :rows]
+            out = means.mean(-1) + model.last_bias[:, None]
+        return out if model.attends_to_itself else out + maps["skip"][:, : self.rows]
 
-    def _weights(
-        self, view: View, layer: int, maps: _Maps, rows: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def weights(self, x: Tensor) -> list[Attention]:
+        """P by head."""
+        edges, loops, totals = self._pair_weights(self._maps(x))
+        total = totals.squeeze(2)
+        receivers = self.view.field.graph.receivers[: edges.shape[1]]
+        return [Attention(edges / total[:, receivers], loops / total)]
+
+    def _maps(self, x: Tensor) -> _Maps:
+        if self.layer == 0:
+            return self.model.first_maps(self.view, self.dropout)
+        return self.model.last_maps(self.view, x, self.dropout)
+
+    def _pair_weights(self, maps: _Maps) -> tuple[Tensor, Tensor, Tensor]:
         """The weights of edges [R, m', K] and loops, and their totals [R, rows, 1, K]."""
-        graph, heads, near = view.field.graph, self.heads[layer], Neighbourhoods.of(view, rows)
-        count = None if self.attends_to_itself else near.edges
-        i, j = near.receivers[:count], near.senders[:count]
-        ends = (heads_of(maps[name], heads) for name in (self.receiving, self.sending))
-        pairs = zip(ends, (i, j), strict=True)
-        score = self.score(layer, *(at_nodes(end, each) for end, each in pairs))
-        lowest = score.new_full((self.replicas, rows, heads), -math.inf)
+        model = self.model
+        graph = self.view.field.graph
+        shape = (model.replicas, self.rows, self.heads)
+        near = Neighbourhoods.of(self.view, self.rows)
+        count = None if model.attends_to_itself else near.edges
+        i = near.receivers[:count]
+        j = near.senders[:count]
+        receiving = at_nodes(heads_of(maps[model.receiving], self.heads), i)
+        sending = at_nodes(heads_of(maps[model.sending], self.heads), j)
+        score = model.score(self.layer, receiving, sending)
+        lowest = score.new_full(shape, -math.inf)
         index = i[None, :, None].expand_as(score)
         highest = lowest.scatter_reduce(1, index, score.detach(), "amax")
         weights = torch.exp(score - highest[:, i])
-        if self.attends_to_itself:
+        if model.attends_to_itself:
             edges, loops = near.parts(weights)
         else:
-            edges, loops = weights, weights.new_zeros(self.replicas, rows, heads)
+            edges = weights
+            loops = weights.new_zeros(shape)
         given = graph.weights_as(edges.dtype)
         if given is not None:  # log w is added to the score of an edge, as in AGNN
             edges = edges * given[: near.edges, None]
-        ones = edges.new_ones(self.replicas, maps["value"].shape[1], heads)
-        totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)
+        ones = edges.new_ones(model.replicas, maps["value"].shape[1], self.heads)
+        totals = weighted_sum(graph, ones, edges, loops, backend=model.backend)
         # Only a node without neighbours that does not attend to itself has a total of 0.
         return edges, loops, torch.where(totals == 0, 1.0, totals)[:, :, None]
-
-    def _attention(self, view: View, layer: int, maps: _Maps, rows: int) -> Attention:
-        """P of one layer by head."""
-        edges, loops, totals = self._weights(view, layer, maps, rows)
-        total = totals.squeeze(2)
-        receivers = view.field.graph.receivers[: edges.shape[1]]
-        return Attention(edges / total[:, receivers], loops / total)
-
-    def _paths(self, by_head: Sequence[Attention]) -> Paths:
-        hops = tuple(Hop(Attention(p.edges.mean(-1), p.loops.mean(-1))) for p in by_head)
-        note = (
-            f"The attention shown is the mean over the heads: {self.heads[0]} in the first layer, "
-            f"{self.heads[1]} in the second. What a node adds is computed head by head, with the "
-            f"attention and the slope of each unit held."
-        )
-        notes = (note,) if self.attends_to_itself else (note, _SKIP)
-        return Paths(hops, last_hop(2), is_attention=self.attends_to_itself, notes=notes)
 
 
 class GATv2Model(PairAttentionModel):
@@ -255,13 +252,6 @@ class GATv2(GAT):
     cites: ClassVar[str] = "Brody, Alon and Yahav 2022"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = GATv2Model
-
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        widths = self.state_width + classes * self.output_heads
-        heads = self.heads + self.output_heads
-        # What a score reads of both ends is kept for every edge and every number of a state.
-        return Footprint(per_node=16 * widths + 16 * heads, per_edge=6 * widths + 12 * heads)
 
 
 @register

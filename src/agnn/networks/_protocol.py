@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Final, Self, TypeVar, get_args, get_type_hints
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from torch import Tensor
 from agnn.data import NodeData, Split
 from agnn.errors import InputError, unknown_name
 from agnn.metrics import MEASURES
-from agnn.nn import NodeModel
+from agnn.networks._model import NodeModel
 from agnn.training import Callback, Checkpoints, History, Progress
 
 
@@ -32,6 +33,9 @@ class Task:
     class_weights: NDArray[np.float64] | None = None
     # by which epochs and settings are chosen on validation nodes; None: the method's own rule
     metric: str | None = None
+    # [R] or (): replicas with the same number divide the labels into folds among themselves, and
+    # the folds of the others choose a replica's epoch
+    passes: tuple[int, ...] = ()
     checkpoints: Checkpoints | None = None
     callbacks: tuple[Callback, ...] = ()
 
@@ -43,13 +47,28 @@ class Task:
         for split in {id(split): split for split in self.splits}.values():
             split.check(self.data)
 
+    @property
+    def splits_digest(self) -> str:
+        """A hash of the nodes in the parts of every replica's split."""
+        digest = hashlib.sha256()
+        for split in self.splits:
+            for part in split.parts.values():
+                digest.update(f"{part.size} ".encode() + part.tobytes())
+        return digest.hexdigest()
+
     def first(self, replicas: int) -> Task:
         """Return the task of the first replicas alone, without progress, checkpoints, callbacks."""
         weights = None if self.class_weights is None else self.class_weights[:replicas]
         return replace(
-            self, splits=self.splits[:replicas], seeds=self.seeds[:replicas], progress=None,
-            class_weights=weights, checkpoints=None, callbacks=(),
-        )  # fmt: skip
+            self,
+            splits=self.splits[:replicas],
+            seeds=self.seeds[:replicas],
+            passes=self.passes[:replicas],
+            progress=None,
+            class_weights=weights,
+            checkpoints=None,
+            callbacks=(),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +83,10 @@ class Outcome:
 
 
 _LARGEST: Final = 2**31 - 1  # of a whole number: what torch and the kernels count with
-_ADDED: Final = "added"  # key of a field's metadata: not stated by results that have its default
-_STORED: Final = "stored"  # key of a field's metadata: its name in older results
 
 
-def renamed(default: Any, *, stored: str) -> Any:
-    """Declare a hyper-parameter that stored results know under the older name `stored`."""
-    return field(default=default, metadata={_STORED: stored})
-
-
-def added(default: Any) -> Any:
-    """Declare a hyper-parameter that older results do not have; `default` is what they did."""
-    return field(default=default, metadata={_ADDED: True})
+# (setting, dataset) -> the fields that differ from the defaults there
+Presets: TypeAlias = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -85,12 +96,9 @@ class Method(ABC):
     name: ClassVar[str]  # as on the command line
     title: ClassVar[str]  # as in the tables
     cites: ClassVar[str]
-    # (setting, dataset) -> the fields that differ from the defaults there
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {}
+    presets: ClassVar[Presets] = {}
     # field -> the values that tuning tries on validation nodes
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    # hyper-parameters that older results do not state -> the value that those results had
-    implied: ClassVar[Mapping[str, Any]] = {}
     # whether a GPU trains many replicas in about the time of one
     fills_a_gpu: ClassVar[bool] = False
     # whether training takes weights per class
@@ -99,6 +107,8 @@ class Method(ABC):
     is_random: ClassVar[bool] = True
     # whether its training can be stopped and continued
     has_checkpoints: ClassVar[bool] = False
+    # the fields that leave out what reads every node in every step; {} where nothing does
+    reduction: ClassVar[Mapping[str, Any]] = {}
     # whether edge weights change anything; a method that has no use for them gets a graph without
     uses_edge_weights: ClassVar[bool] = False
 
@@ -112,37 +122,36 @@ class Method(ABC):
         """The hyper-parameters by name."""
         return asdict(self)
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The hyper-parameters by which stored results are found, under their stored names."""
-        return {
-            stored_name(self, each.name): getattr(self, each.name)
-            for each in fields(self)
-            if not self._is_implied(each)
-        }
-
-    def _is_implied(self, each: Field[Any]) -> bool:
-        """Whether results say nothing about a field: it has the value that older ones had."""
-        value = getattr(self, each.name)
-        if each.metadata.get(_ADDED):
-            return bool(value == each.default)
-        return each.name in self.implied and bool(self.implied[each.name] == value)
-
     def usable(self, data: NodeData) -> NodeData:
         """Return the data without what the method has no use for: edge weights, in some."""
         return data if self.uses_edge_weights else data.unweighted
 
-    def suited(self, data: NodeData) -> Method:
+    def for_data(self, data: NodeData) -> Method:
         """Return the method for data that no setting was published for; itself by default."""
         return self
 
-    def affordable(self, data: NodeData, replicas: int, device: str) -> Method:
-        """Return the method without what would take too long on this data; itself by default."""
+    def reduced(
+        self,
+        data: NodeData,
+        replicas: int,
+        device: str,
+        *,
+        by_rows: bool = False,
+        given: Collection[str] = (),
+    ) -> Method:
+        """Return the method without what this training cannot afford or divide.
+
+        `by_rows` says that processes divide the rows of the graph. `given` are the names of the
+        fields that the caller asked for, which stay as they are. By default the method itself.
+        """
         return self
 
-    def settled(self, task: Task) -> Method:
-        """Return the method with every choice made that it leaves to validation nodes."""
-        return self
+    def alternatives(self) -> Sequence[Method]:
+        """Return the settings between which validation nodes choose before training; none here."""
+        return ()
+
+    def check(self) -> None:  # noqa: B027 (most methods take all values of their fields)
+        """Raise for hyper-parameters that no training takes."""
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:
@@ -160,9 +169,13 @@ class Method(ABC):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the method with stored hyper-parameters, under their present or older names."""
-        present = {stored_name(cls, each.name): each.name for each in fields(cls)}
-        return cls(**{present.get(name, name): value for name, value in settings.items()})
+        """Return the method with hyper-parameters as JSON has them, with lists for tuples."""
+        return cls(
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in settings.items()
+            }
+        )
 
     def with_fields(self, **changes: Any) -> Self:
         """Return a copy with some hyper-parameters changed.
@@ -184,12 +197,6 @@ class Method(ABC):
     def may_be_none(cls, name: str) -> bool:
         """Whether None is a value of this hyper-parameter."""
         return type(None) in get_args(get_type_hints(cls)[name])
-
-
-def stored_name(method: Method | type[Method], name: str) -> str:
-    """Return the name under which stored results know the hyper-parameter `name`."""
-    by_name = {each.name: each for each in fields(method)}
-    return str(by_name[name].metadata.get(_STORED, name))
 
 
 _METHODS: dict[str, type[Method]] = {}
@@ -243,7 +250,8 @@ def validation_scores(
     found = []
     for own, split in zip(scores.detach().cpu().numpy(), splits, strict=True):
         require_validation(split, purpose)
-        labels, probabilities = data.labels[split.validation], own[split.validation]
+        labels = data.labels[split.validation]
+        probabilities = own[split.validation]
         if metric is None:
             found.append(float(np.mean(probabilities.argmax(1) == labels)))
         else:

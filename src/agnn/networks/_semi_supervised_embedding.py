@@ -13,11 +13,11 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
+from agnn.networks._model import NodeModel
 from agnn.networks._multilayer_perceptron import MLPModel
 from agnn.networks._network import HiddenNetwork
 from agnn.networks._protocol import register
-from agnn.nn import NodeModel
-from agnn.training import ExtraLoss, Footprint, HighestAccuracy, Selection
+from agnn.training import ExtraLoss, HighestAccuracy, Selection
 
 _PAIRS = 1  # the random stream of the pairs; weights and dropout have their own
 
@@ -59,10 +59,6 @@ class SemiSupervisedEmbedding(HiddenNetwork):
         """None: the graph enters the loss only."""
         return 0
 
-    def footprint(self, classes: int) -> Footprint:
-        """Return what a step holds per node and edge beyond AGNN with as many layers."""
-        return Footprint(per_node=6 * self.hidden)
-
     def selection(self) -> Selection:
         """The epoch of the highest smoothed accuracy."""
         return HighestAccuracy(self.window, self.watched)
@@ -77,7 +73,8 @@ class SemiSupervisedEmbedding(HiddenNetwork):
 
         def losses(dropout: Dropout) -> Tensor:
             h = perceptron.hidden_states(view, dropout)
-            n, m = graph.nodes, graph.edges
+            n = graph.nodes
+            m = graph.edges
             apart = torch.from_numpy(
                 np.stack([s.integers(n, size=(2, self.pairs)) for s in sources])
             )
@@ -100,6 +97,7 @@ def squared_distances(h: Tensor, i: Tensor, j: Tensor) -> Tensor:
     replicas, n, d = h.shape
     # One long table: its gradient is summed replica by replica in the order of the pairs, so a
     # replica gets the same bits alone and in a batch.
-    table, start = h.reshape(-1, d), torch.arange(replicas, device=h.device)[:, None] * n
+    table = h.reshape(-1, d)
+    start = torch.arange(replicas, device=h.device)[:, None] * n
     ends = [table.index_select(0, (nodes + start).flatten()) for nodes in (i, j)]
     return (ends[0] - ends[1]).square().sum(-1).view(i.shape)

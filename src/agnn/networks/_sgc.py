@@ -12,30 +12,21 @@ from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.graph import Graph, View, symmetric
 from agnn.kernels import Bias, Dropout, Link, PropagateLink
+from agnn.networks._layers import FeatureLinear
+from agnn.networks._model import INPUT, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import NetworkMethod, propagated_entries
-from agnn.networks._protocol import register
-from agnn.nn import (
-    INPUT,
-    ChainModel,
-    FeatureLinear,
-    ModelShape,
-    NodeModel,
-    at,
-    rows_by_layer,
-)
+from agnn.networks._protocol import Presets, register
 from agnn.training import LastEpoch, Recipe
 
 if TYPE_CHECKING:
     from agnn.networks._network import Matrix
 
 
-class SGCModel(ChainModel):
+class SGCModel(NodeModel):
     """Simple graph convolution: logits = dropout(X') W + b for X' = P^k X (Wu et al. 2019).
 
     The caller computes X' once. No layer propagates, so a view is the rows themselves.
     """
-
-    unexplained: ClassVar[str | None] = "it reads features that were propagated before training"
 
     def __init__(self, network: SGC, shape: ModelShape) -> None:
         super().__init__(shape)
@@ -45,15 +36,24 @@ class SGCModel(ChainModel):
         """The one layer."""
         return [self.first.link(view.features, at(dropout, INPUT), self.backend)]
 
+    @property
+    def unexplained(self) -> str:
+        """Where the propagation is not among its operations."""
+        return "it reads features that were propagated before training"
 
-class PropagatingSGC(ChainModel):
+
+class PropagatingSGC(NodeModel):
     """An SGC that propagates by itself: logits = P^k (X W) + b with the weights of `trained`.
 
     Equal to SGC on P^k X, which is faster to train; this form shows what each node adds.
     """
 
     unexplained: ClassVar[str | None] = None
-    title = "SGC"
+
+    @property
+    def title(self) -> str:
+        """That of the method."""
+        return "SGC"
 
     def __init__(self, trained: SGCModel, steps: int) -> None:
         super().__init__(replace(trained.shape, hops=steps))
@@ -61,7 +61,8 @@ class PropagatingSGC(ChainModel):
 
     def links(self, view: View, dropout: Dropout | None) -> list[Link]:
         """The layer without its bias, propagation, the bias."""
-        weights, bias = view.symmetric_propagation, self.first.bias
+        weights = view.symmetric_propagation
+        bias = self.first.bias
         steps = [PropagateLink(weights, rows, self.backend) for rows in rows_by_layer(view)]
         first = self.first.link(view.features, at(dropout, INPUT), self.backend, has_bias=False)
         return [first, *steps, *([] if bias is None else [Bias(bias)])]
@@ -76,10 +77,9 @@ class SGC(NetworkMethod):
     title: ClassVar[str] = "SGC"
     cites: ClassVar[str] = "Wu, Zhang, de Souza et al. 2019"
     uses_edge_weights: ClassVar[bool] = True
-    input_bytes: ClassVar[int] = 80  # propagated as sparse matrices of double precision
     model: ClassVar[type[NodeModel]] = SGCModel
     # The best on the fixed splits' validation nodes, 1e-5 on Cora.
-    presets: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         (setting, dataset): {"weight_decay": 1e-4}
         for setting in ("fixed", "random")
         for dataset in ("citeseer", "pubmed")
@@ -101,11 +101,6 @@ class SGC(NetworkMethod):
     @property
     def propagation_steps(self) -> int:
         """None during training."""
-        return 0
-
-    @property
-    def state_width(self) -> int:
-        """None: the only layer gives the logits."""
         return 0
 
     features_by_row: ClassVar[bool] = False

@@ -52,7 +52,9 @@ class Neighbourhoods:
         count = draft.op("Shape", features, start=0, end=1)
         receivers, senders = _sorted_edges(draft, edge_index, draft.op("Squeeze", count))
         # Every node has an edge, its own: its row starts where the receiver changes.
-        total, zero, one = draft.op("Shape", receivers), draft.integers(0), draft.integers(1)
+        total = draft.op("Shape", receivers)
+        zero = draft.integers(0)
+        one = draft.integers(1)
         before = draft.op("Concat", draft.integers(-1), receivers, axis=0)
         before = draft.op("Slice", before, zero, total)
         is_start = draft.op("Not", draft.op("Equal", receivers, before))
@@ -70,8 +72,11 @@ class Neighbourhoods:
         self, rows: tuple[str, str, str], senders: str, last: str, above: int, most: int
     ) -> _Group:
         """The nodes whose neighbourhoods have more than `above` and at most `most` members."""
-        (starts, sizes, count), draft, column = rows, self.draft, self.draft.integers(1)
-        zero, one = draft.integers(0), draft.integers(1)
+        (starts, sizes, count) = rows
+        draft = self.draft
+        column = self.draft.integers(1)
+        zero = draft.integers(0)
+        one = draft.integers(1)
         is_large = draft.op("Greater", sizes, draft.integer(above))
         is_small = draft.op("LessOrEqual", sizes, draft.integer(most))
         chosen = draft.op("Squeeze", draft.op("NonZero", draft.op("And", is_large, is_small)), zero)
@@ -109,7 +114,8 @@ class Neighbourhoods:
 
 def _sorted_edges(draft: Draft, edge_index: str, n: str) -> tuple[str, str]:
     """Receivers and senders with every node's self-loop, by receiver, then sender; [m + n]."""
-    zero, one = draft.integer(0), draft.integer(1)
+    zero = draft.integer(0)
+    one = draft.integer(1)
     own = draft.op("Range", zero, n, one)
     i, j = (draft.op("Gather", edge_index, end, axis=0) for end in (zero, one))
     kept = draft.op("Not", draft.op("Equal", i, j))
@@ -165,7 +171,9 @@ def last_layer(draft: Draft, states: str, weight: Tensor, bias: Tensor | None) -
 
 def attention_layer(near: Neighbourhoods, states: str, beta: Tensor) -> str:
     """P H with P_i. = softmax over N(i) and i of beta cos(H_i, H_j), Eq. (5); beta [R]."""
-    draft, last, row = near.draft, near.draft.integers(-1), near.draft.integers(1)
+    draft = near.draft
+    last = near.draft.integers(-1)
+    row = near.draft.integers(1)
     length = draft.op("ReduceL2", states, last, keepdims=1)  # [n, R, 1]
     inverse = draft.op("Reciprocal", draft.op("Max", length, draft.number(_SHORTEST)))
     receiving = draft.op("Mul", states, draft.op("Mul", inverse, draft.weights(beta[:, None])))
@@ -194,13 +202,12 @@ class SymmetricPropagation:
 
     def __call__(self, states: str) -> str:
         """The new states [n, R, width]."""
-        draft, axes, row = (
-            self.near.draft,
-            self.near.draft.integers(1, 2),
-            self.near.draft.integers(1),
-        )
+        draft = self.near.draft
+        axes = self.near.draft.integers(1, 2)
+        row = self.near.draft.integers(1)
         root = draft.op("Unsqueeze", self.root, axes)  # [n, 1, 1]
-        sent, nothing = draft.op("Mul", states, root), draft.number(0.0)
+        sent = draft.op("Mul", states, root)
+        nothing = draft.number(0.0)
 
         def of_group(group: _Group) -> str:
             others = draft.op("Gather", sent, group.senders, axis=0)  # [k, w, R, width]

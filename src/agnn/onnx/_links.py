@@ -20,7 +20,7 @@ from agnn.kernels import (
     PropagateLink,
     ReLU,
 )
-from agnn.nn import ChainModel, NodeModel
+from agnn.networks import NodeModel
 from agnn.onnx._draft import Draft
 from agnn.onnx._formulas import (
     Neighbourhoods,
@@ -33,8 +33,6 @@ from agnn.onnx._formulas import (
 
 def chain_logits(model: NodeModel, near: Neighbourhoods, x: str) -> str:
     """Return the model's output for its scaled input x; [n, R, c]."""
-    if not isinstance(model, ChainModel):
-        raise InputError(f"{model.title} is not a chain of operations that ONNX could hold.")
     return _Export(near, model.title).output(model.example_links(), x)
 
 
@@ -115,7 +113,8 @@ def _(link: Link, export: _Export, x: str) -> str:
 
 @_export.register
 def _(link: Blend, export: _Export, x: str) -> str:
-    draft, former = export.draft, export.states[link.anchor]
+    draft = export.draft
+    former = export.states[link.anchor]
     kept = draft.op("Mul", x, draft.number(link.share))
     return draft.op("Add", kept, draft.op("Mul", former, draft.number(1.0 - link.share)))
 

@@ -15,7 +15,7 @@ from agnn.data import Scaling, check_scaling, column_statistics, effective_scali
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.methods import NetworkMethod
-from agnn.nn import NodeModel
+from agnn.networks import NodeModel
 from agnn.onnx._draft import Draft, onnx_package
 from agnn.onnx._formulas import Neighbourhoods, ensemble, scaled_features
 from agnn.onnx._links import chain_logits
@@ -24,7 +24,8 @@ from agnn.runs import Run
 OPSET: Final = 18
 _FORMAT: Final = 8  # of the file, as old as the opset: older programs read it
 _LARGEST: Final = 2**31 - 2**20  # bytes that fit one file, less some for the operations
-_FEATURES, _EDGES = "features", "edge_index"
+_FEATURES = "features"
+_EDGES = "edge_index"
 
 
 def export_run(run: Run, path: Path | str) -> int:
@@ -42,11 +43,13 @@ def export_run(run: Run, path: Path | str) -> int:
     method = run.method
     instead = method.propagating(run.model) if isinstance(method, NetworkMethod) else None
     model = onnx_model(
-        run.model if instead is None else instead[1], run.data.class_names,
-        temperature=run.temperature, scaling=scaling,
+        run.model if instead is None else instead[1],
+        run.data.class_names,
+        temperature=run.temperature,
+        scaling=scaling,
         statistics=column_statistics(run.data.features) if scaling == "standard" else None,
         members=run.members.tolist(),
-    )  # fmt: skip
+    )
     content: bytes = model.SerializeToString()
     write_file(path, content)
     return len(content)
@@ -84,7 +87,8 @@ def onnx_model(
     check_scaling(scaling)
     if (scaling == "standard") != (statistics is not None):
         raise InputError("the scaling 'standard', and no other, needs `statistics`.")
-    helper, numbers = onnx_package().helper, onnx_package().TensorProto
+    helper = onnx_package().helper
+    numbers = onnx_package().TensorProto
     _check_size(model)
     draft = Draft()
     x = scaled_features(draft, _FEATURES, scaling, statistics)
@@ -104,9 +108,12 @@ def onnx_model(
     ends = [helper.make_tensor_value_info(name, *shape) for name, shape in shapes.items()]
     graph = helper.make_graph(draft.nodes, "agnn", ends[:2], ends[2:], draft.constants)
     made: Any = helper.make_model(
-        graph, producer_name="agnn", producer_version=agnn.__version__, ir_version=_FORMAT,
+        graph,
+        producer_name="agnn",
+        producer_version=agnn.__version__,
+        ir_version=_FORMAT,
         opset_imports=[helper.make_opsetid("", OPSET)],
-    )  # fmt: skip
+    )
     facts = {"class_names": json.dumps(list(class_names)), "scaling": scaling}
     helper.set_model_props(made, facts)
     onnx_package().checker.check_model(made, full_check=True)

@@ -100,7 +100,7 @@ class AGNNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
         alpha = self.edge_updater(edge_index, size=size, unit=units, log_weight=log_weight)
         # propagate_type: (x: PairTensor, alpha: Tensor)
         out = self.propagate(edge_index, size=size, x=pair, alpha=alpha)
-        return (out, _weighted(edge_index, alpha)) if return_attention_weights else out
+        return (out, _with_attention(edge_index, alpha)) if return_attention_weights else out
 
     def edge_update(
         self,
@@ -199,7 +199,7 @@ def _with_loops(edges: Any, weights: OptTensor, nodes: int) -> tuple[Any, OptTen
     return found
 
 
-def _weighted(edges: Any, alpha: Tensor) -> Any:
+def _with_attention(edges: Any, alpha: Tensor) -> Any:
     """The edges with their attention in the form in which PyG's attention layers give it."""
     if isinstance(edges, SparseTensor):
         return edges.set_value(alpha, layout="coo")

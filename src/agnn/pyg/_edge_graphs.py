@@ -40,7 +40,7 @@ class _Known:
             return None
         if self.weights is None or not torch.equal(weights, self.weights):
             self.weights = weights.clone()
-            self.weighted = _weighted(self.graph, self.pairs, self.weights, self.nodes)
+            self.weighted = _with_weights(self.graph, self.pairs, self.weights, self.nodes)
         is_loop = self.pairs[0] == self.pairs[1]
         if not adds_loops and not bool((weights[is_loop] == 1).all()):
             return None
@@ -107,7 +107,7 @@ def _look(pairs: Tensor, nodes: int) -> _Known:
     return _Known(copy, nodes, graph if is_undirected else None, bool((loops == 1).all()))
 
 
-def _weighted(graph: Graph, pairs: Tensor, weights: Tensor, nodes: int) -> Graph | None:
+def _with_weights(graph: Graph, pairs: Tensor, weights: Tensor, nodes: int) -> Graph | None:
     """The graph of `pairs` [2, m] with their weights [m], if these are symmetric and usable."""
     is_edge = pairs[0] != pairs[1]
     order = torch.argsort((pairs[0] * nodes + pairs[1])[is_edge])  # as the graph has its edges

@@ -2,65 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import APPNP, MessagePassing
 
 from agnn.errors import InputError
 from agnn.graph import DenseFeatures
-from agnn.networks import AGNNModel, GCNModel
-from agnn.nn import NodeModel
+from agnn.kernels import (
+    Anchor,
+    Blend,
+    CosineAttentionLink,
+    DenseLinearLink,
+    FirstLayerLink,
+    HopMean,
+    HopState,
+    Link,
+    PropagateLink,
+    ReLU,
+)
+from agnn.networks import NodeModel
 from agnn.pyg._conv import AGNNConv
 
 if TYPE_CHECKING:
     from agnn.runs import Run
 
 
-class TrainedAGNN(nn.Module):
-    """One replica of AGNN or AGNN+ in plain layers; `convs` are `AGNNConv`.
+class TrainedNetwork(nn.Module):
+    """One replica of a network in plain layers: the links of its chain, one after the other.
 
+    Attention is `AGNNConv`, GCN's propagation is PyG's `APPNP` of one step without restart.
     Shapes: x [n, d_x], edge_index [2, m], edge_weight [m] or None; logits [n, c].
     """
 
-    def __init__(self, model: AGNNModel, replica: int) -> None:
+    def __init__(self, model: NodeModel, replica: int) -> None:
         super().__init__()
-        self.first = _linear(model.first.weight[replica], _part(model.first.bias, replica))
-        self.convs = nn.ModuleList(_conv(beta) for beta in model.betas[replica])
-        self.last = _linear(model.last.weight[replica], _part(model.last.bias, replica))
-        self.combination = model.combination  # the weight of each state in what `last` reads
-        self.relu_after_hops = model.relu_after_hops
+        links = model.example_links()
+        self.layers = nn.ModuleList(_layer(link, replica) for link in links)
+        # Which layers' outputs a layer reads besides its input.
+        self.earlier = [[links.index(state) for state in _states(link)] for link in links]
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Logits [n, c] at all nodes."""
-        first = self.first(x)
-        states = [first if self.relu_after_hops else first.relu()]
-        for conv in self.convs:
-            states.append(conv(states[-1], edge_index, edge_weight))
-        mixed = [share * state for share, state in zip(self.combination, states, strict=True)
-                 if share]  # fmt: skip
-        h = torch.stack(mixed).sum(0)
-        logits: Tensor = self.last(h.relu() if self.relu_after_hops else h)
-        return logits
-
-
-class TrainedGCN(nn.Module):
-    """One replica of GCN or GLN in PyG's `GCNConv`; shapes as in `TrainedAGNN`."""
-
-    def __init__(self, model: GCNModel, replica: int) -> None:
-        super().__init__()
-        self.first = _gcn_conv(model.first.weight[replica])
-        self.last = _gcn_conv(model.last.weight[replica])
-        self.has_relu = bool(model.between())
-
-    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits [n, c] at all nodes."""
-        h = self.first(x, edge_index, edge_weight)
-        logits: Tensor = self.last(h.relu() if self.has_relu else h, edge_index, edge_weight)
-        return logits
+        outputs: list[Tensor] = []
+        for layer, earlier in zip(self.layers, self.earlier, strict=True):
+            if isinstance(layer, MessagePassing):
+                x = layer(x, edge_index, edge_weight)
+            else:
+                x = layer(x, *(outputs[k] for k in earlier))
+            outputs.append(x)
+        return x
 
 
 def trained_module(run: Run, replica: int = 0) -> nn.Module:
@@ -78,23 +73,7 @@ def trained_module(run: Run, replica: int = 0) -> nn.Module:
     if not 0 <= replica < run.replicas:
         raise InputError(f"`replica` must be from 0 to {run.replicas - 1}; got {replica}.")
     model = run.network
-    made = _module(model, replica)
-    if made is None:
-        raise InputError(
-            f"{run.method.title} has no form as a PyG module: agnn, agnn_plus, gcn and gln have "
-            f"one."
-        )
-    return made.to(next(model.parameters()).device).eval()
-
-
-@singledispatch
-def _module(model: NodeModel, replica: int) -> nn.Module | None:  # noqa: ARG001 (as below)
-    """One replica in PyG's layers; None for a model that has no such form."""
-    return None
-
-
-_module.register(AGNNModel, TrainedAGNN)
-_module.register(GCNModel, TrainedGCN)
+    return TrainedNetwork(model, replica).to(next(model.parameters()).device).eval()
 
 
 def pyg_data(run: Run, replica: int = 0) -> Data:
@@ -103,7 +82,9 @@ def pyg_data(run: Run, replica: int = 0) -> Data:
     Every edge is there in both directions. The masks are those of the replica's split; a label
     that is not known is -1.
     """
-    view, graph, split = run.whole_view(), run.graph, run.splits[replica]
+    view = run.whole_view()
+    graph = run.graph
+    split = run.splits[replica]
     features = view.features
     if isinstance(features, DenseFeatures):
         x = features.values.to(torch.float32, copy=True)  # theirs to change
@@ -118,37 +99,94 @@ def pyg_data(run: Run, replica: int = 0) -> Data:
     if graph.weights is not None:
         found.edge_weight = graph.weights.to(x.device)
     for name, nodes in (
-        ("train_mask", split.train), ("val_mask", split.validation), ("test_mask", split.test)
-    ):  # fmt: skip
+        ("train_mask", split.train),
+        ("val_mask", split.validation),
+        ("test_mask", split.test),
+    ):
         mask = torch.zeros(run.data.nodes, dtype=torch.bool)
         mask[torch.from_numpy(nodes.copy())] = True
         found[name] = mask.to(x.device)
     return found
 
 
-def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
-    """The layer x W + b for a weight [d, k]."""
-    made = nn.Linear(weight.shape[0], weight.shape[1], bias=bias is not None)
+@singledispatch
+def _layer(link: Link, replica: int) -> nn.Module:  # noqa: ARG001 (as below)
+    """Return a link as a module; raises for one that has no such form."""
+    raise InputError(
+        f"this network has no form as a PyG module: its link {link.title} has none. agnn, "
+        f"agnn_plus, gcn, gln, appnp and gcnii have one."
+    )
+
+
+@_layer.register(FirstLayerLink)
+@_layer.register(DenseLinearLink)
+def _(link: FirstLayerLink | DenseLinearLink, replica: int) -> nn.Module:
+    inputs, outputs = link.weight.shape[1:]
+    layer = nn.Linear(inputs, outputs, bias=link.bias is not None)
     with torch.no_grad():
-        made.weight.copy_(weight.T)
-        if bias is not None:
-            made.bias.copy_(bias)
-    return made
+        layer.weight.copy_(link.weight[replica].T)
+        if link.bias is not None:
+            layer.bias.copy_(link.bias[replica])
+    return layer
 
 
-def _conv(beta: Tensor) -> AGNNConv:
-    made = AGNNConv()
+@_layer.register
+def _(link: CosineAttentionLink, replica: int) -> nn.Module:
+    layer = AGNNConv()
     with torch.no_grad():
-        made.beta.copy_(beta)
-    return made
+        layer.beta.copy_(link.beta[replica])
+    return layer
 
 
-def _gcn_conv(weight: Tensor) -> Any:
-    made = GCNConv(weight.shape[0], weight.shape[1], bias=False)
-    with torch.no_grad():
-        made.lin.weight.copy_(weight.T)
-    return made
+@_layer.register
+def _(link: PropagateLink, replica: int) -> nn.Module:
+    if not link.propagation.is_gcn:
+        return _layer.dispatch(Link)(link, replica)
+    layer: nn.Module = APPNP(K=1, alpha=0.0)
+    return layer
 
 
-def _part(bias: Tensor | None, replica: int) -> Tensor | None:
-    return None if bias is None else bias[replica]
+@_layer.register
+def _(link: ReLU, replica: int) -> nn.Module:  # noqa: ARG001
+    return nn.ReLU()
+
+
+@_layer.register(Anchor)
+@_layer.register(HopState)
+def _(link: Link, replica: int) -> nn.Module:  # noqa: ARG001
+    return nn.Identity()
+
+
+@_layer.register
+def _(link: Blend, replica: int) -> nn.Module:  # noqa: ARG001
+    return _Blend(link.share)
+
+
+@_layer.register
+def _(link: HopMean, replica: int) -> nn.Module:  # noqa: ARG001
+    return _Mean()
+
+
+class _Blend(nn.Module):
+    """share x + (1 - share) h for an earlier state h."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = share
+
+    def forward(self, x: Tensor, earlier: Tensor) -> Tensor:
+        return self.share * x + (1.0 - self.share) * earlier
+
+
+class _Mean(nn.Module):
+    """The mean of the input and of earlier states."""
+
+    def forward(self, x: Tensor, *earlier: Tensor) -> Tensor:
+        return torch.stack([x, *earlier]).mean(0)
+
+
+def _states(link: Link) -> Sequence[Link]:
+    """Return the links to whose states a link comes back."""
+    if isinstance(link, Blend):
+        return [link.anchor]
+    return link.states if isinstance(link, HopMean) else []

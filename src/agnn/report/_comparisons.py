@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from agnn.experiments import RULE, Verdict, count_figures, duration
-from agnn.report._environment import environment
 from agnn.report._judgements import claim_lines, claim_summary, relation_lines
-from agnn.report._rendering import PageFigure
-from agnn.report._text import NOTHING, markdown_line, number, signed_number
+from agnn.report._rendering import PageFigure, page_template
+from agnn.studies import RULE, Verdict, count_figures, duration
+from agnn.tables import (
+    NOTHING,
+    Cell,
+    Column,
+    ResultTable,
+    Row,
+    mean_text,
+    number,
+    signed_number,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from agnn.experiments import (
+    from agnn.metrics import Summary
+    from agnn.studies import (
         ComparedCell,
         ComparedRow,
         Comparison,
@@ -23,7 +32,6 @@ if TYPE_CHECKING:
         JudgedPanel,
         PaperFigure,
     )
-    from agnn.metrics import Summary
 
 
 _SAME: Final = "same"
@@ -46,53 +54,40 @@ class DrawingSection(NamedTuple):
 
 
 def comparison_page(title: str, sections: Sequence[TableSection | DrawingSection]) -> str:
-    """The page as HTML."""
-    pages = environment()
-    pages.globals.update(
-        claim_summary=claim_summary,
-        row_lines=row_lines,
-        count_words=count_words,
-        making_words=making_words,
-        note_words=note_words,
-        number=number,
-    )
-    return pages.get_template("comparison.html").render(
+    """Return the page as HTML."""
+    return page_template("comparison.html").render(
         title=title,
         rule=RULE,
         sections=sections,
+        comparison_table=comparison_table,
+        claim_summary=claim_summary,
+        verdict_counts=verdict_counts,
+        making_notes=making_notes,
+        comparison_notes=comparison_notes,
     )
 
 
 def comparison_markdown(comparison: Comparison, command: str) -> str:
-    """One section: the table, its verdicts, its notes, its making."""
-    table = comparison.table
-    unit = f", in {table.unit}" if table.unit else ""
-    header = ["", f"figures{unit}", *(column.title for column in table.columns)]
-    lines = [
-        f"## {table.heading}",
-        "",
-        f"    {command}",
-        "",
-        markdown_line(header),
-        markdown_line(["---"] * len(header)),
-    ]
+    """Return one section: the table, its verdicts, its notes, its making."""
     figures = count_figures([comparison]).figures
     nearest = [each.nearest.cell for each in figures if each.nearest != each.as_published]
-    for row in comparison.rows:
-        lines += _markdown_row(row, table.digits, nearest)
+    table = comparison.table
+    lines = [f"## {table.heading}", "", f"    {command}", ""]
+    lines.append(comparison_table(comparison, nearest).markdown())
     for judged in comparison.claims:
         lines += ["", *claim_lines(judged, comparison)]
     tolerance = number(table.tolerance, None)
-    lines += ["", f"Verdicts (tolerance {tolerance}): {count_words(comparison)}.", ""]
-    lines += [f"- {note}" for note in note_words(comparison)]
-    lines += [f"- Made by: {words}." for words in making_words(comparison)]
+    counts = verdict_counts(cell for row in comparison.rows for cell in row.cells)
+    lines += ["", f"Verdicts (tolerance {tolerance}): {counts}.", ""]
+    lines += [f"- {note}" for note in comparison_notes(comparison)]
+    lines += [f"- Made by: {note}." for note in making_notes(comparison)]
     return "\n".join(lines) + "\n"
 
 
 def drawing_markdown(
     drawing: Drawing, command: str, images: Sequence[str], judged: Sequence[JudgedPanel] = ()
 ) -> str:
-    """One section: the figure's images by their addresses, what was measured, and its notes."""
+    """Return one section: the figure's images by address, what was measured, and its notes."""
     lines = [f"## {drawing.heading}", "", f"    {command}", ""]
     lines += [f"![{drawing.heading}]({image})" for image in images]
     if not images:
@@ -104,24 +99,15 @@ def drawing_markdown(
 
 
 def markdown_page(title: str, opening: str, sections: Sequence[str]) -> str:
-    """Sections under one title, with the rule of the verdicts."""
+    """Return sections under one title, with the rule of the verdicts."""
     parts = [f"# {title}", opening, f"Verdicts: {RULE}", *sections]
     return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
-def _markdown_row(
-    compared: ComparedRow, digits: int | None, nearest: Sequence[ComparedCell]
-) -> list[str]:
-    lines = []
-    for k, line in enumerate(row_lines(compared, digits, nearest)):
-        title = f"**{compared.row.title}**" if k == 0 else ""
-        lines.append(markdown_line([title, line.what, *line.cells]))
-    return lines
-
-
 def comparison_values(comparison: Comparison, command: str) -> dict[str, Any]:
-    """A compared table with all it depends on."""
-    table, making = comparison.table, comparison.making
+    """Return a compared table with all it depends on."""
+    table = comparison.table
+    making = comparison.making
     return {
         "name": table.name,
         "place": table.place,
@@ -200,53 +186,63 @@ def _summary_values(summary: Summary | None) -> dict[str, Any] | None:
     return None if summary is None else summary.to_dict()
 
 
-class Line(NamedTuple):
-    """One line of a row: what it holds, and a text and a kind for every column."""
+def comparison_table(comparison: Comparison, nearest: Sequence[ComparedCell] = ()) -> ResultTable:
+    """Return lines for the paper's figures, ours and the verdicts in every row.
 
-    what: str
-    cells: tuple[str, ...]
-    kinds: tuple[str, ...]  # the verdicts in a line of verdicts, else empty texts
-
-
-def row_lines(
-    compared: ComparedRow, digits: int | None, nearest: Sequence[ComparedCell] = ()
-) -> list[Line]:
-    """The paper's line, ours, the verdicts; then the nested figures and other papers', if any.
-
-    A row whose method is not there has only the paper's line and the word. The cells `nearest` are
-    marked: they are nearer to the paper's figure than the row of the published settings.
+    Nested figures and those of other papers follow, if there are any. A row whose method is missing
+    has only the paper's line and the word. The cells `nearest` are marked: they are nearer to the
+    paper's figure than the row of the published settings.
     """
+    table = comparison.table
+    unit = f", in {table.unit}" if table.unit else ""
+    titles = (Column(column.title) for column in table.columns)
+    rows = []
+    for compared in comparison.rows:
+        for k, (line, cells) in enumerate(_lines(compared, table.digits, nearest)):
+            first = compared.row.title if k == 0 else ""
+            rows.append(
+                Row(
+                    (first, line, *cells),
+                    group=compared.row.group,
+                    is_strong=k == 0,
+                    is_continued=k > 0,
+                )
+            )
+    return ResultTable((Column(""), Column(f"figures{unit}", is_faint=True), *titles), tuple(rows))
+
+
+def _lines(
+    compared: ComparedRow, digits: int | None, nearest: Sequence[ComparedCell]
+) -> Iterator[tuple[str, list[Cell]]]:
+    """Yield what each line of a row holds, and its cells."""
     cells = compared.cells
-    plain = ("",) * len(cells)
-    paper = Line("paper", tuple(paper_words(cell.paper) for cell in cells), plain)
+    yield "paper", [Cell(paper_words(cell.paper)) for cell in cells]
     if compared.absence is not None:
-        missing = tuple(cell.verdict for cell in cells)
-        return [paper, Line("ours", missing, missing)]
-    lines = [
-        paper,
-        Line("ours", tuple(our_words(cell.ours, digits) for cell in cells), plain),
-        Line(
-            "verdict",
-            tuple(
-                verdict_words(cell, digits) + (", nearest" if _is_among(cell, nearest) else "")
-                for cell in cells
-            ),
-            tuple(cell.verdict for cell in cells),
-        ),
-    ]
-    if any(cell.beside is not None for cell in cells):
-        nested = tuple(our_words(cell.beside, digits) for cell in cells)
-        lines.append(Line("nested", nested, plain))
-    return lines + [_reference_line(compared, k) for k in range(len(cells[0].references))]
-
-
-def _reference_line(compared: ComparedRow, k: int) -> Line:
-    others = [cell.references[k] for cell in compared.cells]
-    words = tuple(
-        NOTHING if each.figure is None else f"{each.figure.printed}: {each.verdict}"
-        for each in others
+        yield "ours", [_verdict_cell(cell.verdict, cell.verdict) for cell in cells]
+        return
+    yield "ours", [Cell(our_words(cell.ours, digits)) for cell in cells]
+    marks = [", nearest" if _is_among(cell, nearest) else "" for cell in cells]
+    yield (
+        "verdict",
+        [
+            _verdict_cell(verdict_words(cell, digits) + mark, cell.verdict)
+            for cell, mark in zip(cells, marks, strict=True)
+        ],
     )
-    return Line(others[0].source, words, tuple(each.verdict for each in others))
+    if any(cell.beside is not None for cell in cells):
+        yield "nested", [Cell(our_words(cell.beside, digits)) for cell in cells]
+    for references in zip(*(cell.references for cell in cells), strict=True):
+        texts = [
+            NOTHING if each.figure is None else f"{each.figure.printed}: {each.verdict}"
+            for each in references
+        ]
+        verdicts = [each.verdict for each in references]
+        yield references[0].source, list(map(_verdict_cell, texts, verdicts))
+
+
+def _verdict_cell(text: str, verdict: Verdict) -> Cell:
+    is_compared = verdict in ("within 2 se", "within tolerance", "above", "below")
+    return Cell(text, kind=f"verdict {verdict.replace(' ', '-') if is_compared else 'missing'}")
 
 
 def _is_among(cell: ComparedCell, cells: Sequence[ComparedCell]) -> bool:
@@ -254,22 +250,20 @@ def _is_among(cell: ComparedCell, cells: Sequence[ComparedCell]) -> bool:
 
 
 def paper_words(figure: PaperFigure | None) -> str:
-    """As printed; a dash for an empty cell."""
+    """Return a figure as printed; a dash for an empty cell."""
     return NOTHING if figure is None else figure.printed
 
 
 def our_words(summary: Summary | None, digits: int | None) -> str:
-    """Mean ± standard error (n); a single value alone; a dash for none."""
+    """Return mean ± standard error (n); a single value alone; a dash for none."""
     if summary is None:
         return NOTHING
-    mean = number(summary.mean, digits)
-    if summary.standard_error is None:
-        return mean
-    return f"{mean} ± {number(summary.standard_error, digits)} ({summary.n})"
+    count = "" if summary.standard_error is None else f" ({summary.n})"
+    return mean_text(summary, digits) + count
 
 
 def verdict_words(cell: ComparedCell, digits: int | None) -> str:
-    """The difference, the verdict and z, where there are any; "same" where it is exactly nil."""
+    """Return the difference, the verdict and z, if any; "same" where it is exactly nil."""
     if cell.difference is None:
         return cell.verdict
     if cell.difference == 0.0:
@@ -278,31 +272,27 @@ def verdict_words(cell: ComparedCell, digits: int | None) -> str:
     return words if cell.z is None else f"{words} (z {signed_number(cell.z, 1)})"
 
 
-def verdict_list(cells: Iterable[ComparedCell]) -> str:
-    """The counts of the verdicts in words, in the order of the rule."""
+def verdict_counts(cells: Iterable[ComparedCell]) -> str:
+    """Return the counts of the verdicts in words, in the order of the rule."""
     counts = Counter(_SAME if cell.difference == 0.0 else cell.verdict for cell in cells)
     return ", ".join(
         f"{counts[verdict]} {verdict}" for verdict in (_SAME, *get_args(Verdict)) if counts[verdict]
     )
 
 
-def count_words(comparison: Comparison) -> str:
-    """The counts of the verdicts of a table in words."""
-    return verdict_list(cell for row in comparison.rows for cell in row.cells)
-
-
-def note_words(comparison: Comparison) -> list[str]:
-    """The notes of the table, then those of its rows, and which rows are missing and why."""
-    words, missing = list(comparison.table.notes), dict[str, list[str]]()
+def comparison_notes(comparison: Comparison) -> list[str]:
+    """Return the notes of the table, then those of its rows, and which rows are missing and why."""
+    notes = list(comparison.table.notes)
+    missing: dict[str, list[str]] = {}
     for compared in comparison.rows:
-        words += [f"{compared.row.title}: {note}" for note in compared.row.notes]
+        notes += [f"{compared.row.title}: {note}" for note in compared.row.notes]
         if compared.absence is not None:
             missing.setdefault(compared.absence, []).append(compared.row.title)
-    return words + [f"Missing, {why}: {'; '.join(rows)}." for why, rows in missing.items()]
+    return notes + [f"Missing, {why}: {'; '.join(rows)}." for why, rows in missing.items()]
 
 
-def making_words(comparison: Comparison) -> list[str]:
-    """Where and with what the runs were made; nothing for a table without runs."""
+def making_notes(comparison: Comparison) -> list[str]:
+    """Return where and with what the runs were made; nothing for a table without runs."""
     making = comparison.making
     if making.runs == 0:
         return []

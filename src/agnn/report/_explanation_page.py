@@ -9,23 +9,21 @@ import numpy as np
 
 from agnn import __version__
 from agnn.explanation import (
-    MOST_DRAWN,
     Explanation,
     Neighbourhood,
     Step,
     explain,
     weighed_neighbourhood,
 )
-from agnn.report._environment import environment
 from agnn.report._neighbourhoods import (
+    MOST_DRAWN,
     Panel,
     legend_figure,
     lone_neighbourhood,
     neighbourhood_figure,
 )
-from agnn.report._rendering import inline_svg, svg
-from agnn.report._style import figure_style
-from agnn.report._text import shown_text
+from agnn.report._rendering import figure_style, inline_svg, page_template, svg
+from agnn.tables import shown_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,66 +36,68 @@ _LEGEND_WIDTH: Final = 6.0  # inches
 
 
 def surroundings_of(run: Run, node: int) -> Neighbourhood:
-    """What the picture shows: two hops around the node, or the most attended nodes there."""
+    """Return what the picture shows: two hops around the node, or the most attended nodes there."""
     return weighed_neighbourhood(run, node, run.split, hops=2, limit=MOST_DRAWN)
 
 
 def explanation_page(
-    found: Explanation, around: Neighbourhood, changed: Counterfactual | None = None
+    explanation: Explanation, around: Neighbourhood, changed: Counterfactual | None = None
 ) -> str:
-    """One HTML file that needs no other file and no network.
+    """Return one HTML file that needs no other file and no network.
 
     With `changed` it also says whose removal would change the prediction.
     """
     with figure_style():
         pictures = {
             lens: (
-                inline_svg(lone_neighbourhood(_panel(found, around, lens)), f"around-{lens}", words)
+                inline_svg(
+                    lone_neighbourhood(_panel(explanation, around, lens)), f"around-{lens}", words
+                )
                 + inline_svg(
-                    legend_figure([around], found.class_names, _LEGEND_WIDTH, lens),
+                    legend_figure([around], explanation.class_names, _LEGEND_WIDTH, lens),
                     f"legend-{lens}",
                     "Legend of the picture.",
                 )
             )
-            for lens, words in _captions(found).items()
+            for lens, words in _captions(explanation).items()
         }
-    return environment().get_template("explanation.html").render(
-        found=found,
-        words=_words(found),
+    return page_template("explanation.html").render(
+        found=explanation,
+        words=_words(explanation),
         pictures=pictures,
-        captions=_captions(found),
-        bars=waterfall(found),
+        captions=_captions(explanation),
+        bars=waterfall(explanation),
         changed=changed,
         version=__version__,
-    )  # fmt: skip
+    )
 
 
-def explanation_fragment(found: Explanation, around: Neighbourhood) -> str:
-    """Words, picture and neighbours as a part of another page, with its own style."""
-    return environment().get_template("explanation_fragment.html").render(
-        found=found,
-        words=_words(found),
-        picture=svg(explanation_figure(found, around)),
-        caption=_captions(found)["contribution"],
-        bars=waterfall(found),
-    )  # fmt: skip
+def explanation_fragment(explanation: Explanation, around: Neighbourhood) -> str:
+    """Return words, picture and neighbours as a part of another page, with its own style."""
+    return page_template("explanation_fragment.html").render(
+        found=explanation,
+        words=_words(explanation),
+        picture=svg(explanation_figure(explanation, around)),
+        caption=_captions(explanation)["contribution"],
+        bars=waterfall(explanation),
+    )
 
 
 def explanation_figure(
-    found: Explanation, around: Neighbourhood, lens: str = "contribution"
+    explanation: Explanation, around: Neighbourhood, lens: str = "contribution"
 ) -> Figure:
-    """The neighbourhood through a lens, titled by the node and its prediction, with a legend."""
-    return neighbourhood_figure([[_panel(found, around, lens)]], found.class_names)
+    """Return the neighbourhood through a lens, titled by node and prediction, with a legend."""
+    return neighbourhood_figure([[_panel(explanation, around, lens)]], explanation.class_names)
 
 
-def _panel(found: Explanation, around: Neighbourhood, lens: str) -> Panel:
-    title = f"{shown_text(found.id, 24)}: {shown_text(found.prediction, 24)}"
-    note = f"{found.method} with confidence {found.confidence:.2f}"
+def _panel(explanation: Explanation, around: Neighbourhood, lens: str) -> Panel:
+    title = f"{shown_text(explanation.id, 24)}: {shown_text(explanation.prediction, 24)}"
+    note = f"{explanation.method} with confidence {explanation.confidence:.2f}"
     return Panel(around, title, note, lens)
 
 
-def _words(found: Explanation) -> str:
-    return shown_text(found.in_words(), _LONGEST_WORDS)
+def _words(explanation: Explanation) -> str:
+    return shown_text(explanation.in_words(), _LONGEST_WORDS)
 
 
 class Bar(NamedTuple):
@@ -116,29 +116,30 @@ class Waterfall(NamedTuple):
     zero: float
 
 
-def waterfall(found: Explanation) -> Waterfall:
-    """The margin of an explanation, step by step."""
-    ends = np.cumsum([0.0, *(step.value for step in found.lead.steps)])
-    low, high = float(ends.min()), float(ends.max())
-    scale = 100.0 / max(high - low, 1e-12)
+def waterfall(explanation: Explanation) -> Waterfall:
+    """Return the margin of an explanation, step by step."""
+    ends = np.cumsum([0.0, *(step.value for step in explanation.lead.steps)])
+    low = float(ends.min())
+    scale = 100.0 / max(float(ends.max()) - low, 1e-12)
 
     def bar(step: Step, start: float, end: float) -> Bar:
         return Bar(step, scale * (min(start, end) - low), max(scale * abs(end - start), 0.5))
 
     bars = tuple(
         bar(step, float(start), float(end))
-        for step, start, end in zip(found.lead.steps, ends, ends[1:], strict=False)
+        for step, start, end in zip(explanation.lead.steps, ends, ends[1:], strict=False)
     )
-    total = bar(Step("constant", found.margin), 0.0, found.margin)
+    total = bar(Step("constant", explanation.margin), 0.0, explanation.margin)
     return Waterfall(bars, total, -scale * low)
 
 
-def _captions(found: Explanation) -> dict[str, str]:
-    """What each lens shows."""
-    weight = "attention" if found.is_attention else "propagation weight"
-    node, shape = shown_text(found.id), "the shape is its class, a star marks a training node"
-    first = shown_text(found.prediction)
-    second = shown_text(found.class_names[found.second])
+def _captions(explanation: Explanation) -> dict[str, str]:
+    """Return what each lens shows."""
+    weight = "attention" if explanation.is_attention else "propagation weight"
+    node = shown_text(explanation.id)
+    shape = "the shape is its class, a star marks a training node"
+    first = shown_text(explanation.prediction)
+    second = shown_text(explanation.class_names[explanation.second])
     return {
         "contribution": f"The nodes that reach node {node}: the area of a mark is what it adds to "
         f"the lead of {first} over {second}, blue is for and orange against; {shape}.",
@@ -157,7 +158,7 @@ class ShownExplanation(Explanation):
     around: Neighbourhood
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the words, the picture, the neighbours."""
+        """Return what a notebook shows: the words, the picture, the neighbours."""
         return explanation_fragment(self, self.around)
 
     def __repr__(self) -> str:
@@ -165,7 +166,7 @@ class ShownExplanation(Explanation):
 
 
 def shown_explanation(run: Run, node: int, *, limit: int = 10) -> ShownExplanation:
-    """The explanation of one node, ready to be looked at."""
-    found = explain(run, node, limit=limit)
-    values = {each.name: getattr(found, each.name) for each in fields(found)}
+    """Return the explanation of one node, ready to be looked at."""
+    explanation = explain(run, node, limit=limit)
+    values = {each.name: getattr(explanation, each.name) for each in fields(explanation)}
     return ShownExplanation(**values, around=surroundings_of(run, node))

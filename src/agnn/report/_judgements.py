@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agnn.experiments import reproduced
-from agnn.report._text import listed, markdown_line, signed_number
+from agnn.tables import Column, ResultTable, Row, enumeration, signed_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agnn.experiments import Comparison, JudgedClaim, JudgedPanel, Margin, Relation
     from agnn.metrics import Summary
+    from agnn.studies import Comparison, JudgedClaim, JudgedPanel, Margin, Relation
 
 CLAIM_RULE: Final = (
     "A claim that one method is better than another is judged by their difference, paired by seed "
@@ -27,7 +26,8 @@ _PLACES: Final = 3  # decimal places of a relevance
 
 def claim_lines(judged: JudgedClaim, comparison: Comparison) -> list[str]:
     """Return the claim, the paired difference in every column, and what becomes of it nested."""
-    claim, digits = judged.claim, comparison.table.digits
+    claim = judged.claim
+    digits = comparison.table.digits
     lines = [f"**Claim: {claim.text}.** The difference, paired by seed:", ""]
     lines += [f"- {_margin_words(judged, margin, digits)}" for margin in judged.margins]
     fate = nested_fate(judged, comparison)
@@ -51,7 +51,8 @@ def nested_fate(judged: JudgedClaim, comparison: Comparison) -> str:
         return ""
     if any(judged.word(each.beside) == "holds" for each in margins):
         return ""
-    claim, digits = judged.claim, comparison.table.digits
+    claim = judged.claim
+    digits = comparison.table.digits
     gains = [_gains(comparison, title, digits) for title in (claim.first, claim.second)]
     return (
         f"This claim rests on how the epoch is chosen. The paper takes the epoch that is best on "
@@ -66,21 +67,20 @@ def relation_lines(judged: JudgedPanel) -> list[str]:
     """Return what was measured for a panel: the diagonal, the relations and their ranks."""
     named = [*judged.strongest, *judged.weakest]
     shown = named or list(judged.relations[:_SHOWN])
-    count = len(judged.relations)
+    titles = ("from → to", "the paper", "ours", f"rank of {len(judged.relations)}")
+    columns = tuple(map(Column, (*titles, "ranks by replica")))
     lines = [
         f"**{judged.panel.title}**, {judged.replicas} replicas. {_diagonal_words(judged)}",
         "",
-        markdown_line(["from → to", "the paper", "ours", f"rank of {count}", "ranks by replica"]),
-        markdown_line(["---"] * 5),
+        ResultTable(columns, tuple(_relation_row(judged, each) for each in shown)).markdown(),
     ]
-    lines += [_relation_line(judged, relation) for relation in shown]
     if named:
         top = judged.relations[: len(judged.strongest)]
         first = judged.strongest[0]
         lines += [
             "",
             f"{_agreement(judged)} Strongest here: "
-            f"{listed([f'{_arrow(each)} ({_value(each)})' for each in top])}. "
+            f"{enumeration([f'{_arrow(each)} ({_value(each)})' for each in top])}. "
             f"{_arrow(first)}, the paper's strongest, is first in {first.ranks.count(1)} of "
             f"{judged.replicas} replicas.",
         ]
@@ -134,7 +134,7 @@ def _by_word(verdicts: Sequence[tuple[str, str]]) -> str:
     for column, word in verdicts:
         columns.setdefault(word, []).append(column)
     return "; ".join(
-        f"{word} ({listed(titles)})" if "," in word else f"{word} on {listed(titles)}"
+        f"{word} ({enumeration(titles)})" if "," in word else f"{word} on {enumeration(titles)}"
         for word, titles in columns.items()
     )
 
@@ -142,7 +142,7 @@ def _by_word(verdicts: Sequence[tuple[str, str]]) -> str:
 def _gains(comparison: Comparison, title: str, digits: int | None) -> str:
     """Return what choosing on the tested part adds to a row, column by column."""
     (cells,) = [each.cells for each in comparison.rows if each.row.title == title]
-    return listed(
+    return enumeration(
         [
             signed_number(cell.ours.mean - cell.beside.mean, digits).removeprefix("+")
             for cell in cells
@@ -173,17 +173,17 @@ def _agreement(judged: JudgedPanel) -> str:
         ("weakest", judged.weakest, judged.weakest_agree),
     ):
         if relations:
-            ranks = listed([str(each.rank) for each in relations])
+            ranks = enumeration([str(each.rank) for each in relations])
             parts.append(
                 f"{agreeing or 'None'} of the {len(relations)} relations that the paper calls "
                 f"{word} {'is' if agreeing == 1 else 'are'} among the {len(relations)} {word} here "
                 f"(ranks {ranks} of {len(judged.relations)}): "
-                f"{reproduced(agreeing, len(relations))}."
+                f"{agreement_word(agreeing, len(relations))}."
             )
     return " ".join(parts)
 
 
-def _relation_line(judged: JudgedPanel, relation: Relation) -> str:
+def _relation_row(judged: JudgedPanel, relation: Relation) -> Row:
     paper = ""
     if relation in judged.strongest:
         paper = "strongest"
@@ -194,9 +194,7 @@ def _relation_line(judged: JudgedPanel, relation: Relation) -> str:
     error = relation.value.standard_error
     spread = "" if error is None else f" ± {error:.{_PLACES}f}"
     ranks = f"{min(relation.ranks)} to {max(relation.ranks)}"
-    return markdown_line(
-        [_arrow(relation), paper, f"{_value(relation)}{spread}", str(relation.rank), ranks]
-    )
+    return Row((_arrow(relation), paper, f"{_value(relation)}{spread}", relation.rank, ranks))
 
 
 def _arrow(relation: Relation) -> str:
@@ -205,3 +203,10 @@ def _arrow(relation: Relation) -> str:
 
 def _value(relation: Relation) -> str:
     return signed_number(relation.value.mean, _PLACES)
+
+
+def agreement_word(agreeing: int, count: int) -> str:
+    """Return a word for how many of `count` statements hold here."""
+    if agreeing == count:
+        return "reproduced"
+    return "partly reproduced" if agreeing else "not reproduced"

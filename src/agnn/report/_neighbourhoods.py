@@ -7,30 +7,27 @@ import textwrap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import PathPatch
-from matplotlib.transforms import Affine2D, ScaledTranslation
 
+from agnn.drawing import class_mark, ink_on, joint_layout, mark_areas
 from agnn.errors import InputError
-from agnn.report._layout import node_layout
-from agnn.report._marks import class_mark
-from agnn.report._style import EDGE, GRID, PAPER, WORDS, ink_on
-from agnn.report._text import signed
+from agnn.report._rendering import EDGE, GRID, PAPER, WORDS, new_figure
+from agnn.tables import signed_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.path import Path
     from numpy.typing import NDArray
 
+    from agnn.drawing import Mark
     from agnn.explanation import Neighbourhood
 
+MOST_DRAWN: Final = 60  # nodes in a picture; more cannot be told apart
+DRAWABLE: Final = range(5, MOST_DRAWN + 1)  # fewer show nothing
 _SIDE: Final = 3.4  # inches of a panel
-_WHOLE: Final = 4.0  # area of a mark that has all the attention, an edge being 1 long
-_SMALLEST: Final = 0.003  # a mark with a smaller share is drawn as if it had this
 _NUMBERED: Final = 15.0  # points across from which on a mark holds its number
 _NOTE_LETTERS: Final = 44  # in a line below a panel
 _MANY_LINES: Final = 150  # edges, beyond which they are drawn thinner
@@ -49,6 +46,7 @@ _LARGEST_EFFECT: Final = 0.2  # the share whose area the largest effect of a rem
 _SIGNS: Final = {1: "#0072b2", 0: "#c3cad1", -1: "#d55e00"}  # for, neither, against
 _LETTER: Final = 0.085  # inches, generously
 _LEGEND_FONT: Final = 9
+_LARGEST: Final = float(mark_areas(np.ones(1))[0])  # the area of a mark that has all the attention
 
 
 class Panel(NamedTuple):
@@ -82,24 +80,20 @@ class Panel(NamedTuple):
         return _LARGEST_EFFECT * size / max(float(size.max()), 1e-12)
 
     def colour(self, node: int) -> str:
-        """The colour of a mark: of the class, or of the sign where the lens has one."""
+        """Return the colour of a mark: of the class, or of the sign where the lens has one."""
         if self.lens == "attention":
             return class_mark(int(self.neighbourhood.labels[node])).colour
         value = np.nan_to_num(self.values[node])
         return _SIGNS[0 if abs(value) < 0.005 else int(np.sign(value))]
 
     def number(self, node: int) -> str:
-        """The number in a mark."""
+        """Return the number in a mark."""
         value = float(self.values[node])
         if self.lens == "attention":
             return f"{value:.0f}"
-        return (
-            ""
-            if np.isnan(value)
-            else signed(value)
-            if self.lens == "contribution"
-            else (f"{value:+.0f}".replace("-", "\N{MINUS SIGN}"))
-        )
+        if np.isnan(value):
+            return ""
+        return signed_number(value, 2 if self.lens == "contribution" else 0)
 
     @property
     def caption(self) -> str:
@@ -111,7 +105,8 @@ class Panel(NamedTuple):
 
 
 def _unseen(shown: Neighbourhood) -> str:
-    rest, share = shown.left_out, 100 * (1 - shown.shares.sum())
+    rest = shown.left_out
+    share = 100 * (1 - shown.shares.sum())
     if rest:
         nodes = "node is" if rest == 1 else "nodes are"
         return f"{rest} near {nodes} not shown; {share:.0f} % is from there or farther away"
@@ -119,7 +114,7 @@ def _unseen(shown: Neighbourhood) -> str:
 
 
 def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequence[str]) -> Figure:
-    """Panels side by side, one column per target; the panels of a column share their places.
+    """Return panels side by side, one column per target; its panels share their positions.
 
     The lens of a panel says what areas, colours and numbers mean; with attention, colour and shape
     are the true class. The target has a thick outline, a training node a star.
@@ -127,17 +122,18 @@ def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequen
     panels = [panel for column in columns for panel in column]
     if not panels:
         raise InputError("`columns` must hold at least one panel; got none.")
-    rows, width = max(map(len, columns)), _SIDE * len(columns)
-    legend = _legend_of([p.neighbourhood for p in panels], class_names, width, panels[0].lens)
+    rows = max(map(len, columns))
+    width = _SIDE * len(columns)
+    legend = _legend([p.neighbourhood for p in panels], class_names, width, panels[0].lens)
     lines = max(panel.caption.count("\n") + 1 for panel in panels)
     height = (_SIDE + 0.25 + 0.16 * lines) * rows + legend.height
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = new_figure(width, height)
     grid = figure.subplots(rows, len(columns), squeeze=False)
     for k, column in enumerate(columns):
-        places = _shared_places(column)
-        middle, half = _frame(column, places)
-        for row, (panel, place) in enumerate(zip(column, places, strict=True)):
-            _draw_panel(grid[row, k], panel, place, middle, half)
+        layouts = _shared_positions(column)
+        middle, half = _frame(column, layouts)
+        for row, (panel, position) in enumerate(zip(column, layouts, strict=True)):
+            _draw_panel(grid[row, k], panel, position, middle, half)
         for axes in grid[len(column) :, k]:
             axes.set_axis_off()
     legend.write(figure)
@@ -145,71 +141,64 @@ def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequen
 
 
 def lone_neighbourhood(panel: Panel) -> Figure:
-    """One panel without a legend, for a page that has it once for all."""
+    """Return one panel without a legend, for a page that has it once for all."""
     lines = panel.caption.count("\n") + 1
-    figure = Figure(figsize=(_SIDE, _SIDE + 0.25 + 0.16 * lines), layout="constrained")
-    (place,) = _shared_places([panel])
-    middle, half = _frame([panel], [place])
-    _draw_panel(figure.add_subplot(), panel, place, middle, half)
+    figure = new_figure(_SIDE, _SIDE + 0.25 + 0.16 * lines)
+    (position,) = _shared_positions([panel])
+    middle, half = _frame([panel], [position])
+    _draw_panel(figure.add_subplot(), panel, position, middle, half)
     return figure
 
 
 def legend_figure(
     shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
 ) -> Figure:
-    """The legend alone, `width` inches wide."""
-    legend = _legend_of(shown, class_names, width, lens)
-    figure = Figure(figsize=(width, legend.height), layout="constrained")
+    """Return the legend alone, `width` inches wide."""
+    legend = _legend(shown, class_names, width, lens)
+    figure = new_figure(width, legend.height)
     legend.write(figure)
     return figure
 
 
-def _shared_places(column: Sequence[Panel]) -> list[NDArray[np.float64]]:
-    """Each panel's places [k, 2]: the same for the same nodes, whatever their order."""
-    around = [panel.neighbourhood for panel in column]
-    first = around[0]
-    order = np.argsort(first.nodes)
-    if any(not np.array_equal(np.sort(each.nodes), first.nodes[order]) for each in around):
-        return [
-            node_layout(each.edges, each.parents, _mark_reaches(panel))
-            for each, panel in zip(around, column, strict=True)
-        ]
-    ways = [order[np.searchsorted(first.nodes, each.nodes, sorter=order)] for each in around]
-    reaches = np.zeros(first.nodes.size)
-    for each, way in zip(column, ways, strict=True):
-        reaches[way] = np.maximum(reaches[way], _mark_reaches(each))
-    place = node_layout(first.edges, first.parents, reaches)
-    return [place[way] for way in ways]
+def _shared_positions(column: Sequence[Panel]) -> list[NDArray[np.float64]]:
+    """Return the positions [k, 2] of each panel's nodes, the same for the same node."""
+    return joint_layout([panel.neighbourhood for panel in column], list(map(_mark_reaches, column)))
 
 
 def _frame(
-    column: Sequence[Panel], places: Sequence[NDArray[np.float64]]
+    column: Sequence[Panel], layouts: Sequence[NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], float]:
-    """The middle [2] and half the side of a square that holds every panel of a column."""
+    """Return the middle [2] and half the side of a square that holds every panel of a column."""
     reaches = [_mark_reaches(each)[:, None] for each in column]
-    low = np.min([(p - r).min(0) for p, r in zip(places, reaches, strict=True)], axis=0)
-    high = np.max([(p + r).max(0) for p, r in zip(places, reaches, strict=True)], axis=0)
+    low = np.min([(p - r).min(0) for p, r in zip(layouts, reaches, strict=True)], axis=0)
+    high = np.max([(p + r).max(0) for p, r in zip(layouts, reaches, strict=True)], axis=0)
     return (low + high) / 2, max(float((high - low).max()) / 2 + _MARGIN, _LEAST_HALF_SIDE)
 
 
-def mark_areas(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The areas of marks by their share of the attention, edges being 1 long; [k]."""
-    # Paper: there the radius is proportional to attention. An eye compares areas.
-    return _WHOLE * np.maximum(shares, _SMALLEST)
-
-
 def _mark_reaches(panel: Panel) -> NDArray[np.float64]:
-    """The distance from the middle of each mark to its farthest point, edges being 1 long; [k]."""
-    labels = panel.neighbourhood.labels
-    corners = [np.linalg.norm(class_mark(c).shape.vertices, axis=1).max() for c in labels]
-    reaches: NDArray[np.float64] = np.sqrt(mark_areas(panel.shares)) * corners
+    """Return the distance from the middle of each mark to its farthest point; [k]."""
+    shapes = np.array([class_mark(label).reach for label in panel.neighbourhood.labels.tolist()])
+    reaches: NDArray[np.float64] = np.sqrt(mark_areas(panel.shares)) * shapes
     return reaches
 
 
+def _path(mark: Mark) -> Path:
+    """Return the shape of a mark as matplotlib has it."""
+    from matplotlib.path import Path
+
+    step = Path.CURVE4 if mark.is_curved else Path.LINETO
+    codes = [Path.MOVETO, *[step] * (len(mark.points) - 1), Path.CLOSEPOLY]
+    return Path(np.vstack([mark.points, mark.points[:1]]), codes)
+
+
 def _draw_panel(
-    axes: Axes, panel: Panel, place: NDArray[np.float64], middle: NDArray[np.float64], half: float
+    axes: Axes,
+    panel: Panel,
+    position: NDArray[np.float64],
+    middle: NDArray[np.float64],
+    half: float,
 ) -> None:
-    """Draw the nodes at `place` [k, 2] into a square around `middle` [2], `half` its side."""
+    """Draw the nodes at `position` [k, 2] into a square around `middle` [2], `half` its side."""
     axes.set_xlim(middle[0] - half, middle[0] + half)
     axes.set_ylim(middle[1] - half, middle[1] + half)
     axes.set_aspect("equal")
@@ -219,63 +208,77 @@ def _draw_panel(
     axes.set_title(panel.title, fontsize=10, loc="left", parse_math=False)
     axes.set_xlabel(panel.caption, fontsize=9, loc="left", parse_math=False)
     shown = panel.neighbourhood
-    _draw_edges(axes, shown, place)
+    _draw_edges(axes, shown, position)
     areas = mark_areas(panel.shares)
     across = 2 * np.sqrt(areas / np.pi) * _SIDE * 72 / (2 * half)  # points
     for node in range(shown.nodes.size):
-        _draw_mark(axes, panel, node, place[node], float(areas[node]))
+        _draw_mark(axes, panel, node, position[node], float(areas[node]))
         if shown.is_train[node]:
-            _draw_star(axes, shown, node, place[node], float(areas[node]))
+            _draw_star(axes, shown, node, position[node], float(areas[node]))
         if across[node] >= _NUMBERED:
-            _write_number(axes, panel, node, place[node], float(across[node]))
+            _write_number(axes, panel, node, position[node], float(across[node]))
 
 
-def _draw_edges(axes: Axes, shown: Neighbourhood, place: NDArray[np.float64]) -> None:
+def _draw_edges(axes: Axes, shown: Neighbourhood, position: NDArray[np.float64]) -> None:
+    from matplotlib.collections import LineCollection
+
     i, j = shown.edges[:, shown.edges[0] < shown.edges[1]]
-    lines = list(np.stack([place[i], place[j]], 1))
+    lines = list(np.stack([position[i], position[j]], 1))
     width = 0.8 if len(lines) <= _MANY_LINES else 0.4
     axes.add_collection(LineCollection(lines, colors=EDGE, linewidths=width, zorder=1))
 
 
 def _draw_mark(
-    axes: Axes, panel: Panel, node: int, place: NDArray[np.float64], area: float
+    axes: Axes, panel: Panel, node: int, position: NDArray[np.float64], area: float
 ) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.transforms import Affine2D
+
     shown = panel.neighbourhood
     label = int(shown.labels[node])
-    mark = class_mark(label)
-    move = Affine2D().scale(np.sqrt(area)).translate(*place)
+    move = Affine2D().scale(np.sqrt(area)).translate(*position)
     patch = PathPatch(
-        mark.shape.transformed(move),
+        _path(class_mark(label)).transformed(move),
         facecolor=panel.colour(node),
         edgecolor=WORDS,
         linewidth=2.6 if node == 0 else 0.6,
         linestyle="solid" if label >= 0 else (0, (2, 1)),
         joinstyle="round",
-        zorder=3.0 - min(1.0, area / _WHOLE) * 0.9,  # small marks lie on top of large ones
+        zorder=3.0 - min(1.0, area / _LARGEST) * 0.9,  # small marks lie on top of large ones
         gid=f"node-{shown.nodes[node]}",
     )
     axes.add_patch(patch)
 
 
 def _draw_star(
-    axes: Axes, shown: Neighbourhood, node: int, place: NDArray[np.float64], area: float
+    axes: Axes, shown: Neighbourhood, node: int, position: NDArray[np.float64], area: float
 ) -> None:
-    """Beside the mark, for the star must not hide the colour of a small one."""
+    """Draw it beside the mark, for the star must not hide the colour of a small one."""
+    from matplotlib.transforms import ScaledTranslation
+
     beside = axes.transData + ScaledTranslation(3.5 / 72, 3.5 / 72, axes.figure.dpi_scale_trans)
     axes.plot(
-        *(place + 0.7 * np.sqrt(area / np.pi)), transform=beside, marker="*", markersize=10,
-        color=WORDS, markeredgecolor=PAPER, markeredgewidth=0.7, linestyle="none", zorder=5,
+        *(position + 0.7 * np.sqrt(area / np.pi)),
+        transform=beside,
+        marker="*",
+        markersize=10,
+        color=WORDS,
+        markeredgecolor=PAPER,
+        markeredgewidth=0.7,
+        linestyle="none",
+        zorder=5,
         gid=f"train-{shown.nodes[node]}",
-    )  # fmt: skip
+    )
 
 
 def _write_number(
-    axes: Axes, panel: Panel, node: int, place: NDArray[np.float64], across: float
+    axes: Axes, panel: Panel, node: int, position: NDArray[np.float64], across: float
 ) -> None:
-    """The number in a mark that is `across` points wide."""
-    text, (x, y) = panel.number(node), place.tolist()
+    """Write the number in a mark that is `across` points wide."""
+    text = panel.number(node)
+    x, y = position.tolist()
     size = min(8.5, across * (0.42 if len(text) < 3 else 1.05 / len(text)))
-    ink = ink_on(to_rgb(panel.colour(node)))
+    ink = ink_on(panel.colour(node))
     axes.text(x, y, text, ha="center", va="center", fontsize=size, color=ink, zorder=4)
 
 
@@ -309,10 +312,10 @@ class _Legend(NamedTuple):
             text.set_parse_math(False)
 
 
-def _legend_of(
+def _legend(
     shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
 ) -> _Legend:
-    """The classes that occur and what else a mark can have, for a figure `width` inches wide."""
+    """Return the classes that occur and what else a mark can have, in `width` inches."""
     present = np.unique(np.concatenate([each.labels for each in shown])).tolist()
     keys = [
         _class_key(label, class_names[label] if label >= 0 else "no label", lens)
@@ -334,12 +337,21 @@ def _legend_of(
 def _class_key(label: int, name: str, lens: str) -> Line2D:
     mark = class_mark(label)
     key = _key("o", mark.colour if lens == "attention" else PAPER, 0.6, name)
-    key.set_marker(mark.shape)
+    key.set_marker(_path(mark))
     return key
 
 
 def _key(marker: str, colour: str, outline: float, label: str) -> Line2D:
+    from matplotlib.lines import Line2D
+
     return Line2D(
-        [], [], linestyle="none", marker=marker, markersize=9, markerfacecolor=colour,
-        markeredgecolor=WORDS, markeredgewidth=outline, label=label,
-    )  # fmt: skip
+        [],
+        [],
+        linestyle="none",
+        marker=marker,
+        markersize=9,
+        markerfacecolor=colour,
+        markeredgecolor=WORDS,
+        markeredgewidth=outline,
+        label=label,
+    )

@@ -1,4 +1,4 @@
-"""Figures as SVG and PNG, and as part of a page.
+"""Templates of pages, the colours of figures, and figures as SVG and PNG and as part of a page.
 
 The same figure gives the same bytes. A picture in an `<img>` keeps its own colours; an SVG inside
 the page can be dark where the page is, and its text is found by the page's search.
@@ -6,23 +6,52 @@ the page can be dark where the page is, and its text is found by the page's sear
 
 from __future__ import annotations
 
+import base64
 import io
 import re
+import shlex
 import warnings
 import xml.etree.ElementTree as ET
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-import matplotlib
+import jinja2
 from markupsafe import Markup
 
-from agnn.report._style import FAINT, GRID, INK, PAPER, WORDS
+from agnn.metrics import Summary
+from agnn.tables import mean_text, number, shown_text, signed_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+INK: Final = "#00507f"  # the main data
+MARK: Final = "#d55e00"  # what to look at
+FAINT: Final = "#b5c4cf"  # what lies behind
+WORDS: Final = "#1d2730"  # text, axes and outlines
+GRID: Final = "#e0e0e0"
+EDGE: Final = "#9a9a9a"  # lines of a graph
+EMPTY: Final = "#e8e8e8"  # a cell without a value
+PAPER: Final = "#fffffe"  # the ground; not quite white, which is also a colour of text
+LAYERS: Final = (INK, MARK, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_STYLE: Final[dict[Any, Any]] = {
+    "text.color": WORDS,
+    "axes.labelcolor": WORDS,
+    "axes.edgecolor": WORDS,
+    "axes.titlecolor": WORDS,
+    "xtick.color": WORDS,
+    "ytick.color": WORDS,
+    "legend.labelcolor": WORDS,
+    "grid.color": GRID,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": "none",
+    "savefig.facecolor": PAPER,
+    "axes.titlesize": 11,
+    "axes.linewidth": 0.7,
+}
 _DOTS_PER_INCH: Final = 160
 _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK: Final = "http://www.w3.org/1999/xlink"
@@ -39,10 +68,39 @@ _LONG_NUMBER: Final = re.compile(r"(\d+\.\d\d)\d+")
 # matplotlib writes all of a font in one property, or its family in one of its own.
 _FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
 _FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
-
-
 # What XML cannot hold, not even as a reference.
 _FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def page_template(name: str) -> jinja2.Template:
+    """Return a template; what it prints is escaped, and nothing may be missing."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("agnn.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        signed=signed_number,
+        share=_share_text,
+        number=number,
+        shown=shown_text,
+        data_address=_data_address,
+        quoted=shlex.quote,
+    )
+    return environment.get_template(name)
+
+
+def _share_text(share: Summary | None) -> str:
+    """Return a share of 1 as percent with its standard error; a dash where there is none."""
+    percent = None if share is None else Summary([100 * value for value in share.values])
+    return mean_text(percent, 1)
+
+
+def _data_address(svg: str) -> str:
+    """Return the image as an address that holds all of it."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 class PageFigure(NamedTuple):
@@ -52,8 +110,34 @@ class PageFigure(NamedTuple):
     caption: str  # also read by screen readers
 
 
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of this size in inches, whose parts do not overlap."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def clear_axes(axes: Axes, lines: Literal["x", "y"]) -> None:
+    """Leave out the frame, and draw faint lines behind the data at the ticks of one axis."""
+    axes.spines[["top", "right", *(["left"] if lines == "x" else [])]].set_visible(False)
+    axes.grid(axis=lines, color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def figure_style() -> AbstractContextManager[None]:
+    """Return the style, to be active while figures are made and while they are rendered.
+
+    Ticks are created when a figure is rendered, so both need it.
+    """
+    import matplotlib
+
+    return matplotlib.rc_context(_STYLE)
+
+
 def svg(figure: Figure) -> str:
-    """The figure as SVG, with its words as text."""
+    """Return the figure as SVG, with its words as text."""
+    import matplotlib
+
     buffer = io.StringIO()
     # Text stays text, so that it can be searched; ids and dates do not change from run to run.
     with matplotlib.rc_context({"svg.hashsalt": "agnn", "svg.fonttype": "none"}), _any_script():
@@ -63,26 +147,26 @@ def svg(figure: Figure) -> str:
 
 @contextmanager
 def _any_script() -> Iterator[None]:
-    """No warning about characters that matplotlib's font lacks: the reader's program has others."""
+    """Ignore characters that matplotlib's font lacks: the reader's program has others."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         yield
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as PNG."""
+    """Return the figure as PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=_DOTS_PER_INCH)
     return buffer.getvalue()
 
 
 def inline_svg(figure: Figure, name: str, words: str) -> Markup:
-    """The figure as an `<svg>` element; `name` is unique on the page, `words` describe it."""
-    return inlined(svg(figure), name, words)
+    """Return the figure as an `<svg>`; `name` is unique on the page, `words` describe it."""
+    return inline_drawing(svg(figure), name, words)
 
 
-def inlined(drawing: str, name: str, words: str) -> Markup:
-    """The same from a figure that was rendered before.
+def inline_drawing(drawing: str, name: str, words: str) -> Markup:
+    """Return the same from a figure that was rendered before.
 
     Built from the parsed drawing and written out again, so that what is text in it stays text.
     """
@@ -119,7 +203,7 @@ def _rename(element: ET.Element, name: str) -> None:
 
 
 def _restyle(element: ET.Element) -> None:
-    """The page's font and colours; numbers no finer than a hundredth of a point."""
+    """Give it the page's font and colours; numbers no finer than a hundredth of a point."""
     attributes = element.attrib
     if "style" in attributes:
         style = _FAMILY.sub("", _FONT.sub(r"font-size: \g<size>", attributes["style"]))

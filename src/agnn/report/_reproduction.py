@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import re
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from agnn.experiments import (
-    Drawing,
-    RelevancePanel,
-    chosen_experiments,
-    drawing_hash,
-    finished_store,
-    judge_relevances,
-    results_of,
-)
 from agnn.files import plain
 from agnn.report._comparisons import (
     DrawingSection,
@@ -22,6 +16,7 @@ from agnn.report._comparisons import (
     comparison_values,
     drawing_markdown,
     markdown_page,
+    verdict_counts,
 )
 from agnn.report._files import (
     FIGURES,
@@ -32,18 +27,46 @@ from agnn.report._files import (
     write_report,
     write_whole,
 )
-from agnn.report._judgements import relation_summary
+from agnn.report._judgements import CLAIM_RULE, claim_summary, nested_fate, relation_summary
 from agnn.report._paper_figures import panel_figure, panel_relevances
 from agnn.report._rendering import PageFigure
-from agnn.report._scoreboard import scoreboard_markdown
+from agnn.studies import (
+    Drawing,
+    RelevancePanel,
+    Store,
+    Verdict,
+    count_figures,
+    drawing_hash,
+    judge_relevances,
+    results_of,
+)
+from agnn.tables import Column, ResultTable, Row, enumeration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from agnn.experiments import Choice, Draw, Experiment, JudgedPanel, Result
     from agnn.runs import Run
+    from agnn.studies import (
+        ComparedCell,
+        Counts,
+        Draw,
+        Experiment,
+        JudgedPanel,
+        PublishedFigure,
+        Result,
+    )
 
+_COMPARED: Final = tuple(
+    verdict for verdict in get_args(Verdict) if verdict not in ("not in the paper", "missing")
+)
+# The cells that no model was trained for, or not for a figure of the paper, and why they are apart.
+_APART: Final[Mapping[str, str]] = {
+    "data": "cells are facts of the data, which nothing is trained for",
+    "presets": "cells are hyper-parameters: presets that were copied from the paper, not measured",
+    "copies": "cells show the same runs again in a later table",
+    "others": "cells have figures of other papers, about methods of their own",
+}
 TITLE: Final = "The paper, rerun"
 _OPENING: Final = """\
 Every table and figure of the paper, as this package reruns them: the paper's figure, ours with its
@@ -57,7 +80,7 @@ This page is generated from the runs in `{source}`:
 
 
 def figure_drawer(out: Path) -> Draw:
-    """What `reproduce` draws figures with: files below `out`, made again when outdated."""
+    """Return what `reproduce` draws figures with: files below `out`, made again when outdated."""
 
     def draw(drawing: Drawing, train: Callable[[str], dict[str, Run]]) -> None:
         mark = drawing_hash(drawing)
@@ -65,9 +88,11 @@ def figure_drawer(out: Path) -> Draw:
         is_measured = drawing.kind != "relevance" or drawn_values(out, drawing.name)
         if drawn_figures(out, drawing.name, mark) and is_measured:
             return
-        figures, values = {}, {}
+        figures = {}
+        values = {}
         for panel in drawing.panels:
-            stem, runs = f"{drawing.name}-{panel.stem}", train(panel.dataset)
+            stem = f"{drawing.name}-{panel.stem}"
+            runs = train(panel.dataset)
             figures[stem] = panel_figure(drawing, panel, runs)
             relevances = panel_relevances(panel, runs)
             if relevances is not None:
@@ -78,17 +103,21 @@ def figure_drawer(out: Path) -> Draw:
 
 
 def result_values(result: Result, folder: Path) -> dict[str, Any]:
-    """A result as JSON has it; the files of a figure are below `folder`."""
+    """Return a result as JSON has it; the files of a figure are below `folder`."""
     if result.comparison is not None:
         return comparison_values(result.comparison, result.command)
     drawing = result.experiment
     stems = drawn_figures(folder, drawing.name)
     files = [folder / FIGURES / f"{stem}.{end}" for stem in stems for end in ("png", "svg")]
     return {
-        "name": drawing.name, "place": drawing.place, "title": drawing.title,
-        "command": result.command, "notes": list(drawing.notes), "files": list(map(str, files)),
-        "judgements": [relation_summary(panel) for panel in _judged(drawing, folder)],
-    }  # fmt: skip
+        "name": drawing.name,
+        "place": drawing.place,
+        "title": drawing.title,
+        "command": result.command,
+        "notes": list(drawing.notes),
+        "files": list(map(str, files)),
+        "judgements": [relation_summary(panel) for panel in _judge_panels(drawing, folder)],
+    }
 
 
 def write_reproduction(results: Sequence[Result], out: Path) -> None:
@@ -104,17 +133,19 @@ def write_reproduction(results: Sequence[Result], out: Path) -> None:
 
 
 def write_page(
-    page: Path, names: Sequence[str], choice: Choice, store: Path, rows: Path | None, out: Path
+    page: Path,
+    names: Sequence[str],
+    experiments: Sequence[Experiment],
+    store: Path,
+    rows: Path | None,
+    out: Path,
 ) -> None:
     """Write one Markdown page from the exported runs in `rows`, else from the store.
 
     Figures that were drawn in `out` are copied to a folder beside the page.
     """
-    kept = finished_store(store, rows)
-    try:
-        results = results_of(chosen_experiments(names, choice), choice, kept)
-    finally:
-        kept.close()
+    with closing(Store.open_existing(store) if rows is None else Store.from_rows(rows)) as opened:
+        results = results_of(experiments, opened)
     for each in results:
         if isinstance(each.experiment, Drawing):
             mark = drawing_hash(each.experiment)
@@ -123,23 +154,23 @@ def write_page(
     option = "--store" if rows is None else "--rows"
     command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
     opening = _OPENING.format(source=source, command=command)
-    judged = {each.experiment.name: _judged(each.experiment, page.parent) for each in results}
+    judged = {each.experiment.name: _judge_panels(each.experiment, page.parent) for each in results}
     scoreboard = scoreboard_markdown(results, judged)
     sections = [_markdown(each, page.parent) for each in results]
     write_whole(page, markdown_page(TITLE, f"{opening}\n{scoreboard}", sections))
 
 
 def _markdown(result: Result, folder: Path) -> str:
-    """A section of Markdown; images by their place beside the page."""
+    """Return a section of Markdown; images by their place beside the page."""
     if result.comparison is not None:
         return comparison_markdown(result.comparison, result.command)
     drawing = result.experiment
     assert isinstance(drawing, Drawing)  # noqa: S101 (what has no comparison is a figure)
     images = [f"{FIGURES}/{stem}.png" for stem in drawn_figures(folder, drawing.name)]
-    return drawing_markdown(drawing, result.command, images, _judged(drawing, folder))
+    return drawing_markdown(drawing, result.command, images, _judge_panels(drawing, folder))
 
 
-def _judged(experiment: Experiment, folder: Path) -> list[JudgedPanel]:
+def _judge_panels(experiment: Experiment, folder: Path) -> list[JudgedPanel]:
     """Return the panels of a figure whose relevances were measured when it was drawn."""
     if not isinstance(experiment, Drawing):
         return []
@@ -153,7 +184,7 @@ def _judged(experiment: Experiment, folder: Path) -> list[JudgedPanel]:
 
 
 def _section(result: Result, folder: Path) -> TableSection | DrawingSection:
-    """A section of a page of HTML, which holds its images."""
+    """Return a section of a page of HTML, which holds its images."""
     if result.comparison is not None:
         return TableSection(result.comparison, result.command)
     drawing = result.experiment
@@ -163,5 +194,112 @@ def _section(result: Result, folder: Path) -> TableSection | DrawingSection:
     # Without figures there are fewer texts than panels.
     texts = [file.read_text(encoding="utf-8") for file in files]
     figures = tuple(map(PageFigure, texts, captions))
-    judgements = tuple(relation_summary(panel) for panel in _judged(drawing, folder))
+    judgements = tuple(relation_summary(panel) for panel in _judge_panels(drawing, folder))
     return DrawingSection(drawing, result.command, figures, judgements)
+
+
+def scoreboard_markdown(
+    results: Sequence[Result], judged: Mapping[str, Sequence[JudgedPanel]]
+) -> str:
+    """Return the summary of a page; `judged` are the panels of figures by experiment."""
+    comparisons = [each.comparison for each in results if each.comparison is not None]
+    counts = count_figures(comparisons)
+    lines = ["## Scoreboard", ""]
+    if counts.headline:
+        lines += [_headline(counts.headline), ""]
+    if counts.figures:
+        lines += [*_figure_lines(counts), ""]
+    apart = [
+        f"- {len(counts.cells[kind])} {why}: {verdict_counts(counts.cells[kind])}."
+        for kind, why in _APART.items()
+        if counts.cells[kind]
+    ]
+    if apart:
+        lines += ["Compared as well, and counted apart:", "", *apart, ""]
+    lines += _claim_section(results, judged)
+    headings = [each.experiment.heading for each in results]
+    lines += ["Contents:", "", *(f"- [{each}](#{anchor(each)})" for each in headings)]
+    return "\n".join(lines) + "\n"
+
+
+def _headline(figures: Sequence[PublishedFigure]) -> str:
+    cells = [each.as_published.cell for each in figures]
+    methods = dict.fromkeys(each.as_published.row.title for each in reversed(figures))
+    count = Counter(cell.verdict for cell in cells)
+    return (
+        f"**{enumeration(list(methods))} on fixed splits: {_reproduced_count(cells)} of "
+        f"{len(cells)} figures are reproduced**, {count['within 2 se']} within two standard errors "
+        f"and {count['within tolerance']} by the tolerance alone."
+    )
+
+
+def _figure_lines(counts: Counts) -> list[str]:
+    """Return the table of published figures, one line per table of the paper, and its reading."""
+    titles = ("", "figures", *_COMPARED, "reproduced", "by the nearest variant")
+    tables = dict.fromkeys(figure.table.heading for figure in counts.figures)
+    rows = []
+    for heading in tables:
+        figures = [figure for figure in counts.figures if figure.table.heading == heading]
+        rows.append(_count_row(f"[{heading}](#{anchor(heading)})", figures))
+    if len(tables) > 1:
+        rows.append(_count_row("**all**", counts.figures))
+    nearest = [figure for figure in counts.figures if figure.nearest != figure.as_published]
+    cells = counts.cells["trained"]
+    return [
+        "Every figure of the paper that models were trained for, once, with its settings as "
+        "published:",
+        "",
+        ResultTable(tuple(map(Column, titles)), tuple(rows)).markdown(),
+        "",
+        f"{len(nearest)} figures have a variant that comes nearer to them than the published "
+        f"settings: settings tuned on validation nodes, more splits, or splits of another kind. "
+        f"The last column takes the nearest one. That is a choice made by looking at the published "
+        f"figure, so it is an upper limit. With every variant as a cell of its own, "
+        f"{_reproduced_count(cells)} of {len(cells)} trained cells are reproduced "
+        f"({verdict_counts(cells)}). Rows that are nearer than the published ones are marked "
+        f"below.",
+    ]
+
+
+def _count_row(title: str, figures: Sequence[PublishedFigure]) -> Row:
+    cells = [each.as_published.cell for each in figures]
+    count = Counter(cell.verdict for cell in cells)
+    return Row(
+        (
+            title,
+            len(cells),
+            *(count[verdict] or None for verdict in _COMPARED),
+            _reproduced_count(cells),
+            _reproduced_count([each.nearest.cell for each in figures]),
+        )
+    )
+
+
+def _claim_section(
+    results: Sequence[Result], judged: Mapping[str, Sequence[JudgedPanel]]
+) -> list[str]:
+    lines: list[str] = []
+    fates: list[str] = []
+    for each in results:
+        place = each.experiment.place or each.experiment.title
+        link = f"([{place}](#{anchor(each.experiment.heading)}))"
+        for claim in each.comparison.claims if each.comparison is not None else ():
+            assert each.comparison is not None  # noqa: S101 (as in the line above)
+            lines.append(f"- {claim_summary(claim)} {link}")
+            if fate := nested_fate(claim, each.comparison):
+                fates += [f"**{claim.claim.text}?** {fate}", ""]
+        lines += [
+            f"- {relation_summary(panel)} {link}" for panel in judged.get(each.experiment.name, ())
+        ]
+    if not lines:
+        return []
+    return ["## The paper's claims", "", CLAIM_RULE, "", *lines, "", *fates]
+
+
+def _reproduced_count(cells: Iterable[ComparedCell]) -> int:
+    return sum(cell.is_reproduced for cell in cells)
+
+
+def anchor(heading: str) -> str:
+    """Return the name that Markdown gives a heading."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())

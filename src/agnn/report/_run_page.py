@@ -1,25 +1,206 @@
-"""The report of a run: its figures, and one HTML file that needs no other file and no network."""
+"""The report of a run: its facts, its figures, and one HTML file.
+
+The file needs no other file and no network.
+"""
 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
-from agnn import __version__
-from agnn.report._environment import environment
-from agnn.report._rendering import PageFigure, inlined, svg
-from agnn.report._sections import SECTIONS, Captioned
-from agnn.report._style import figure_style
-from agnn.runs import machine_words
+import numpy as np
+
+from agnn.data import SplitSpec
+from agnn.explanation import explained_run
+from agnn.files import plain
+from agnn.metrics import (
+    Calibration,
+    ClassAccuracy,
+    Interval,
+    Summary,
+    class_accuracies,
+    percent_interval,
+)
+from agnn.report._model_facts import (
+    AttentionFacts,
+    Training,
+    attention_facts,
+    training_facts,
+    watched_metric,
+)
+from agnn.report._node_facts import (
+    Absent,
+    Answers,
+    Certainty,
+    Surroundings,
+    answers_on_test,
+    answers_without_label,
+    certainty,
+    surroundings,
+)
+from agnn.report._rendering import PageFigure, figure_style, inline_drawing, page_template, svg
+from agnn.report._sections import SECTIONS, making_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from agnn.report._facts.run_facts import RunFacts
+    from agnn.data import DataReport, NodeData, Split
+    from agnn.report._sections import Captioned
+    from agnn.runs import Run
+
+_LISTED: Final = 10  # nodes and edges at either end
+_NO_TEST: Final = "The run has no test nodes, so no prediction can be checked."
+_NO_BLANK: Final = "Every node has a label."
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """The nodes of one class, by what they are for in the first replica."""
+
+    name: str
+    labelled: int
+    train: int
+    validation: int
+    test: int
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """A dataset, and its split."""
+
+    report: DataReport
+    classes: tuple[ClassCounts, ...]
+    splits: int  # how many different ones the replicas have
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {
+            "report": self.report.to_dict(),
+            "classes": [dict(vars(each)) for each in self.classes],
+            "different_splits": self.splits,
+        }
+
+
+def data_facts(data: NodeData, splits: Sequence[Split]) -> DataFacts:
+    """Return the report on `data`, and its classes in the first replica's split."""
+    parts = {"labelled": data.labelled, **splits[0].parts}
+    counts = {
+        part: np.bincount(data.labels[nodes], minlength=data.classes).tolist()
+        for part, nodes in parts.items()
+    }
+    rows = tuple(
+        ClassCounts(name, **{part: counts[part][label] for part in parts})
+        for label, name in enumerate(data.class_names)
+    )
+    return DataFacts(data.report, rows, len(set(splits)))
+
+
+@dataclass(frozen=True, eq=False)
+class RunFacts:
+    """Everything that the report of a run says; a part that is missing says why."""
+
+    title: str  # the method's
+    name: str  # the data's
+    class_names: tuple[str, ...]
+    config: Mapping[str, Any]  # the run's own account of how it was made
+    caveat: str | None
+    warnings: tuple[str, ...]  # replicas that diverged, baselines that are not clearly beaten
+    data: DataFacts
+    training: Training | Absent
+    accuracy: Summary  # percent of test nodes, one value a replica; with folds, one a trial
+    measures: Mapping[str, Summary]  # all measures on the test nodes, by name; empty without any
+    interval: Interval | None  # Wilson's, of the ensemble, in percent; None without test nodes
+    by_class: tuple[ClassAccuracy, ...]
+    test: Answers
+    calibration: Calibration
+    attention: AttentionFacts | Absent
+    certainty: Certainty | Absent  # of test nodes
+    unlabelled: Certainty | Absent
+    surroundings: tuple[Surroundings, ...] | Absent
+    more: Mapping[str, Any] = field(default_factory=dict)  # what single sections computed, by key
+
+    @property
+    def folds(self) -> int:
+        """Replicas in a trial."""
+        return SplitSpec.parse(self.config["split"]).folds
+
+    @property
+    def betas(self) -> tuple[Summary, ...]:
+        """Each layer's beta over the replicas; none where the method has none."""
+        rows = self.config.get("betas") or []
+        return tuple(Summary(column) for column in zip(*rows, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON; a part that is missing says why."""
+        values: dict[str, Any] = {
+            "title": self.title,
+            "run": {key: each for key, each in self.config.items() if key != "sha256"},
+            "caveat": self.caveat,
+            "warnings": list(self.warnings),
+        }
+        for section in SECTIONS:
+            values |= {} if section.values is None else section.values(self)
+        return dict(plain(values))
+
+
+def run_facts(run: Run) -> RunFacts:
+    """Return the facts of a run."""
+    data = run.data
+    splits = run.splits
+    scores = run.scores
+    title = run.method.title
+    config = run.to_dict()
+    members = [splits[replica] for replica in run.members]
+    test = answers_on_test(scores[run.members], data, members, run.temperature)
+    blank = answers_without_label(run.ensemble, data)
+    known = certainty(test, data, _LISTED) if test.nodes.size else Absent(_NO_TEST)
+    unlabelled = certainty(blank, data, _LISTED) if blank.nodes.size else Absent(_NO_BLANK)
+    no_network = Absent(f"{title} has no trained network to look into.")
+    has_network = run.model is not None
+    return RunFacts(
+        title=title,
+        name=data.name,
+        class_names=data.class_names,
+        config=config,
+        caveat=run.caveat,
+        warnings=tuple(run.warnings),
+        data=data_facts(data, splits),
+        training=training_facts(run.history, run.method, watched_metric(run)),
+        accuracy=run.accuracy,
+        measures=run.measures if all(split.test.size for split in splits) else {},
+        interval=_interval(test),
+        by_class=tuple(
+            class_accuracies(
+                scores,
+                data,
+                splits,
+                run.folds,
+                members=run.members.tolist(),
+                unusable=np.flatnonzero(run.unusable).tolist(),
+            )
+        ),
+        test=test,
+        calibration=run.calibration,
+        attention=attention_facts(explained_run(run), title, _LISTED)
+        if has_network
+        else no_network,
+        certainty=known,
+        unlabelled=unlabelled,
+        surroundings=surroundings(explained_run(run), run.split, known, unlabelled, title)
+        if has_network
+        else no_network,
+        more={each.key: each.computed(run) for each in SECTIONS if each.computed is not None},
+    )
+
+
+def _interval(test: Answers) -> Interval | None:
+    count = test.nodes.size
+    return percent_interval(int(test.is_right.sum()), count) if count else None
 
 
 def run_figures(facts: RunFacts) -> dict[str, Captioned]:
-    """Figure and caption by name; a figure that the run has no data for is missing."""
+    """Return figure and caption by name; a figure that the run has no data for is missing."""
     with figure_style():
         return {
             name: figure
@@ -29,8 +210,8 @@ def run_figures(facts: RunFacts) -> dict[str, Captioned]:
         }
 
 
-def rendered(figures: Mapping[str, Captioned]) -> dict[str, PageFigure]:
-    """The figures as drawings for a page."""
+def render_figures(figures: Mapping[str, Captioned]) -> dict[str, PageFigure]:
+    """Return the figures as drawings for a page."""
     with figure_style():
         return {
             name: PageFigure(svg(figure), caption) for name, (figure, caption) in figures.items()
@@ -45,13 +226,13 @@ def run_page(
     command: str = "",
     folder: str = "",
 ) -> str:
-    """The page as HTML, with the figures of `run_figures`.
+    """Return the page as HTML, with the figures of `run_figures`.
 
     `remark` is a sentence below the result, `command` what made the run, `folder` where the run
     is, as the commands at the end name it; all if known.
     """
     drawings = {
-        name: each._replace(svg=inlined(each.svg, name, each.caption))
+        name: each._replace(svg=inline_drawing(each.svg, name, each.caption))
         for name, each in figures.items()
     }
     words = {
@@ -60,14 +241,12 @@ def run_page(
         if section.words is not None
         for name, value in section.words(facts).items()
     }
-    return environment().get_template("run.html").render(
+    return page_template("run.html").render(
         facts=facts,
         figures=drawings,
         remark=remark,
-        command=command,
         folder=shlex.quote(folder) if folder else "",
-        machine=machine_words(facts.config.get("machine", {})),
+        making_table=making_table(facts, command),
         sections=SECTIONS,
-        version=__version__,
         **words,
-    )  # fmt: skip
+    )

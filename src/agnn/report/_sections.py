@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from agnn import __version__
 from agnn.metrics import MEASURES
 from agnn.report._charts import (
     accuracy_curve,
@@ -22,17 +23,19 @@ from agnn.report._charts import (
     reliability_diagram,
     replica_figure,
 )
-from agnn.report._facts.absent import Absent
 from agnn.report._neighbourhoods import LENSES, Panel, legend_figure, lone_neighbourhood
-from agnn.report._text import NOTHING, shown_text
+from agnn.report._node_facts import Absent
+from agnn.runs import machine_words
+from agnn.tables import NOTHING, Column, ResultTable, Row, facts_table, shown_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from agnn.report._facts.run_facts import RunFacts
-    from agnn.report._facts.surroundings import Surroundings
-    from agnn.report._facts.training import Training
+    from agnn.metrics import Interval
+    from agnn.report._model_facts import Training
+    from agnn.report._node_facts import Surroundings
+    from agnn.report._run_page import RunFacts
     from agnn.runs import Run
 
 Captioned = tuple["Figure", str]
@@ -140,7 +143,8 @@ def _neighbourhoods(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
 
 
 def _caption(one: Surroundings, method: str, names: Sequence[str]) -> str:
-    row, lead = one.answer, one.around.lead
+    row = one.answer
+    lead = one.around.lead
     truth = f", label {shown_text(row.truth)}" if row.truth else ""
     said = (
         f"{method} predicts {shown_text(row.answer)} with probability {row.probability:.2f}."
@@ -150,7 +154,7 @@ def _caption(one: Surroundings, method: str, names: Sequence[str]) -> str:
     return f"Node {shown_text(row.id)}{truth}. {said}"
 
 
-class Cell(NamedTuple):
+class ConfusionCell(NamedTuple):
     """A cell of the confusion matrix."""
 
     nodes: int
@@ -166,8 +170,8 @@ class Mistake(NamedTuple):
     nodes: int
 
 
-def _confusion(facts: RunFacts) -> list[list[Cell]]:
-    """Row by row; empty if there are too many classes."""
+def _confusion(facts: RunFacts) -> list[list[ConfusionCell]]:
+    """Return the confusion matrix row by row; empty if there are too many classes."""
     if len(facts.class_names) > _MOST_CELLS:
         return []
     counts = facts.test.confusion()
@@ -175,7 +179,7 @@ def _confusion(facts: RunFacts) -> list[list[Cell]]:
     wrong = np.where(np.eye(len(shares), dtype=bool), 0.0, shares)
     shades = np.where(wrong > 0, wrong / max(float(wrong.max()), 1e-12), shares)
     return [
-        [Cell(*cell) for cell in zip(*(each.tolist() for each in row), strict=True)]
+        [ConfusionCell(*cell) for cell in zip(*(each.tolist() for each in row), strict=True)]
         for row in zip(counts, shares, shades, strict=True)
     ]
 
@@ -185,36 +189,38 @@ def _mistakes(facts: RunFacts) -> list[Mistake]:
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:_MISTAKES]
     names = facts.class_names
-    pairs = [np.unravel_index(place, counts.shape) for place in order.tolist()]
+    pairs = [np.unravel_index(cell, counts.shape) for cell in order.tolist()]
     return [Mistake(names[i], names[j], int(counts[i, j])) for i, j in pairs if counts[i, j]]
 
 
 def _preference(facts: RunFacts) -> str:
-    """A sentence: how often the most relevant edges join equals, compared with all edges."""
+    """Return a sentence: how often the most relevant edges join equals, compared with all edges."""
     if isinstance(facts.attention, Absent):
         return ""
-    ranked = [layer.ranking for layer in facts.attention.layers if layer.ranking is not None]
-    found = next((each for each in reversed(ranked) if each.top is not None), None)
-    if found is None or found.top is None:
+    rankings = [layer.ranking for layer in facts.attention.layers if layer.ranking is not None]
+    ranking = next((each for each in reversed(rankings) if each.top is not None), None)
+    if ranking is None or ranking.top is None:
         return ""
-    ahead, error = found.top.mean - found.everywhere, found.top.standard_error
-    top, everywhere = f"{100 * found.top.mean:.1f} %", f"{100 * found.everywhere:.1f} %"
+    ahead = ranking.top.mean - ranking.everywhere
+    error = ranking.top.standard_error
+    top = f"{100 * ranking.top.mean:.1f} %"
+    everywhere = f"{100 * ranking.everywhere:.1f} %"
     if error is None:  # one replica: no word about what another would do
         return (
-            f"In layer {found.layer}, {top} of the {found.count} most relevant edges join nodes of "
-            f"the same class, and {everywhere} of all edges."
+            f"In layer {ranking.layer}, {top} of the {ranking.count} most relevant edges join "
+            f"nodes of the same class, and {everywhere} of all edges."
         )
     often = "more often than" if ahead > 0 else "less often than"
     if abs(ahead) <= 2 * error:
         often = "about as often as"
     return (
-        f"In layer {found.layer}, the {found.count} most relevant edges join nodes of the same "
+        f"In layer {ranking.layer}, the {ranking.count} most relevant edges join nodes of the same "
         f"class {often} edges in general ({top} against {everywhere})."
     )
 
 
 def _relations(facts: RunFacts) -> list[Relation]:
-    """Between different classes in the last layer, the most relevant first."""
+    """Return the pairs of different classes in the last layer, the most relevant first."""
     if isinstance(facts.attention, Absent):
         return []
     return relations(facts.attention.layers[-1].relevance, facts.class_names)
@@ -229,7 +235,7 @@ class Relation(NamedTuple):
 
 
 def relations(relevance: NDArray[np.float64], class_names: Sequence[str]) -> list[Relation]:
-    """All pairs of different classes that an edge joins, the most relevant first.
+    """Return all pairs of different classes that an edge joins, the most relevant first.
 
     `relevance` is [c, c]: row receives, column sends, NaN where no edge joins the two.
     """
@@ -244,7 +250,7 @@ def relations(relevance: NDArray[np.float64], class_names: Sequence[str]) -> lis
 
 def _accuracy_values(facts: RunFacts) -> dict[str, Any]:
     return {
-        "measures": {name: found.to_dict() for name, found in facts.measures.items()},
+        "measures": {name: summary.to_dict() for name, summary in facts.measures.items()},
         "accuracy": {
             "replicas": facts.accuracy.to_dict(),
             "ensemble": facts.calibration.accuracy,
@@ -254,14 +260,128 @@ def _accuracy_values(facts: RunFacts) -> dict[str, Any]:
     }
 
 
-def _measures(facts: RunFacts) -> list[tuple[str, str, str]]:
-    """Title, mean with its unit and standard error of every measure."""
+def _repetition(facts: RunFacts) -> str:
+    return "replica" if facts.folds == 1 else "trial"
+
+
+def _measure_table(facts: RunFacts) -> ResultTable:
+    """Return mean and standard error of every measure, each with its own digits."""
+    columns = (
+        Column("measure"),
+        Column("mean", is_number=True),
+        Column("standard error", is_number=True),
+    )
     rows = []
-    for name, found in facts.measures.items():
-        measure, error = MEASURES[name], found.standard_error
-        spread = NOTHING if error is None else measure.shown(error)
-        rows.append((measure.title, measure.shown(found.mean) + measure.unit, spread))
-    return rows
+    for name, summary in facts.measures.items():
+        measure = MEASURES[name]
+        error = summary.standard_error
+        spread = None if error is None else measure.shown(error)
+        rows.append(Row((measure.title, measure.shown(summary.mean) + measure.unit, spread)))
+    metric = facts.config["metric"]
+    choice = f"; epochs and settings were chosen by {metric.replace('_', ' ')}" if metric else ""
+    caption = f"All measures of one {_repetition(facts)} on its test nodes{choice}"
+    return ResultTable(columns, tuple(rows), caption)
+
+
+def _class_table(facts: RunFacts) -> ResultTable:
+    """Return the accuracy of every class, and of all."""
+    columns = (
+        Column("class", is_name=True),
+        *(
+            Column(title, digits=1, is_number=True)
+            for title in (
+                f"one {_repetition(facts)}",
+                "ensemble",
+                "interval",
+                "correct",
+                "test nodes",
+            )
+        ),
+    )
+    interval = facts.interval
+    rows = [
+        Row((each.name, each.replicas, each.ensemble, _ends(each.interval), each.right, each.count))
+        for each in facts.by_class
+    ]
+    rows.append(
+        Row(
+            (
+                "all classes",
+                facts.accuracy,
+                None if interval is None else facts.calibration.accuracy,
+                _ends(interval),
+                sum(each.right for each in facts.by_class),
+                facts.calibration.test_nodes,
+            )
+        )
+    )
+    return ResultTable(columns, tuple(rows), "Percent of test nodes predicted correctly")
+
+
+def _ends(interval: Interval | None) -> str:
+    return NOTHING if interval is None else f"{interval.low:.1f} to {interval.high:.1f}"
+
+
+def _data_tables(facts: RunFacts) -> dict[str, ResultTable]:
+    """Return what is in the data by heading, and the classes by part."""
+    report = facts.data.report
+    lists = {
+        "Size": report.count_lines(),
+        "Columns": report.column_lines(),
+        "Remarks": report.warning_lines(),
+    }
+    return {
+        heading: facts_table((shown_text(name), shown_text(text, 400)) for name, text in lines)
+        for heading, lines in lists.items()
+    }
+
+
+def _part_table(facts: RunFacts) -> ResultTable:
+    parts = ("labelled", "train", "validation", "test")
+    rows = [
+        Row((each.name, *(getattr(each, part) for part in parts))) for each in facts.data.classes
+    ]
+    sums = (sum(getattr(each, part) for each in facts.data.classes) for part in parts)
+    splits = facts.data.splits
+    first = f", and parts of the first of {splits} different splits" if splits > 1 else ""
+    columns = (Column("class", is_name=True), *(Column(part, is_number=True) for part in parts))
+    return ResultTable(columns, (*rows, Row(("all", *sums))), f"Nodes by class{first}")
+
+
+def making_table(facts: RunFacts, command: str) -> ResultTable:
+    """Return how the run was made: all that another needs to make it again."""
+    config = facts.config
+    settings = {name: value for name, value in config["method"].items() if name != "name"}
+    preset = config.get("configuration")
+    choice = config.get("choice")
+    metric = config.get("metric")
+    weights = config.get("class_weight")
+    machine = machine_words(config.get("machine", {}))
+    return facts_table(
+        [
+            ("command", command or None),
+            ("method", facts.title + (f", hyper-parameters {preset}" if preset else "")),
+            ("hyper-parameters", _pairs(settings)),
+            ("chosen by", f"{metric.replace('_', ' ')} on validation nodes" if metric else None),
+            ("automatic choice", choice["words"] if choice else None),
+            ("split", shown_text(config["split"])),
+            ("seeds", ", ".join(map(str, config["seeds"]))),
+            ("class weights", shown_text(weights, 300) if weights else None),
+            (
+                "time",
+                f"{config['seconds']:.1f} s of training on {config['device']}, backend "
+                f"{config['backend']}",
+            ),
+            ("machine", shown_text(machine, 300) if machine else None),
+            ("versions", _pairs(config["versions"])),
+            ("data", f"SHA-256 {config['data']['fingerprint']}"),
+            ("this page", f"holds no script and loads nothing; made with agnn {__version__}"),
+        ]
+    )
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def _confusion_values(facts: RunFacts) -> dict[str, Any]:
@@ -294,7 +414,10 @@ SECTIONS: Final[tuple[Section, ...]] = (
         "accuracy",
         "Accuracy by class",
         figures=_accuracy,
-        words=lambda facts: {"measures": _measures(facts)},
+        words=lambda facts: {
+            "measure_table": _measure_table(facts),
+            "class_table": _class_table(facts),
+        },
         values=_accuracy_values,
     ),
     Section(
@@ -323,6 +446,11 @@ SECTIONS: Final[tuple[Section, ...]] = (
         figures=_training,
         values=lambda facts: {"training": facts.training.to_dict()},
     ),
-    Section("data", "The data", values=lambda facts: {"data": facts.data.to_dict()}),
+    Section(
+        "data",
+        "The data",
+        words=lambda facts: {"data_tables": _data_tables(facts), "part_table": _part_table(facts)},
+        values=lambda facts: {"data": facts.data.to_dict()},
+    ),
     Section("making", "How the run was made"),
 )

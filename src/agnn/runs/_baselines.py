@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from agnn.methods import LabelPropagation, Method, Ridge, Task
-from agnn.metrics import MEASURES, PairedDifference, Summary, paired_difference, replica_values
+from agnn.metrics import MEASURES, NodeDifference, Summary, node_difference, replica_values
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +55,7 @@ class BaselineComparison:
     accuracy: float  # its mean test accuracy in percent
     metric: str  # that the difference is of
     value: float  # its mean over the replicas
-    difference: PairedDifference  # the run's value minus the baseline's
+    difference: NodeDifference  # the run's value minus the baseline's
     is_chosen: bool = False  # whether "auto" has chosen the method
     ranking: str | None = None  # where the classes say little: what the probabilities are good for
 
@@ -106,7 +106,7 @@ class BaselineComparison:
         return _ADVICE[self.baseline].format(others=named)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as JSON values."""
+        """Return the figures as JSON values."""
         return {
             "baseline": self.baseline,
             "accuracy": self.accuracy,
@@ -117,7 +117,7 @@ class BaselineComparison:
         }
 
 
-def compared_with_baselines(
+def compare_with_baselines(
     method: Method,
     scores: Tensor,
     data: NodeData,
@@ -127,7 +127,7 @@ def compared_with_baselines(
     is_chosen: bool = False,
     is_weighted: bool = False,
 ) -> tuple[BaselineComparison, ...]:
-    """The comparison of scores [R, n, c] with every baseline that is not the method itself.
+    """Compare scores [R, n, c] with every baseline that is not the method itself.
 
     There is none without test nodes, and none with the graph alone where that is very large.
     """
@@ -140,26 +140,34 @@ def compared_with_baselines(
         rivals["features"] = Ridge(views=("X",)).run(task).scores
     if 0 < data.edges.shape[1] <= _MOST_EDGES and not isinstance(method, LabelPropagation):
         rivals["graph"] = LabelPropagation(max_steps=_STEPS).run(task).scores
-    found = []
+    comparisons = []
     for name, rival in rivals.items():
-        used, difference = metric, paired_difference(metric, scores, rival, data, splits)
+        used = metric
+        difference = node_difference(used, scores, rival, data, splits)
         if difference is None:  # AUC, where no test part has two classes
             used = "accuracy"
-            difference = paired_difference(used, scores, rival, data, splits)
+            difference = node_difference(used, scores, rival, data, splits)
         if difference is None:
             continue
         accuracy = Summary(replica_values("accuracy", rival, data, splits)).mean
         values = replica_values(used, rival, data, splits)
-        value = Summary([each for each in values if not math.isnan(each)]).mean
+        mean = Summary([value for value in values if not math.isnan(value)]).mean
         ranking = None
         if name == "most_frequent_class" and used != "auc":
             ranking = _ranking_words(method, scores, rival, data, splits, is_weighted=is_weighted)
-        found.append(
+        comparisons.append(
             BaselineComparison(
-                method.name, name, accuracy, used, value, difference, is_chosen, ranking
+                method=method.name,
+                baseline=name,
+                accuracy=accuracy,
+                metric=used,
+                value=mean,
+                difference=difference,
+                is_chosen=is_chosen,
+                ranking=ranking,
             )
         )
-    return tuple(found)
+    return tuple(comparisons)
 
 
 def _ranking_words(
@@ -172,15 +180,13 @@ def _ranking_words(
     is_weighted: bool,
 ) -> str | None:
     """Say that scores [R, n, 2] rank nodes well, and what to do with that; None if they do not."""
-    difference = (
-        paired_difference("auc", scores, rival, data, splits) if data.classes == 2 else None
-    )
+    difference = node_difference("auc", scores, rival, data, splits) if data.classes == 2 else None
     if difference is None or not difference.is_clear:
         return None
     area = Summary(replica_values("auc", scores, data, splits)).mean
     common = int(rival[0, 0].argmax())
     answers = scores.argmax(-1).cpu().numpy()
-    tested = [own[split.test] for own, split in zip(answers, splits, strict=True)]
+    tested = [classes[split.test] for classes, split in zip(answers, splits, strict=True)]
     share = 100.0 * float(np.mean(np.concatenate(tested) == common))
     weights = ""
     if method.takes_class_weights and not is_weighted:
@@ -193,7 +199,7 @@ def _ranking_words(
 
 
 def _most_frequent(data: NodeData, splits: Sequence[Split]) -> Tensor:
-    """The shares of the classes among each split's test nodes, for every node; [R, n, c].
+    """Return the shares of the classes among each split's test nodes, for every node; [R, n, c].
 
     Not of its training nodes: drawn in equal numbers per class, they do not know the most frequent.
     """

@@ -78,14 +78,14 @@ def machine_words(found: Mapping[str, Any]) -> str:
     if not found:
         return ""
     memory = "" if found.get("memory") is None else f", {found['memory'] / _GIB:.1f} GiB"
-    words = f"{found['processor']}, {_counted(found['threads'], 'thread')} on "
-    words += f"{_counted(found['cores'], 'core')}{memory}"
+    words = f"{found['processor']}, {_plural(found['threads'], 'thread')} on "
+    words += f"{_plural(found['cores'], 'core')}{memory}"
     if "gpu" in found:
         words = f"{found['gpu']} ({found['gpu_memory'] / _GIB:.0f} GiB); {words}"
     return words
 
 
-def _counted(count: int, word: str) -> str:
+def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 

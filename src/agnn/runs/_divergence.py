@@ -15,39 +15,41 @@ if TYPE_CHECKING:
 
 
 def unusable_replicas(history: History | None, replicas: int) -> NDArray[np.bool_]:
-    """[R] Replicas that diverged before there was an epoch with finite weights to keep."""
+    """Return which replicas diverged before any epoch had finite weights to keep; [R]."""
     if history is None or not bool(history.diverged.any()):
         return np.zeros(replicas, dtype=bool)
     return np.asarray(history.unusable.cpu().numpy())
 
 
 def trial_means(values: Sequence[float], folds: int, unusable: NDArray[np.bool_]) -> list[float]:
-    """The mean of each `folds` consecutive values, without those of unusable replicas [R].
+    """Return the mean of each `folds` consecutive values, without those of unusable replicas [R].
 
     A trial without a usable replica is left out.
     """
-    found = []
+    means = []
     for start in range(0, len(values), folds):
         trial = range(start, start + folds)
         usable = [values[replica] for replica in trial if not unusable[replica]]
         if usable:
-            found.append(fmean(usable))
-    return found
+            means.append(fmean(usable))
+    return means
 
 
 def divergence_warning(epochs: Sequence[int], replicas: int, unusable: int) -> str:
-    """How many replicas diverged, at which `epochs`, and what leaves them out."""
-    first, last, count = min(epochs), max(epochs), len(epochs)
+    """Return how many replicas diverged, at which `epochs`, and what leaves them out."""
+    first = min(epochs)
+    last = max(epochs)
+    count = len(epochs)
     when = f"at epoch {first}" if first == last else f"from epoch {first} to {last}"
-    words = f"{count} of {replicas} replicas diverged, {when}"
+    warning = f"{count} of {replicas} replicas diverged, {when}"
     if count < replicas:
-        words += f", and the ensemble leaves {_them(count)} out"
+        warning += f", and the ensemble leaves {_them(count)} out"
     if unusable:
-        words += (
+        warning += (
             f"; {unusable} had no finite weights to keep, so the accuracy leaves "
             f"{_them(unusable)} out"
         )
-    return f"{words}. Use a lower learning rate, and check the scale of the features."
+    return f"{warning}. Use a lower learning rate, and check the scale of the features."
 
 
 def _them(count: int) -> str:

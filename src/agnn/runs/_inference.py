@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from agnn.graph import Features, Graph, ReceptiveField, View, features_of
+from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
 from agnn.methods import Method, NetworkMethod
 from agnn.training import free_memory, probabilities
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData
-    from agnn.networks import Matrix
-    from agnn.nn import NodeModel
+    from agnn.networks import Matrix, NodeModel
 
 
 _SHARE: Final = 0.5  # of the free memory that states and scores may take
 _LEAST: Final = 1000  # nodes of a batch
+_FEW_EDGES: Final = 300_000  # whose attention some tens of replicas compute within a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +61,11 @@ class Inference:
         return next(self.model.parameters()).device
 
     def scores(self) -> Tensor:
-        """Class probabilities at every node; [R, n, c] on the CPU."""
+        """Return class probabilities at every node; [R, n, c] on the CPU."""
         return probabilities(self.model, *self.on_device).cpu()
 
     def scores_in_batches(self, size: int) -> Iterator[Tensor]:
-        """Class probabilities at `size` nodes after `size` nodes; [R, k, c] each.
+        """Return class probabilities at `size` nodes after `size` nodes; [R, k, c] each.
 
         Replica by replica, from what the nodes of a batch depend on: memory holds the states of
         one replica around one batch. The numbers are those of `scores`.
@@ -78,55 +78,66 @@ class Inference:
             yield torch.cat([self.scores_of(view, model) for model in models])
 
     def batch_that_fits(self) -> int | None:
-        """The nodes of a batch for which memory suffices; None if it does for all at once."""
+        """Return how many nodes' scores fit in memory at once; None if those of all nodes do."""
         free = free_memory(str(self.device))
         if free is None or not isinstance(self.method, NetworkMethod):
             return None
-        width = self.method.state_width * (self.method.propagation_steps + 2)
+        held = self.method.step_numbers(self.model.shape.features, self.data.classes)
+        width = held.per_node // held.versions
         per_node = 4 * self.model.replicas * (width + 3 * self.data.classes)
         if per_node * self.data.nodes <= _SHARE * free:
             return None
         return max(_LEAST, int(_SHARE * free / per_node))
 
     def _replicas_alone(self) -> list[NodeModel]:
-        """Every replica as a model of its own."""
+        """Return every replica as a model of its own."""
         if not isinstance(self.method, NetworkMethod) or self.model.replicas == 1:
             return [self.model]
-        (features, _), state = self.on_device, self.model.state_dict()
-        found = []
+        features, _ = self.on_device
+        state = self.model.state_dict()
+        models = []
         for r in range(self.model.replicas):
             alone = self.method.build(features.width, self.data.classes, (0,), self.model.backend)
-            alone.load_state_dict({name: each[r : r + 1] for name, each in state.items()})
-            found.append(alone.to(self.device))
-        return found
+            alone.load_state_dict({name: weight[r : r + 1] for name, weight in state.items()})
+            models.append(alone.to(self.device))
+        return models
 
     def scores_around(self, nodes: Tensor) -> Tensor:
-        """Class probabilities at some nodes [k], from what they depend on; [R, k, c] on the CPU."""
-        wanted, place = torch.unique(nodes, return_inverse=True)
-        return self.scores_of(self.view_around(wanted))[:, place]
+        """Return class probabilities at some nodes [k], from what they depend on; [R, k, c]."""
+        targets, rows = torch.unique(nodes, return_inverse=True)
+        return self.scores_of(self.view_around(targets))[:, rows]
 
     def scores_of(self, view: View, model: NodeModel | None = None) -> Tensor:
-        """Class probabilities at the targets of a view; [R, targets, c] on the CPU."""
+        """Return class probabilities at the targets of a view; [R, targets, c] on the CPU."""
         with torch.no_grad():
-            found: Tensor = (model or self.model)(view).softmax(-1)
-        return found.cpu()
+            scores: Tensor = (model or self.model)(view).softmax(-1)
+        return scores.cpu()
+
+    def is_cheap(self, nodes: Tensor) -> bool:
+        """Return whether `scores_around` has few edges to read for these nodes [k]."""
+        for hops in range(self.model.hops):
+            within = torch.cat(hop_rings(self.graph, nodes, hops))
+            # Counted before they are walked: one more hop may be the whole graph.
+            if int(self.graph.degrees[within].sum()) > _FEW_EDGES:
+                return False
+        return True
 
     def whole_view(self) -> View:
-        """The model's input for all nodes."""
+        """Return the model's input for all nodes."""
         return View.whole(*self.on_device, self.model.hops)
 
     def view_around(self, nodes: Tensor) -> View:
-        """The model's input for some nodes [k], ascending in it."""
+        """Return the model's input for some nodes [k], ascending in it."""
         features, graph = self.on_device
         field = ReceptiveField.around(graph, nodes.to(graph.device), self.model.hops)
         return View.of_field(features, graph, field)
 
 
 def features_read(method: Method, data: NodeData, trained_on: NodeData | None = None) -> Matrix:
-    """The features that the method's model reads; [n, d].
+    """Return the features that the method's model reads; [n, d].
 
     They are scaled by what `trained_on` holds, if it is other data.
     """
     if isinstance(method, NetworkMethod):
         return method.features(data, trained_on)
-    return data.normalised_features()
+    return data.scaled_features("sum", trained_on)

@@ -24,7 +24,7 @@ _FORMAT: Final = "agnn-labels-1"
 _LARGEST: Final = 1 << 30  # bytes of a file of labels
 
 
-class Given(NamedTuple):
+class LabelEntry(NamedTuple):
     """A class that was given to some nodes at once."""
 
     nodes: tuple[int, ...]  # indices in the data
@@ -55,12 +55,13 @@ class LabelFile:
     """
 
     def __init__(self, path: Path | str, data: NodeData) -> None:
-        self.path, self._data = Path(path), data
-        self.given: list[Given] = []
+        self.path = Path(path)
+        self._data = data
+        self.entries: list[LabelEntry] = []
         """What was given and not undone, in order."""
 
         self._lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), timeout=0)
-        self._stream = self._opened()
+        self._stream = self._open()
         try:
             self._read()
         except BaseException:
@@ -70,30 +71,30 @@ class LabelFile:
     @property
     def labels(self) -> dict[int, int]:
         """The class that each labelled node was given last, by index."""
-        return _labels(self.given)
+        return _labels(self.entries)
 
     def give(self, nodes: Iterable[int], label: int) -> None:
         """Give a class to some nodes, both by index, and keep that."""
-        own = tuple(dict.fromkeys(int(node) for node in nodes))
-        if not own:
+        indices = tuple(dict.fromkeys(int(node) for node in nodes))
+        if not indices:
             raise InputError("there is no node to give a class to.")
-        outside = [node for node in own if not 0 <= node < self._data.nodes]
+        outside = [node for node in indices if not 0 <= node < self._data.nodes]
         if outside:
             raise InputError(
                 f"there is no node {outside[0]}; there are 0 to {self._data.nodes - 1}."
             )
         if not 0 <= label < self._data.classes:
             raise InputError(f"there is no class {label}; there are 0 to {self._data.classes - 1}.")
-        ids = [plain_id(self._data.node_ids[node]) for node in own]
+        ids = [plain_id(self._data.node_ids[node]) for node in indices]
         self._append({"label": self._data.class_names[label], "nodes": ids})
-        self.given.append(Given(own, label))
+        self.entries.append(LabelEntry(indices, label))
 
-    def undo(self) -> Given:
+    def undo(self) -> LabelEntry:
         """Take back what was given last, and keep that; raises if there is nothing."""
-        if not self.given:
+        if not self.entries:
             raise InputError("there is no label to undo.")
         self._append({"undo": True})
-        return self.given.pop()
+        return self.entries.pop()
 
     def close(self) -> None:
         """Let others open the file."""
@@ -106,7 +107,8 @@ class LabelFile:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _opened(self) -> FileIO:
+    def _open(self) -> FileIO:
+        """Open and lock the file; make it where there is none."""
         try:
             is_new = not self.path.exists()
             if not is_new and not self.path.is_file():  # a device may have no end
@@ -131,10 +133,13 @@ class LabelFile:
 
     def _read(self) -> None:
         self._stream.seek(0)
-        content = _limited(self._stream, self.path)
-        self.given, size = _given(content, self._data, self.path)
-        names = self._data.names_fingerprint
-        first = {"format": _FORMAT, "data": self._data.name, "names": names}
+        content = _read_all(self._stream, self.path)
+        self.entries, size = _parse(content, self._data, self.path)
+        first = {
+            "format": _FORMAT,
+            "data": self._data.name,
+            "names": self._data.names_fingerprint,
+        }
         if not size and not json.dumps(first).encode().startswith(content):
             raise DataError(f"'{self.path}' is not a file of labels.")  # but somebody's
         if size < len(content):
@@ -170,35 +175,35 @@ class LabelFile:
 
 
 def _leads_to(path: Path, stream: FileIO) -> bool:
-    """Whether the path is still that of the open file."""
+    """Return whether the path is still that of the open file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(stream.fileno()))
     except FileNotFoundError:
         return False
 
 
-def _limited(stream: FileIO, path: Path) -> bytes:
+def _read_all(stream: FileIO, path: Path) -> bytes:
     if os.fstat(stream.fileno()).st_size > _LARGEST:
         raise DataError(f"'{path}' is larger than a file of labels may be.")
     return stream.readall()
 
 
-def _given(content: bytes, data: NodeData, path: Path) -> tuple[list[Given], int]:
-    """What the lines of a file say, and the size of those that were written completely."""
+def _parse(content: bytes, data: NodeData, path: Path) -> tuple[list[LabelEntry], int]:
+    """Return what the lines of a file say, and the size of those that were written completely."""
     lines = content.split(b"\n")
     torn = lines.pop()
     if _is_object(torn):  # complete: no part of a line is an object, too
         lines.append(torn)
         torn = b""
-    given: list[Given] = []
+    entries: list[LabelEntry] = []
     for number, line in enumerate(lines, start=1):
         try:
-            _follow(given, json.loads(line.decode()), data, is_first=number == 1)
+            _follow(entries, json.loads(line.decode()), data, is_first=number == 1)
         except InputError as error:
             raise DataError(f"'{path}', line {number}: {str(error).rstrip('.')}.") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DataError(f"'{path}', line {number} is not a label.") from error
-    return given, len(content) - len(torn)
+    return entries, len(content) - len(torn)
 
 
 def _is_object(line: bytes) -> bool:
@@ -208,7 +213,7 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _follow(given: list[Given], line: Any, data: NodeData, *, is_first: bool) -> None:
+def _follow(entries: list[LabelEntry], line: Any, data: NodeData, *, is_first: bool) -> None:
     """Do what a line of the file says."""
     if is_first:
         if not isinstance(line, dict) or line.get("format") != _FORMAT:
@@ -219,16 +224,16 @@ def _follow(given: list[Given], line: Any, data: NodeData, *, is_first: bool) ->
                 f"those of '{data.name}'"
             )
     elif line.get("undo") is True:
-        if not given:
+        if not entries:
             raise InputError("there is nothing to undo")
-        given.pop()
+        entries.pop()
     else:
-        nodes = tuple(node_of(data, each) for each in line["nodes"])
-        given.append(Given(nodes, class_of(data, line["label"])))
+        nodes = tuple(node_of(data, node_id) for node_id in line["nodes"])
+        entries.append(LabelEntry(nodes, class_of(data, line["label"])))
 
 
-def _labels(given: Iterable[Given]) -> dict[int, int]:
-    return {node: each.label for each in given for node in each.nodes}
+def _labels(entries: Iterable[LabelEntry]) -> dict[int, int]:
+    return {node: entry.label for entry in entries for node in entry.nodes}
 
 
 def _sync_folder(folder: Path) -> None:
@@ -242,15 +247,15 @@ def _sync_folder(folder: Path) -> None:
 
 
 def node_of(data: NodeData, name: Any) -> int:
-    """The index of the node with this id; an error that names it if there is none."""
-    found = data.index_of(name)
-    if found is None:
+    """Return the index of the node with this id; an error that names it if there is none."""
+    index = data.index_of(name)
+    if index is None:
         raise InputError(f"'{data.name}' has no node '{str(name)[:80]}'")
-    return found
+    return index
 
 
 def class_of(data: NodeData, name: Any) -> int:
-    """The index of the class of this name."""
+    """Return the index of the class of this name."""
     if name not in data.class_names:
         names = ", ".join(data.class_names[:20])
         raise InputError(f"'{data.name}' has no class '{str(name)[:80]}'; it has {names}")
@@ -258,7 +263,7 @@ def class_of(data: NodeData, name: Any) -> int:
 
 
 def labels_csv(data: NodeData, labels: Mapping[int, int]) -> str:
-    """Labels as a table with the columns id and class, in the order of the nodes."""
+    """Return labels as a table with the columns id and class, in the order of the nodes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "class"])
@@ -268,7 +273,7 @@ def labels_csv(data: NodeData, labels: Mapping[int, int]) -> str:
 
 
 def read_labels(path: Path | str, data: NodeData) -> dict[int, int]:
-    """Labels by node index from a file: a table (.csv) of ids and classes, or a `LabelFile`.
+    """Return labels by node index from a file: a table (.csv) of ids and classes, or a `LabelFile`.
 
     The first two columns of a table are read; its first line has their names.
     """
@@ -278,8 +283,8 @@ def read_labels(path: Path | str, data: NodeData) -> dict[int, int]:
         raise InputError(f"'{path}' {reason}.")
     if path.suffix.lower() != ".csv":
         with path.open("rb", buffering=0) as stream:
-            given, _ = _given(_limited(stream, path), data, path)
-        return _labels(given)
+            entries, _ = _parse(_read_all(stream, path), data, path)
+        return _labels(entries)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             return _read_table(path, csv.reader(stream), data)
@@ -306,7 +311,8 @@ def _read_table(path: Path, rows: Iterable[Sequence[str]], data: NodeData) -> di
         try:
             if len(row) < 2:
                 raise InputError("a row has an id and a class")
-            node, label = node_of(data, row[0]), class_of(data, row[1])
+            node = node_of(data, row[0])
+            label = class_of(data, row[1])
             if labels.get(node, label) != label:
                 raise InputError(f"the node '{row[0][:80]}' is there twice, with two classes")
         except InputError as error:

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def model_card(run: Run) -> str:
-    """Markdown: the method, the data with its hash, the split, the accuracy and the confidence."""
-    data, found = run.data, run.calibration
-    each = "replica" if run.folds == 1 else "trial"
+    """Return method, data with its hash, split, accuracy and confidence as Markdown."""
+    data = run.data
+    calibration = run.calibration
+    unit = "replica" if run.folds == 1 else "trial"
     known = f"{data.labelled.size:,} of them labelled"
     names = ", ".join(_plain(name) for name in data.class_names)
     lines = [
@@ -28,15 +29,16 @@ def model_card(run: Run) -> str:
         f"{data.feature_count:,} features.",
         f"- SHA-256 of the data: `{data.fingerprint}`",
         f"- Classes: {names}",
-        f"- Split: {_plain(run.split_spec)}; train, validation, test of the first {each}: "
+        f"- Split: {_plain(run.split_spec)}; train, validation, test of the first {unit}: "
         f"{', '.join(str(part.size) for part in run.splits[0].parts.values())}.",
-        f"- Test accuracy of one {each}: {_accuracy(run)}",
-        f"- Test accuracy of the ensemble: {found.accuracy:.2f} % ({found.test_nodes:,} nodes).",
-        f"- Temperature {found.temperature:.4f}, fitted to {found.validation_nodes:,} validation "
-        f"nodes: expected calibration error on test nodes {found.before.error:.3f} before, "
-        f"{found.after.error:.3f} after.",
+        f"- Test accuracy of one {unit}: {_accuracy(run)}",
+        f"- Test accuracy of the ensemble: {calibration.accuracy:.2f} % "
+        f"({calibration.test_nodes:,} nodes).",
+        f"- Temperature {calibration.temperature:.4f}, fitted to "
+        f"{calibration.validation_nodes:,} validation nodes: expected calibration error on test "
+        f"nodes {calibration.before.error:.3f} before, {calibration.after.error:.3f} after.",
         *([] if run.choice is None else [f"- Automatic choice: {_plain(run.choice['words'])}"]),
-        *(f"- Warning: {_plain(words)}" for words in run.warnings),
+        *(f"- Warning: {_plain(warning)}" for warning in run.warnings),
         f"- Made with {', '.join(f'{name} {number}' for name, number in run.versions.items())} "
         f"on {_plain(machine_words(run.machine)) or run.device}.",
         "",
@@ -50,8 +52,9 @@ def model_card(run: Run) -> str:
 
 
 def _metadata(run: Run) -> list[str]:
-    """What Hugging Face reads of a card, as YAML; JSON values are YAML too."""
-    data, accuracy = run.data, {"type": "accuracy", "value": round(run.accuracy.mean, 4)}
+    """Return what Hugging Face reads of a card, as YAML; JSON values are YAML too."""
+    data = run.data
+    accuracy = {"type": "accuracy", "value": round(run.accuracy.mean, 4)}
     result = {
         "task": {"type": "node-classification", "name": "Node classification"},
         "dataset": {"type": "graph", "name": data.name, "split": run.split_spec},
@@ -89,6 +92,6 @@ def _accuracy(run: Run) -> str:
 
 
 def _plain(name: str) -> str:
-    """A user's name on one line, without Markdown's or HTML's own signs."""
+    """Return a user's name on one line, without Markdown's or HTML's own signs."""
     shown = "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in name)
     return " ".join(shown.split())

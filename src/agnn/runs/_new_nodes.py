@@ -16,9 +16,9 @@ from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.graph import (
     DenseFeatures,
-    FeatureMatrix,
     Graph,
     ReceptiveField,
+    SparseFeatures,
     View,
     edge_places,
     row_edges,
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 def scores_of_new(
     known: Inference, nodes: Any, edges: Any, **options: Unpack[ReadKeywords]
 ) -> tuple[tuple[Hashable, ...], Tensor]:
-    """The ids of the new nodes in two tables, and their class probabilities [R, k, c]."""
+    """Return the ids of the new nodes in two tables, and their class probabilities [R, k, c]."""
     from agnn.data import tables
 
-    data, method = known.data, known.method
+    data = known.data
+    method = known.method
     if data.preprocessing is None:
         raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
     is_by_row = isinstance(method, NetworkMethod) and method.features_by_row
@@ -50,33 +51,33 @@ def scores_of_new(
         # New edges change the features of known nodes, so everything is computed again.
         grown = tables.with_new_nodes(data, nodes, edges, **options)
         wanted = torch.arange(data.nodes, grown.nodes)
-        found = Inference(known.model, grown, method, data).scores_around(wanted)
-        return grown.node_ids[data.nodes :], found
+        scores = Inference(known.model, grown, method, data).scores_around(wanted)
+        return grown.node_ids[data.nodes :], scores
     new = tables.read_new_nodes(data, nodes, edges, **options)
     return new.ids, known.scores_of(view_of_new(known, new))
 
 
 def view_of_new(known: Inference, new: NewNodes) -> View:
-    """The model's input for the new nodes in the larger graph, exactly as on the whole of it."""
-    graph, hops, count = known.graph, known.model.hops, len(new.ids)
+    """Return the model's input for the new nodes, exactly as in the whole larger graph."""
+    graph = known.graph
+    hops = known.model.hops
+    count = len(new.ids)
     extra, extra_weights = _new_edges(graph, new)
     rings = _rings(graph, extra, torch.arange(graph.nodes, graph.nodes + count), hops)
     nodes = torch.sort(torch.cat(rings)).values  # known nodes, then new ones: as in the whole graph
     inner = torch.cat(rings[:-1]) if hops else rings[0]
     inner = inner[inner < graph.nodes]
-    own = row_edges(graph, inner)
+    inner_edges = row_edges(graph, inner)
     receivers = torch.repeat_interleave(inner, graph.degrees[inner])
     is_among = torch.isin(extra, nodes).all(0)
-    known_pairs = torch.stack([receivers, graph.columns[own].to(torch.int64)])
+    known_pairs = torch.stack([receivers, graph.columns[inner_edges].to(torch.int64)])
     pairs = torch.cat([known_pairs, extra[:, is_among]], 1)
     weights = None
     if graph.weights is not None and extra_weights is not None:
-        weights = torch.cat([graph.weights[own], extra_weights[is_among]])
+        weights = torch.cat([graph.weights[inner_edges], extra_weights[is_among]])
     local = Graph.from_edges(torch.searchsorted(nodes, pairs), nodes.numel(), weights)
-    field = ReceptiveField.around(
-        local.to(known.device), torch.arange(nodes.numel() - count, nodes.numel()).to(known.device),
-        hops,
-    )  # fmt: skip
+    targets = torch.arange(nodes.numel() - count, nodes.numel())
+    field = ReceptiveField.around(local.to(known.device), targets.to(known.device), hops)
     degrees = graph.weighted_degrees.new_zeros(nodes.numel())
     is_known = nodes < graph.nodes
     degrees[is_known] = graph.weighted_degrees[nodes[is_known]]
@@ -91,7 +92,7 @@ def view_of_new(known: Inference, new: NewNodes) -> View:
 
 
 def _new_edges(graph: Graph, new: NewNodes) -> tuple[Tensor, Tensor | None]:
-    """The edges that the graph does not have yet, each once per direction [2, e]; weights [e].
+    """Return the edges that the graph lacks, each once per direction [2, e], and weights [e].
 
     There are weights where the graph has some.
     """
@@ -108,24 +109,24 @@ def _new_edges(graph: Graph, new: NewNodes) -> tuple[Tensor, Tensor | None]:
 
 
 def _rings(graph: Graph, extra: Tensor, targets: Tensor, hops: int) -> list[Tensor]:
-    """The nodes at 0, 1, ..., `hops` hops from the targets, over the graph's and the new edges."""
+    """Return the nodes at 0, 1, ..., `hops` hops from the targets, over old and new edges."""
     is_seen = torch.zeros(graph.nodes + targets.numel(), dtype=torch.bool)
     is_seen[targets] = True
     rings = [targets]
     for _ in range(hops):
         ring = rings[-1]
         old = graph.columns[row_edges(graph, ring[ring < graph.nodes])].to(torch.int64)
-        found = torch.cat([old, extra[1][torch.isin(extra[0], ring)]])
-        found = torch.unique(found[~is_seen[found]])
-        is_seen[found] = True
-        rings.append(found)
+        beside = torch.cat([old, extra[1][torch.isin(extra[0], ring)]])
+        outer = torch.unique(beside[~is_seen[beside]])
+        is_seen[outer] = True
+        rings.append(outer)
     return rings
 
 
 def _features(
     known: Inference, nodes: NDArray[np.int64], new: NewNodes
-) -> DenseFeatures | FeatureMatrix:
-    """The features of some known nodes and all new ones, in the form that the model has read."""
+) -> DenseFeatures | SparseFeatures:
+    """Return the features of some known nodes and all new ones, in the model's form."""
     from scipy import sparse
 
     data = known.data
@@ -135,10 +136,9 @@ def _features(
         labels=np.full(nodes.size + len(new.ids), -1),
         edges=np.zeros((2, 0), dtype=np.int64),
         class_names=data.class_names,
-        row_normalised=data.row_normalised,
     )
     rows = features_read(known.method, part, data)
     if isinstance(known.on_device[0], DenseFeatures):
         values = rows.toarray() if sparse.issparse(rows) else rows
         return DenseFeatures(torch.from_numpy(values).float(), torch.arange(part.nodes))
-    return FeatureMatrix.from_scipy(sparse.csr_array(rows), torch.float32)
+    return SparseFeatures.from_scipy(sparse.csr_array(rows), torch.float32)

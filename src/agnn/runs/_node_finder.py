@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,50 +34,50 @@ class NodeFinder:
     def _by_text(self) -> dict[str, int]:
         """Ids that are not text, by their text. Of the ids 1 and "1", "1" means the text."""
         ids = self._data.node_ids
-        return {str(each): k for k, each in enumerate(ids) if type(each) is not str}
+        return {str(node_id): k for k, node_id in enumerate(ids) if type(node_id) is not str}
 
     def prepare(self) -> None:
         """Make the tables now."""
-        self.place("")
+        self._index("")
 
     def find(self, wanted: Hashable) -> int:
-        """The index of the node with this id, or with an id that is written like it."""
-        place = self.place(wanted)
-        if place < 0:
+        """Return the index of the node with this id, or with an id that is written like it."""
+        index = self._index(wanted)
+        if index is None:
             hint = self._hint(str(wanted))
             raise UnknownNodeError(f"'{self._data.name}' has no node '{wanted}'; {hint}")
-        return place
+        return index
 
     def knows(self, wanted: Hashable) -> bool:
-        """Whether `find` would find it, without looking for suggestions."""
-        return self.place(wanted) >= 0
+        """Return whether `find` would find it, without looking for suggestions."""
+        return self._index(wanted) is not None
 
-    def place(self, wanted: Hashable) -> int:
-        """As `find`, but -1 if there is no such node."""
+    def _index(self, wanted: Hashable) -> int | None:
+        """Return what `find` returns, but None if there is no such node."""
         # True equals 1, but nobody means it as an id.
         if isinstance(wanted, bool):
-            return -1
-        found = self._data.index_of(wanted)
-        if found is None and isinstance(wanted, str | int | np.integer):
-            found = self._data.index_of(str(wanted))
-            return self._by_text.get(str(wanted), -1) if found is None else found
-        return -1 if found is None else found
+            return None
+        index = self._data.index_of(wanted)
+        if index is None and isinstance(wanted, str | int | np.integer):
+            index = self._data.index_of(str(wanted))
+            return self._by_text.get(str(wanted)) if index is None else index
+        return index
 
     def _hint(self, wanted: str) -> str:
         near = difflib.get_close_matches(wanted, self._alike(wanted), n=_NEAR, cutoff=0.6)
         if near:
-            return f"near it: {', '.join(repr(each) for each in near)}."
+            return f"near it: {', '.join(repr(node_id) for node_id in near)}."
         return f"its ids look like {str(self._data.node_ids[0])!r}."
 
     def _alike(self, wanted: str) -> list[str]:
-        """The ids worth a comparison: all of a small graph, those that begin or end alike else."""
-        texts = [str(each) for each in self._data.node_ids]
+        """Return the ids worth a comparison: all, or in a large graph those of a like spelling."""
+        texts = [str(node_id) for node_id in self._data.node_ids]
         if len(texts) <= _MOST_COMPARED:
             return texts
-        first, last = wanted[:2], wanted[-2:]
-        found = (
-            each
-            for each in texts
-            if abs(len(each) - len(wanted)) <= 1 and (each[:2] == first or each[-2:] == last)
+        alike = (
+            text
+            for text in texts
+            if abs(len(text) - len(wanted)) <= 1
+            and (text[:2] == wanted[:2] or text[-2:] == wanted[-2:])
         )
-        return [each for each, _ in zip(found, range(_MOST_COMPARED), strict=False)]
+        return list(islice(alike, _MOST_COMPARED))

@@ -31,32 +31,32 @@ class Predictions(Ensemble):
     id_name: str = "id"  # of the column of ids
 
     @classmethod
-    def of(cls, ids: Sequence[Hashable], names: Sequence[str], found: Ensemble) -> Predictions:
-        """The predictions of an ensemble for the nodes with these ids."""
-        return cls(found.probabilities, found.disagreement, tuple(ids), tuple(names))
+    def of(cls, ids: Sequence[Hashable], names: Sequence[str], ensemble: Ensemble) -> Predictions:
+        """Return the predictions of an ensemble for the nodes with these ids."""
+        return cls(ensemble.probabilities, ensemble.disagreement, tuple(ids), tuple(names))
 
     @classmethod
     def of_data(
         cls,
         data: NodeData,
         names: Sequence[str],
-        found: Ensemble,
+        ensemble: Ensemble,
         nodes: Sequence[int] | None = None,
     ) -> Predictions:
-        """The predictions for some nodes of a graph, given by index, or for all; with labels."""
+        """Return the predictions for nodes of a graph, given by index, or for all; with labels."""
         chosen = range(data.nodes) if nodes is None else nodes
-        own = (*data.class_names, None)  # the last is what -1 stands for
+        labels = (*data.class_names, None)  # the last is what -1 stands for
         return cls(
-            found.probabilities,
-            found.disagreement,
+            ensemble.probabilities,
+            ensemble.disagreement,
             data.node_ids if nodes is None else tuple(data.node_ids[node] for node in nodes),
             tuple(names),
-            tuple(own[data.labels[node]] for node in chosen) if data.labelled.size else None,
+            tuple(labels[data.labels[node]] for node in chosen) if data.labelled.size else None,
             id_name(data),
         )
 
     def unlabelled(self) -> Predictions:
-        """Those for nodes without a label."""
+        """Return those for nodes without a label."""
         known = self.labels or (None,) * len(self)
         kept = [k for k, label in enumerate(known) if label is None]
         return replace(
@@ -81,7 +81,7 @@ class Predictions(Ensemble):
         return np.asarray(self.probabilities.max(1))
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name: id, prediction, label, probability of each class, disagreement.
+        """Return columns by name: id, prediction, label, probability of each class, disagreement.
 
         The ids have the name that they have in the table of nodes. `label` and `is_labelled` are
         there for the nodes of a graph that has labels.
@@ -131,13 +131,15 @@ def check_table_file(path: Path | str) -> None:
 
 
 def id_name(data: NodeData) -> str:
-    """What the column of ids is called in the table of nodes."""
+    """Return what the column of ids is called in the table of nodes."""
     columns = () if data.reading is None else data.reading.columns
-    return next((each.name for each in columns if (each.table, each.use) == ("nodes", "id")), "id")
+    return next(
+        (column.name for column in columns if (column.table, column.use) == ("nodes", "id")), "id"
+    )
 
 
 def _alike(ids: Sequence[Hashable]) -> list[Any]:
-    """The ids as they are; as text if they are of several kinds, which no column can hold."""
-    plain: list[Any] = [each.item() if isinstance(each, np.generic) else each for each in ids]
-    kinds = {type(each) for each in plain}
-    return plain if kinds in ({str}, {int}, {float}) else [str(each) for each in plain]
+    """Return the ids; as text if they are of several kinds, which no column can hold."""
+    plain: list[Any] = [value.item() if isinstance(value, np.generic) else value for value in ids]
+    kinds = {type(value) for value in plain}
+    return plain if kinds in ({str}, {int}, {float}) else [str(value) for value in plain]

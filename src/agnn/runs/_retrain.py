@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agnn.data import Split, relabelled
+from agnn.choosing import class_weights
+from agnn.data import Split, with_labels
 from agnn.errors import InputError
-from agnn.metrics import PairedDifference, Summary, paired_difference, replica_values
-from agnn.runs._class_weights import class_weights
+from agnn.metrics import NodeDifference, Summary, node_difference, replica_values
 from agnn.runs._devices import find_device
 from agnn.runs._divergence import trial_means
-from agnn.runs._evaluate import Plan
+from agnn.runs._plan import Plan
+from agnn.runs._training import Training
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,22 +44,38 @@ def retrain(
     >>> again.split.train.size - run.split.train.size, int(again.data.labels[2000])
     (1, 4)
     """
-    return retrain_plan(run, labels, device=device, backend=backend).run(progress)
+    again = retrain_plan(run, labels, device=device, backend=backend).train(progress)
+    assert again is not None  # noqa: S101 (in this process)
+    return again
 
 
 def retrain_plan(
     run: Run, labels: Mapping[int, int], *, device: str = "auto", backend: str = "auto"
 ) -> Plan:
-    """Everything that `retrain` checks before it trains."""
+    """Check everything that `retrain` needs, and return what it trains."""
     if not labels:
         raise InputError("there are no labels to train with.")
-    data, nodes = relabelled(run.data, labels), np.array(sorted(labels), dtype=np.int64)
-    made: dict[int, Split] = {}  # replicas that share a split go on sharing it
-    splits = tuple(made.setdefault(id(each), _trained_on(each, nodes)) for each in run.splits)
+    data = with_labels(run.data, labels)
+    nodes = np.array(sorted(labels), dtype=np.int64)
+    enlarged: dict[int, Split] = {}  # replicas that share a split go on sharing it
+    splits = tuple(
+        enlarged.setdefault(id(split), _with_training_nodes(split, nodes)) for split in run.splits
+    )
     for split in splits:
         if not split.test.size:
             raise InputError("every test node has been labelled: none is left to score on.")
+    training = Training(
+        data=data,
+        method=run.method,
+        split=run.split_spec,
+        seeds=run.seeds,
+        device=device,
+        backend=backend,
+        class_weight=run.class_weight,
+        metric=run.metric,
+    )
     return Plan(
+        training=training,
         method=run.method,
         data=data,
         split_spec=run.split_spec,
@@ -66,10 +83,7 @@ def retrain_plan(
         seeds=run.seeds,
         folds=run.folds,
         device=find_device(device),
-        backend=backend,
-        class_weight=run.class_weight,
         weights=class_weights(run.class_weight, run.method, data, splits),
-        metric=run.metric,
     )
 
 
@@ -89,7 +103,7 @@ def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary
     return first, second
 
 
-def accuracy_difference(before: Run, after: Run) -> PairedDifference | None:
+def accuracy_difference(before: Run, after: Run) -> NodeDifference | None:
     """How much more accurate a retrained run is than the first on the test nodes of the second.
 
     Paired by node, over the replicas that both can use; None if there are none.
@@ -98,13 +112,16 @@ def accuracy_difference(before: Run, after: Run) -> PairedDifference | None:
     splits = [after.splits[replica] for replica in usable]
     if not splits:
         return None
-    return paired_difference(
+    return node_difference(
         "accuracy", after.scores[usable], before.scores[usable], after.data, splits
     )
 
 
-def _trained_on(split: Split, nodes: NDArray[np.int64]) -> Split:
-    """The split with these nodes [k] for training."""
-    validation, test = (own[~np.isin(own, nodes)] for own in (split.validation, split.test))
-    train = np.union1d(split.train, nodes)
-    return replace(split, train=train, validation=validation, test=test)
+def _with_training_nodes(split: Split, nodes: NDArray[np.int64]) -> Split:
+    """Return the split with these nodes [k] for training."""
+    return replace(
+        split,
+        train=np.union1d(split.train, nodes),
+        validation=split.validation[~np.isin(split.validation, nodes)],
+        test=split.test[~np.isin(split.test, nodes)],
+    )

@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 import numpy as np
 import torch
 
+from agnn.choosing import ClassWeight, fitting_metric, rare_class_warning
 from agnn.data import NodeData, Split, SplitSpec, preset_name
 from agnn.errors import DataError, InputError
-from agnn.graph import Graph, hop_rings
 from agnn.methods import Method
 from agnn.metrics import (
     MEASURES,
     Calibration,
     Ensemble,
     Summary,
-    calibrated,
+    calibrate,
     ensemble_of,
+    held_out_ensemble,
     replica_values,
 )
-from agnn.runs._baselines import BaselineComparison, compared_with_baselines
-from agnn.runs._class_weights import ClassWeight, fitting_metric, rare_class_warning
+from agnn.runs._baselines import BaselineComparison, compare_with_baselines
 from agnn.runs._divergence import divergence_warning, trial_means, unusable_replicas
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
@@ -38,24 +37,24 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import ReadKeywords
-    from agnn.graph import Features, View
-    from agnn.nn import NodeModel
+    from agnn.explanation import Explanation
+    from agnn.graph import Features, Graph, View
+    from agnn.networks import NodeModel
     from agnn.training import History
 
 # Up to this many nodes all are scored at the first question, so that later ones are look-ups.
 _WHOLE_AT_ONCE: Final = 100_000
-# Edges whose attention some tens of replicas compute within a second.
-_FEW_EDGES: Final = 300_000
 _OPTIMISTIC: Final = (
     "the epoch was chosen on the evaluated fold, which is the paper's protocol and optimistic"
 )
 
 
-@dataclass(eq=False)
-class _Kept:
-    """What has been computed so far."""
+class KnownResults(NamedTuple):
+    """Results that a run need not compute from its model and data; None: computed when needed."""
 
-    scores: Tensor | None = None  # [R, n, c] on the CPU
+    scores: Tensor | None = None  # [R, n, c]
+    temperature: float | None = None
+    inputs: tuple[Features, Graph] | None = None  # what the model reads, if not what the data gives
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,19 +103,16 @@ class Run:
     notes: Mapping[str, Any] | None = None
     """The caller's own words, saved with the run."""
 
-    known_scores: Tensor | None = None  # [R, n, c]; None: computed from the model
-    known_temperature: float | None = None  # None: fitted to the validation nodes
-    known_inputs: tuple[Features, Graph] | None = None
-    """What the model reads, where that is known already or differs from what the data gives."""
-
+    known: KnownResults = field(default_factory=KnownResults)
     folder: Path | None = None  # where it was loaded from or last saved to
-    _kept: _Kept = field(default_factory=_Kept, init=False)
 
     def __post_init__(self) -> None:
-        if self.model is None and self.known_scores is None:
+        scores = self.known.scores
+        if self.model is None and scores is None:
             raise InputError("a run needs a model or the scores of its replicas.")
-        if self.known_scores is not None:
-            self._keep(self.known_scores)
+        shape = (self.replicas, self.data.nodes, self.data.classes)
+        if scores is not None and scores.shape != shape:
+            raise DataError(f"the run's scores do not fit its data: {list(scores.shape)}.")
 
     def __repr__(self) -> str:
         return (
@@ -150,9 +146,8 @@ class Run:
 
     @property
     def diverged_epochs(self) -> list[int] | None:
-        """The epoch, from 1, at which each replica diverged, 0 if it did not; None if unknown."""
-        found = None if self.history is None else self.history.diverged_epochs
-        return None if found is None else found.tolist()
+        """The epoch, from 1, at which each replica diverged, 0 for none; None without a history."""
+        return None if self.history is None else self.history.diverged_epochs.tolist()
 
     @property
     def unusable(self) -> NDArray[np.bool_]:
@@ -169,8 +164,8 @@ class Run:
 
         If all diverged, those with an epoch of finite weights to keep.
         """
-        out = self.diverged
-        return np.flatnonzero(~(self.unusable if out.all() else out))
+        diverged = self.diverged
+        return np.flatnonzero(~(self.unusable if diverged.all() else diverged))
 
     @property
     def betas(self) -> list[list[float]] | None:
@@ -206,6 +201,11 @@ class Run:
         """A warning about how the accuracy was obtained, or None."""
         return _OPTIMISTIC if getattr(self.method, "watched", None) == "test" else None
 
+    @property
+    def is_cross_fitted(self) -> bool:
+        """Whether every label is tested by a replica that was not trained on it."""
+        return SplitSpec.parse(self.split_spec).is_cross_fitted
+
     @cached_property
     def baselines(self) -> tuple[BaselineComparison, ...]:
         """How much better it is than one class for all, the features alone and the graph alone.
@@ -216,10 +216,15 @@ class Run:
         usable = np.flatnonzero(~self.unusable)
         splits = [self.splits[replica] for replica in usable]
         metric = self.metric or fitting_metric(self.data)
-        return compared_with_baselines(
-            self.method, self.scores[usable], self.data, splits, metric,
-            is_chosen=self.choice is not None, is_weighted=self.class_weight is not None,
-        )  # fmt: skip
+        return compare_with_baselines(
+            self.method,
+            self.scores[usable],
+            self.data,
+            splits,
+            metric,
+            is_chosen=self.choice is not None,
+            is_weighted=self.class_weight is not None,
+        )
 
     @property
     def warnings(self) -> list[str]:
@@ -228,16 +233,19 @@ class Run:
         Replicas that diverged, baselines that the run does not clearly beat (those that it is worse
         than come first), edge weights that the method has no use for, and rare classes.
         """
-        compared = sorted(self.baselines, key=lambda baseline: not baseline.difference.is_worse)
-        found = [each.warning for each in compared if each.warning is not None]
+        baselines = sorted(self.baselines, key=lambda baseline: not baseline.difference.is_worse)
+        warnings = [baseline.warning for baseline in baselines if baseline.warning is not None]
         if self.data.edge_weights is not None and not self.method.uses_edge_weights:
-            found.append(f"{self.method.title} does not use edge weights: every edge counts alike.")
+            warnings.append(
+                f"{self.method.title} does not use edge weights: every edge counts alike."
+            )
         if self.metric in (None, "accuracy") and (rare := rare_class_warning(self.data)):
-            found.append(rare)
-        epochs = [each for each in self.diverged_epochs or [] if each]
-        if not epochs:
-            return found
-        return [divergence_warning(epochs, self.replicas, int(self.unusable.sum())), *found]
+            warnings.append(rare)
+        epochs = [epoch for epoch in self.diverged_epochs or [] if epoch]
+        if epochs:
+            unusable = int(self.unusable.sum())
+            warnings.insert(0, divergence_warning(epochs, self.replicas, unusable))
+        return warnings
 
     # What it predicts
 
@@ -246,48 +254,44 @@ class Run:
         self._finder.prepare()
         if self.model is not None:
             self._inference.prepare()
-        if self._kept.scores is None:
-            self._keep(self._inference.scores())
-        self.ensemble_at([0])
+        self.ensemble_of(self.scores[:, :1])
 
     @property
     def has_scores(self) -> bool:
         """Whether `scores` are known already."""
-        return self._kept.scores is not None
+        return self.known.scores is not None or "scores" in vars(self)
 
-    @property
+    @cached_property
     def scores(self) -> Tensor:
         """Every replica's class probabilities at every node; [R, n, c] on the CPU."""
-        if self._kept.scores is None:
-            self._keep(self._inference.scores())
-        found = self._kept.scores
-        assert found is not None  # noqa: S101
-        return found
+        known = self.known.scores
+        return self._inference.scores() if known is None else known.detach().cpu()
 
     def scores_at(self, nodes: ArrayLike) -> Tensor:
-        """Every replica's class probabilities at some nodes [k], given by index; [R, k, c].
+        """Return every replica's class probabilities at some nodes [k], given by index; [R, k, c].
 
         In a large graph only what these nodes depend on is computed, unless `scores` is known.
         """
-        wanted = torch.as_tensor(nodes, dtype=torch.int64)
-        if self._kept.scores is not None or self.data.nodes <= _WHOLE_AT_ONCE:
-            return self.scores[:, wanted]
-        return self.scores_around(wanted)
+        indices = torch.as_tensor(nodes, dtype=torch.int64)
+        if self.has_scores or self.data.nodes <= _WHOLE_AT_ONCE:
+            return self.scores[:, indices]
+        return self.scores_around(indices)
 
     def scores_around(self, nodes: ArrayLike) -> Tensor:
-        """The same, always from what these nodes depend on."""
+        """Return the same, always from what these nodes depend on."""
         return self._inference.scores_around(torch.as_tensor(nodes, dtype=torch.int64))
 
     @cached_property
     def calibration(self) -> Calibration:
         """The ensemble on test nodes: temperature, accuracy and calibration error."""
         splits = [self.splits[replica] for replica in self.members]
-        return calibrated(self.scores[self.members], self.data, splits)
+        fit_on = "test" if self.is_cross_fitted else "validation"
+        return calibrate(self.scores[self.members], self.data, splits, fit_on=fit_on)
 
     @cached_property
     def temperature(self) -> float:
-        """The temperature of the ensemble, fitted to the validation nodes that chose the epoch."""
-        return self.known_temperature or self.calibration.temperature
+        """The temperature of the ensemble, fitted to validation nodes; see `calibration`."""
+        return self.known.temperature or self.calibration.temperature
 
     @cached_property
     def ensemble(self) -> Ensemble:
@@ -300,18 +304,18 @@ class Run:
         return self.ensemble.probabilities
 
     def ensemble_of(self, scores: Tensor) -> Ensemble:
-        """The ensemble of scores [R, k, c] at the run's temperature; see `members`."""
+        """Return the ensemble of scores [R, k, c] at the run's temperature; see `members`."""
         is_whole = self.members.size == self.replicas
         return ensemble_of(scores if is_whole else scores[self.members], self.temperature)
 
     def ensemble_at(self, nodes: ArrayLike) -> Ensemble:
-        """The ensemble's predictions at some nodes [k], given by index; see `scores_at`."""
+        """Return the ensemble's predictions at some nodes [k], given by index; see `scores_at`."""
         return self.ensemble_of(self.scores_at(nodes))
 
     def predict(
         self, ids: Sequence[Hashable] | None = None, *, batch: int | None = None
     ) -> Predictions:
-        """The predictions for the nodes with these ids, or for all nodes.
+        """Return the predictions for the nodes with these ids, or for all nodes.
 
         `batch` nodes are computed at a time, replica by replica, so that the scores of all nodes
         and replicas need not fit in memory. By default that is done where they would not.
@@ -319,11 +323,21 @@ class Run:
         names = self.data.class_names
         if ids is None:
             return Predictions.of_data(self.data, names, self._whole_ensemble(batch))
-        nodes = [self.node(each) for each in ids]
+        nodes = [self.node(node_id) for node_id in ids]
         return Predictions.of_data(self.data, names, self.ensemble_at(nodes), nodes)
 
+    def predict_out_of_fold(self) -> Predictions:
+        """Return predictions for the test nodes, each by the replicas that were not trained on it.
+
+        With cross-fitting these are all labelled nodes; otherwise those that some replica tests.
+        """
+        splits = [self.splits[replica] for replica in self.members]
+        scores = self.scores[self.members]
+        nodes, ensemble = held_out_ensemble(scores, splits, self.temperature)
+        return Predictions.of_data(self.data, self.data.class_names, ensemble, nodes.tolist())
+
     def _whole_ensemble(self, batch: int | None) -> Ensemble:
-        """The ensemble at every node, in batches if asked for or if memory is short."""
+        """Return the ensemble at every node, in batches if asked for or if memory is short."""
         if batch is not None and batch < 1:
             raise InputError(f"`batch` must be at least 1; got {batch}.")
         if self.model is None or self.has_scores:
@@ -331,14 +345,14 @@ class Run:
         size = batch or self._inference.batch_that_fits()
         if size is None:
             return self.ensemble
-        parts = [self.ensemble_of(each) for each in self._inference.scores_in_batches(size)]
+        parts = [self.ensemble_of(scores) for scores in self._inference.scores_in_batches(size)]
         return Ensemble(
-            np.concatenate([each.probabilities for each in parts]),
-            np.concatenate([each.disagreement for each in parts]),
+            np.concatenate([part.probabilities for part in parts]),
+            np.concatenate([part.disagreement for part in parts]),
         )
 
     def predict_new(self, nodes: Any, edges: Any, **options: Unpack[ReadKeywords]) -> Predictions:
-        """The predictions for nodes that were not there in training.
+        """Return the predictions for nodes that were not there in training.
 
         `nodes` and `edges` are files or pandas frames, with the columns that the run was trained
         on; an edge may name new and known ids. Of the options `node_id`, `source`, `target`,
@@ -347,20 +361,20 @@ class Run:
         """
         self._require_network("predict nodes it has not seen")
         ids, scores = scores_of_new(self._inference, nodes, edges, **options)
-        found = self.ensemble_of(scores)
-        if not np.isfinite(found.probabilities).all():
+        ensemble = self.ensemble_of(scores)
+        if not np.isfinite(ensemble.probabilities).all():
             raise InputError("the numbers in the columns of the new nodes are too large.")
         return replace(
-            Predictions.of(ids, self.data.class_names, found), id_name=id_name(self.data)
+            Predictions.of(ids, self.data.class_names, ensemble), id_name=id_name(self.data)
         )
 
     def predict_graph(self, data: NodeData) -> Predictions:
-        """The predictions for every node of another graph with the same features."""
-        found = self.ensemble_of(self.scores_on(data))
-        return Predictions.of_data(data, self.data.class_names, found)
+        """Return the predictions for every node of another graph with the same features."""
+        ensemble = self.ensemble_of(self.scores_on(data))
+        return Predictions.of_data(data, self.data.class_names, ensemble)
 
     def scores_on(self, data: NodeData) -> Tensor:
-        """Every replica's class probabilities at the nodes of other data; [R, n, c]."""
+        """Return every replica's class probabilities at the nodes of other data; [R, n, c]."""
         if self.is_trained_on(data):
             return self.scores
         model = self._require_network(f"predict other nodes than those of '{self.data.name}'")
@@ -372,11 +386,11 @@ class Run:
         return Inference(model, data, self.method, self.data).scores()
 
     def is_trained_on(self, data: NodeData) -> bool:
-        """Whether `data` is the run's own."""
+        """Return whether `data` is the run's own."""
         return data is self.data or data.fingerprint == self.data.fingerprint
 
     def measure(self, name: str) -> Summary:
-        """A measure on the test nodes by name, such as "auc": one value per replica or trial.
+        """Return a measure on the test nodes, such as "auc": one value per replica or trial.
 
         Unusable replicas are left out, as in `accuracy`.
         """
@@ -388,29 +402,14 @@ class Run:
         """Every measure of `agnn.metrics.MEASURES` on the test nodes, by name."""
         return {name: self.measure(name) for name in MEASURES}
 
-    def explain(self, node: Hashable, *, limit: int = 10) -> Any:
-        """The reasons for the prediction of one node, given by its id.
-
-        At most `limit` neighbours and features are listed. See `agnn.explanation.Explanation`.
-        """
-        # Explanations are made of runs, not the other way round: looked up when asked for.
-        return import_module("agnn.report").shown_explanation(self, self.node(node), limit=limit)
-
-    def to_pyg(self, replica: int = 0) -> Any:
-        """One replica of AGNN, AGNN+, GCN or GLN as a module for torch_geometric, to explain it.
-
-        See `agnn.pyg.trained_module`; `agnn.pyg.pyg_data(run)` is its input.
-        """
-        return import_module("agnn.pyg").trained_module(self, replica)
-
     # What it is made of
 
     def node(self, name: Hashable) -> int:
-        """The index of the node with this id: the id itself, or its text."""
+        """Return the index of the node with this id: the id itself, or its text."""
         return self._finder.find(name)
 
     def has_node(self, name: Hashable) -> bool:
-        """Whether `node` knows this id."""
+        """Return whether `node` knows this id."""
         return self._finder.knows(name)
 
     @property
@@ -429,25 +428,19 @@ class Run:
         return self._inference.on_device[0]
 
     def whole_view(self) -> View:
-        """The model's input for all nodes."""
+        """Return the model's input for all nodes."""
         return self._inference.whole_view()
 
     def view_of(self, node: int) -> View:
-        """The model's input for one node, given by index."""
+        """Return the model's input for one node, given by index."""
         self.check_node(node)
         return self._inference.view_around(torch.tensor([node]))
 
     def is_cheap(self, nodes: ArrayLike) -> bool:
-        """Whether `scores_at` returns at once for these nodes [k]: known, or little to compute."""
-        if self._kept.scores is not None or self.data.nodes <= _WHOLE_AT_ONCE:
+        """Return whether `scores_at` takes little time for these nodes [k]."""
+        if self.has_scores or self.data.nodes <= _WHOLE_AT_ONCE:
             return True
-        wanted = torch.as_tensor(nodes, dtype=torch.int64)
-        for hops in range(self.network.hops):
-            within = torch.cat(hop_rings(self.graph, wanted, hops))
-            # Counted before they are walked: one more hop may be the whole graph.
-            if int(self.graph.degrees[within].sum()) > _FEW_EDGES:
-                return False
-        return True
+        return self._inference.is_cheap(torch.as_tensor(nodes, dtype=torch.int64))
 
     def check_node(self, node: int) -> None:
         """Raise unless the data has a node of this index."""
@@ -456,6 +449,44 @@ class Run:
                 f"`node` must be an index from 0 to {self.data.nodes - 1}; got {node}. "
                 f"For an id use `run.node(id)`."
             )
+
+    @cached_property
+    def _inference(self) -> Inference:
+        return Inference(self.network, self.data, self.method, known=self.known.inputs)
+
+    @cached_property
+    def _finder(self) -> NodeFinder:
+        return NodeFinder(self.data)
+
+    def _require_network(self, purpose: str) -> NodeModel:
+        if self.model is None:
+            raise InputError(f"{self.method.title} has no trained network, so it cannot {purpose}.")
+        return self.model
+
+    def __getstate__(self) -> dict[str, Any]:
+        # For copies and pickles: fields only, not what can be computed from them.
+        return {column.name: getattr(self, column.name) for column in fields(self)}
+
+    # What can be made of it. Each of these calls the function of that purpose, which takes a run;
+    # its package imports this one, so it is imported when it is called.
+
+    def explain(self, node: Hashable, *, limit: int = 10) -> Explanation:
+        """Explain the prediction of one node, given by its id.
+
+        At most `limit` neighbours and features are listed. See `agnn.explanation.Explanation`.
+        """
+        from agnn.report import shown_explanation
+
+        return shown_explanation(self, self.node(node), limit=limit)
+
+    def to_pyg(self, replica: int = 0) -> torch.nn.Module:
+        """Return one replica of AGNN, AGNN+, GCN or GLN as a module for torch_geometric.
+
+        See `agnn.pyg.trained_module`; `agnn.pyg.pyg_data(run)` is its input.
+        """
+        from agnn.pyg import trained_module
+
+        return trained_module(self, replica)
 
     def save(self, folder: Path | str, *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the run to a new folder of JSON, arrays and safetensors, completely or not at all.
@@ -467,36 +498,14 @@ class Run:
         save_run(self, folder, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """How the run was made and what it reached, as JSON values."""
+        """Return how the run was made and what it reached, as JSON values."""
         from agnn.runs._folder import run_config
 
         return run_config(self)
 
-    @cached_property
-    def _inference(self) -> Inference:
-        return Inference(self.network, self.data, self.method, known=self.known_inputs)
-
-    @cached_property
-    def _finder(self) -> NodeFinder:
-        return NodeFinder(self.data)
-
-    def _require_network(self, purpose: str) -> NodeModel:
-        if self.model is None:
-            raise InputError(f"{self.method.title} has no trained network, so it cannot {purpose}.")
-        return self.model
-
-    def _keep(self, scores: Tensor) -> None:
-        if scores.shape != (self.replicas, self.data.nodes, self.data.classes):
-            raise DataError(f"the run's scores do not fit its data: {list(scores.shape)}.")
-        self._kept.scores = scores.detach().cpu()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # For copies and pickles: fields only, not what can be computed from them.
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
 
 def accuracy_words(accuracy: Summary) -> str:
-    """Mean and standard error in percent."""
+    """Return mean and standard error in percent."""
     if accuracy.standard_error is None:
         return f"{accuracy.mean:.2f} %"
     return f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} %"

@@ -24,13 +24,13 @@ A `Recipe` holds the optimiser's settings and a `Selection`, the rule that decid
 weights are kept: `HighestAccuracy`, `WindowStop`, `LastEpoch`, `LowestLoss`, `BothBest`,
 `BestThenLowest` or `BestScore`; `EarlyStop` lets any of them end earlier. A `Callback` is told
 about every epoch. `Checkpoints` let a training that was stopped go on.
-`memory_estimate` gives an upper bound of the memory before anything is allocated.
+`estimate_memory` gives an upper bound of the memory before anything is allocated.
 """
 
 from agnn.training._callbacks import Callback, EpochReport
-from agnn.training._captured import Captured
-from agnn.training._checkpoint import Checkpoints
+from agnn.training._checkpoint import Checkpoints, first_difference
 from agnn.training._consistency import Consistency, ConsistencySettings, Objective
+from agnn.training._cross_fitting import CrossFitted
 from agnn.training._early_stop import EarlyStop, StopOn
 from agnn.training._loop import (
     ExtraLoss,
@@ -42,12 +42,14 @@ from agnn.training._loop import (
     train,
 )
 from agnn.training._memory import (
-    Footprint,
     MemoryEstimate,
+    ProblemSize,
+    StepNumbers,
     check_memory,
+    estimate_memory,
     free_memory,
-    memory_estimate,
 )
+from agnn.training._model import TrainableModel
 from agnn.training._recipe import Recipe
 from agnn.training._selection import (
     BestScore,
@@ -68,14 +70,13 @@ __all__ = [
     "BestThenLowest",
     "BothBest",
     "Callback",
-    "Captured",
     "Checkpoints",
     "Consistency",
     "ConsistencySettings",
+    "CrossFitted",
     "EarlyStop",
     "EpochReport",
     "ExtraLoss",
-    "Footprint",
     "HighestAccuracy",
     "History",
     "LastEpoch",
@@ -85,16 +86,20 @@ __all__ = [
     "Objective",
     "Part",
     "Problem",
+    "ProblemSize",
     "Progress",
     "Recipe",
     "Selection",
+    "StepNumbers",
     "StopOn",
     "Targets",
+    "TrainableModel",
     "TrainingRun",
     "WindowStop",
     "check_memory",
+    "estimate_memory",
+    "first_difference",
     "free_memory",
-    "memory_estimate",
     "probabilities",
     "train",
 ]

@@ -62,7 +62,7 @@ class Callback:
         """Called with the finished `Run`; not called if the training fails."""
 
 
-def told(callbacks: Sequence[Callback], report: EpochReport) -> bool:
+def notify(callbacks: Sequence[Callback], report: EpochReport) -> bool:
     """Tell every callback whose turn it is; whether one of them ends the training."""
     answers = [each.epoch(report) for each in callbacks if report.epoch % each.every == 0]
     return any(answers)

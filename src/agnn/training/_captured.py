@@ -52,7 +52,7 @@ class Captured:
         self.graph.replay()
 
 
-def repeated(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
+def capture_on_gpu(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
     """Return the function itself, or on a GPU its captured form."""
     return Captured(function) if device.type == "cuda" else function
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import DataError, InputError, StoppedError
-from agnn.files import check_plain, claimed, is_claimed, plain, write_tensors, writing_file
+from agnn.files import check_plain, claim, is_claimed, plain, write_tensors, writing_file
 
 _FORMAT: Final = "agnn checkpoint 2"
 _LONG: Final = 600.0  # seconds: a training that takes longer has checkpoints of its own accord
@@ -59,7 +59,9 @@ class Checkpoints:
         """`every` is in seconds; None: 5 minutes, where training will take longer than ten."""
         if every is not None and not every >= 0:
             raise InputError(f"the time between checkpoints must not be negative; got {every}.")
-        self.file, self.every, self.resume = Path(file), every, resume
+        self.file = Path(file)
+        self.every = every
+        self.resume = resume
         # What the training depends on. A checkpoint with anything else is refused.
         self.about: dict[str, Any] = {}
         self.seconds_before = 0.0  # of the training that is continued
@@ -69,7 +71,8 @@ class Checkpoints:
         self._failure: str | None = None  # why the last one could not be written
         self._has_warned = False
         self._start = self._last = time.monotonic()
-        self._expected, self._done_before = 0.0, 0
+        self._expected = 0.0
+        self._done_before = 0
 
     @property
     def is_active(self) -> bool:
@@ -108,7 +111,7 @@ class Checkpoints:
             yield
             return
         self.check()
-        with claimed(self.file):
+        with claim(self.file):
             yield
 
     def for_piece(self, number: int, pieces: int) -> Self:
@@ -257,7 +260,7 @@ class Checkpoints:
             raise DataError(
                 f"the checkpoint '{self.file}' is damaged ({type(error).__name__}); {how}."
             ) from error
-        different = _difference(about, self.about)
+        different = first_difference(about, self.about)
         if different is not None:
             raise InputError(f"the checkpoint '{self.file}' is of another training: {different}.")
         return {name: tensor.to(device) for name, tensor in stored.items()}, epoch, seconds
@@ -282,14 +285,15 @@ def _put(stored: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path) 
         each.copy_(stored[name])
 
 
-def _difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
-    """The first thing that differs, in words; None if nothing does."""
+def first_difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """Return the first thing that differs, in words; None if nothing does."""
     for name in [*wanted, *stored]:
-        old, new = stored.get(name), wanted.get(name)
+        old = stored.get(name)
+        new = wanted.get(name)
         if old == new:
             continue
         if isinstance(old, dict) and isinstance(new, dict):
-            inner = _difference(old, new)
+            inner = first_difference(old, new)
             return f"{name}, {inner}" if inner else name
         shown = [json.dumps(each) for each in (old, new)]
         if max(map(len, shown)) > 60:

@@ -79,7 +79,10 @@ class Consistency:
     def __init__(
         self, model: VersionedModel, features: Features, graph: Graph, settings: ConsistencySettings
     ) -> None:
-        self.model, self.features, self.graph, self.settings = model, features, graph, settings
+        self.model = model
+        self.features = features
+        self.graph = graph
+        self.settings = settings
         self.is_whole = settings.sample is None or settings.sample >= graph.nodes
         self.draws = Dropout((0,), (0.0,), graph.device).at(_SAMPLE_PLACE)
 

@@ -40,7 +40,8 @@ class EarlyStop(Selection):
 class _EarlyStop(Tracker):
     def __init__(self, rule: EarlyStop, replicas: int, device: torch.device) -> None:
         self.own = rule.rule.tracker(replicas, device)
-        self.patience, self.by_loss = rule.patience, rule.progress == "loss"
+        self.patience = rule.patience
+        self.by_loss = rule.progress == "loss"
         self.idle = torch.zeros(replicas, dtype=torch.int64, device=device)
         self.best = torch.full((replicas,), -torch.inf, device=device)
 

@@ -17,11 +17,11 @@ from agnn.data import Split
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, recycled_memory
-from agnn.nn import NodeModel
-from agnn.training._callbacks import Callback, EpochReport, told
-from agnn.training._captured import repeated
+from agnn.training._callbacks import Callback, EpochReport, notify
+from agnn.training._captured import capture_on_gpu
 from agnn.training._checkpoint import Checkpoints
 from agnn.training._consistency import Objective
+from agnn.training._model import TrainableModel
 from agnn.training._optimiser import ReplicaAdam
 from agnn.training._recipe import Recipe
 from agnn.training._record import KeptWeights, Record
@@ -73,9 +73,12 @@ class Problem:
         if is_pruned:
             return Targets.build(self.features, self.graph, self.labels, sets, hops, class_weights)
         return Targets.in_view(
-            lambda nodes: watched_view(self.features, self.graph, nodes, hops), self.labels, sets,
-            self.features, class_weights,
-        )  # fmt: skip
+            lambda nodes: watched_view(self.features, self.graph, nodes, hops),
+            self.labels,
+            sets,
+            self.features,
+            class_weights,
+        )
 
     def of_replicas(self, replicas: Sequence[int]) -> Problem:
         """Return the problem of these replicas alone."""
@@ -99,16 +102,14 @@ class History:
     watched_accuracy: Tensor  # or the rule's other metric; empty where it watches nothing
     watched_loss: Tensor
     selected_epochs: Tensor  # [R], counted from 1; 0 where no epoch had finite weights
-    betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
     # [R], counted from 1: the first epoch with an infinite or NaN loss or weight; 0 where there is
-    # none. None in run folders that were written before this was recorded.
-    diverged_epochs: Tensor | None = None
+    # none
+    diverged_epochs: Tensor
+    betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
 
     @property
     def diverged(self) -> Tensor:
         """Replicas whose loss or weights became infinite or NaN; bool [R]."""
-        if self.diverged_epochs is None:
-            return torch.zeros_like(self.selected_epochs, dtype=torch.bool)
         return self.diverged_epochs > 0
 
     @property
@@ -121,7 +122,7 @@ class History:
 
 
 def train(
-    model: NodeModel,
+    model: TrainableModel,
     problem: Problem,
     recipe: Recipe,
     progress: Progress | None = None,
@@ -160,7 +161,7 @@ def train(
             done = epoch
             if progress is not None:
                 progress(epoch, recipe.epochs)
-            if callbacks and told(callbacks, run.report(epoch, recipe.epochs)):
+            if callbacks and notify(callbacks, run.report(epoch, recipe.epochs)):
                 break
             if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
                 break
@@ -168,7 +169,8 @@ def train(
                 break
             smaller = run.without_stopped(epoch) if epoch % _ASK_EVERY == 1 else None
             if smaller is not None:
-                run, next_epoch = smaller, smaller.repeated_epoch()
+                run = smaller
+                next_epoch = smaller.repeated_epoch()
             if checkpoints is not None:
                 checkpoints.after_epoch(run.state, epoch, recipe.epochs)
     return run.finish(done)
@@ -179,16 +181,20 @@ class TrainingRun:
 
     def __init__(
         self,
-        model: NodeModel,
+        model: TrainableModel,
         problem: Problem,
         recipe: Recipe,
         extra_loss: ExtraLoss | None = None,
         objective: Objective | None = None,
     ) -> None:
         _check(model, problem, recipe)
-        self.model, self.problem, self.recipe = model, problem, recipe
-        self.extra_loss, self.objective = extra_loss, objective
-        replicas, device = model.replicas, problem.graph.device
+        self.model = model
+        self.problem = problem
+        self.recipe = recipe
+        self.extra_loss = extra_loss
+        self.objective = objective
+        replicas = model.replicas
+        device = problem.graph.device
         self.record: Record | None = None  # of all replicas, once some have left the batch
         # With samples every step has targets of its own.
         self.samples: SampledBatches | None = None
@@ -269,7 +275,7 @@ class TrainingRun:
         """Return `epoch`, on a GPU recorded; samples are drawn by the host, so never with them."""
         if self.samples is not None:
             return self.epoch
-        return repeated(self.epoch, self.problem.graph.device)
+        return capture_on_gpu(self.epoch, self.problem.graph.device)
 
     def epoch(self) -> None:
         """One epoch; its number is a tensor, too, so that a recorded epoch sees it change."""
@@ -304,7 +310,8 @@ class TrainingRun:
             losses = torch.stack(list(map(self.step, batches))).mean(0)
             self._return_freed_memory()
             return losses
-        targets, size = cast(Targets, self.training), self.recipe.batch
+        targets = cast(Targets, self.training)
+        size = self.recipe.batch
         if size is None:
             return self.step(targets)
         draw = self.dropout.at(ORDER_PLACE)
@@ -369,16 +376,22 @@ class TrainingRun:
         self.weights.narrow(remaining)
         self.model.replicas = len(chosen)
         smaller = TrainingRun(
-            self.model, self.problem.of_replicas(chosen), self.recipe.of_replicas(chosen),
-            self.extra_loss, self.objective,
-        )  # fmt: skip
+            self.model,
+            self.problem.of_replicas(chosen),
+            self.recipe.of_replicas(chosen),
+            self.extra_loss,
+            self.objective,
+        )
         smaller.continue_from(self, remaining, record)
         return smaller
 
     def continue_from(self, larger: TrainingRun, remaining: Tensor, record: Record) -> None:
         """Take over the state of these replicas of a larger batch."""
-        self.record, self.members = record, larger.members[remaining]
-        self.weights, self.tracker, self.number = larger.weights, larger.tracker, larger.number
+        self.record = record
+        self.members = larger.members[remaining]
+        self.weights = larger.weights
+        self.tracker = larger.tracker
+        self.number = larger.number
         self.tracker.keep_only(remaining)
         self.dropout.epoch.copy_(larger.dropout.epoch)
         self.optimiser.continue_from(larger.optimiser, remaining)
@@ -406,12 +419,12 @@ class TrainingRun:
             self.watched_accuracy[1 : shown + 1],
             self.watched_loss[1 : shown + 1],
             self.selected,
-            None if self.betas is None else self.betas[1 : epochs + 1],
             self.diverged_at,
+            None if self.betas is None else self.betas[1 : epochs + 1],
         )
 
 
-def _check(model: NodeModel, problem: Problem, recipe: Recipe) -> None:
+def _check(model: TrainableModel, problem: Problem, recipe: Recipe) -> None:
     if not len(problem.splits) == len(problem.seeds) == model.replicas:
         raise InputError(
             f"{model.replicas} replicas need as many splits and seeds; got {len(problem.splits)} "
@@ -435,7 +448,7 @@ def _check(model: NodeModel, problem: Problem, recipe: Recipe) -> None:
 
 
 @torch.no_grad()
-def probabilities(model: NodeModel, features: Features, graph: Graph) -> Tensor:
+def probabilities(model: TrainableModel, features: Features, graph: Graph) -> Tensor:
     """Return every replica's class probabilities at every node, without dropout; [R, n, c]."""
     outputs: Tensor = model(View.whole(features, graph, model.hops))
     return outputs.softmax(-1)

@@ -11,22 +11,50 @@ from agnn.errors import InputError, UnavailableError
 from agnn.graph import TOO_LARGE_TO_PRUNE
 
 _GIB = 2**30
-_FLOAT, _INT = 4, 8
+_FLOAT = 4
+_INT = 8
 _PRUNING = 128  # bytes per edge, at the peak
 _SORTING = 40  # bytes per edge while the graph is made
 _WEIGHTS = 32  # bytes per weighted edge: its weight, whole, pruned and while edges are sorted
 _PRUNED_NODES = 48  # bytes per node: order, places and degrees in each pruned graph
 _LOGITS = 6  # themselves, those of a replica's own nodes, their softmax, and the gradients of these
+_WORKING_COPIES = 5  # of the largest state, in a backward pass
+_EVALUATION_COPIES = 2
 _PARAMETER_COPIES = 5  # itself, its gradient, Adam's two moments, the kept weights
 
 
 @dataclass(frozen=True)
-class Footprint:
-    """The numbers that one step of a replica holds beyond those of AGNN with as many layers."""
+class StepNumbers:
+    """The numbers that one step of a replica holds, and those of its parameters."""
 
-    per_node: int = 0
-    per_edge: int = 0
-    copies: int = 1  # random versions of a replica that a step computes
+    per_node: int
+    per_edge: int
+    largest_per_node: int  # of any tensor: the backward pass makes a few of that size
+    largest_per_edge: int
+    parameters: int
+    versions: int = 1  # random versions of a replica that a step computes
+
+
+@dataclass(frozen=True)
+class ProblemSize:
+    """How large a training is."""
+
+    nodes: int
+    edges: int  # stored directed edges, twice the undirected ones
+    features: int
+    classes: int
+    entries: int | None = None  # stored entries of sparse features; None for dense ones
+    feature_bytes: int = _FLOAT  # of one number of dense features
+    replicas: int = 1  # trained at once
+    scored: int = 0  # nodes whose probabilities are computed in the end
+    labelled: int = 0  # training or watched nodes, whichever are more
+    step_nodes: int | None = None  # that a step on sampled neighbourhoods reads; None: all
+    has_edge_weights: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "features", "replicas"):
+            if getattr(self, name) < 1:
+                raise InputError(f"`{name}` must be at least 1; got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)
@@ -52,75 +80,41 @@ class MemoryEstimate:
         return f"{self.total / _GIB:.1f} GiB ({parts})"
 
 
-def memory_estimate(
-    nodes: int,
-    edges: int,
-    *,
-    features: int,
-    classes: int,
-    entries: int | None = None,
-    feature_bytes: int = _FLOAT,
-    layers: int = 4,
-    hidden: int = 16,
-    replicas: int = 1,
-    scored: int = 0,
-    labelled: int = 0,
-    parameters: int | None = None,
-    footprint: Footprint = Footprint(),  # noqa: B008 (it is frozen)
-    step_nodes: int | None = None,
-    has_edge_weights: bool = False,
-) -> MemoryEstimate:
-    """Return an upper bound of the memory of training AGNN, or a network by its `footprint`.
-
-    Pruning is not counted on.
-
-    Args:
-        nodes: n.
-        edges: stored directed edges m, twice the undirected ones.
-        features: d_x.
-        classes: c.
-        entries: stored entries of sparse features; None for dense ones.
-        feature_bytes: bytes of one number of dense features.
-        layers: propagation layers.
-        hidden: width of the states.
-        replicas: R, trained at once.
-        scored: nodes whose probabilities are computed in the end.
-        labelled: training or watched nodes, whichever are more, whose logits a step computes.
-        parameters: numbers of one replica; None for those of AGNN.
-        footprint: what a step of another network holds.
-        step_nodes: nodes that a step on sampled neighbourhoods reads; None: it reads all.
-        has_edge_weights: whether edges have weights.
-    """
-    for name, value in {"nodes": nodes, "features": features, "replicas": replicas}.items():
-        if value < 1:
-            raise InputError(f"`{name}` must be at least 1; got {value}.")
-    graph = 4 * edges + 2 * _INT * nodes + _WEIGHTS * edges * has_edge_weights
-    if step_nodes is not None:
+def estimate_memory(size: ProblemSize, step: StepNumbers) -> MemoryEstimate:
+    """Return an upper bound of the memory of a training. Pruning is not counted on."""
+    nodes = size.nodes
+    edges = size.edges
+    read_nodes = nodes
+    read_edges = edges
+    graph = 4 * edges + 2 * _INT * nodes + _WEIGHTS * edges * size.has_edge_weights
+    if size.step_nodes is not None:
         # Both directions of every edge while they are sorted; a step has edges in proportion.
-        graph += _SORTING * edges + _PRUNING * edges * step_nodes // nodes
+        read_nodes = size.step_nodes
+        read_edges = edges * size.step_nodes // nodes
+        graph += _SORTING * edges + _PRUNING * read_edges
     elif edges <= TOO_LARGE_TO_PRUNE:
         # Both ends of every edge, the pruned graphs of the training and the watched nodes, and
         # what sorting their edges takes.
         graph += _PRUNING * edges + _PRUNED_NODES * nodes
-    stored = nodes * features * feature_bytes
-    if entries is not None:
+    features = nodes * size.features * size.feature_bytes
+    if size.entries is not None:
         # By rows and by columns, whole and pruned twice, with the row of every entry.
-        stored = 3 * entries * (2 * (4 + _FLOAT) + _INT)
-    if parameters is None:
-        parameters = features * hidden + hidden + layers + hidden * classes + classes
-    line = replicas * footprint.copies * (nodes if step_nodes is None else step_nodes) * _FLOAT
-    scores = 2 * replicas * scored * classes * _FLOAT
-    if step_nodes is not None:
+        features = 3 * size.entries * (2 * (4 + _FLOAT) + _INT)
+    replica = size.replicas * _FLOAT
+    scores = 2 * replica * size.scored * size.classes
+    if size.step_nodes is not None:
         # An evaluation has no backward pass: the states that one layer reads and writes.
-        scores += replicas * nodes * (2 * hidden + footprint.per_node + 4) * _FLOAT
-    logits = replicas * footprint.copies * labelled * classes * _FLOAT
+        largest = step.largest_per_node * nodes + step.largest_per_edge * edges
+        scores += _EVALUATION_COPIES * replica * largest
+    largest = step.largest_per_node * read_nodes + step.largest_per_edge * read_edges
+    labelled = nodes if step.versions > 1 else size.labelled
+    logits = replica * step.versions * labelled * size.classes
     return MemoryEstimate(
         graph=graph,
-        features=stored,
-        parameters=_PARAMETER_COPIES * replicas * parameters * _FLOAT,
-        states=line * (hidden * (layers + 1) + layers + footprint.per_node)
-        + replicas * edges * footprint.per_edge * _FLOAT,
-        working=line * (4 * hidden + 3) + _LOGITS * logits,
+        features=features,
+        parameters=_PARAMETER_COPIES * replica * step.parameters,
+        states=replica * (step.per_node * read_nodes + step.per_edge * read_edges),
+        working=_WORKING_COPIES * replica * largest + _LOGITS * logits,
         scores=scores,
     )
 

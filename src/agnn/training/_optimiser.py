@@ -33,13 +33,17 @@ class ReplicaAdam:
 
     def step(self, number: Tensor) -> None:
         """Update every parameter and clear the gradients; step `number` [1] counts from 1."""
-        gradients = [
-            torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters
-        ]  # fmt: skip
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
         adam_step(
-            self.parameters, gradients, self.first, self.second, number, self.rates, self.decays,
+            self.parameters,
+            gradients,
+            self.first,
+            self.second,
+            number,
+            self.rates,
+            self.decays,
             backend=self.backend,
-        )  # fmt: skip
+        )
         for parameter in self.parameters:
             parameter.grad = None
 

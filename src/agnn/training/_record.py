@@ -19,7 +19,8 @@ class Record:
     """The state of a training for all replicas, those included that have left the batch."""
 
     def __init__(self, run: TrainingRun) -> None:
-        self.replicas, self.first_new = run.model.replicas, 1
+        self.replicas = run.model.replicas
+        self.first_new = 1
         self.state = {name: value.clone() for name, value in run.batch_state().items()}
         for name in self._curves():
             self.state[name].fill_(torch.nan)
@@ -27,7 +28,8 @@ class Record:
     @torch.no_grad()
     def take(self, run: TrainingRun, epoch: int) -> None:
         """Take over what a batch has measured since the last time, and its state now."""
-        rows, members = slice(self.first_new, epoch + 1), run.members
+        rows = slice(self.first_new, epoch + 1)
+        members = run.members
         for name, value in run.batch_state().items():
             own = self.state[name]
             if name in _CURVES:
@@ -58,7 +60,8 @@ class KeptWeights:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self.model, self.live = model, _tensors(model)
+        self.model = model
+        self.live = _tensors(model)
         # Copies: the live tensors change in place at every step, and views would follow them.
         self.kept = {name: p.detach().clone() for name, p in self.live.items()}
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # What the random numbers of batches and samples are drawn under. It is the same for all replicas,
 # whatever their seeds: they share the sampled graphs, and a replica alone has the same ones.
 _SEED: Final = 0x5A6D_9DBA_7C45
-_ORDER, _FIRST_HOP = 0, 1  # places that draw numbers
+_ORDER = 0
+_FIRST_HOP = 1  # places that draw numbers
 _SMALL: Final = 8  # a field of this fraction of the nodes is worth a copy
 
 
@@ -56,9 +57,12 @@ class SampledBatches:
         """Return a batch per replica with the sample of one step."""
         problem = self.problem
         return Targets.in_view(
-            lambda nodes: self.view(nodes, step), problem.labels, sets, problem.features,
+            lambda nodes: self.view(nodes, step),
+            problem.labels,
+            sets,
+            problem.features,
             problem.class_weights,
-        )  # fmt: skip
+        )
 
     def view(self, nodes: Tensor, step: int) -> SampledView:
         """Return the nodes, ascending, with the neighbours that one step samples."""
@@ -69,7 +73,8 @@ class SampledBatches:
             key = counter_words(stream_key(_SEED, _FIRST_HOP + hop), np.array([step]))
             return sample_neighbours(self.graph, nodes, self.fanout[hop], int(key[0]))
 
-        features, hops = self.problem.features, len(self.fanout)
+        features = self.problem.features
+        hops = len(self.fanout)
         return SampledView.of(features, self.graph, nodes.cpu().numpy(), choose, hops)
 
     def _order(self, nodes: NDArray[np.int64], epoch: int) -> NDArray[np.int64]:

@@ -240,7 +240,8 @@ class BothBest(Selection):
 
 class _BothBest(_Patient):
     def compare(self, accuracy: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
-        higher, lower = accuracy >= self.best_accuracy, loss <= self.best_loss
+        higher = accuracy >= self.best_accuracy
+        lower = loss <= self.best_loss
         return higher | lower, higher & lower
 
 

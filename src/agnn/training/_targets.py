@@ -14,7 +14,7 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, DropoutAt, cross_entropy, random_words
-from agnn.nn import NodeModel
+from agnn.training._model import TrainableModel
 from agnn.training._selection import Metric
 
 # Where the random numbers of the batch order come from: beyond any place that a model drops at.
@@ -47,9 +47,11 @@ class Targets:
         """
         return cls.in_view(
             lambda nodes: View.around(features, graph, nodes, hops, is_for_many_passes=True),
-            labels, sets, features,
+            labels,
+            sets,
+            features,
             class_weights,
-        )  # fmt: skip
+        )
 
     @classmethod
     def in_view(
@@ -90,7 +92,7 @@ class Targets:
         found = self.view.field.targets
         return found.repeat(len(self.labels), 1) if self.rows is None else found[self.rows]
 
-    def outputs(self, model: NodeModel, dropout: Dropout | None = None) -> Tensor:
+    def outputs(self, model: TrainableModel, dropout: Dropout | None = None) -> Tensor:
         """Return the model's outputs at each replica's own nodes; [R, k, c]."""
         return self.pick(model(self.view, dropout))
 
@@ -141,7 +143,8 @@ class Targets:
 
     def _class_counts(self, picked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the nodes of each class, those predicted correctly, and predictions; [R, c]."""
-        answers, classes = picked.argmax(-1), torch.arange(picked.shape[2], device=picked.device)
+        answers = picked.argmax(-1)
+        classes = torch.arange(picked.shape[2], device=picked.device)
         is_node = (self.weights > 0)[..., None]
         is_class = (self.labels[..., None] == classes) & is_node
         is_answer = (answers[..., None] == classes) & is_node

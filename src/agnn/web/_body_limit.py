@@ -18,7 +18,9 @@ class BodyLimit:
     """Refuses a body that is larger than `limit` bytes or arrives too slowly."""
 
     def __init__(self, app: Application, limit: int, seconds: float = _SECONDS) -> None:
-        self.app, self.limit, self.seconds = app, limit, seconds
+        self.app = app
+        self.limit = limit
+        self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its body, or answer 413 or 408."""
@@ -37,11 +39,12 @@ class BodyLimit:
             await self._too_large(receive, send)
             return
         if body is not None:
-            await self.app(scope, _replayed(body, receive), send)
+            await self.app(scope, _replay_body(body, receive), send)
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body, or None if the client left."""
-        parts, size = [], 0
+        parts = []
+        size = 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -76,7 +79,7 @@ class _TooLargeError(Exception):
     """The body exceeds the limit."""
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives the body first and then the messages of the connection."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -1,18 +1,17 @@
 """Limits on connections: how many are open at once, and how long a client may take.
 
-uvicorn closes idle connections, but it waits for half-sent headers and for clients that do not
-read their answer as long as they like, and asyncio logs in a busy loop when descriptors run out.
+uvicorn limits headers in size, requests in number and idle connections in time. It has no limit on
+connections that have not completed a request (`limit_concurrency` counts after the headers), on
+the time for headers, and on the time that a client may take to read its answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import os
 import socket
-import time
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
@@ -24,110 +23,35 @@ MOST_CONNECTIONS: Final = 500
 HEAD_SECONDS: Final = 10.0  # for the request line and the headers
 READ_SECONDS: Final = 60.0  # for a client to take the next part of its answer
 
-_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_BATCH: Final = 100  # connections refused before the event loop gets its turn
-
 
 def connection_limit() -> int:
-    """The number of connections to allow: at most half of the descriptors of this process."""
+    """Return the number of connections to allow: at most half of this process's descriptors."""
     try:
         import resource
     except ImportError:  # Windows
         return MOST_CONNECTIONS
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if descriptors < 0 else max(1, min(MOST_CONNECTIONS, descriptors // 2))
-
-
-class Listener(socket.socket):
-    """A listening socket that refuses connections beyond a limit instead of keeping them waiting.
-
-    A refused client gets status 503 at once. When the process has no descriptor left, one that is
-    held in reserve is used to take the connection and close it, so that `accept` never fails for
-    want of descriptors: asyncio would try again in a busy loop.
-    """
-
-    def __init__(self, *args: Any, most: int | None = None) -> None:
-        super().__init__(*args)
-        self.most = connection_limit() if most is None else most
-        self._open: set[socket.socket] = set()
-        self._reserve = os.open(os.devnull, os.O_RDONLY)
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection within the limit; those beyond it are refused on the way."""
-        for _ in range(_BATCH):
-            try:
-                connection, address = super().accept()
-            except OSError as error:
-                if error.errno not in _EXHAUSTED:
-                    raise
-                self._refuse_with_reserve()
-                continue
-            if self._is_full():
-                _refuse(connection)
-                continue
-            self._open.add(connection)
-            return connection, address
-        raise BlockingIOError  # what asyncio takes for "none at the moment"
-
-    def close(self) -> None:
-        """Close the socket and the descriptor in reserve."""
-        super().close()
-        if self._reserve >= 0:
-            os.close(self._reserve)
-            self._reserve = -1
-
-    def _is_full(self) -> bool:
-        if len(self._open) >= self.most:
-            self._open = {each for each in self._open if each.fileno() >= 0}
-        return len(self._open) >= self.most
-
-    def _refuse_with_reserve(self) -> None:
-        if self._reserve >= 0:
-            os.close(self._reserve)
-            self._reserve = -1
-        try:
-            connection, _ = super().accept()
-        except BlockingIOError:
-            raise
-        except OSError:
-            time.sleep(0.01)  # nothing helps at the moment: do not spin
-            raise BlockingIOError from None
-        else:
-            _refuse(connection)
-        finally:
-            with contextlib.suppress(OSError):
-                self._reserve = os.open(os.devnull, os.O_RDONLY)
-
-
-def _refuse(connection: socket.socket) -> None:
-    """Answer 503 and close; nothing here waits for the client."""
-    body = error_body("the server has too many connections; ask again in a second.")
-    headers = {
-        **FIXED_HEADERS,
-        b"content-type": b"application/json",
-        b"content-length": str(len(body)).encode(),
-        b"retry-after": b"1",
-        b"connection": b"close",
-    }
-    lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers.items())
-    with connection, contextlib.suppress(OSError):
-        connection.setblocking(False)
-        connection.send(b"HTTP/1.1 503 Service Unavailable\r\n" + lines + b"\r\n" + body)
-        # Closing a socket with unread bytes resets the connection and may discard the answer.
-        connection.recv(65536)
+    if descriptors < 0:
+        return MOST_CONNECTIONS
+    return max(1, min(MOST_CONNECTIONS, descriptors // 2))
 
 
 class Connection(H11Protocol):
-    """uvicorn's HTTP/1.1 connection with time limits, and errors in the form of all others."""
+    """uvicorn's HTTP/1.1 connection with these limits, and errors in the form of all others."""
 
+    limit = MOST_CONNECTIONS  # connections open at once
     head_seconds = HEAD_SECONDS
     read_seconds = READ_SECONDS
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start waiting for the first request."""
+        """Start waiting for the first request, or refuse it where there are too many."""
         super().connection_made(transport)
+        if len(self.connections) > self.limit:
+            message = "the server has too many connections; ask again in a second."
+            self._refuse(503, message, [(b"retry-after", b"1")])
+            return
         # With a limit of 0 asyncio reports every byte that the client has not taken.
         transport.set_write_buffer_limits(high=0)
         self._watch_head()
@@ -181,7 +105,9 @@ class Connection(H11Protocol):
         else:
             self.transport.close()
 
-    def _refuse(self, status: int, message: str) -> None:
+    def _refuse(
+        self, status: int, message: str, more_headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
         """Answer with an error and close the connection."""
         body = error_body(message)
         headers = [
@@ -189,6 +115,7 @@ class Connection(H11Protocol):
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
+            *more_headers,
         ]
         if self.transport.is_closing():
             return
@@ -197,4 +124,14 @@ class Connection(H11Protocol):
             head = h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status])
             for event in (head, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
+        self._discard_unread_bytes()
         self.transport.close()
+
+    def _discard_unread_bytes(self) -> None:
+        # Closing a socket with unread bytes resets the connection and may discard the answer.
+        own = self.transport.get_extra_info("socket")
+        with (
+            contextlib.suppress(OSError),
+            socket.fromfd(own.fileno(), own.family, own.type) as same_connection,
+        ):
+            same_connection.recv(65536)

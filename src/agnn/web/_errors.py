@@ -1,4 +1,4 @@
-"""Errors of both applications: the status of each, and one form, {"error": one sentence}."""
+"""What both applications begin with; errors: a status and one form, {"error": one sentence}."""
 
 from __future__ import annotations
 
@@ -67,17 +67,26 @@ class JsonRoute(APIRoute):
         """The handler behind the check."""
         handle = super().get_route_handler()
 
-        async def checked(request: Request) -> Response:
+        async def check(request: Request) -> Response:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if request.method == "POST" and kind != "application/json":
                 return error_answer(415, "send the body as 'Content-Type: application/json'.")
             return await handle(request)
 
-        return checked
+        return check
 
 
-def add_error_answers(app: FastAPI) -> None:
-    """Answer every error of `app` in the same form."""
+def new_application(**options: Any) -> FastAPI:
+    """Return an application without FastAPI's pages, which load scripts from elsewhere.
+
+    Every error has the same form.
+    """
+    app = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, **options)
+    _add_error_answers(app)
+    return app
+
+
+def _add_error_answers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -86,12 +95,12 @@ def add_error_answers(app: FastAPI) -> None:
         return error_answer(status, validation_sentence(found))
 
     @app.exception_handler(AgnnError)
-    async def refused(_: Request, error: AgnnError) -> Response:
+    async def refusal(_: Request, error: AgnnError) -> Response:
         status = _STATUS.get(type(error), 422)
         return error_answer(status, str(error), {"retry-after": "1"} if status == 503 else None)
 
     @app.exception_handler(HTTPException)
-    async def unmatched(request: Request, error: HTTPException) -> Response:
+    async def no_route(request: Request, error: HTTPException) -> Response:
         words = {
             404: f"there is nothing at {request.url.path[:200]}.",
             405: f"{request.method[:20]} is not a method of {request.url.path[:200]}.",
@@ -108,7 +117,8 @@ def add_error_answers(app: FastAPI) -> None:
 def validation_sentence(errors: Sequence[Mapping[str, Any]]) -> str:
     """Pydantic's errors as a sentence, such as: `ids[3]` must be text or a whole number."""
     if errors[0]["type"] == "json_invalid":
-        place, why = errors[0]["loc"][-1], errors[0]["ctx"]["error"]
+        place = errors[0]["loc"][-1]
+        why = errors[0]["ctx"]["error"]
         return f"the body is not JSON: {why} at character {place}."
     by_place: dict[str, list[Mapping[str, Any]]] = {}
     for each in errors:

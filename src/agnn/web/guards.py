@@ -127,7 +127,8 @@ class HostGuard:
     """
 
     def __init__(self, app: Application, hosts: Hosts) -> None:
-        self.app, self.hosts = app, hosts
+        self.app = app
+        self.hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 400."""
@@ -180,8 +181,10 @@ class TokenGuard:
     def __init__(
         self, app: Application, token: str, is_open: Callable[[str], bool], message: str
     ) -> None:
-        self.app, self.token = app, token
-        self.is_open, self.message = is_open, message
+        self.app = app
+        self.token = token
+        self.is_open = is_open
+        self.message = message
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 401."""

@@ -21,11 +21,12 @@ import uvicorn
 
 from agnn.errors import InputError
 from agnn.web._asgi import Application
-from agnn.web._connections import Connection, Listener
+from agnn.web._connections import Connection, connection_limit
 
 __all__ = ["address_of", "bound_socket", "run_server"]
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_WAITING: Final = 2048  # connections that the system keeps until they are accepted
 _PATIENCE: Final = 3  # seconds for requests under way to finish after a signal
 
 
@@ -37,11 +38,21 @@ def run_server(
     Port 0 takes a free one. `ready` is called with the address, such as "http://127.0.0.1:8000",
     as soon as requests are answered there.
     """
+    Connection.limit = connection_limit()
     with bound_socket(host, port) as listener:
         config = uvicorn.Config(
-            app, log_config=None, log_level="error", access_log=False, server_header=False,
-            http=Connection, ws="none", loop="asyncio", timeout_graceful_shutdown=_PATIENCE,
-        )  # fmt: skip
+            app,
+            http=Connection,
+            ws="none",
+            loop="asyncio",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            # A refused connection is closed a few turns later: descriptors must last until then.
+            backlog=max(1, Connection.limit // 8),
+            timeout_graceful_shutdown=_PATIENCE,
+        )
         with _short_thread_turns():
             _Server(config, lambda: ready(address_of(listener))).run(sockets=[listener])
 
@@ -68,7 +79,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = _stream_address(host, port)
     except (OSError, UnicodeError) as error:
         raise InputError(f"`host` '{host}' is not an address of this machine: {error}.") from error
-    listener = Listener(family, kind, protocol)
+    listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -116,6 +127,10 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # asyncio accepts `backlog` connections in one turn of its loop, which must be few; the
+        # system may keep more waiting, or their clients would try again after a second only.
+        for listener in sockets or ():
+            listener.listen(_WAITING)
         self._ready()
 
     @contextlib.contextmanager

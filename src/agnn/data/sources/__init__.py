@@ -1,8 +1,7 @@
 """Graphs from other libraries and file formats.
 
 SciPy and NumPy arrays (`from_scipy`), PyG objects (`from_pyg`), NetworkX graphs (`from_networkx`),
-GraphML, GEXF and `.npz` files (`read_graph`) and raw Planetoid folders (`load_planetoid`). Each
-function returns a checked `NodeData`:
+GraphML, GEXF and `.npz` files (`read_graph`). Each function returns a checked `NodeData`:
 
 >>> import numpy as np
 >>> from types import SimpleNamespace
@@ -15,15 +14,11 @@ pandas is needed for NetworkX, GraphML and GEXF only, whose attributes are read 
 
 from agnn.data.sources._arrays import from_pyg, from_scipy
 from agnn.data.sources._networkx import GRAPH_FILES, from_networkx, read_graph
-from agnn.data.sources._planetoid import CLASS_NAMES, VALIDATION, load_planetoid
 
 __all__ = [
-    "CLASS_NAMES",
     "GRAPH_FILES",
-    "VALIDATION",
     "from_networkx",
     "from_pyg",
     "from_scipy",
-    "load_planetoid",
     "read_graph",
 ]

@@ -24,6 +24,21 @@ if TYPE_CHECKING:
 
 _MASKS: Final = ("train", "val", "test")  # what masks are called after
 _CSR_PARTS: Final = ("data", "indices", "indptr", "shape")
+# What a damaged archive makes NumPy and SciPy raise.
+_DAMAGE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+)
 
 
 def from_scipy(
@@ -37,7 +52,7 @@ def from_scipy(
     splits: Mapping[str, Split] | None = None,
     ignore_weights: bool = False,
 ) -> NodeData:
-    """The graph in a SciPy sparse adjacency [n, n], features [n, d_x] and labels [n].
+    """Return the graph in a SciPy sparse adjacency [n, n], features [n, d_x] and labels [n].
 
     Values of the adjacency that differ are edge weights; (i, j) and (j, i) may have two, whose
     mean counts. An adjacency whose values are all the same has no weights. Without features, degree
@@ -81,7 +96,7 @@ def from_scipy(
 def from_pyg(
     data: Any, *, name: str = "pyg", edge_weight: str | None = None, ignore_weights: bool = False
 ) -> NodeData:
-    """The graph in an object with `edge_index` and, where it has them, `x`, `y` and masks.
+    """Return the graph in an object with `edge_index` and, where it has them, `x`, `y` and masks.
 
     `train_mask`, `val_mask` and `test_mask` become the split "fixed"; masks with k columns become
     the splits "own-1" to "own-k", which the split "own" uses in turn. PyG itself is not needed.
@@ -130,7 +145,7 @@ def from_pyg(
 
 
 def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData:
-    """The graph in a file with adj_*, labels and, where there are any, attr_* arrays.
+    """Return the graph in a file with adj_*, labels and, where there are any, attr_* arrays.
 
     Its own masks (`train_masks`, `val_masks`, `test_masks` [k, n], or `train_mask` and so on [n])
     become its splits. Nothing in it is unpickled. A file that would unpack to more than memory is
@@ -155,16 +170,18 @@ def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData
             }
         known = _labels(labels, names, adjacency.shape[0])
         return from_scipy(
-            adjacency, attributes, labels, name=name, ignore_weights=ignore_weights,
-            class_names=names, splits=_mask_splits(masks, known, f"'{path}'"),
-        )  # fmt: skip
+            adjacency,
+            attributes,
+            labels,
+            name=name,
+            class_names=names,
+            splits=_mask_splits(masks, known, f"'{path}'"),
+            ignore_weights=ignore_weights,
+        )
     except AgnnError as error:
         reason = str(error)
         raise DataError(reason if str(path) in reason else f"'{path}': {reason}") from error
-    except (
-        zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError,
-        AttributeError, OverflowError, NotImplementedError, RuntimeError, MemoryError,
-    ) as error:  # fmt: skip
+    except _DAMAGE as error:
         if "allow_pickle" in str(error):
             raise DataError(
                 f"'{path}' holds pickled objects, which could run any code and are not opened; "
@@ -187,29 +204,29 @@ def _node_data(
     weights: NDArray[Any] | None = None,
     ignore_weights: bool = False,
 ) -> NodeData:
-    """The checked data; degree and the like take the place of features that are None.
+    """Return the checked data; degree and the like take the place of features that are None.
 
     `weights` [k] are those of the entries [2, k].
     """
     simple, facts = simple_edges(entries, nodes)
     ids = checked_ids(node_ids, nodes)
     pairs = np.asarray(entries, dtype=np.int64)
-    found, means = class_notes(labels.class_names, "`labels`"), None
+    notes = class_notes(labels.class_names, "`labels`")
+    means = None
     if weights is not None and ignore_weights:
-        found.append(f"{place}: the weights are ignored, as requested.")
+        notes.append(f"{place}: the weights are ignored, as requested.")
     elif weights is not None:
         _check_weights(weights, pairs, ids, place)
         means = mean_weights(simple, pairs, weights, nodes)
-        found += weight_note(pairs, weights, simple, means, ids, place)
-    found += edge_notes(
+        notes += weight_note(pairs, weights, simple, means, ids, place)
+    notes += edge_notes(
         pairs, np.arange(pairs.shape[1]), simple, facts, ids, place, is_weighted=means is not None
     )
-    preprocessing, is_given = None, features is not None
-    if not is_given:
+    preprocessing = None
+    if features is None:
         preprocessing = Preprocessing(tuple(graph_blocks(simple, nodes)))
         features = preprocessing.features(Source(None, simple, nodes))
-        found.append(GRAPH_NOTE)
-    is_signed = bool(features.size and features.min() < 0)
+        notes.append(GRAPH_NOTE)
     return NodeData.build(
         name=name,
         features=features,
@@ -219,11 +236,10 @@ def _node_data(
         node_ids=ids,
         splits=splits,
         facts=facts,
-        row_normalised=not is_signed,
         preprocessing=preprocessing,
         reading=Reading(
             place,
-            notes=tuple(found),
+            notes=tuple(notes),
             unlabelled_as=labels.unlabelled_as or None,
             label_kind=labels.kind,
         ),
@@ -232,21 +248,22 @@ def _node_data(
 
 
 def _labels(labels: ArrayLike | None, class_names: Sequence[str] | None, nodes: int) -> Labels:
-    """The labels of n nodes; whole numbers with `class_names` are indices into them."""
-    names, none = tuple(class_names or ()), np.empty(0, dtype=np.int64)
+    """Return the labels of n nodes; whole numbers with `class_names` are indices into them."""
+    names = tuple(class_names or ())
+    none = np.empty(0, dtype=np.int64)
     if labels is None:
         return Labels(np.full(nodes, -1), names, none, {})
     given = np.asarray(labels)
     if class_names is not None and given.dtype.kind in "iu":
         return Labels(given, names, none, {})
-    found = encoded_labels(given, known=class_names)
+    encoded = encoded_labels(given, known=class_names)
     if class_names is None:
-        check_classes(found, "`labels`", "give classes, not numbers to predict")
-    return found
+        check_classes(encoded, "`labels`", "give classes, not numbers to predict")
+    return encoded
 
 
 def _mask_splits(masks: Mapping[str, Any], labels: Labels, place: str) -> dict[str, Split]:
-    """The splits in masks [k, n] or [n] by part ("train", "val", "test").
+    """Return the splits in masks [k, n] or [n] by part ("train", "val", "test").
 
     One mask is the split "fixed"; several are "own-1", "own-2", ... Nodes without a label are
     left out. Without a training mask or without labels there are no splits.
@@ -281,7 +298,7 @@ def _mask_splits(masks: Mapping[str, Any], labels: Labels, place: str) -> dict[s
 
 
 def _checked_mask(mask: NDArray[Any], nodes: int, where: str) -> NDArray[np.bool_]:
-    """The masks as [k, n] booleans; anything else is refused."""
+    """Return the masks as [k, n] booleans; anything else is refused."""
     rows = mask[None] if mask.ndim == 1 else mask
     if rows.ndim != 2 or rows.shape[1] != nodes:
         raise DataError(
@@ -293,7 +310,7 @@ def _checked_mask(mask: NDArray[Any], nodes: int, where: str) -> NDArray[np.bool
 
 
 def _differing(values: NDArray[Any]) -> NDArray[Any] | None:
-    """The values at the edges if they differ; None if all are the same and so say nothing."""
+    """Return the values at the edges if they differ; None if all are the same."""
     return values if values.size and (values != values.flat[0]).any() else None
 
 
@@ -306,17 +323,17 @@ def _check_weights(
             f"{place}: edge weights must be one number per edge, shape [{entries.shape[1]}]; got "
             f"{weights.dtype} {list(weights.shape)}."
         )
-    found = unusable_weight(weights.astype(np.float64))
-    if found is not None:
-        i, j = entries[:, found.place].tolist()
+    unusable = unusable_weight(weights.astype(np.float64))
+    if unusable is not None:
+        i, j = entries[:, unusable.place].tolist()
         raise DataError(
-            f"{place}, edge {ids[i]!r} to {ids[j]!r}: {found.reason} To leave weights out, give "
+            f"{place}, edge {ids[i]!r} to {ids[j]!r}: {unusable.reason} To leave weights out, give "
             f"`ignore_weights` (--ignore-weights)."
         )
 
 
 def _matrix(arrays: Mapping[str, Any], prefix: str) -> Any:
-    """The CSR matrix whose parts start with `prefix`; a dense one; None where there is none."""
+    """Return the CSR or dense matrix whose parts start with `prefix`; None if there is none."""
     from scipy import sparse
 
     if f"{prefix}_matrix" in arrays:
@@ -331,7 +348,7 @@ def _matrix(arrays: Mapping[str, Any], prefix: str) -> Any:
 
 
 def _class_names(arrays: Mapping[str, Any], labels: Any) -> list[str] | None:
-    """The class names, if the file has plain text for each class."""
+    """Return the class names, if the file has plain text for each class."""
     if labels is None or "class_names" not in arrays or labels.dtype.kind not in "iu":
         return None
     try:
@@ -343,5 +360,5 @@ def _class_names(arrays: Mapping[str, Any], labels: Any) -> list[str] | None:
 
 
 def _array(value: Any) -> NDArray[Any]:
-    """A tensor, or anything like an array, as a NumPy array."""
+    """Return a tensor, or anything like an array, as a NumPy array."""
     return np.asarray(value.detach().cpu()) if hasattr(value, "detach") else np.asarray(value)

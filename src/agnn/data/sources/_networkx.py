@@ -14,11 +14,21 @@ from agnn.errors import DataError, InputError, UnavailableError
 GRAPH_FILES: Final = (".graphml", ".gexf", ".npz")
 """Endings of files that hold a whole graph."""
 
+# What XML of another kind makes NetworkX raise.
+_DAMAGE: Final = (
+    SyntaxError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
+
 
 def read_graph(
     path: str | Path, *, name: str | None = None, **options: Unpack[ReadKeywords]
 ) -> NodeData:
-    """The graph in a GraphML or GEXF file, or in an `.npz` of the gnn-benchmark kind.
+    """Return the graph in a GraphML or GEXF file, or in an `.npz` of the gnn-benchmark kind.
 
     Attributes of the nodes are its columns; the keywords are those of `read_tables`. An `.npz`
     has its own labels, and splits if it holds masks, and takes `ignore_weights` only.
@@ -33,17 +43,17 @@ def read_graph(
             raise InputError(f"'{file}' has its own labels and features; give no columns.")
         return read_npz(file, name or file.stem, ignore_weights=chosen.ignore_weights)
     check_text_file(file)
-    return _data(_parsed(file), f"'{file}'", name or file.stem, chosen)
+    return _data(_read_networkx(file), f"'{file}'", name or file.stem, chosen)
 
 
 def from_networkx(graph: Any, *, name: str = "graph", **options: Unpack[ReadKeywords]) -> NodeData:
-    """The graph in a NetworkX object; the keywords name attributes of its nodes."""
+    """Return the graph in a NetworkX object; the keywords name attributes of its nodes."""
     if not (hasattr(graph, "nodes") and hasattr(graph, "is_directed")):
         raise InputError(f"`graph` must be a NetworkX graph; got {type(graph).__name__}.")
     return _data(graph, "the graph", name, ReadOptions(**options))
 
 
-def _parsed(file: Path) -> Any:
+def _read_networkx(file: Path) -> Any:
     try:
         import networkx
     except ModuleNotFoundError as error:
@@ -54,10 +64,7 @@ def _parsed(file: Path) -> Any:
     read = networkx.read_graphml if file.suffix.lower() == ".graphml" else networkx.read_gexf
     try:
         return read(file)
-    except (
-        SyntaxError, LookupError, ValueError, TypeError, AttributeError, RecursionError,
-        networkx.NetworkXException,
-    ) as error:  # fmt: skip
+    except (*_DAMAGE, networkx.NetworkXException) as error:
         reason = " ".join(str(error).split())[:120]
         raise DataError(f"'{file}' is damaged or of another kind: {reason}.") from error
 

@@ -10,22 +10,22 @@ some, such as "fixed", "uniform" or "10-fold", and draws them for any number of 
 >>> {part: nodes.size for part, nodes in splits[0].parts.items()}
 {'train': 140, 'validation': 500, 'test': 1000}
 
-The functions that draw (`uniform_split`, `k_folds`, ...) depend on nothing but data and seed.
+What is drawn depends on nothing but data and seed.
 """
 
-from agnn.data.splits._by_column import column_splits, group_split, time_split
+from agnn.data.splits._by_column import column_splits
 from agnn.data.splits._draws import (
     Stream,
-    balanced_split,
-    k_folds,
-    nested_k_folds,
-    per_class_split,
-    shuffled,
-    stratified_folds,
-    stratified_split,
+    random_order,
     uniform_split,
 )
-from agnn.data.splits._spec import DEFAULT_SPLITS, SplitSpec, default_split, make_splits
+from agnn.data.splits._spec import (
+    DEFAULT_SPLITS,
+    SplitSpec,
+    complete_split,
+    default_split,
+    make_splits,
+)
 from agnn.data.splits._split import Split
 
 __all__ = [
@@ -33,17 +33,10 @@ __all__ = [
     "Split",
     "SplitSpec",
     "Stream",
-    "balanced_split",
     "column_splits",
+    "complete_split",
     "default_split",
-    "group_split",
-    "k_folds",
     "make_splits",
-    "nested_k_folds",
-    "per_class_split",
-    "shuffled",
-    "stratified_folds",
-    "stratified_split",
-    "time_split",
+    "random_order",
     "uniform_split",
 ]

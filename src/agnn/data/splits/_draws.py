@@ -35,6 +35,8 @@ class Stream(IntEnum):
 
 
 _SET_ASIDE: Final = 10  # one in this many training nodes of a fold becomes a validation node
+_USUAL_FOLDS: Final = 10  # of cross-fitting
+_FEWEST_FOLDS: Final = 5
 
 
 def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None = None) -> Split:
@@ -44,7 +46,7 @@ def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None 
     the labelled nodes.
     """
     train, validation, test = sizes or _usual_sizes(data)
-    order = _shuffled_labelled(data, seed, Stream.UNIFORM)
+    order = _random_order_of_labelled(data, seed, Stream.UNIFORM)
     first, second, third = _consecutive(order, train, validation, test)
     return Split(f"uniform-{seed}", first, second, third, seed)
 
@@ -60,8 +62,8 @@ def _usual_sizes(data: NodeData) -> tuple[int, int, int]:
 def balanced_split(
     data: NodeData, seed: int, per_class: int = 20, validation: int = 500, test: int = 1000
 ) -> Split:
-    """`per_class` training nodes of each class; validation and test uniform over the rest."""
-    order = _shuffled_labelled(data, seed, Stream.BALANCED)
+    """Return `per_class` training nodes of each class; the other parts uniform over the rest."""
+    order = _random_order_of_labelled(data, seed, Stream.BALANCED)
     chosen = []
     for label, name in enumerate(data.class_names):
         members = order[data.labels[order] == label]
@@ -82,21 +84,23 @@ def balanced_split(
 
 
 def per_class_split(data: NodeData, per_class: int, seed: int) -> Split:
-    """`per_class` training and half as many more validation nodes of each class; the rest is test.
+    """Return `per_class` training nodes of each class, and half as many more validation nodes.
 
-    With 20 training nodes these are 30 for validation. A class with fewer than three times as many
-    nodes as training nodes gives a third of them to each part.
+    The rest is test. With 20 training nodes these are 30 for validation. A class with fewer than
+    three times as many nodes as training nodes gives a third of them to each part.
     """
     if per_class < 1:
         raise InputError(f"`per_class` must be at least 1; got {per_class}.")
     _check_two_per_class(data)
-    order = _shuffled_labelled(data, seed, Stream.PER_CLASS)
+    order = _random_order_of_labelled(data, seed, Stream.PER_CLASS)
     parts: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
     for label in range(data.classes):
         members = order[data.labels[order] == label]
-        train, validation = per_class, per_class * 3 // 2
+        train = per_class
+        validation = per_class * 3 // 2
         if members.size < 3 * per_class:
-            train, validation = max(members.size // 3, 1), members.size // 3
+            train = max(members.size // 3, 1)
+            validation = members.size // 3
         pieces = np.split(members, [train, train + validation])
         for part, piece in zip(parts, pieces, strict=True):
             part.append(piece)
@@ -105,7 +109,7 @@ def per_class_split(data: NodeData, per_class: int, seed: int) -> Split:
 
 
 def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
-    """Splits whose test parts partition the labelled nodes into `folds` parts, sizes within 1.
+    """Return splits whose test parts partition the labelled nodes; their sizes differ by at most 1.
 
     Each split trains on all the other parts and has no validation nodes.
     """
@@ -114,7 +118,7 @@ def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
             f"`folds` must be at least 2 and at most the number of labelled nodes, "
             f"{data.labelled.size}; got {folds}."
         )
-    parts = np.array_split(_shuffled_labelled(data, seed, Stream.FOLDS), folds)
+    parts = np.array_split(_random_order_of_labelled(data, seed, Stream.FOLDS), folds)
     return tuple(
         Split(
             f"fold-{i + 1}-of-{folds}-seed-{seed}",
@@ -128,26 +132,28 @@ def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
 
 
 def nested_k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
-    """`k_folds`, with a tenth of each training part, rounded up, set aside as validation nodes.
+    """Return `k_folds` with a tenth of each training part, rounded up, as validation nodes.
 
     The tested nodes are those of `k_folds` with this seed; the nodes set aside are uniform over
     the other folds. A tenth and not a fold: with three folds that would halve the training part.
     """
-    nested, shuffled = [], _shuffled_labelled(data, seed, Stream.NESTED)
+    nested = []
+    labelled = _random_order_of_labelled(data, seed, Stream.NESTED)
     for fold in k_folds(data, folds, seed):
-        order = shuffled[np.isin(shuffled, fold.train)]
+        order = labelled[np.isin(labelled, fold.train)]
         validation, train = np.split(order, [-(-order.size // _SET_ASIDE)])
         nested.append(Split(f"nested-{fold.name}", train, validation, fold.test, seed))
     return tuple(nested)
 
 
 def stratified_split(data: NodeData, seed: int) -> Split:
-    """60 % of each class for training, 20 % each for validation and test, at least one in each.
+    """Return 60 % of each class for training, 20 % each for validation and test.
 
-    A class with two labelled nodes has one for training and one for test.
+    Each part has at least one of each class; a class with two labelled nodes has one for training
+    and one for test.
     """
     chosen: list[list[NDArray[np.int64]]] = [[], [], []]
-    order = _shuffled_labelled(data, seed, Stream.STRATIFIED)
+    order = _random_order_of_labelled(data, seed, Stream.STRATIFIED)
     _check_two_per_class(data)
     for label in np.unique(data.labels[data.labelled]).tolist():
         members = order[data.labels[order] == label]
@@ -161,7 +167,7 @@ def stratified_split(data: NodeData, seed: int) -> Split:
 
 
 def stratified_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
-    """Splits whose test parts partition the labelled nodes, every class spread over all of them.
+    """Return splits whose test parts partition the labelled nodes, each class spread over all.
 
     The next fold is for validation and the rest for training, so nothing is chosen by the test
     part.
@@ -174,10 +180,7 @@ def stratified_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]
             f"'{data.name}' has {data.labelled.size} labelled nodes, too few for {folds} folds. "
             f"Label more nodes, or name a split of your own."
         )
-    order = _shuffled_labelled(data, seed, Stream.STRATIFIED_FOLDS)
-    # Dealt like cards, class by class: every fold gets its share of each, and sizes within 1.
-    dealt = order[np.argsort(data.labels[order], kind="stable")]
-    parts = [dealt[k::folds] for k in range(folds)]
+    parts = _stratified_parts(data, folds, seed)
     splits = []
     for k in range(folds):
         rest = [parts[other] for other in range(folds) if other not in (k, (k + 1) % folds)]
@@ -193,6 +196,49 @@ def stratified_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]
     return tuple(splits)
 
 
+def cross_fitted_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
+    """Return splits whose test parts partition the labelled nodes; all others are for training.
+
+    Every class is spread over the folds. There are no validation nodes: the epoch of a replica is
+    chosen by the folds of the other replicas, see `agnn.training.CrossFitted`.
+    """
+    if not 3 <= folds <= data.labelled.size:
+        raise InputError(
+            f"`folds` must be at least 3, so that other folds can choose the epoch, and at most "
+            f"the number of labelled nodes, {data.labelled.size}; got {folds}."
+        )
+    parts = _stratified_parts(data, folds, seed)
+    return tuple(
+        Split(
+            f"cross-fitted-{k + 1}-of-{folds}-seed-{seed}",
+            train=np.concatenate(parts[:k] + parts[k + 1 :]),
+            validation=np.empty(0, dtype=np.int64),
+            test=parts[k],
+            seed=seed,
+        )
+        for k in range(folds)
+    )
+
+
+def cross_fitting_folds(data: NodeData) -> int:
+    """Return the number of folds that cross-fitting uses for this data.
+
+    Ten; where the rarest class has fewer labels as many as it has, but at least five, and never
+    more than there are labels.
+    """
+    counts = np.bincount(data.labels[data.labelled])
+    rarest = int(counts[counts > 0].min()) if counts.any() else 0
+    return int(min(max(_FEWEST_FOLDS, min(rarest, _USUAL_FOLDS)), max(data.labelled.size, 1)))
+
+
+def _stratified_parts(data: NodeData, folds: int, seed: int) -> list[NDArray[np.int64]]:
+    """Return the labelled nodes in parts of one size, each with its share of every class."""
+    order = _random_order_of_labelled(data, seed, Stream.STRATIFIED_FOLDS)
+    # Dealt like cards, class by class.
+    dealt = order[np.argsort(data.labels[order], kind="stable")]
+    return [dealt[k::folds] for k in range(folds)]
+
+
 def _check_two_per_class(data: NodeData) -> None:
     """Raise for a class with a single labelled node."""
     counts = np.bincount(data.labels[data.labelled], minlength=data.classes)
@@ -205,13 +251,13 @@ def _check_two_per_class(data: NodeData) -> None:
         )
 
 
-def _shuffled_labelled(data: NodeData, seed: int, stream: Stream) -> NDArray[np.int64]:
-    """The labelled nodes in an order that follows from the seed and the stream."""
-    return data.labelled[shuffled(data.labelled.size, seed, stream)]
+def _random_order_of_labelled(data: NodeData, seed: int, stream: Stream) -> NDArray[np.int64]:
+    """Return the labelled nodes in an order that follows from the seed and the stream."""
+    return data.labelled[random_order(data.labelled.size, seed, stream)]
 
 
-def shuffled(count: int, seed: int, stream: Stream) -> NDArray[np.int64]:
-    """The numbers from 0 to `count` - 1 in an order that follows from the seed and the stream."""
+def random_order(count: int, seed: int, stream: Stream) -> NDArray[np.int64]:
+    """Return 0 to `count` - 1 in an order that follows from the seed and the stream."""
     if seed < 0:
         raise InputError(f"`seed` must not be negative; got {seed}.")
     generator = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(int(stream),)))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from agnn.data.splits._by_column import GROUP, TIME
 from agnn.data.splits._draws import (
     balanced_split,
+    cross_fitted_folds,
+    cross_fitting_folds,
     k_folds,
     nested_k_folds,
     per_class_split,
@@ -36,8 +38,10 @@ _FOLDED: Final[Mapping[str, Callable[[NodeData, int, int], tuple[Split, ...]]]] 
     "fold": k_folds,
     "fold-nested": nested_k_folds,
     "stratified-fold": stratified_folds,
+    "fold-cross-fit": cross_fitted_folds,
 }
-_EXAMPLES: Final = ("20-per-class", "10-fold", "10-fold-nested", "stratified-5-fold")
+CROSS_FIT: Final = "cross-fit"
+_EXAMPLES: Final = (CROSS_FIT, "20-per-class", "10-fold", "10-fold-nested", "stratified-5-fold")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,9 @@ class SplitSpec:
     - "10-fold-nested": the same folds with a tenth of each training part as validation nodes
     - "stratified-5-fold", or another number: folds that each hold their share of every class, with
       a validation part beside the test part
+    - "10-fold-cross-fit", or another number: ten folds that each hold their share of every class; a
+      replica trains on all but its own fold, and the other replicas' folds choose its epoch.
+      "cross-fit" has as many folds as suit the data
     - a path that ends in ".json": the split saved there, the same for every seed
 
     >>> spec = SplitSpec.parse("10-fold-nested")
@@ -79,13 +86,13 @@ class SplitSpec:
 
     @classmethod
     def parse(cls, text: str) -> SplitSpec:
-        """The specification in `text`; an unknown word is the name of a split."""
+        """Return the specification in `text`; an unknown word is the name of a split."""
         if text.endswith(".json"):
             return cls(text, "file")
         word = text.lower()
         if word in ("own", GROUP) or word in _DRAWN:
             return cls(text, word)
-        if match := re.fullmatch(r"(stratified-)?([0-9]{1,9})-(fold(?:-nested)?)", word):
+        if match := re.fullmatch(r"(stratified-)?([0-9]{1,9})-(fold(?:-nested|-cross-fit)?)", word):
             kind = (match[1] or "") + match[3]
             if kind in _FOLDED:
                 return cls(text, kind, int(match[2]))
@@ -98,16 +105,21 @@ class SplitSpec:
         """The paper's name for this kind of split: "fixed", "random" or "cross-validation"."""
         if self.kind in ("fold", "fold-nested"):
             return "cross-validation"
-        drawn = (*_DRAWN, "stratified-fold", "per-class", GROUP)
+        drawn = (*_DRAWN, "stratified-fold", "fold-cross-fit", "per-class", GROUP)
         return "random" if self.kind in drawn else "fixed"
 
     @property
     def has_validation(self) -> bool:
-        """False for plain folds, whose splits have no validation nodes."""
-        return self.kind != "fold"
+        """False for folds whose splits have no validation nodes."""
+        return self.kind != "fold" and not self.is_cross_fitted
+
+    @property
+    def is_cross_fitted(self) -> bool:
+        """Whether the folds of other replicas choose a replica's epoch."""
+        return self.kind == "fold-cross-fit"
 
     def draw(self, data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
-        """The splits of `data`: `folds` for each seed."""
+        """Return the splits of `data`: `folds` for each seed."""
         if not seeds:
             raise InputError("`seeds` must hold at least one seed.")
         if self.kind == "file":
@@ -117,7 +129,7 @@ class SplitSpec:
         if self.kind == "own":
             return _own_splits(data, seeds)
         if self.kind == GROUP:
-            return _in_turn(data, _by_group(data), seeds)
+            return _in_turn(data, _group_split_names(data), seeds)
         if self.text in data.splits:  # also one that is called like a way to draw
             return (data.split(self.text),) * len(seeds)
         if self.kind in _DRAWN:
@@ -133,13 +145,18 @@ class SplitSpec:
         raise unknown_name("split", self.text, {*data.splits, *own, *_DRAWN, *_EXAMPLES})
 
 
+def complete_split(spec: str, data: NodeData) -> str:
+    """Return the specification with its number of folds, where it leaves that to the data."""
+    return f"{cross_fitting_folds(data)}-fold-{CROSS_FIT}" if spec.lower() == CROSS_FIT else spec
+
+
 def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split, ...]:
-    """The splits of `data` that `spec` describes; `SplitSpec` lists what may be written."""
-    return SplitSpec.parse(spec).draw(data, seeds)
+    """Return the splits of `data` that `spec` describes; `SplitSpec` lists what may be written."""
+    return SplitSpec.parse(complete_split(spec, data)).draw(data, seeds)
 
 
 def _own_splits(data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
-    own = _numbered(data) or list(data.splits)
+    own = _own_split_names(data) or list(data.splits)
     if not own:
         raise InputError(f"'{data.name}' came without splits; draw one, such as 'uniform'.")
     return _in_turn(data, own, seeds)
@@ -150,17 +167,17 @@ def _in_turn(data: NodeData, names: Sequence[str], seeds: Sequence[int]) -> tupl
     return tuple(data.splits[names[seed % len(names)]] for seed in seeds)
 
 
-def _by_group(data: NodeData) -> list[str]:
-    """The names "group-0", "group-1", ... of the splits by group."""
+def _group_split_names(data: NodeData) -> list[str]:
+    """Return the names "group-0", "group-1", ... of the splits by group."""
     names = [f"{GROUP}-{k}" for k in range(len(data.splits))]
-    found = [name for name in names if name in data.splits]
-    if not found:
+    present = [name for name in names if name in data.splits]
+    if not present:
         raise InputError(f"'{data.name}' has no groups; name a column as split_group.")
-    return found
+    return present
 
 
-def _numbered(data: NodeData) -> list[str]:
-    """The names "own-1", "own-2", ... of splits that came with the data, in this order."""
+def _own_split_names(data: NodeData) -> list[str]:
+    """Return the names "own-1", "own-2", ... of splits that came with the data, in this order."""
     names = (f"own-{k + 1}" for k in range(len(data.splits)))
     return [name for name in names if name in data.splits]
 
@@ -179,7 +196,7 @@ DEFAULT_SPLITS: Final = {
 
 
 def default_split(data: NodeData) -> str:
-    """The split to use when none is given.
+    """Return the split to use when none is given.
 
     "fixed" if the data has such a split, "own" if it came with several, "time" or "group" if it was
     read with a column to split by; else "stratified" (60, 20
@@ -188,7 +205,7 @@ def default_split(data: NodeData) -> str:
     """
     if "fixed" in data.splits:
         return "fixed"
-    if _numbered(data):
+    if _own_split_names(data):
         return "own"
     if TIME in data.splits:
         return TIME

@@ -78,13 +78,13 @@ class Split:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """The split as plain JSON values."""
+        """Return the split as plain JSON values."""
         parts = {part: nodes.tolist() for part, nodes in self.parts.items()}
         return {"format": _FORMAT, "name": self.name, "seed": self.seed, **parts}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Split:
-        """The split that `to_dict` described."""
+        """Return the split that `to_dict` described."""
         if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
             raise DataError(f"this is not a saved split: it must have 'format': '{_FORMAT}'.")
         fields = {key: value for key, value in values.items() if key != "format"}
@@ -107,7 +107,7 @@ class Split:
 
     @classmethod
     def load(cls, path: str | Path) -> Split:
-        """The split that `save` wrote; anything else is refused."""
+        """Return the split that `save` wrote; anything else is refused."""
         try:
             check_file(Path(path))
         except InputError as error:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 
 from agnn.data._labels import MISSING, Labels, check_classes, labels_of, missing_spellings
 from agnn.data._options import option_for
-from agnn.data._report import shown_rows
+from agnn.data._wording import row_list
 from agnn.data.splits import Split, column_splits
 from agnn.errors import DataError, InputError, unknown_name
 
@@ -27,56 +26,64 @@ _LARGEST: Final = 1e30  # squares and sums of larger numbers overflow
 _DECIMAL_COMMA: Final = r"^([+-]?[0-9]*),([0-9]+([eE][+-]?[0-9]+)?)$"
 
 PARTS: Final = {
-    "train": "train", "training": "train", "tr": "train",
-    "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation",
-    "test": "test", "testing": "test", "te": "test", "holdout": "test",
+    **dict.fromkeys(("train", "training", "tr"), "train"),
+    **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
+    **dict.fromkeys(("test", "testing", "te", "holdout"), "test"),
     **dict.fromkeys((*MISSING, "none", "unused", "-")),
-}  # fmt: skip
+}
 """The parts of a split by the words that a column may have for them; None: in no part."""
 
 
-@dataclass(frozen=True, eq=False)
 class NodeTable:
-    """A frame with one row per node, and where it came from."""
+    """The columns of a table with one row per node.
 
-    frame: pd.DataFrame
-    place: str
-    is_untyped: bool = False
-    has_decimal_commas: bool = False
-    kept: NDArray[np.int64] | None = None
-    """The rows of the user's table that the frame has; None: all."""
+    `column` returns a column as a series. `kept` are the rows of the user's table that are here;
+    None: all. Of text that was parsed as numbers, the last `parsed` columns are kept; None: all.
+    """
 
-    _parsed: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    def __init__(
+        self,
+        source: TableSource,
+        columns: Sequence[str],
+        nodes: int,
+        column: Callable[[str], pd.Series[Any]],
+        *,
+        kept: NDArray[np.int64] | None = None,
+        parsed: int | None = None,
+    ) -> None:
+        self.place = source.place
+        self.is_untyped = source.is_untyped
+        self.has_decimal_commas = source.has_decimal_commas
+        self.columns = tuple(columns)
+        self.nodes = nodes
+        self.column = column
+        self._kept = kept
+        # Parsing takes long, and each column is needed three times.
+        self._parsed = lru_cache(parsed)(self._parse)
 
     @classmethod
     def of(
-        cls,
-        source: TableSource,
-        frame: Any,
-        *,
-        kept: NDArray[np.int64] | None = None,
-        parsed: dict[str, NDArray[np.float64]] | None = None,
+        cls, source: TableSource, frame: pd.DataFrame, kept: NDArray[np.int64] | None = None
     ) -> Self:
-        """The table that a frame of a source is; `parsed` keeps numbers that were parsed."""
-        cache = {} if parsed is None else parsed
-        return cls(frame, source.place, source.is_untyped, source.has_decimal_commas, kept, cache)
+        """Return the table whose columns are those of a frame of a source."""
+        return cls(source, tuple(frame.columns), len(frame), frame.__getitem__, kept=kept)
 
     def rows(self, rows: Any) -> str:
-        """Some rows of the frame as messages name them, by their place in the user's table."""
-        return shown_rows(rows if self.kept is None else self.kept[rows])
+        """Return some rows as messages name them, by their place in the user's table."""
+        return row_list(rows if self._kept is None else self._kept[rows])
 
     def where(self, column: str) -> str:
-        """A column as messages name it."""
+        """Return a column as messages name it."""
         return f"{self.place}, column '{column}'"
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """[n] The values as numbers, NaN where there is none; text among them is refused."""
-        values = plain_text(self.frame[column])
-        found = self._numbers(column, values)
-        gaps = np.isnan(found)
-        words = gaps & ~is_blank(values) if gaps.any() else gaps
+        """Return the values as numbers [n], NaN where there is none; text is refused."""
+        values = plain_text(self.column(column))
+        numbers = self._numbers(column)
+        gaps = np.isnan(numbers)
+        is_text = gaps & ~is_blank(values) if gaps.any() else gaps
         # Among numbers "None" can only be a missing value; elsewhere it may be a category.
-        bad = [row for row in np.flatnonzero(words) if str(values.iloc[row]).lower() != "none"]
+        bad = [row for row in np.flatnonzero(is_text) if str(values.iloc[row]).lower() != "none"]
         if bad:
             raise DataError(
                 f"{self.where(column)}, {self.rows(bad)}: '{str(values.iloc[bad[0]])[:40]}' is "
@@ -84,32 +91,32 @@ class NodeTable:
                 f"column as categories with {option_for('category', column)}, or leave it out with "
                 f"{option_for('ignore', column)}."
             )
-        huge = np.flatnonzero(np.abs(found) > _LARGEST)  # NaN compares as false
+        huge = np.flatnonzero(np.abs(numbers) > _LARGEST)  # NaN compares as false
         if huge.size:
-            value = found[huge[0]]
+            value = numbers[huge[0]]
             what = "infinite" if np.isinf(value) else f"{value:g}, too large to compute with"
             raise DataError(f"{self.where(column)}, {self.rows(huge)}: the value is {what}.")
-        return found
+        return numbers
 
     def names(self, column: str) -> pd.Series[str]:
-        """A series of text, "" where there is no value."""
-        values = plain_text(self.frame[column])
+        """Return a series of text, "" where there is no value."""
+        values = plain_text(self.column(column))
         if not holds_text(values):
-            values = written(values).str.strip()
+            values = as_text(values).str.strip()
         return values.where(~is_blank(values), "")
 
     def codes(self, column: str, values: Sequence[str]) -> NDArray[np.int64]:
-        """[n] The position in `values` of each row's category; -1 for any other."""
+        """Return the position in `values` of each row's category; -1 for any other; [n]."""
         return np.asarray(pd.Index(values).get_indexer(self.names(column)), dtype=np.int64)
 
     def texts(self, column: str) -> list[str]:
-        """The texts of a column, "" where there is none."""
-        found: list[str] = written(plain_text(self.frame[column])).tolist()
-        return found
+        """Return the texts of a column, "" where there is none."""
+        texts: list[str] = as_text(plain_text(self.column(column))).tolist()
+        return texts
 
     def kind(self, column: str) -> str:
-        """What a column holds: number, category, empty, date or other."""
-        values = plain_text(self.frame[column])
+        """Return what a column holds: number, category, empty, date or other."""
+        values = plain_text(self.column(column))
         types = pd.api.types
         if types.is_numeric_dtype(values) or types.is_bool_dtype(values):
             return "number" if bool(values.notna().any()) else "empty"
@@ -122,13 +129,14 @@ class NodeTable:
             return "category"
         if not holds_text(values) and not _is_mixture(values):
             return "other"
-        share = np.isfinite(self._numbers(column, values)).sum() / (~blank).sum()
+        share = np.isfinite(self._numbers(column)).sum() / (~blank).sum()
         # Mostly numbers: a few words among them are a mistake, which `numbers` reports.
         return "number" if share > 0.5 else "category"
 
     def labels(self, column: str, known: Sequence[str] | None = None) -> Labels:
-        """The classes of a column; `known` fixes which there are, and their order."""
-        where, values = self.where(column), self.frame[column]
+        """Return the classes of a column; `known` fixes which there are, and their order."""
+        where = self.where(column)
+        values = self.column(column)
         if is_encoded(values):
             codes, distinct = codes_and_words(values)
         else:
@@ -144,23 +152,23 @@ class NodeTable:
         return labels
 
     def split(self, column: str, labels: NDArray[np.int64]) -> tuple[Split, list[str]]:
-        """The split that a column holds, called "fixed", and remarks on it.
+        """Return the split that a column holds, called "fixed", and remarks on it.
 
         Rows without a label are in no part. If no row is for validation, a fifth of the training
         rows is: the second, seventh, ... of each class, in the order of the table.
         """
         where = self.where(column)
-        values = plain_text(self.frame[column])
+        values = plain_text(self.column(column))
         # Few different words in perhaps millions of rows; a missing value has the code -1.
-        codes, distinct = pd.factorize(values if holds_text(values) else written(values))
-        words = [*written(pd.Series(distinct)).str.strip().str.lower(), ""]
-        strange = np.flatnonzero(np.array([word not in PARTS for word in words])[codes])
+        codes, distinct = pd.factorize(values if holds_text(values) else as_text(values))
+        names = [*as_text(pd.Series(distinct)).str.strip().str.lower(), ""]
+        strange = np.flatnonzero(np.array([word not in PARTS for word in names])[codes])
         if strange.size:
             known = [word for word, part in PARTS.items() if part]
-            problem = unknown_name("part", words[codes[strange[0]]], known)
+            problem = unknown_name("part", names[codes[strange[0]]], known)
             raise DataError(f"{where}, {self.rows(strange)}: {problem}")
         is_in = {
-            name: np.array([PARTS.get(word) == name for word in words])[codes]
+            name: np.array([PARTS.get(word) == name for word in names])[codes]
             for name in ("train", "validation", "test")
         }
         notes = []
@@ -170,21 +178,21 @@ class NodeTable:
                 f"{where}: {self.rows(blank)} are for training or validation but have no label; "
                 f"they are left out."
             )
-        found = {name: np.flatnonzero(own & (labels >= 0)) for name, own in is_in.items()}
-        if not found["train"].size:
+        nodes = {name: np.flatnonzero(is_part & (labels >= 0)) for name, is_part in is_in.items()}
+        if not nodes["train"].size:
             raise DataError(f"{where}: no row with a label is for training ('train').")
-        if not found["validation"].size:
-            found["train"], found["validation"] = _fifth(found["train"], labels)
+        if not nodes["validation"].size:
+            nodes["train"], nodes["validation"] = _fifth(nodes["train"], labels)
             notes.append(
-                f"{where}: no row is for validation, so {found['validation'].size:,} training "
+                f"{where}: no row is for validation, so {nodes['validation'].size:,} training "
                 f"rows choose the epoch instead of being trained on."
             )
-        return Split("fixed", found["train"], found["validation"], found["test"]), notes
+        return Split("fixed", nodes["train"], nodes["validation"], nodes["test"]), notes
 
     def splits_by(
         self, column: str, labels: Labels, *, is_time: bool
     ) -> tuple[dict[str, Split], list[str]]:
-        """The splits by a column of times or of groups, and remarks on them."""
+        """Return the splits by a column of times or of groups, and remarks on them."""
         labelled = np.flatnonzero(labels.codes >= 0)
         try:
             if is_time:
@@ -206,15 +214,15 @@ class NodeTable:
         ]
 
     def _times(self, column: str, labelled: NDArray[np.int64]) -> NDArray[Any]:
-        """[n] The times of a column: numbers, or dates as nanoseconds."""
-        values = plain_text(self.frame[column])
+        """Return the times of a column: numbers, or dates as nanoseconds; [n]."""
+        values = plain_text(self.column(column))
         self._check_complete(column, values, labelled)
         if pd.api.types.is_datetime64_any_dtype(values):
             return _nanoseconds(values)
-        found = numbers_in(values, decimal_commas=self.has_decimal_commas)
-        if not np.isnan(found[labelled]).any():
-            return found
-        dates = pd.to_datetime(written(values), errors="coerce", format="ISO8601", utc=True)
+        numbers = numbers_in(values, decimal_commas=self.has_decimal_commas)
+        if not np.isnan(numbers[labelled]).any():
+            return numbers
+        dates = pd.to_datetime(as_text(values), errors="coerce", format="ISO8601", utc=True)
         bad = labelled[dates.isna().to_numpy()[labelled]]
         if bad.size:
             raise DataError(
@@ -224,10 +232,10 @@ class NodeTable:
         return _nanoseconds(dates)
 
     def _groups(self, column: str, labelled: NDArray[np.int64]) -> NDArray[Any]:
-        """[n] The groups of a column as text."""
-        values = plain_text(self.frame[column])
+        """Return the groups of a column as text; [n]."""
+        values = plain_text(self.column(column))
         self._check_complete(column, values, labelled)
-        return np.asarray(written(values).tolist(), dtype=np.str_)
+        return np.asarray(as_text(values).tolist(), dtype=np.str_)
 
     def _check_complete(self, column: str, values: Any, labelled: NDArray[np.int64]) -> None:
         blank = labelled[is_blank(values)[labelled]]
@@ -237,17 +245,16 @@ class NodeTable:
                 f"has a label; without a value it cannot be in a part of the split."
             )
 
-    def _numbers(self, column: str, values: Any) -> NDArray[np.float64]:
-        """`numbers_in`, cached for text: it is needed three times, and parsing takes long."""
-        if not self.is_untyped:
-            return numbers_in(values)
-        if column not in self._parsed:
-            self._parsed[column] = numbers_in(values, decimal_commas=self.has_decimal_commas)
-        return self._parsed[column]
+    def _numbers(self, column: str) -> NDArray[np.float64]:
+        return self._parsed(column) if self.is_untyped else self._parse(column)
+
+    def _parse(self, column: str) -> NDArray[np.float64]:
+        values = plain_text(self.column(column))
+        return numbers_in(values, decimal_commas=self.has_decimal_commas)
 
 
 def numbers_in(values: Any, *, decimal_commas: bool = False) -> NDArray[np.float64]:
-    """[n] The numbers in a series; NaN for everything else.
+    """Return the numbers in a series; NaN for everything else; [n].
 
     With `decimal_commas` 17,5 is a number as well as 17.5; 1.234,5 is none.
     """
@@ -269,18 +276,20 @@ def numbers_in(values: Any, *, decimal_commas: bool = False) -> NDArray[np.float
 
 
 def is_blank(values: Any) -> NDArray[np.bool_]:
-    """Where a series has no value, or text that stands for a missing one."""
+    """Return where a series has no value, or text that stands for a missing one."""
     if holds_text(values):
-        found: NDArray[np.bool_] = _blank_text(_arrow_text(values)).to_numpy(zero_copy_only=False)
-        return found
+        is_missing: NDArray[np.bool_] = _blank_text(_arrow_text(values)).to_numpy(
+            zero_copy_only=False
+        )
+        return is_missing
     blank: NDArray[np.bool_] = values.isna().to_numpy(dtype=bool)
     if values.dtype == object:
-        blank = blank | written(values).isin(missing_spellings()).to_numpy(dtype=bool)
+        blank = blank | as_text(values).isin(missing_spellings()).to_numpy(dtype=bool)
     return blank
 
 
-def written(values: Any) -> pd.Series[str]:
-    """A series as text, "" where there is no value."""
+def as_text(values: Any) -> pd.Series[str]:
+    """Return a series as text, "" where there is no value."""
     missing = values.isna().to_numpy(dtype=bool)
     # Not astype(str), which takes bytes for UTF-8 text and may fail.
     cells = ["" if gap else str(v) for v, gap in zip(values.tolist(), missing, strict=True)]
@@ -288,7 +297,7 @@ def written(values: Any) -> pd.Series[str]:
 
 
 def has_no_id(values: Any) -> NDArray[np.bool_]:
-    """Where a series of ids has no value, or an empty text."""
+    """Return where a series of ids has no value, or an empty text."""
     blank: NDArray[np.bool_] = values.isna().to_numpy(dtype=bool)
     if holds_text(values):
         blank = blank | (values == "").fillna(True).to_numpy(dtype=bool)
@@ -296,7 +305,7 @@ def has_no_id(values: Any) -> NDArray[np.bool_]:
 
 
 def holds_text(values: Any) -> bool:
-    """Whether a series holds text and nothing else, apart from missing values."""
+    """Return whether a series holds text and nothing else, apart from missing values."""
     if isinstance(values.dtype, pd.StringDtype):
         return True
     if values.dtype != object:
@@ -305,7 +314,7 @@ def holds_text(values: Any) -> bool:
 
 
 def is_encoded(values: Any) -> bool:
-    """Whether a series is codes that stand for words, by pyarrow or as pandas' categories."""
+    """Return whether a series is codes for words, by pyarrow or as pandas' categories."""
     if isinstance(values.dtype, pd.ArrowDtype):
         return bool(pa.types.is_dictionary(values.dtype.pyarrow_dtype))
     return isinstance(values.dtype, pd.CategoricalDtype)
@@ -319,15 +328,17 @@ class Encoded(NamedTuple):
 
 
 def codes_and_words(values: Any) -> Encoded:
-    """The codes and the words of an encoded series."""
+    """Return the codes and the words of an encoded series."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         words = values.cat.categories.to_series().reset_index(drop=True)
         return Encoded(values.cat.codes.to_numpy(dtype=np.int64), words)
     whole = pa.chunked_array(pa.array(values))
-    codes, parts, before = [], [], 0
+    codes = []
+    parts = []
+    before = 0
     for chunk in whole.chunks:  # each has its own words; one that two chunks share occurs twice
-        own = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        codes.append(np.where(own < 0, -1, own + before))
+        in_chunk = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes.append(np.where(in_chunk < 0, -1, in_chunk + before))
         parts.append(chunk.dictionary)
         before += len(chunk.dictionary)
     named = pa.chunked_array(parts, whole.type.value_type)
@@ -335,13 +346,13 @@ def codes_and_words(values: Any) -> Encoded:
 
 
 def plain_text(values: Any) -> Any:
-    """A series with words in place of codes."""
+    """Return a series with words in place of codes."""
     if not is_encoded(values):
         return values
     codes, words = codes_and_words(values)
-    written = words.take(np.maximum(codes, 0)) if len(words) else words.reindex(codes)
-    written = written.set_axis(values.index)
-    return written if (codes >= 0).all() else written.where(pd.Series(codes >= 0, values.index))
+    text = words.take(np.maximum(codes, 0)) if len(words) else words.reindex(codes)
+    text = text.set_axis(values.index)
+    return text if (codes >= 0).all() else text.where(pd.Series(codes >= 0, values.index))
 
 
 def _arrow_text(values: Any) -> Any:
@@ -358,13 +369,13 @@ def _missing_text() -> Any:
 
 
 def _is_mixture(values: Any) -> bool:
-    """Whether every value is text, a number or missing: no lists, no objects."""
+    """Return whether every value is text, a number or missing: no lists, no objects."""
     plain = (str, int, float, bool, np.number, np.bool_, type(None))
     return all(isinstance(value, plain) for value in values.tolist())
 
 
 def _nanoseconds(dates: Any) -> NDArray[Any]:
-    """[n] Dates, with or without a time zone, as datetime64."""
+    """Return dates, with or without a time zone, as datetime64; [n]."""
     plain = dates.dt.tz_convert("UTC").dt.tz_localize(None) if dates.dt.tz is not None else dates
     return np.asarray(plain.to_numpy(dtype="datetime64[ns]"))
 
@@ -372,7 +383,7 @@ def _nanoseconds(dates: Any) -> NDArray[Any]:
 def _fifth(
     train: NDArray[np.int64], labels: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The training nodes without every fifth of each class, and these."""
+    """Return the training nodes without every fifth of each class, and these."""
     order = train[np.argsort(labels[train], kind="stable")]
     starts = np.searchsorted(labels[order], labels[order])
     chosen = (np.arange(order.size) - starts) % 5 == 1  # so that two are enough

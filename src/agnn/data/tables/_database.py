@@ -36,7 +36,7 @@ _STEPS: Final = 1_000_000  # of SQLite's machine, some hundredths of a second
 
 
 def open_query(query: str, database: str | Path, what: str) -> TableSource:
-    """The rows of one query, which can read this file and do nothing else.
+    """Return the rows of one query, which can read this file and do nothing else.
 
     A query may come with a configuration file from somebody else. `what` names the table in
     messages: "nodes" or "edges". There is no bound on its time, for a large table takes what it
@@ -67,10 +67,10 @@ def _from_sqlite(query: str, file: Path, what: str) -> pd.DataFrame:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.set_authorizer(_permission)
             connection.set_progress_handler(_let_signals_in, _STEPS)
-            found = connection.execute(query)
-            if found.description is None:
+            rows = connection.execute(query)
+            if rows.description is None:
                 raise InputError(_not_a_query(what, file))
-            return pd.DataFrame(found.fetchall(), columns=_names(found.description, what))
+            return pd.DataFrame(rows.fetchall(), columns=_names(rows.description, what))
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
             raise KeyboardInterrupt from error
@@ -118,8 +118,8 @@ def _from_duckdb(query: str, file: Path, what: str) -> pd.DataFrame:
 
 
 def _duckdb_rows(connection: Any, statement: Any) -> tuple[Any, pd.DataFrame]:
-    found = connection.execute(statement)
-    return found.description or (), found.df()
+    rows = connection.execute(statement)
+    return rows.description or (), rows.df()
 
 
 def _names(description: Any, what: str) -> list[str]:
@@ -135,5 +135,5 @@ def _not_a_query(what: str, file: Path) -> str:
 
 
 def _failure(what: str, file: Path, error: Exception) -> str:
-    words = " ".join(str(error).split())
-    return f"the query for the {what} in '{file}' fails: {words[:300].rstrip('.')}."
+    reason = " ".join(str(error).split())
+    return f"the query for the {what} in '{file}' fails: {reason[:300].rstrip('.')}."

@@ -78,13 +78,13 @@ class Fit:
 def fitted_features(
     table: NodeTable, columns: Sequence[str], options: ReadOptions, edges: NDArray[np.int64]
 ) -> Fit:
-    """What these columns of the node table become; where none can be used, what the graph gives.
+    """Return what these columns of the node table become, or what the graph gives if none serves.
 
     `edges` [2, k] holds each undirected edge once.
     """
     fit = Fit()
     kinds = {
-        column: _asked(column, options) or ("" if not column else table.kind(column))
+        column: _requested_kind(column, options) or ("" if not column else table.kind(column))
         for column in columns
     }
     numeric = [column for column, kind in kinds.items() if kind == "number"]
@@ -97,7 +97,7 @@ def fitted_features(
         elif kind != "number":
             fit.leave_out(column, _WHY_NOT[kind])
     if not fit.blocks:
-        fit.blocks += graph_blocks(edges, len(table.frame))
+        fit.blocks += graph_blocks(edges, table.nodes)
         fit.notes.append(GRAPH_NOTE)
     return fit
 
@@ -111,7 +111,7 @@ _WHY_NOT: Final = {
 }
 
 
-def _asked(column: str, options: ReadOptions) -> str | None:
+def _requested_kind(column: str, options: ReadOptions) -> str | None:
     if column in options.text:
         return "text"
     if column in options.number:
@@ -166,7 +166,7 @@ def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str], kept: Seque
 
 
 def _is_identifier(table: NodeTable, column: str) -> bool:
-    """Whether a column of numbers names the nodes rather than measures them.
+    """Return whether a column of numbers names the nodes rather than measures them.
 
     Its values are whole numbers and all different, and either its name ends in id, key, index or
     the like, or there are at least 100 of them, or they count the rows from 0 or 1.
@@ -177,7 +177,7 @@ def _is_identifier(table: NodeTable, column: str) -> bool:
         return False
     distinct = np.unique(known).size
     if np.abs(known).max() > 2.0**53:  # neighbouring whole numbers are one float
-        distinct = int(plain_text(table.frame[column]).nunique())
+        distinct = int(plain_text(table.column(column)).nunique())
     if distinct < known.size:
         return False
     if _ID_NAME.search(column) or known.size >= _MANY:
@@ -187,7 +187,7 @@ def _is_identifier(table: NodeTable, column: str) -> bool:
 
 
 def _far_rows(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The rows of a column whose few numbers set its scale, if there are any."""
+    """Return the rows of a column whose few numbers set its scale, if there are any."""
     known = values[~np.isnan(values)]
     if known.size < _FEW:
         return np.zeros(0, np.int64)
@@ -257,7 +257,7 @@ def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) ->
 
 
 def _is_prose(values: Sequence[str]) -> bool:
-    """Whether distinct values of a column are texts whose words say something about other rows.
+    """Return whether distinct values are texts whose words say something about other rows.
 
     At least half of them have two words or more, and at least half of the words that they have
     in all occur in another value, too. Only words with a letter count, unless all values are
@@ -279,7 +279,7 @@ def _is_prose(values: Sequence[str]) -> bool:
 
 
 def _are_number_lists(values: Iterable[str]) -> bool:
-    """Whether all values are whole numbers with spaces between them."""
+    """Return whether all values are whole numbers with spaces between them."""
     return all(_WHOLE_NUMBERS.fullmatch(value.strip()) for value in values)
 
 

@@ -32,11 +32,11 @@ _EXCEPTIONS: Final = 0.05  # in all, as a share of the class or of the others, w
 def table_leaks(
     table: NodeTable, columns: Sequence[str], ids: pd.Series[Any], labels: NDArray[np.int64]
 ) -> dict[str, str]:
-    """A sentence for each of the columns, which are features, that may give the answer away."""
+    """Return a sentence for each column of features that may give the answer away."""
     known = _sample(labels)
     leaks = {}
     for column in columns:
-        values = table.frame[column]
+        values = table.column(column)
         if _copies(values, ids):
             leaks[column] = (
                 f"Column '{column}' is a feature and copies the id; leave it out with "
@@ -49,7 +49,7 @@ def table_leaks(
                 f"{option_for('ignore', column)}."
             )
         else:
-            share = _determined(values.iloc[known], labels[known])
+            share = _determined_share(values.iloc[known], labels[known])
             if share is not None:
                 leaks[column] = (
                     f"Column '{column}' alone gives the label of {100 * share:.0f} % of the "
@@ -62,7 +62,7 @@ def table_leaks(
 def feature_leaks(
     features: SparseRows, preprocessing: Preprocessing, labels: Labels, told: Container[str]
 ) -> list[str]:
-    """A sentence for each column of which one feature alone tells a class from all others.
+    """Return a sentence for each column of which one feature alone tells a class from all others.
 
     A feature, such as a word of a text, is looked at for being there (not 0) or not. Columns in
     `told` have a sentence already.
@@ -97,7 +97,7 @@ def feature_leaks(
 
 
 def _sample(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The labelled nodes, or so many of them that looking at them takes no time."""
+    """Return the labelled nodes, or so many of them that looking at them takes no time."""
     known = np.flatnonzero(labels >= 0)
     if known.size <= _SAMPLE:
         return known
@@ -105,7 +105,7 @@ def _sample(labels: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _origins(block: Block) -> Iterator[tuple[str, str]]:
-    """The name of each feature of a block, and the column it is made from."""
+    """Yield the name of each feature of a block, and the column it is made from."""
     columns = block.reads
     if isinstance(block, Numbers):
         columns = (*block.columns, *block.with_gaps)
@@ -115,13 +115,13 @@ def _origins(block: Block) -> Iterator[tuple[str, str]]:
 
 
 def _copies(values: pd.Series[Any], ids: pd.Series[Any]) -> bool:
-    """Whether nearly all rows repeat the id, as text or as a number."""
+    """Return whether nearly all rows repeat the id, as text or as a number."""
     same = (plain_text(values) == plain_text(ids)).mean()
     return len(values) > 1 and bool(same >= _COPIES)
 
 
 def _is_split(values: pd.Series[Any]) -> bool:
-    """Whether the values are names of the parts of a split."""
+    """Return whether the values are names of the parts of a split."""
     if pd.api.types.is_numeric_dtype(values):
         return False
     different = plain_text(values).unique()[:20].tolist()
@@ -129,28 +129,29 @@ def _is_split(values: pd.Series[Any]) -> bool:
     return "" not in parts and len(parts - {None}) >= 2
 
 
-def _determined(values: pd.Series[Any], labels: NDArray[np.int64]) -> float | None:
-    """The share of labels that follow from a column alone, on nodes held out; None: too few.
+def _determined_share(values: pd.Series[Any], labels: NDArray[np.int64]) -> float | None:
+    """Return the share of labels that follow from a column alone, on nodes held out; None: too few.
 
     Half of the nodes say what a value means, the other half are predicted by it.
     """
-    classes, own = np.unique(labels, return_inverse=True)
-    if len(own) < _LEAST or len(classes) < 2:
+    classes, known = np.unique(labels, return_inverse=True)
+    if len(known) < _LEAST or len(classes) < 2:
         return None
-    order = np.random.default_rng(0).permutation(len(own))
-    half = len(own) // 2
-    seen, held = order[:half], order[half:]
-    most = np.bincount(own[seen], minlength=len(classes))
-    by_chance = float((own[held] == most.argmax()).mean())
+    order = np.random.default_rng(0).permutation(len(known))
+    half = len(known) // 2
+    seen = order[:half]
+    held = order[half:]
+    most = np.bincount(known[seen], minlength=len(classes))
+    by_chance = float((known[held] == most.argmax()).mean())
     codes, different = pd.factorize(values, use_na_sentinel=False)
     if len(different) < 2:
         return None
-    if len(different) <= max(2 * len(classes), len(own) // 20):
+    if len(different) <= max(2 * len(classes), len(known) // 20):
         counts = np.zeros((len(different), len(classes)))
-        np.add.at(counts, (codes[seen], own[seen]), 1.0)
-        right = float((counts.argmax(1)[codes[held]] == own[held]).mean())
+        np.add.at(counts, (codes[seen], known[seen]), 1.0)
+        right = float((counts.argmax(1)[codes[held]] == known[held]).mean())
     elif pd.api.types.is_numeric_dtype(values):
-        right = _by_intervals(values.to_numpy(np.float64, na_value=np.nan), own, seen, held)
+        right = _by_intervals(values.to_numpy(np.float64, na_value=np.nan), known, seen, held)
     else:
         return None  # different in nearly every node: it cannot have told the label of another
     is_leak = right >= _DETERMINES and 1 - right <= _OF_THE_ERRORS * (1 - by_chance)
@@ -163,7 +164,7 @@ def _by_intervals(
     seen: NDArray[np.int64],
     held: NDArray[np.int64],
 ) -> float:
-    """The share of held-out labels that follow from the interval in which a number lies."""
+    """Return the share of held-out labels that follow from the interval in which a number lies."""
     from sklearn.tree import DecisionTreeClassifier
 
     numbers = np.nan_to_num(values, nan=np.nanmin(values) - 1.0)[:, None]

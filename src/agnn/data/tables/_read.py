@@ -14,13 +14,15 @@ from agnn.data._edges import edge_notes, mean_weights, merged_edges, simple_edge
 from agnn.data._labels import Labels, class_notes
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions, check_columns, option_for
-from agnn.data._report import ColumnUse, Reading, counted, shown_rows
+from agnn.data._report import ColumnUse, Reading
+from agnn.data._wording import quantity, row_list
 from agnn.data.preprocessing import Source
 from agnn.data.splits import Split
-from agnn.data.tables._columns import NodeTable, plain_text, written
+from agnn.data.tables._columns import NodeTable, as_text, plain_text
 from agnn.data.tables._database import open_query
+from agnn.data.tables._edge_table import edge_entries
 from agnn.data.tables._fit import Fit, fitted_features
-from agnn.data.tables._ids import NodeIndex, edge_entries
+from agnn.data.tables._ids import GrownIndex, NodeIndex
 from agnn.data.tables._leaks import feature_leaks, table_leaks
 from agnn.data.tables._source import TableSource, frame_table, open_table
 from agnn.errors import DataError, InputError
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
 
     from agnn.data._features import SparseRows
 
-_NODE, _SOURCE, _TARGET = "(node)", "(source)", "(target)"  # names that no attribute has
+# Names of columns that no attribute has.
+_NODE: Final = "(node)"
+_SOURCE: Final = "(source)"
+_TARGET: Final = "(target)"
 _ID_NAMES: Final = ("id", "node", "node_id", "nodeid")
 
 
@@ -41,7 +46,7 @@ def read_tables(
     name: str | None = None,
     **options: Unpack[ReadKeywords],
 ) -> NodeData:
-    """The graph in a file with one row per node and a file with one row per edge.
+    """Return the graph in a file with one row per node and a file with one row per edge.
 
     Both are CSV, TSV or Parquet; the edges may also be an edge list (two ids per line). With
     `database`, a SQLite or DuckDB file, they are two queries whose results are the tables. The
@@ -51,18 +56,19 @@ def read_tables(
     chosen = ReadOptions(**options)
     if not all(isinstance(each, str | Path) for each in (nodes, edges)):
         raise InputError("`read_tables` reads files; for pandas frames use `agnn.from_pandas`.")
-    own_name = name or Path(nodes if chosen.database is None else chosen.database).stem
-    return assembled(
-        _opened(nodes, "nodes", chosen), _opened(edges, "edges", chosen), own_name, chosen
+    file = Path(nodes if chosen.database is None else chosen.database)
+    return assemble(
+        _open(nodes, "nodes", chosen), _open(edges, "edges", chosen), name or file.stem, chosen
     )
 
 
 def from_pandas(
     nodes: Any, edges: Any, *, name: str = "frames", **options: Unpack[ReadKeywords]
 ) -> NodeData:
-    """The graph in two pandas frames; the keywords are those of `read_tables`."""
-    tables = frame_table(nodes, "`nodes`"), frame_table(edges, "`edges`")
-    return assembled(*tables, name, ReadOptions(**options))
+    """Return the graph in two pandas frames; the keywords are those of `read_tables`."""
+    return assemble(
+        frame_table(nodes, "`nodes`"), frame_table(edges, "`edges`"), name, ReadOptions(**options)
+    )
 
 
 def data_of_records(
@@ -72,14 +78,14 @@ def data_of_records(
     name: str,
     options: ReadOptions,
 ) -> NodeData:
-    """The graph in nodes (id, attributes) and edges (source, target, attributes)."""
-    sources, targets = [edge[0] for edge in edges], [edge[1] for edge in edges]
-    own = replace(options, node_id=_NODE, source=_SOURCE, target=_TARGET)
-    return assembled(
-        _records({_NODE: [node[0] for node in nodes]}, [n[1] for n in nodes], f"{place} (nodes)"),
-        _records({_SOURCE: sources, _TARGET: targets}, [e[2] for e in edges], f"{place} (edges)"),
+    """Return the graph in nodes (id, attributes) and edges (source, target, attributes)."""
+    ids = {_NODE: [node for node, _ in nodes]}
+    ends = {_SOURCE: [source for source, _, _ in edges], _TARGET: [end for _, end, _ in edges]}
+    return assemble(
+        _records(ids, [attributes for _, attributes in nodes], f"{place} (nodes)"),
+        _records(ends, [attributes for *_, attributes in edges], f"{place} (edges)"),
         name,
-        own,
+        replace(options, node_id=_NODE, source=_SOURCE, target=_TARGET),
     )
 
 
@@ -99,28 +105,96 @@ def read_new_nodes(
     edges: str | Path | Any,
     **options: Unpack[ReadKeywords],
 ) -> NewNodes:
-    """What `with_new_nodes` adds to `data`, at the cost of the new nodes and edges alone.
+    """Return what `with_new_nodes` adds to `data`, at the cost of the new nodes and edges alone.
 
     Not for data whose features come from the graph alone.
     """
-    chosen = ReadOptions(**options)
-    new, links, column, _ = _new_tables(data, nodes, edges, chosen)
-    chosen = _with_weight_column(data, links, chosen)
-    table, own_index, _ = _indexed(new, new.columns, column)
-    index = _GrownIndex(data, own_index)
-    found = edge_entries(links, index, chosen)
-    assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
-    source = Source(table, np.zeros((2, 0), dtype=np.int64), len(table.frame))
-    total = data.nodes + len(table.frame)
-    simple, _ = simple_edges(found.entries, total)
+    new = _NewTables(data, nodes, edges, ReadOptions(**options))
     weights = None
-    if found.weights is not None:
-        weights = mean_weights(simple, found.entries, found.weights, total)
-    return NewNodes(index.own.ids, data.preprocessing.features(source), simple, weights)
+    if new.links.weights is not None:
+        weights = mean_weights(new.simple, new.links.entries, new.links.weights, new.total)
+    return NewNodes(new.index.new.ids, new.features(), new.simple, weights)
+
+
+def with_new_nodes(
+    data: NodeData,
+    nodes: str | Path | Any,
+    edges: str | Path | Any,
+    **options: Unpack[ReadKeywords],
+) -> NodeData:
+    """Return `data` followed by the nodes of a table, which have no labels.
+
+    Splits stay as they are. `nodes` and `edges` are files or pandas frames. An edge may name old
+    and new ids. The features of the new nodes are made as the old ones were, so they need the same
+    columns. The options `node_id`, `source`, `target`, `drop_unknown`, `edge_weight` and
+    `ignore_weights` apply.
+    """
+    new = _NewTables(data, nodes, edges, ReadOptions(**options))
+    if new.preprocessing.is_structural:  # the features of all nodes change with the graph
+        whole, _ = merged_edges(data.edges, new.simple, new.total)
+        features = new.preprocessing.features(Source(None, whole, new.total))
+    else:
+        features = new.features()
+    return data.with_new_nodes(
+        features,
+        new.links.entries,
+        new.index.new.ids,
+        reading=new.reading(),
+        edge_weights=new.links.weights,
+    )
+
+
+class _NewTables:
+    """Tables of nodes that are added to `data`, and of their edges, read and checked."""
+
+    def __init__(self, data: NodeData, nodes: Any, edges: Any, options: ReadOptions) -> None:
+        if data.preprocessing is None:
+            raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
+        self.preprocessing = data.preprocessing
+        self._nodes = _open(nodes, "nodes", options)
+        # A file of edges holds some, but a frame may have none: nodes without neighbours.
+        self._edges = replace(
+            _open(edges, "edges", options), may_be_empty=not isinstance(edges, str | Path)
+        )
+        check_columns(self._nodes.place, self._nodes.columns, [options.node_id])
+        id_name, why = id_column(self._nodes, options)
+        self._id_use = ColumnUse("nodes", id_name, "id", why)
+        options = _with_weight_column(data, self._edges, options)
+        self._table, new_ids, self._notes = _index_nodes(self._nodes, self._nodes.columns, id_name)
+        self.index = GrownIndex(data, new_ids)
+        self.links = edge_entries(self._edges, self.index, options)
+        self.total = data.nodes + self._table.nodes
+        self.simple, self._counts = simple_edges(self.links.entries, self.total)
+
+    def features(self) -> SparseRows:
+        """Return the features of the new nodes; [k, d_x]."""
+        return self.preprocessing.features(Source(self._table, self.simple, self._table.nodes))
+
+    def reading(self) -> Reading:
+        """Return how the tables were read."""
+        return Reading(
+            source=f"'{self.index.data.name}', {self._nodes.place} and {self._edges.place}",
+            columns=(self._id_use, *self.links.uses),
+            notes=(
+                *([self._nodes.note] if self._nodes.note else []),
+                *self._notes,
+                *self.links.notes,
+                *edge_notes(
+                    self.links.entries,
+                    self.links.rows,
+                    self.simple,
+                    self._counts,
+                    self.index.ids,
+                    self._edges.place,
+                    is_weighted=self.links.weights is not None,
+                ),
+            ),
+            dropped_edges=self.links.dropped,
+        )
 
 
 def _with_weight_column(data: NodeData, links: TableSource, options: ReadOptions) -> ReadOptions:
-    """The options for new edges of `data`: where it has weights, these have some, too."""
+    """Return the options for new edges of `data`: where it has weights, these have some, too."""
     if data.edge_weights is None:
         if options.edge_weight is not None:
             raise InputError(f"'{data.name}' has no edge weights; leave out `edge_weight`.")
@@ -139,129 +213,40 @@ def _with_weight_column(data: NodeData, links: TableSource, options: ReadOptions
     return replace(options, edge_weight=column)
 
 
-def _new_tables(
-    data: NodeData, nodes: Any, edges: Any, options: ReadOptions
-) -> tuple[TableSource, TableSource, str, str]:
-    """The two tables of new nodes, the column of ids, and how it was found."""
-    if data.preprocessing is None:
-        raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
-    new = _opened(nodes, "nodes", options)
-    # A file of edges holds some, but a frame may have none: nodes without neighbours.
-    links = replace(
-        _opened(edges, "edges", options), may_be_empty=not isinstance(edges, str | Path)
-    )
-    check_columns(new.place, new.columns, [options.node_id])
-    return new, links, *id_column(new, options)
-
-
-def with_new_nodes(
-    data: NodeData,
-    nodes: str | Path | Any,
-    edges: str | Path | Any,
-    **options: Unpack[ReadKeywords],
-) -> NodeData:
-    """`data` followed by the nodes of a table, which have no labels; splits stay as they are.
-
-    `nodes` and `edges` are files or pandas frames. An edge may name old and new ids. The features
-    of the new nodes are made as the old ones were, so they need the same columns. The options
-    `node_id`, `source`, `target`, `drop_unknown`, `edge_weight` and `ignore_weights` apply.
-    """
-    chosen = ReadOptions(**options)
-    new, links, column, why = _new_tables(data, nodes, edges, chosen)
-    chosen = _with_weight_column(data, links, chosen)
-    assert data.preprocessing is not None  # noqa: S101 (as `_new_tables` has checked)
-    table, own_index, copy_notes = _indexed(new, new.columns, column)
-    index = _GrownIndex(data, own_index)
-    found = edge_entries(links, index, chosen)
-    total = data.nodes + len(table.frame)
-    simple, facts = simple_edges(found.entries, total)
-    odd = edge_notes(
-        found.entries, found.rows, simple, facts, index.ids, links.place,
-        is_weighted=found.weights is not None,
-    )  # fmt: skip
-    reading = Reading(
-        source=f"'{data.name}', {new.place} and {links.place}",
-        columns=(ColumnUse("nodes", column, "id", why), *found.uses),
-        notes=tuple(each for each in (new.note, *copy_notes, *found.notes, *odd) if each),
-        dropped_edges=found.dropped,
-    )
-    if data.preprocessing.is_structural:  # the features of all nodes change with the graph
-        whole = merged_edges(data.edges, simple, total)
-        features = data.preprocessing.features(Source(None, whole, total))
-    else:
-        features = data.preprocessing.features(Source(table, simple, len(table.frame)))
-    return data.with_new_nodes(
-        features, found.entries, index.own.ids, reading=reading, edge_weights=found.weights
-    )
-
-
-class _GrownIndex:
-    """The ids of known data followed by new ones; an id that is in both is refused.
-
-    The known ids are looked up in the data, where their index is made once.
-    """
-
-    def __init__(self, data: NodeData, own: NodeIndex) -> None:
-        self.data, self.own = data, own
-        self.where = f"'{data.name}' or {own.where}"
-        for row, node in enumerate(own.ids):
-            if data.index_of(node) is not None:
-                raise DataError(
-                    f"{own.where}, row {row + 1}: the id {node!r} is in '{data.name}' already; new "
-                    f"nodes need new ids."
-                )
-
-    @property
-    def ids(self) -> tuple[Hashable, ...]:
-        """The known ids, then the new ones."""
-        return (*self.data.node_ids, *self.own.ids)
-
-    def positions_of_both(self, first: Any, second: Any) -> NDArray[np.int64]:
-        """[2, k] The positions that two series of ids name; -1 for none."""
-        return np.stack([self._positions(first), self._positions(second)])
-
-    def _positions(self, values: Any) -> NDArray[np.int64]:
-        new = self.own.positions(values)
-        found = np.where(new < 0, -1, new + self.data.nodes)
-        rows = np.flatnonzero(new < 0)
-        places = [self.data.index_of(each) for each in plain_text(values).iloc[rows].tolist()]
-        found[rows] = [-1 if place is None else place for place in places]
-        return found
-
-
-def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOptions) -> NodeData:
-    """The data in two tables."""
-    table, index, why, copy_notes = _nodes(nodes, options)
-    found = edge_entries(edges, index, options, table.frame)
-    simple, facts = simple_edges(found.entries, len(index.ids))
-    weights, weight_notes = None, []
-    if found.weights is not None:
-        weights = mean_weights(simple, found.entries, found.weights, len(index.ids))
+def assemble(nodes: TableSource, edges: TableSource, name: str, options: ReadOptions) -> NodeData:
+    """Return the data in two tables."""
+    id_use = find_ids(nodes, options)
+    read = [column for column in nodes.columns if column not in options.ignore]
+    hint = _other_column(id_use.name, options)
+    table, index, copy_notes = _index_nodes(nodes, read, id_use.name, hint)
+    links = edge_entries(edges, index, options, table)
+    simple, facts = simple_edges(links.entries, len(index.ids))
+    weights = None
+    weight_notes: list[str] = []
+    if links.weights is not None:
+        weights = mean_weights(simple, links.entries, links.weights, len(index.ids))
         weight_notes = weight_note(
-            found.entries, found.weights, simple, weights, index.ids, edges.place
+            links.entries, links.weights, simple, weights, index.ids, edges.place
         )
     labels = labels_of_table(table, options)
     splits, uses, split_notes = splits_of_table(table, labels, options)
-    used_too = {*options.text, *options.category, *options.number}
-    shown = [name for name in options.shown.values() if name not in used_too]
-    taken = (index.column, options.label, options.split_by, *shown)
-    rest = [column for column in table.frame.columns if column not in taken]
+    rest = feature_columns(table, index.column, options)
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
     features = preprocessing.features(Source(table, simple, len(index.ids)))
     used = [each.name for each in fit.uses if each.use != "left out"]
-    leaks = table_leaks(table, used, table.frame[index.column], labels.codes)
+    leaks = table_leaks(table, used, table.column(index.column), labels.codes)
     single = feature_leaks(features, preprocessing, labels, told=leaks) if used else []
     reading = Reading(
         source=f"{nodes.place} and {edges.place}",
-        columns=(*_given(index.column, why, options), *uses, *fit.uses, *found.uses),
+        columns=(id_use, *_stated_uses(options), *uses, *fit.uses, *links.uses),
         notes=(
             *(each for each in (nodes.note, edges.note) if each),
             *copy_notes,
-            *found.notes,
+            *links.notes,
             *edge_notes(
-                found.entries,
-                found.rows,
+                links.entries,
+                links.rows,
                 simple,
                 facts,
                 index.ids,
@@ -273,7 +258,7 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
             *split_notes,
             *fit.notes,
         ),
-        dropped_edges=found.dropped,
+        dropped_edges=links.dropped,
         leaks=(*leaks.values(), *single),
         unlabelled_as=labels.unlabelled_as,
         label_kind=labels.kind,
@@ -287,29 +272,34 @@ def assembled(nodes: TableSource, edges: TableSource, name: str, options: ReadOp
         node_ids=index.ids,
         splits=splits,
         facts=facts,
-        row_normalised=preprocessing.row_normalised,
         preprocessing=preprocessing,
         reading=reading,
         edge_weights=weights,
-        texts={key: table.texts(column) for key, column in options.shown.items()},
+        texts={key: table.texts(column) for key, column in options.shown_columns.items()},
     )
 
 
-def _nodes(nodes: TableSource, options: ReadOptions) -> tuple[NodeTable, NodeIndex, str, list[str]]:
-    """The columns that are read, the ids, how their column was found, and notes on copies."""
+def find_ids(nodes: TableSource, options: ReadOptions) -> ColumnUse:
+    """Check that a node table has the columns that the options name; return the use of its ids."""
     named = [*options.text, *options.category, *options.number, *options.ignore]
-    roles = [options.node_id, options.label, options.split_by, *options.shown.values()]
+    roles = [options.node_id, options.label, options.split_by, *options.shown_columns.values()]
     check_columns(nodes.place, nodes.columns, [*roles, *named])
     column, why = id_column(nodes, options)
-    read = [name for name in nodes.columns if name not in options.ignore]
-    table, index, notes = _indexed(nodes, read, column, _other_column(column, options))
-    return table, index, why, notes
+    return ColumnUse("nodes", column, "id", why)
 
 
-def _indexed(
+def feature_columns(table: NodeTable, id_name: str, options: ReadOptions) -> list[str]:
+    """Return the columns that features may be made of."""
+    used_too = {*options.text, *options.category, *options.number}
+    shown = [name for name in options.shown_columns.values() if name not in used_too]
+    taken = (id_name, options.label, options.split_by, *shown)
+    return [column for column in table.columns if column not in taken]
+
+
+def _index_nodes(
     nodes: TableSource, columns: Sequence[str], column: str, hint: str = ""
 ) -> tuple[NodeTable, NodeIndex, list[str]]:
-    """These columns of a node table, its ids, and a note on rows that are copies of another.
+    """Return these columns of a node table, its ids, and a note on rows that are copies of another.
 
     Copies are left out. An id in several rows that differ is an error.
     """
@@ -317,45 +307,45 @@ def _indexed(
     try:
         return NodeTable.of(nodes, frame), NodeIndex(frame[column], nodes.place, column, hint), []
     except DataError:
-        ids = written(plain_text(frame[column]))
+        ids = as_text(plain_text(frame[column]))
         is_twin = ids.duplicated(keep=False).to_numpy()
-        twins = frame[is_twin].apply(lambda values: written(plain_text(values)))
+        twins = frame[is_twin].apply(lambda values: as_text(plain_text(values)))
         is_copy = np.zeros(len(frame), dtype=bool)
         is_copy[is_twin] = twins.duplicated().to_numpy()
         kept = np.flatnonzero(~is_copy)
         if not is_copy.any() or ids.iloc[kept].duplicated().any():
             raise
     rest = frame.iloc[kept].reset_index(drop=True)
+    copies = np.flatnonzero(is_copy)
     note = (
-        f"{nodes.place}: {counted(int(is_copy.sum()), 'exact copy', 'exact copies')} of other rows "
-        f"left out: {shown_rows(np.flatnonzero(is_copy))}."
+        f"{nodes.place}: {quantity(copies.size, 'exact copy', 'exact copies')} of other rows left "
+        f"out: {row_list(copies)}."
     )
     index = NodeIndex(rest[column], nodes.place, column, hint)
     return NodeTable.of(nodes, rest, kept=kept), index, [note]
 
 
 def _other_column(column: str, options: ReadOptions) -> str:
-    """A hint for messages about ids whose column was guessed."""
+    """Return a hint for messages about ids whose column was guessed."""
     is_sure = options.node_id is not None or column.lower() in _ID_NAMES
     hint = f" If another column holds the ids, name it as {option_for('node_id')}."
     return "" if is_sure else hint
 
 
-def _given(id_column: str, why: str, options: ReadOptions) -> list[ColumnUse]:
-    """The use of columns that does not depend on their values."""
+def _stated_uses(options: ReadOptions) -> list[ColumnUse]:
+    """Return the use of columns that does not depend on their values."""
     ignored = [ColumnUse("nodes", column, "left out", "as requested") for column in options.ignore]
-    shown = [ColumnUse("nodes", column, key) for key, column in options.shown.items()]
-    return [ColumnUse("nodes", id_column, "id", why), *ignored, *shown]
+    shown = [ColumnUse("nodes", column, key) for key, column in options.shown_columns.items()]
+    return [*ignored, *shown]
 
 
 def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
-    """The column of ids, and how it was found if nobody named it."""
+    """Return the column of ids, and how it was found if nobody named it."""
     if options.node_id is not None:
         return options.node_id, ""
-    taken = (
-        options.label, options.split_by, *options.text, *options.category, *options.number,
-    )  # fmt: skip
-    free = [name for name in nodes.columns if name and name not in (*taken, *options.ignore)]
+    features = [*options.text, *options.category, *options.number]
+    taken = [options.label, options.split_by, *features, *options.ignore]
+    free = [name for name in nodes.columns if name and name not in taken]
     if not free:
         raise DataError(
             f"{nodes.place} has no column that could hold ids; name it as {option_for('node_id')}."
@@ -367,14 +357,14 @@ def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
 def labels_of_table(table: NodeTable, options: ReadOptions) -> Labels:
     if options.label is not None:
         return table.labels(options.label, options.class_names)
-    blank = np.full(len(table.frame), -1, dtype=np.int64)
+    blank = np.full(table.nodes, -1, dtype=np.int64)
     return Labels(blank, tuple(options.class_names or ()), np.empty(0, dtype=np.int64), {})
 
 
 def splits_of_table(
     table: NodeTable, labels: Labels, options: ReadOptions
 ) -> tuple[dict[str, Split], list[ColumnUse], list[str]]:
-    """The split of the user's column, the use of label and split column, and notes."""
+    """Return the split of the user's column, the use of label and split column, and notes."""
     uses = []
     if options.label is not None:
         detail = f"{len(labels.class_names)} classes"
@@ -393,8 +383,8 @@ def splits_of_table(
     return splits, uses, notes
 
 
-def _opened(table: Any, what: str, options: ReadOptions) -> TableSource:
-    """A file, a query where there is a database, or a frame."""
+def _open(table: Any, what: str, options: ReadOptions) -> TableSource:
+    """Return a file, a query where there is a database, or a frame."""
     if not isinstance(table, str | Path):
         return frame_table(table, f"`{what}`")
     if options.database is not None:
@@ -405,7 +395,7 @@ def _opened(table: Any, what: str, options: ReadOptions) -> TableSource:
 def _records(
     ids: Mapping[str, list[Any]], attributes: Sequence[Mapping[str, Any]], place: str
 ) -> TableSource:
-    """Columns of ids and attribute dictionaries as one table."""
+    """Return columns of ids and attribute dictionaries as one table."""
     frame = pd.DataFrame(list(attributes), index=range(len(attributes)))
     frame.columns = pd.Index([str(column) for column in frame.columns])
     for column, values in ids.items():
@@ -419,7 +409,7 @@ def _records(
 
 
 def _id_series(values: list[Any]) -> pd.Series[Any]:
-    """Ids as a series: numbers and text as such, all else as the objects they are."""
+    """Return ids as a series: numbers and text as such, all else as the objects they are."""
     plain = all(type(value) is str for value in values) or all(type(v) is int for v in values)
     series = pd.Series(index=range(len(values)), dtype=object)
     series[:] = values

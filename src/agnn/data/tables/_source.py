@@ -69,7 +69,7 @@ class TableSource:
                 )
 
     def frame(self, columns: Sequence[str]) -> pd.DataFrame:
-        """These columns of the whole table."""
+        """Return these columns of the whole table."""
         parts = list(self.batches(columns))
         whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
         if not len(whole):
@@ -78,13 +78,14 @@ class TableSource:
 
 
 def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
-    """The table in a CSV, TSV, Parquet or edge list file, by the ending of its name.
+    """Return the table in a CSV, TSV, Parquet or edge list file, by the ending of its name.
 
     One that is streamed, batch by batch, may be larger than memory.
     """
     file = local_file(path)
     check_file(file)
-    end, place = file.suffix.lower(), f"'{file}'"
+    end = file.suffix.lower()
+    place = f"'{file}'"
     if end in CSV_FILES:
         names, delimiter, note = csv_columns(file, is_streamed=is_streamed)
         return TableSource(
@@ -116,7 +117,7 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
 
 
 def frame_table(frame: Any, place: str) -> TableSource:
-    """A pandas frame as a source."""
+    """Return a pandas frame as a source."""
     if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
         raise InputError(f"{place} must be a pandas DataFrame; got {type(frame).__name__}.")
     named = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
@@ -126,7 +127,7 @@ def frame_table(frame: Any, place: str) -> TableSource:
 
 
 def _parquet_columns(path: Path, *, is_streamed: bool) -> tuple[str, ...]:
-    """The column names of a file; unless it is streamed, its content must fit in memory."""
+    """Return the column names of a file; unless it is streamed, its content must fit in memory."""
     with _readable_errors(path), parquet.ParquetFile(path) as file:
         meta = file.metadata
         check_width(f"'{path}'", meta.num_columns)
@@ -141,12 +142,13 @@ def _parquet_columns(path: Path, *, is_streamed: bool) -> tuple[str, ...]:
 
 
 def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Frames of these columns; text stays encoded until its size is known."""
+    """Return frames of these columns; text stays encoded until its size is known."""
     with _readable_errors(path):
         with parquet.ParquetFile(path) as file:
             types = {field.name: field.type for field in file.schema_arrow}
         texts = [name for name in columns if _is_text(types[name])]
-        rows, waiting = 0, []  # a file has its own batches, often much smaller ones
+        rows = 0
+        waiting = []  # a file has its own batches, often much smaller ones
         at_once = max(1, min(_BATCH, _CELLS // max(1, len(columns))))
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(at_once, columns=list(columns)):
@@ -169,7 +171,7 @@ def _frame(batches: Sequence[Any]) -> pd.DataFrame:
 
 
 def _encoded_dtype(kind: Any) -> Any:
-    """The pandas type for a pyarrow dictionary that stays one; None for every other type.
+    """Return the pandas type for a pyarrow dictionary that stays one; None for every other type.
 
     pandas' own categories would be checked for repetitions at once, which takes longer than
     reading.

@@ -25,45 +25,47 @@ _EDGE_BATCH: Final = 1_000_000  # rows
 
 
 def csv_columns(path: Path, *, is_streamed: bool = False) -> tuple[tuple[str, ...], str, str]:
-    """The column names of a file, the delimiter between its cells, and a remark about that."""
+    """Return the column names of a file, the delimiter of its cells, and a remark about that."""
     check_text_file(path, is_streamed=is_streamed)
     with path.open("rb") as stream:
         header = stream.readline(ROW_LIMIT)
     try:
-        words = header.decode("utf-8-sig")
+        text = header.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"'{path}' is not UTF-8 text: its header cannot be read.") from error
     usual = "," if path.suffix.lower() == ".csv" else "\t"
-    delimiter, note = usual, ""
-    if usual not in words:
-        found = [each for each in _DELIMITERS if each in words]
-        delimiter = found[0] if found else usual
-        if found:
-            note = f"The cells of '{path}' are separated by {_DELIMITERS[delimiter]}."
-    check_width(f"'{path}'", words.count(delimiter) + 1)  # before pyarrow allocates each
+    delimiter = usual
+    note = ""
+    others = [each for each in _DELIMITERS if each in text]
+    if usual not in text and others:
+        delimiter = others[0]
+        note = f"The cells of '{path}' are separated by {_DELIMITERS[delimiter]}."
+    check_width(f"'{path}'", text.count(delimiter) + 1)  # before pyarrow allocates each
     with _readable_errors(path), _reader(path, delimiter) as reader:
         names = tuple(name.strip() for name in reader.schema.names)
     return names, delimiter, note
 
 
 def csv_batches(path: Path, delimiter: str, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Frames of these columns as text, without surrounding spaces; empty cells are ""."""
+    """Yield frames of these columns as text, without surrounding spaces; empty cells are ""."""
     with _readable_errors(path):
         with _reader(path, delimiter) as reader:
             places = {name.strip(): name for name in reader.schema.names}
-        last, rows = None, 0
+        last = None
+        rows = 0
         with _reader(path, delimiter, [places[name] for name in columns]) as reader:
             for batch in reader:
                 _check_cells(path, batch, rows)
                 trimmed = [pc.utf8_trim_whitespace(column) for column in batch.columns]
                 table = pa.table(trimmed, names=list(columns))
-                last, rows = table.slice(max(len(table) - 1, 0)), rows + len(table)
+                last = table.slice(max(len(table) - 1, 0))
+                rows += len(table)
                 yield table.to_pandas()
         _check_quotes(path, last, rows)
 
 
 def edge_list_columns(path: Path, *, is_streamed: bool = False) -> tuple[str, ...]:
-    """Source and target, and weight if the first line has three words."""
+    """Return source and target, and weight if the first line has three words."""
     check_text_file(path, is_streamed=is_streamed)
     with path.open("rb") as stream:
         for block in iter(lambda: stream.read(ROW_LIMIT), b""):
@@ -79,7 +81,7 @@ def edge_list_columns(path: Path, *, is_streamed: bool = False) -> tuple[str, ..
 
 
 def edge_list_batches(path: Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Frames of these columns as text."""
+    """Yield frames of these columns as text."""
     for frame in _edge_frames(path):
         named = frame.set_axis(list(_EDGE_COLUMNS[: len(frame.columns)]), axis=1)
         yield named[list(columns)]
@@ -105,7 +107,7 @@ def _edge_frames(path: Path) -> Iterator[pd.DataFrame]:
 
 
 def _reader(path: Path, delimiter: str, columns: Sequence[str] | None = None) -> Any:
-    """A reader of the given columns as text; for None of all, with the types pyarrow guesses."""
+    """Return a reader of some columns as text; None: of all, with the types pyarrow guesses."""
     wanted = list(columns or ())
     return csv.open_csv(
         path,
@@ -136,15 +138,15 @@ def _readable_errors(path: Path) -> Iterator[None]:
             raise DataError(f"'{path}' is not UTF-8 text: {_bad_bytes(path)}.") from error
         uneven = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason)
         if uneven:
-            row, wanted, found = (int(number) for number in uneven.groups())
+            row, wanted, present = (int(number) for number in uneven.groups())
             raise DataError(
-                f"'{path}', row {row - 1}: {found} cells where the header has {wanted}."
+                f"'{path}', row {row - 1}: {present} cells where the header has {wanted}."
             ) from error
         raise DataError(f"'{path}' cannot be read as a table: {reason[:120]}.") from error
 
 
 def _bad_bytes(path: Path) -> str:
-    """The place of the first bytes that are not UTF-8, as text."""
+    """Return the place of the first bytes that are not UTF-8, as text."""
     with path.open("rb") as stream:
         # The header is line 0, so that lines are counted as rows are.
         for line, content in enumerate(iter(lambda: stream.readline(ROW_LIMIT), b"")):

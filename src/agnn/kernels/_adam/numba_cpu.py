@@ -15,11 +15,11 @@ import numpy as np
 from torch import Tensor
 
 from agnn.kernels._adam import EPSILON, FIRST_DECAY, SECOND_DECAY
-from agnn.kernels._cpu.simd import compiled, pointer
+from agnn.kernels._cpu.simd import jit, pointer
 from agnn.kernels._cpu.threads import run_in_pieces
 
 
-@compiled
+@jit
 def _replicas(
     table: Any, sizes: Any, step: Any, rates: Any, decays: Any, begin: Any, end: Any
 ) -> None:
@@ -61,7 +61,7 @@ def forward(
     """Move every parameter [R, ...] and its moments in place; `step` [1] counts from 1."""
     replicas = rates.numel()
     columns = zip(parameters, gradients, first, second, strict=True)
-    table = np.array([[each.data_ptr() for each in row] for row in columns], dtype=np.uint64)
-    sizes = np.array([each.numel() // replicas for each in parameters])
+    table = np.array([[tensor.data_ptr() for tensor in row] for row in columns], dtype=np.uint64)
+    sizes = np.array([parameter.numel() // replicas for parameter in parameters])
     arguments = (table, sizes, int(step), rates.numpy(), decays.numpy())
     run_in_pieces(_replicas, arguments, replicas, replicas * int(sizes.sum()) // 8)

@@ -1,20 +1,24 @@
-"""Attention by an added score: checks, documentation and differentiation, for all backends."""
+"""Attention by an added score: interface and definition."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import torch
+import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.kernels._additive_attention import reference
-from agnn.kernels._attention import Attention
+from agnn.kernels import _dropout as dropout
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Link, run_chain
+from agnn.kernels._chain import Link, heads_of, run_chain
 from agnn.kernels._checks import check_heads, check_rows
-from agnn.kernels._dropout.stream import DropoutAt
-from agnn.kernels._weighted_sum import weigh_held
+from agnn.kernels._dropout import DropoutAt, factors
+from agnn.kernels._held import Attention
+from agnn.kernels._weighted_sum import hold_attention
+
+SLOPE = 0.2  # of the leaky ReLU, as in the paper
 
 
 class Vectors(NamedTuple):
@@ -54,7 +58,7 @@ class AdditiveAttentionLink(Link):
     """`additive_attention` in a chain."""
 
     is_over_edges: ClassVar[bool] = True
-    is_attention: ClassVar[bool] = True
+    is_attention: bool = True
     has_heads: bool = True
 
     def __init__(
@@ -73,7 +77,7 @@ class AdditiveAttentionLink(Link):
         self.draws = Draws(*draws)
         self.parameters = vectors
         # In another epoch the backward pass would draw other numbers.
-        self.watched = tuple(each.epoch for each in self.draws[1:] if each is not None)
+        self.watched = tuple(drop.epoch for drop in self.draws[1:] if drop is not None)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d K]."""
@@ -83,13 +87,13 @@ class AdditiveAttentionLink(Link):
         self.saved = (x, out)
         return out
 
-    def held(self, x: Tensor) -> Tensor:
+    def hold(self, x: Tensor) -> Tensor:
         """The weighted sum by the attention of this input, head by head, and the bias."""
-        receiving, sending, bias = (each.detach() for each in self.vectors)
+        receiving, sending, bias = (vector.detach() for vector in self.vectors)
         weights = additive_attention_weights(
             self.graph, x.detach(), receiving, sending, rows=self.rows
         )
-        return weigh_held(self.graph, x, weights, self.asked) + bias[:, None]
+        return hold_attention(self.graph, x, weights, self.asked) + bias[:, None]
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states, at the two vectors and at the bias."""
@@ -146,7 +150,7 @@ def additive_attention_weights(
 ) -> Attention:
     """The attention P that `additive_attention` weighs `h` by: edges [R, m', K], loops alike."""
     count = check_rows(graph, h, rows)
-    return Attention(*reference.attention(graph, h, receiving, sending, count))
+    return Attention(*attention(graph, h, receiving, sending, count))
 
 
 def _check(h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, row_ids: Tensor) -> None:
@@ -163,3 +167,88 @@ def _check(h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, row_ids:
             )
     if row_ids.numel() < n:
         raise InputError(f"`row_ids` has {row_ids.numel()} labels for the {n} rows of `h`.")
+
+
+def attention(
+    graph: Graph, h: Tensor, receiving: Tensor, sending: Tensor, rows: int
+) -> tuple[Tensor, Tensor]:
+    """P of the first `rows` nodes: by edge [R, m', K] and for the node itself [R, rows, K].
+
+    The m' edges are those of the first `rows` rows, in their stored order.
+    """
+    heads = receiving.shape[2]
+    states = heads_of(h, heads)  # [R, n, d, K]
+    a = (states[:, :rows] * receiving[:, None]).sum(2)  # [R, rows, K]
+    b = (states * sending[:, None]).sum(2)  # [R, n, K]
+    edges = graph.edges_of(rows)
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
+    score, own = (F.leaky_relu(s, SLOPE) for s in (a[:, i] + b[:, j], a + b[:, :rows]))
+    index = i[None, :, None].expand_as(score)
+    highest = own.detach().scatter_reduce(1, index, score.detach(), "amax")
+    weight = (score - highest[:, i]).exp()
+    own = (own - highest).exp()
+    total = own.index_add(1, i, weight)
+    return weight / total[:, i], own / total
+
+
+def drop_attention(
+    graph: Graph, edge: Tensor, own: Tensor, row_ids: Tensor, drop: DropoutAt
+) -> tuple[Tensor, Tensor]:
+    """The attention after dropout: entry (i, j K + k) of the random numbers is edge (i, j)'s."""
+    edges = edge.shape[1]
+    rows = own.shape[1]
+    heads = own.shape[2]
+    i = row_ids[graph.receivers[:edges]]
+    j = row_ids[graph.senders[:edges]]
+    nodes = row_ids[:rows]
+    head = torch.arange(heads, device=own.device)
+
+    def drop_heads(weight: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        columns = (j[:, None] * heads + head).reshape(-1)
+        factor = factors(drop, i.repeat_interleave(heads), columns, weight.dtype)
+        return weight * factor.view(weight.shape)
+
+    return drop_heads(edge, i, j), drop_heads(own, nodes, nodes)
+
+
+def states(graph: Graph, h: Tensor, vectors: Vectors, rows: int, draws: Draws) -> Tensor:
+    """B + dropout(P) dropout(h), head by head, at the first `rows` nodes; [R, rows, d K]."""
+    receiving, sending, bias = vectors
+    row_ids, drop, value_drop = draws
+    edge, own = attention(graph, h, receiving, sending, rows)
+    if drop is not None:
+        edge, own = drop_attention(graph, edge, own, row_ids, drop)
+    edges = edge.shape[1]
+    heads = own.shape[2]
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
+    if value_drop is not None:
+        h = dropout.forward(h, row_ids[: h.shape[1]], value_drop)
+    values = heads_of(h, heads)
+    kept = own[:, :, None] * values[:, :rows]
+    return kept.index_add(1, i, edge[:, :, None] * values[:, j]).flatten(2) + bias[:, None]
+
+
+def forward(
+    graph: Graph, h: Tensor, vectors: Vectors, rows: int, draws: Draws
+) -> tuple[Tensor, None]:
+    """The new states; nothing is kept for the backward pass, which differentiates the formula."""
+    return states(graph, h, vectors, rows, draws), None
+
+
+def backward(
+    graph: Graph,
+    h: Tensor,
+    vectors: Vectors,
+    out: Tensor,
+    kept: None,
+    draws: Draws,
+    gradient: Tensor,
+) -> tuple[Tensor, ...]:
+    """The gradients at `h`, `receiving`, `sending` and `bias`, by torch's own differentiation."""
+    del kept
+    with torch.enable_grad():
+        leaves = [leaf.detach().requires_grad_() for leaf in (h, *vectors)]
+        again = states(graph, leaves[0], type(vectors)(*leaves[1:]), out.shape[1], draws)
+        return torch.autograd.grad(again, leaves, gradient)

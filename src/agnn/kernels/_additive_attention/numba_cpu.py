@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph
+from agnn.kernels._additive_attention import SLOPE
 from agnn.kernels._additive_attention.numba_rows import (
     BLOCK,
     FACTS,
@@ -20,9 +21,8 @@ from agnn.kernels._additive_attention.numba_rows import (
     scores,
     sums_in_order,
 )
-from agnn.kernels._additive_attention.reference import SLOPE
 from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
-from agnn.kernels._cpu.simd import LANES, compiled, inlined
+from agnn.kernels._cpu.simd import LANES, inline, jit
 from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state
@@ -30,13 +30,13 @@ from agnn.kernels._runtime.memory import new_tensor
 
 if TYPE_CHECKING:
     from agnn.kernels._additive_attention import Draws, Vectors
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
 U = np.uint64
 _U32 = np.uint32
 
 
-@inlined
+@inline
 def _draw_of(draws: Any, r: Any, like: Any) -> Any:
     """What replica r draws, as `numba_rows.py` reads it."""
     is_dropped, words, row_ids, thresholds, scales = draws
@@ -44,7 +44,7 @@ def _draw_of(draws: Any, r: Any, like: Any) -> Any:
     return is_dropped, words[s], row_ids, thresholds[s], like.dtype.type(scales[s])
 
 
-@inlined
+@inline
 def _forward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     graph, h, d, heads, facts, draws, longest, bias, out = operands
     weights = np.empty(max(BLOCK, longest + 1) * LANES, h.dtype)
@@ -52,7 +52,7 @@ def _forward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     forward_rows(graph, layer, weights, (bias[r], out[r]), begin, end)
 
 
-@inlined
+@inline
 def _backward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     graph, h, d, heads, facts, draws, longest, g, rows, dh, pulls = operands
     buffers = np.empty((4, max(BLOCK, longest + 1) * LANES), h.dtype)
@@ -69,7 +69,7 @@ def forward(
     replicas, n, width = h.shape
     used = graph.around(rows)
     heads = vectors.receiving.shape[2]
-    into, outof, start = (_vector(each) for each in vectors)
+    into, outof, start = (_vector(vector) for vector in vectors)
     facts = np.empty((replicas, n * FACTS), lines.dtype)
     for r in range(replicas):
         scores(lines[r], n, U(d), heads, into[r], outof[r], facts[r])
@@ -109,7 +109,7 @@ def backward(
     rows = out.shape[1]
     shape = vectors.receiving.shape
     heads = shape[2]
-    into, outof, start = (_vector(each) for each in vectors)
+    into, outof, start = (_vector(vector) for vector in vectors)
     used = graph.around(rows)
     reached = used.nodes  # rows of `h` beyond them have no part in the output
     for r in range(replicas):
@@ -173,6 +173,6 @@ def _draws(row_ids: Tensor, n: int, drop: DropoutAt | None) -> tuple[Any, ...]:
     return True, words, labels, thresholds, scales
 
 
-@compiled
+@jit
 def _epoch(key: Any, epoch: Any) -> Any:
     return epoch_state(key, epoch)

@@ -1,8 +1,8 @@
 """Additive attention in compiled CPU code: one pass over the rows each way, nothing kept by edge.
 
 docs/kernels.md derives the backward pass. All heads of an edge stand in the 16 lanes of one vector
-(`heads.py`). As the leaky ReLU is monotone, a row's highest score is that of its highest sender:
-the shift before the exponential costs one comparison an edge.
+(`by_head` in `simd.py`). As the leaky ReLU is monotone, a row's highest score is that of its
+highest sender: the shift before the exponential costs one comparison an edge.
 
 `graph` is its offsets and columns. `layer` has the values h, their padded width d, the number of
 heads, the slope of the leaky ReLU, the facts about every node, and what is drawn: whether anything
@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from agnn.kernels._cpu.exponential import exponentials
-from agnn.kernels._cpu.heads import by_head
+from agnn.kernels._cpu.edge_loops import exponentials
 from agnn.kernels._cpu.simd import (
     LANES,
     add,
-    compiled,
+    by_head,
     divide,
-    inlined,
+    inline,
+    jit,
     larger,
     load,
     multiply,
@@ -50,13 +50,13 @@ FACTS = 80
 _FACTS = U(FACTS)
 
 
-@inlined
+@inline
 def _leaky(x: Any, slope: Any) -> Any:
     """max(x, slope x), lane by lane."""
     return larger(x, scale(slope, x))
 
 
-@inlined
+@inline
 def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any, heads: Any) -> Any:
     """a[at : at + d] . b[bt : bt + d] of every head, in its lanes."""
     products = splat(a.dtype.type(0))
@@ -65,7 +65,7 @@ def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any, heads: Any) -> Any:
     return by_head(products, heads)
 
 
-@compiled
+@jit
 def scores(h: Any, n: Any, d: Any, heads: Any, receiving: Any, sending: Any, facts: Any) -> None:
     """Every node's share of a score, as a receiver and as a sender."""
     for i in range(U(n)):
@@ -74,7 +74,7 @@ def scores(h: Any, n: Any, d: Any, heads: Any, receiving: Any, sending: Any, fac
         store(facts, line + _SENDING, _dot(h, i * d, sending, U(0), d, heads))
 
 
-@inlined
+@inline
 def _block_end(offsets: Any, first: Any, last: Any) -> Any:
     """The row after the last one whose neighbours, with those before it, fit into a block."""
     end = first + _ONE
@@ -83,7 +83,7 @@ def _block_end(offsets: Any, first: Any, last: Any) -> Any:
     return end
 
 
-@inlined
+@inline
 def _draw(
     weights: Any, t: Any, words: Any, label: Any, heads: Any, threshold: Any, factor: Any
 ) -> None:
@@ -95,14 +95,14 @@ def _draw(
         weights[t + U(lane)] *= factor if kept else weights.dtype.type(0)
 
 
-@compiled
+@jit
 def row_words(row_ids: Any, key: Any, state: Any, out: Any) -> None:
     """What each node contributes as a receiver to its random numbers."""
     for i in range(row_ids.size):
         out[i] = row_state(key, state, row_ids[i])
 
 
-@inlined
+@inline
 def forward_rows(graph: Any, layer: Any, weights: Any, sums: Any, first: Any, last: Any) -> None:
     """The states of rows first..last, and their highest score and inverse total into the facts.
 
@@ -159,7 +159,7 @@ def forward_rows(graph: Any, layer: Any, weights: Any, sums: Any, first: Any, la
         begin = end
 
 
-@compiled
+@jit
 def means(g: Any, out: Any, bias: Any, sizes: Any, heads: Any, facts: Any) -> None:
     """g_i . (o_i - b) by head into `facts`; rows that were not computed attend to nothing."""
     rows, n, d = sizes
@@ -176,15 +176,15 @@ def means(g: Any, out: Any, bias: Any, sizes: Any, heads: Any, facts: Any) -> No
         store(facts, i * _FACTS + _MEAN, zero)
 
 
-@inlined
-def _pulled(weight: Any, factors: Any, dot: Any, facts: Any, i: Any, x: Any, slope: Any) -> Any:
+@inline
+def _pull(weight: Any, factors: Any, dot: Any, facts: Any, i: Any, x: Any, slope: Any) -> Any:
     """The gradient at the sum a_i + b_j inside row i's score, x being that sum."""
     steep = where_positive(x, splat(slope / slope), splat(slope))
     inner = subtract(multiply(factors, dot), load(facts, i * _FACTS + _MEAN))
     return multiply(steep, multiply(weight, inner))
 
 
-@inlined
+@inline
 def backward_rows(
     graph: Any, layer: Any, gradient: Any, buffers: Any, out: Any, first: Any, last: Any
 ) -> None:
@@ -247,9 +247,7 @@ def backward_rows(
             if i < rows:
                 weight = multiply(load(here, t), inverse)
                 dot = _dot(g, i * d, h, i * d, d, heads)
-                pull = _pulled(
-                    weight, load(kept_here, t), dot, facts, i, add(receives, sends), slope
-                )
+                pull = _pull(weight, load(kept_here, t), dot, facts, i, add(receives, sends), slope)
                 push = pull
                 own = multiply(weight, load(kept_here, t))
             t += _LANES
@@ -260,12 +258,12 @@ def backward_rows(
                     weight = multiply(load(here, t), inverse)
                     dot = _dot(g, i * d, h, j * d, d, heads)
                     x = add(receives, load(facts, line + _SENDING))
-                    pull = add(pull, _pulled(weight, load(kept_here, t), dot, facts, i, x, slope))
+                    pull = add(pull, _pull(weight, load(kept_here, t), dot, facts, i, x, slope))
                 if j < rows:
                     weight = multiply(load(there, t), load(facts, line + _INVERSE))
                     dot = _dot(g, j * d, h, i * d, d, heads)
                     x = add(load(facts, line + _RECEIVING), sends)
-                    push = add(push, _pulled(weight, load(kept_there, t), dot, facts, j, x, slope))
+                    push = add(push, _pull(weight, load(kept_there, t), dot, facts, j, x, slope))
                     store(there, t, multiply(weight, load(kept_there, t)))
                 t += _LANES
             store(pulls, i * U(2) * _LANES, pull)
@@ -283,7 +281,7 @@ def backward_rows(
         begin = end
 
 
-@compiled
+@jit
 def add_scores(pulls: Any, n: Any, d: Any, receiving: Any, sending: Any, dh: Any) -> None:
     """Add what the two scores of each row pass on to its state."""
     for i in range(U(n)):
@@ -294,7 +292,7 @@ def add_scores(pulls: Any, n: Any, d: Any, receiving: Any, sending: Any, dh: Any
             store(dh, i * d + k, multiply_add(push, load(sending, k), state))
 
 
-@compiled
+@jit
 def sums_in_order(order: Any, h: Any, g: Any, rows: Any, d: Any, pulls: Any, out: Any) -> None:
     """The gradients at the two vectors and at the bias, over all rows in the given order."""
     for k in range(U(0), U(d), _LANES):

@@ -1,14 +1,16 @@
-"""Consistency of several predictions for a node: interface and definition."""
+"""Several predictions for a node: versions of a replica, and how far they agree."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, run_chain
+from agnn.kernels._runtime.memory import contiguous_copy
 
 
 class _Backend(Protocol):
@@ -46,7 +48,7 @@ class ConsistencyLink(Link):
 def consistency(
     logits: Tensor, *, temperature: float, confidence: float = 0.0, backend: str = "auto"
 ) -> Tensor:
-    """How far the S predictions for a node are from their sharpened mean.
+    """How far the S predictions for a node are from their sharpen mean.
 
         p_s   = softmax(logits_s),  p = mean over s of p_s,  q = p^(1/T) / sum of p^(1/T)
         loss  = mean over all nodes and s of |p_s - q|^2, zero where max p < `confidence`
@@ -55,7 +57,7 @@ def consistency(
 
     Args:
         logits: [R, S, n, c], S versions of each of R replicas.
-        temperature: T; below 1 the mean is sharpened.
+        temperature: T; below 1 the mean is sharpen.
         confidence: nodes whose mean prediction is below count zero; the mean is over all nodes.
         backend: "auto", "reference", "numba" or "triton".
 
@@ -66,7 +68,7 @@ def consistency(
     return run_chain([link], logits)
 
 
-def sharpened(mean: Tensor, temperature: float) -> Tensor:
+def sharpen(mean: Tensor, temperature: float) -> Tensor:
     """mean^(1 / temperature), normalised to sum to 1 over the last axis."""
     # Relative to the largest: a small number to a high power leaves float32's range.
     powers = (mean / mean.amax(-1, keepdim=True)).pow(1.0 / temperature)
@@ -79,7 +81,7 @@ def forward(logits: Tensor, temperature: float, confidence: float) -> tuple[Tens
     p = logits.softmax(-1)
     mean = p.mean(1, keepdim=True)
     counts = (mean.amax(-1, keepdim=True) >= confidence).to(p.dtype)
-    away = (p - sharpened(mean, temperature)) * counts
+    away = (p - sharpen(mean, temperature)) * counts
     share = 1.0 / (versions * nodes)
     losses = away.square().sum((1, 2, 3)) * share
     slopes = 2.0 * share * away
@@ -89,3 +91,32 @@ def forward(logits: Tensor, temperature: float, confidence: float) -> tuple[Tens
 def backward(slopes: Tensor, gradient: Tensor) -> Tensor:
     """The gradient at the logits for a gradient [R] at the losses."""
     return slopes * gradient[:, None, None, None]
+
+
+class _Versions(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, parameter: Tensor, versions: int) -> Tensor:
+        ctx.versions = versions
+        each = parameter[:, None].expand(-1, versions, *parameter.shape[1:])
+        return contiguous_copy(each).flatten(0, 1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        each = gradients[0].view(-1, ctx.versions, *gradients[0].shape[1:]).unbind(1)
+        # One after the other: a sum over an axis may group its terms by the size of the others.
+        total = contiguous_copy(each[0])
+        for other in each[1:]:
+            total += other
+        return total, None
+
+
+def for_versions(parameter: Tensor, versions: int) -> Tensor:
+    """A parameter [R, ...] for `versions` versions of each replica; [R * versions, ...].
+
+    Version s of replica r stands at r * versions + s. The gradient of the parameter is the sum
+    over the versions.
+    """
+    if versions == 1:
+        return parameter
+    result: Tensor = _Versions.apply(parameter, versions)  # type: ignore[no-untyped-call]
+    return result

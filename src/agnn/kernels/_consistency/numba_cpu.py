@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from agnn.kernels._consistency import backward
-from agnn.kernels._cpu.simd import compiled
+from agnn.kernels._cpu.simd import jit
 from agnn.kernels._cpu.threads import run_in_pieces
 from agnn.kernels._runtime.memory import new_tensor
 
 __all__ = ["backward", "forward"]  # the first as it is defined
 
 
-@compiled
+@jit
 def _replicas(
     logits: Any, settings: Any, losses: Any, slopes: Any, sharp: Any, first: Any, last: Any
 ) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels._consistency import backward
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
-from agnn.kernels._gpu.sums import summed
-from agnn.kernels._gpu.tiles import power_of_two
+from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
+from agnn.kernels._gpu.sums import sum_parts
+from agnn.kernels._gpu.tiles import states_of
 
 __all__ = ["backward", "forward"]  # the first as it is defined
 
-_NUMBERS = 512  # logits of one version that one program looks at
+_NUMBERS = 512  # logits of one version that one block looks at
 
 
 @triton.jit
@@ -28,26 +30,37 @@ def _predictions(logits, start, inside):
     return e / tl.where(total == 0.0, 1.0, total)[:, None]
 
 
-@Program
-def _nodes(
-    logits, parts, slopes, nodes, blocks, power, confidence, share,
-    S: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+class _Versions(NamedTuple):
+    """The operands."""
+
+    logits: Tensor  # [R, S, n, c]
+    slopes: Tensor  # [R, S, n, c]: where the gradient goes
+    nodes: int
+    power: float  # 1 / temperature
+    confidence: float
+    share: float  # of one distance in the mean
+
+
+@Kernel
+def _losses(x, parts, SHAPE: tl.constexpr, S: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr):
     """B nodes of one replica: their part of the loss, and its gradient at their logits."""
     wait_for_inputs(EARLY)
-    block, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
-    i, d = block * B + tl.arange(0, B), tl.arange(0, D)
-    inside = (i < nodes)[:, None] & (d < WIDTH)[None, :]
-    place = (r * S * nodes + i)[:, None] * WIDTH + d[None, :]
-    step = nodes * WIDTH
+    logits = x.logits
+    block = tl.program_id(0).to(tl.int64)
+    r = tl.program_id(1).to(tl.int64)
+    i = block * B + tl.arange(0, B)
+    d = tl.arange(0, SHAPE.D)
+    inside = (i < x.nodes)[:, None] & (d < SHAPE.WIDTH)[None, :]
+    place = (r * S * x.nodes + i)[:, None] * SHAPE.WIDTH + d[None, :]
+    step = x.nodes * SHAPE.WIDTH
     mean = _predictions(logits, place, inside)
     for s in tl.static_range(1, S):
         mean += _predictions(logits, place + s * step, inside)
     mean /= S
     largest = tl.max(mean, 1)
-    counts = (largest >= confidence) & (i < nodes)
+    counts = (largest >= x.confidence) & (i < x.nodes)
     ratio = mean / tl.where(largest == 0.0, 1.0, largest)[:, None]
-    sharp = tl.where(ratio > 0.0, tl.exp(tl.log(tl.where(ratio > 0.0, ratio, 1.0)) * power), 0.0)
+    sharp = tl.where(ratio > 0.0, tl.exp(tl.log(tl.where(ratio > 0.0, ratio, 1.0)) * x.power), 0.0)
     total = tl.sum(sharp, 1)
     sharp /= tl.where(total == 0.0, 1.0, total)[:, None]
     loss = tl.zeros((B,), mean.dtype)
@@ -56,21 +69,21 @@ def _nodes(
         away = tl.where(counts[:, None], p - sharp, 0.0)
         loss += tl.sum(away * away, 1)
         inner = tl.sum(away * p, 1)
-        slope = 2.0 * share * p * (away - inner[:, None])
-        tl.store(slopes + place + s * step, slope, mask=inside)
-    tl.store(parts + r * blocks + block, tl.sum(loss, 0) * share)
+        slope = 2.0 * x.share * p * (away - inner[:, None])
+        tl.store(x.slopes + place + s * step, slope, mask=inside)
+    tl.store(parts + r * tl.num_programs(0) + block, tl.sum(loss, 0) * x.share)
 
 
 def forward(logits: Tensor, temperature: float, confidence: float) -> tuple[Tensor, Tensor]:
     """The losses [R], and their gradient at the logits [R, S, n, c]."""
     source = logits.detach().contiguous()
     replicas, versions, nodes, width = source.shape
-    columns = power_of_two(width)
-    height = max(1, _NUMBERS // columns)
+    shape = states_of(width)
+    height = max(1, _NUMBERS // shape.D)
     blocks = -(-nodes // height)
-    slopes, parts = torch.empty_like(source), source.new_empty(replicas, blocks, 1)
-    _nodes[(blocks, replicas)](
-        source, parts, slopes, nodes, blocks, 1.0 / temperature, float(confidence),
-        1.0 / (versions * nodes), versions, width, columns, height,
-    )  # fmt: skip
-    return summed(parts)[:, 0], slopes
+    parts = source.new_empty(replicas, blocks, 1)
+    slopes = torch.empty_like(source)
+    share = 1.0 / (versions * nodes)
+    x = _Versions(source, slopes, nodes, 1.0 / temperature, float(confidence), share)
+    _losses[(blocks, replicas)](x, parts, shape, versions, height)
+    return sum_parts(parts)[:, 0], slopes

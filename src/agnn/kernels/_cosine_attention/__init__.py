@@ -1,22 +1,23 @@
-"""Attention by cosine: checks, documentation and differentiation, once for all backends."""
+"""Attention by cosine: interface and definition."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Protocol
 
 import torch
+import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import Graph
-from agnn.kernels._attention import Attention
+from agnn.graph import Block, Graph
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Bf16, Link, run_chain
+from agnn.kernels._chain import Bf16, Link, PartForms, run_chain
 from agnn.kernels._checks import check_rows, parameter_type, single
-from agnn.kernels._cosine_attention import reference
-from agnn.kernels._weighted_sum import weigh_held
+from agnn.kernels._held import Attention
+from agnn.kernels._weighted_sum import hold_attention
 
-_NUMBERS_AT_ONCE: Final = 2**23
+_NUMBERS_AT_ONCE: Final = 2**23  # of the replicas whose attention is computed together
+_NUMBERS_OF_EDGES: Final = 2**24  # of both ends of edges that are laid out: 64 MB each
 
 
 class _Backend(Protocol):
@@ -31,9 +32,8 @@ class CosineAttentionLink(Link):
     """`cosine_attention` in a chain."""
 
     is_over_edges: ClassVar[bool] = True
-    has_samples: ClassVar[bool] = True
     bf16: ClassVar[Bf16] = "states"
-    is_attention: ClassVar[bool] = True
+    is_attention: bool = True
 
     def __init__(self, graph: Graph, beta: Tensor, rows: int | None, backend: str) -> None:
         self.graph = graph
@@ -43,9 +43,13 @@ class CosineAttentionLink(Link):
         self.asked = backend
         self.backend: _Backend = implementation("cosine_attention", backend, graph.device.type)
 
-    def on(self, graph: Graph) -> CosineAttentionLink:
-        """The same layer on another graph."""
-        return CosineAttentionLink(graph, self.parameters[0], self.rows, self.asked)
+    def on_block(self, block: Block) -> Link:
+        """Return the layer on the graph of a block."""
+        return CosineAttentionLink(block.graph, self.parameters[0], self.rows, self.asked)
+
+    def on_part(self, forms: PartForms) -> Link:
+        """Return the attention at the own rows."""
+        return forms.attention(self)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d]."""
@@ -57,10 +61,10 @@ class CosineAttentionLink(Link):
         self.saved = (x, out)
         return out
 
-    def held(self, x: Tensor) -> Tensor:
+    def hold(self, x: Tensor) -> Tensor:
         """The weighted sum by the attention of this input."""
         weights = attention_weights(self.graph, x.detach(), self.beta.detach(), rows=self.rows)
-        return weigh_held(self.graph, x, weights, self.asked)
+        return hold_attention(self.graph, x, weights, self.asked)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and at beta."""
@@ -106,11 +110,11 @@ def attention_weights(
     # keep that small.
     size = max(1, int(graph.offsets[count])) * h.shape[2]
     batch = max(1, _NUMBERS_AT_ONCE // size)
-    each = [
-        reference.attention(graph, *part, count)
+    batches = [
+        attention(graph, *part, count)
         for part in zip(torch.split(h, batch), torch.split(beta, batch), strict=True)
     ]
-    edges, loops = zip(*each, strict=True)
+    edges, loops = zip(*batches, strict=True)
     return Attention(torch.cat(edges), torch.cat(loops))
 
 
@@ -121,3 +125,63 @@ def _check_beta(h: Tensor, beta: Tensor) -> None:
             f"`beta` must hold one {dtype} per replica, shape [{h.shape[0]}]; got {beta.dtype} "
             f"{list(beta.shape)}."
         )
+
+
+def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+    """P^(t) of the first `rows` nodes: by edge [R, m'] and for the node itself [R, rows].
+
+    The m' edges are those of the first `rows` rows, in their stored order.
+    """
+    replicas = h.shape[0]
+    edges = int(graph.offsets[rows])
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
+    unit = _unit(h)
+    step = max(1, _NUMBERS_OF_EDGES // (replicas * h.shape[2]))
+    ends = zip(torch.split(i, step), torch.split(j, step), strict=True)
+    cosine = torch.cat([(unit[:, a] * unit[:, b]).sum(-1) for a, b in ends], dim=1)  # [R, m']
+    own = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
+    score = beta[:, None] * cosine
+    own = beta[:, None] * own
+    weights = graph.weights_as(h.dtype)
+    if weights is not None:
+        score = score + weights[:edges].log()  # the node itself has the weight 1
+    index = i.expand(replicas, -1)
+    highest = own.detach().scatter_reduce(1, index, score.detach(), "amax")
+    weight = (score - highest.gather(1, index)).exp()
+    own = (own - highest).exp()
+    total = own.scatter_add(1, index, weight)
+    return weight / total.gather(1, index), own / total
+
+
+def states(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> Tensor:
+    """P^(t) h at the first `rows` nodes; [R, rows, d]."""
+    edge, own = attention(graph, h, beta, rows)
+    edges = edge.shape[1]
+    i = graph.receivers[:edges]
+    j = graph.senders[:edges]
+    return (own[..., None] * h[:, :rows]).index_add(1, i, edge[..., None] * h[:, j])
+
+
+def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, None]:
+    """The new states; nothing is kept for the backward pass, which differentiates the formula."""
+    return states(graph, h, beta, rows), None
+
+
+def backward(
+    graph: Graph, h: Tensor, beta: Tensor, out: Tensor, kept: None, gradient: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients at `h` and `beta`, by torch's own differentiation of `states`."""
+    del kept
+    with torch.enable_grad():
+        h = h.detach().requires_grad_()
+        beta = beta.detach().requires_grad_()
+        again = states(graph, h, beta, out.shape[1])
+        dh, dbeta = torch.autograd.grad(again, (h, beta), gradient)
+    return dh, dbeta
+
+
+def _unit(h: Tensor) -> Tensor:
+    """Rows of length 1; a zero row stays zero and passes no gradient."""
+    zero = (h == 0).all(-1, keepdim=True)
+    return F.normalize(h.masked_fill(zero, 1.0), dim=-1).masked_fill(zero, 0.0)

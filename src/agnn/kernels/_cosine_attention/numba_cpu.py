@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels._cosine_attention import reference
+from agnn.kernels import _cosine_attention as reference
 from agnn.kernels._cosine_attention.numba_rows import (
     BUFFERS,
     FACTS,
@@ -22,7 +22,7 @@ from agnn.kernels._cosine_attention.numba_rows import (
     sum_in_order,
 )
 from agnn.kernels._cpu.lines import as_lines, new_lines, width_argument, width_of, without_padding
-from agnn.kernels._cpu.simd import inlined
+from agnn.kernels._cpu.simd import inline
 from agnn.kernels._cpu.threads import pieces_of, run_by_rows
 
 U = np.uint64
@@ -37,7 +37,7 @@ class _Kept(NamedTuple):
     extreme: list[int]  # the replicas with such a beta: the reference computes them
 
 
-@inlined
+@inline
 def _forward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     graph, h, n, d, rows, betas, facts, longest, out = operands
     if end - begin == U(rows):  # not cut, so the norms are its own to compute
@@ -46,7 +46,7 @@ def _forward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     forward_rows(graph, layer, edge_buffers(1, longest, h), out[r], begin, end)
 
 
-@inlined
+@inline
 def _backward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     graph, h, g, o, n, d, rows, betas, facts, longest, dh, parts, order, dbeta = operands
     is_whole = end - begin == U(n)
@@ -59,14 +59,14 @@ def _backward_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
         dbeta[r] = sum_in_order(parts[r], order)
 
 
-@inlined
+@inline
 def _norm_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     """The norms where rows are cut: before any row is computed."""
     h, d, facts = operands
     norms(h[r], width_of(d), facts[r], begin, end)
 
 
-@inlined
+@inline
 def _slope_rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     """The slopes, likewise."""
     g, o, rows, d, facts = operands

@@ -25,21 +25,20 @@ from typing import Any
 
 import numpy as np
 
-from agnn.kernels._cpu.edge_weights import weigh, weight_at
-from agnn.kernels._cpu.exponential import exponentials
+from agnn.kernels._cpu.edge_loops import exponentials, weigh, weight_at
 from agnn.kernels._cpu.simd import (
     LANES,
     add,
-    compiled,
+    fence,
     fma,
-    inlined,
+    inline,
+    jit,
+    keep_loop,
     load,
     multiply,
     multiply_add,
     pick,
     prefetch,
-    rolled,
-    rounded,
     scale,
     splat,
     splat_4,
@@ -66,19 +65,19 @@ FACTS = 4
 _FACTS = U(FACTS)
 
 
-@inlined
+@inline
 def edge_buffers(count: Any, longest: Any, like: Any) -> Any:
     """`count` buffers for the edges of a block, the first from a cache line on.
 
     A group of edges may write beyond the last edge of a block, so the buffers are one group longer.
     """
     size = (max(BLOCK, longest) // LANES + 2) * LANES
-    found = np.empty(count * size + LANES, like.dtype)
-    skip = -(found.ctypes.data // found.itemsize) % LANES
-    return found[skip : skip + count * size]
+    memory = np.empty(count * size + LANES, like.dtype)
+    skip = -(memory.ctypes.data // memory.itemsize) % LANES
+    return memory[skip : skip + count * size]
 
 
-@inlined
+@inline
 def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any) -> Any:
     """a[at : at + d] . b[bt : bt + d]."""
     products = splat(a.dtype.type(0))
@@ -87,7 +86,7 @@ def _dot(a: Any, at: Any, b: Any, bt: Any, d: Any) -> Any:
     return total(products)
 
 
-@inlined
+@inline
 def _dots(a: Any, i: Any, b: Any, j: Any, d: Any) -> Any:
     """The dot products of four rows i of `a` with four rows j of `b`."""
     p0 = p1 = p2 = p3 = splat(a.dtype.type(0))
@@ -99,7 +98,7 @@ def _dots(a: Any, i: Any, b: Any, j: Any, d: Any) -> Any:
     return totals(p0, p1, p2, p3)
 
 
-@inlined
+@inline
 def _four(labels: Any, q: Any, final: Any) -> Any:
     """The labels of four edges from q on; behind the last edge, `final`, its label again."""
     q1 = min(q + _ONE, final)
@@ -108,7 +107,7 @@ def _four(labels: Any, q: Any, final: Any) -> Any:
     return U(labels[q]), U(labels[q1]), U(labels[q2]), U(labels[q3])
 
 
-@inlined
+@inline
 def _facts_of(facts: Any, which: Any, i: Any) -> Any:
     """One of the facts about four nodes."""
     return pick(
@@ -120,7 +119,7 @@ def _facts_of(facts: Any, which: Any, i: Any) -> Any:
     )
 
 
-@compiled
+@jit
 def norms(h: Any, d: Any, facts: Any, first: Any, last: Any) -> None:
     """1/|h_i| of rows first..last into `facts`, 0 for a zero row."""
     zero = h.dtype.type(0)
@@ -130,7 +129,7 @@ def norms(h: Any, d: Any, facts: Any, first: Any, last: Any) -> None:
         facts[i * _FACTS + _INVERSE_NORM] = inverse
 
 
-@inlined
+@inline
 def _block_end(offsets: Any, first: Any, last: Any) -> Any:
     """The row after the last one whose edges, with those before it, fit into a block."""
     end = first + _ONE
@@ -139,7 +138,7 @@ def _block_end(offsets: Any, first: Any, last: Any) -> Any:
     return end
 
 
-@inlined
+@inline
 def forward_rows(graph: Any, layer: Any, weights: Any, out: Any, first: Any, last: Any) -> None:
     """The states of rows first..last, and 1 / (sum of the row's weights) into the facts."""
     offsets, columns, receivers, edge_weights = graph
@@ -178,7 +177,7 @@ def forward_rows(graph: Any, layer: Any, weights: Any, out: Any, first: Any, las
             sum_of_weights = own
             state = scale(own, load(h, row * d))
             for q in range(offsets[row], offsets[row + _ONE]):
-                rolled()
+                keep_loop()
                 sum_of_weights += weights[q - start]
                 state = fma(weights[q - start], load(h, U(columns[q]) * d), state)
             inverse = one / sum_of_weights
@@ -187,13 +186,13 @@ def forward_rows(graph: Any, layer: Any, weights: Any, out: Any, first: Any, las
             for k in range(_LANES, d, _LANES):
                 state = scale(own, load(h, row * d + k))
                 for q in range(offsets[row], offsets[row + _ONE]):
-                    rolled()
+                    keep_loop()
                     state = fma(weights[q - start], load(h, U(columns[q]) * d + k), state)
                 store(out, row * d + k, scale(inverse, state))
         begin = end
 
 
-@compiled
+@jit
 def slopes(gradient: Any, out: Any, rows: Any, d: Any, facts: Any, first: Any, last: Any) -> None:
     """g_i . o_i of rows first..last into `facts`; those not computed attend to nothing."""
     zero = gradient.dtype.type(0)
@@ -204,7 +203,7 @@ def slopes(gradient: Any, out: Any, rows: Any, d: Any, facts: Any, first: Any, l
         facts[i * _FACTS + _SLOPE] = zero
 
 
-@inlined
+@inline
 def _pulls(h: Any, g: Any, rows: Any, d: Any, facts: Any, i: Any, j: Any) -> Any:
     """(g_i.h_j - g_i.o_i) / Z_i of four edges; 1 / Z_i is 0 for a row that was not computed."""
     end = rows - _ONE  # such a row has no gradient to read either
@@ -212,10 +211,10 @@ def _pulls(h: Any, g: Any, rows: Any, d: Any, facts: Any, i: Any, j: Any) -> Any
     products = _dots(g, readable, h, j, d)
     differences = subtract(products, _facts_of(facts, _SLOPE, i))
     # Both terms of the sum over an edge's directions are rounded, whichever comes first.
-    return rounded(multiply(differences, _facts_of(facts, _INVERSE_TOTAL, i)))
+    return fence(multiply(differences, _facts_of(facts, _INVERSE_TOTAL, i)))
 
 
-@inlined
+@inline
 def backward_rows(
     graph: Any, layer: Any, gradient: Any, buffers: Any, out: Any, first: Any, last: Any
 ) -> None:
@@ -287,7 +286,7 @@ def backward_rows(
             if row < rows and inverse_norm > zero:
                 of_beta = own * (_dot(g, row * d, h, row * d, d) - facts[row * _FACTS + _SLOPE])
             for q in range(offsets[row], offsets[row + _ONE]):
-                rolled()
+                keep_loop()
                 of_beta += pull[q - start]
                 back += cosines[q - start]
             dbeta[row] = of_beta
@@ -298,7 +297,7 @@ def backward_rows(
                 if row < rows:
                     valued = scale(own, load(g, row * d + k))
                 for q in range(offsets[row], offsets[row + _ONE]):
-                    rolled()
+                    keep_loop()
                     sender = U(columns[q])
                     t = q - start
                     turned = fma(both[t], load(h, sender * d + k), turned)
@@ -308,10 +307,10 @@ def backward_rows(
         begin = end
 
 
-@compiled
+@jit
 def sum_in_order(parts: Any, order: Any) -> Any:
     """The sum of the rows' parts, in the given order and in double precision."""
-    found = 0.0
+    sum_of_parts = 0.0
     for i in order:
-        found += parts[i]
-    return found
+        sum_of_parts += parts[i]
+    return sum_of_parts

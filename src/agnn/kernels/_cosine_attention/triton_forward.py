@@ -1,30 +1,48 @@
-"""The programs of cosine attention on a GPU, forward.
+"""Cosine attention on a GPU, forward: what it does at the rows that one block looks at.
 
-A program holds a tile of some rows and some neighbours of each, and adds up in that tile; only at
+A block holds a tile of some rows and some neighbours of each, and adds up in that tile; only at
 the end of its rows it sums over the neighbours. The labels of the next neighbours are read while
 the states of the present ones are on their way. A cosine is at most 1, so the exponentials are
 shifted by |beta| and partial sums of a split row simply add up. Only below `LOWEST`, where a whole
 row could underflow, a first pass finds the largest score.
 
-`weights` by edge multiply the exponentials; for a graph without them it is None, which Triton
-compiles away.
+`csr.weights` multiply the exponentials; for a graph without them it is None, which Triton compiles
+away.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import triton
 import triton.language as tl
+from torch import Tensor
 
-from agnn.kernels._gpu.gather import (
-    entries_of,
-    long_row_of_program,
-    rows_of,
-    rows_of_program,
-    segment_of_program,
-)
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
+from agnn.kernels._gpu.gather import entries_of, rows_of, store_rows
+from agnn.kernels._gpu.rows import Operation, part_like
 
 LOWEST = tl.constexpr(-40.0)
+
+
+class Forward(NamedTuple):
+    """The operands."""
+
+    h: Tensor  # [R, n, d]
+    betas: Tensor  # [R]
+    out: Tensor  # [R, rows, d]
+    logs: Tensor  # [R, rows]: the logarithm of each row's sum of exp(score)
+    n: int
+    rows: int
+
+
+class _Known(NamedTuple):
+    """Of one replica the states and beta, and of the rows what stands there."""
+
+    h: Any
+    beta: Any
+    hi: Any
+    ri: Any  # 1 / |h_i|
+    own: Any  # the score of a row with itself: its cosine is 1, or 0 for a zero row
 
 
 @triton.jit
@@ -42,125 +60,90 @@ def weights_of(weights, begin, k, there, U: tl.constexpr):
 
 
 @triton.jit
-def _highest_score(
-    columns, h, begin, length, scaled, start,
-    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-):  # fmt: skip
+def _highest_score(csr, h, rows, scaled, start, SHAPE: tl.constexpr, U: tl.constexpr):
     """The largest score of each row, at least `start`; [B]."""
     highest = start
-    j, there = entries_of(columns, begin, length, 0, U)
-    for k in range(0, tl.max(length, 0), U):
-        next_j, next_there = entries_of(columns, begin, length, k + U, U)
-        hj = rows_of(h, j, there, WIDTH, D)
+    j, there = entries_of(csr.columns, rows.begin, rows.length, 0, U)
+    for k in range(0, tl.max(rows.length, 0), U):
+        next_j, next_there = entries_of(csr.columns, rows.begin, rows.length, k + U, U)
+        hj = rows_of(h, j, there, SHAPE.WIDTH, SHAPE.D)
         score = tl.sum(scaled[:, None, :] * hj, 2) * inverse_norm(tl.sum(hj * hj, 2))
         highest = tl.maximum(highest, tl.max(tl.where(there, score, float("-inf")), 1))
-        j, there = next_j, next_there
+        j = next_j
+        there = next_there
     return highest
 
 
 @triton.jit
-def _weighted_sum(
-    columns, weights, h, begin, length, scaled, shift,
-    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-):  # fmt: skip
+def _weighted_sum(csr, h, rows, scaled, shift, SHAPE: tl.constexpr, U: tl.constexpr):
     """Sums over the neighbours of some rows [B] of e and of e h_j, e = exp(score - shift)."""
-    acc = tl.zeros((scaled.shape[0], U, D), scaled.dtype)
+    acc = tl.zeros((scaled.shape[0], U, scaled.shape[1]), scaled.dtype)
     total = tl.zeros((scaled.shape[0], U), scaled.dtype)
-    j, there = entries_of(columns, begin, length, 0, U)
-    for k in range(0, tl.max(length, 0), U):
-        next_j, next_there = entries_of(columns, begin, length, k + U, U)
-        hj = rows_of(h, j, there, WIDTH, D)
+    j, there = entries_of(csr.columns, rows.begin, rows.length, 0, U)
+    for k in range(0, tl.max(rows.length, 0), U):
+        next_j, next_there = entries_of(csr.columns, rows.begin, rows.length, k + U, U)
+        hj = rows_of(h, j, there, SHAPE.WIDTH, SHAPE.D)
         score = tl.sum(scaled[:, None, :] * hj, 2) * inverse_norm(tl.sum(hj * hj, 2))
         e = tl.where(there, tl.exp(score - shift[:, None]), 0.0)
-        if weights is not None:
-            e *= weights_of(weights, begin, k, there, U)
+        if csr.weights is not None:
+            e *= weights_of(csr.weights, rows.begin, k, there, U)
         total += e
         acc += e[:, :, None] * hj
-        j, there = next_j, next_there
+        j = next_j
+        there = next_there
     return tl.sum(total, 1), tl.sum(acc, 1)
 
 
 @triton.jit
-def _receivers(
-    columns, weights, h, beta, i, begin, length, present,
-    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr,
-):  # fmt: skip
-    """States of rows i, their own scores, shifts, and sums over the given neighbours."""
-    hi = rows_of(h, i, present, WIDTH, D)
+def _read(x, rows, SHAPE: tl.constexpr):
+    h = x.h + rows.r * x.n * SHAPE.WIDTH
+    hi = rows_of(h, rows.i, rows.present, SHAPE.WIDTH, SHAPE.D)
     ri = inverse_norm(tl.sum(hi * hi, 1))
-    own = tl.where(ri > 0, beta, 0.0)
-    scaled = hi * (beta * ri)[:, None]
-    shift = tl.where(ri > 0, tl.abs(beta), 0.0)
-    if beta < LOWEST:
-        shift = _highest_score(columns, h, begin, length, scaled, own, WIDTH, D, U)
-    total, acc = _weighted_sum(columns, weights, h, begin, length, scaled, shift, WIDTH, D, U)
-    return hi, own, shift, total, acc
+    beta = tl.load(x.betas + rows.r)
+    return _Known(h, beta, hi, ri, tl.where(ri > 0, beta, 0.0))
 
 
-@Program
-def forward_rows(
-    offsets, columns, weights, h, betas, out, logs, n, rows,
-    LIMIT: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
-    EARLY: tl.constexpr,
-):  # fmt: skip
-    """B rows of one replica: new states, and the logarithm of each row's sum of exp(score)."""
-    wait_for_inputs(EARLY)
-    r, i, present, _, begin, length = rows_of_program(offsets, rows, LIMIT, B)
-    hi, own, shift, total, acc = _receivers(
-        columns, weights, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present,
-        WIDTH, D, U,
-    )  # fmt: skip
-    e = tl.exp(own - shift)
+@triton.jit
+def _gather(csr, _x, rows, known, SHAPE: tl.constexpr, U: tl.constexpr):
+    """The shifts of the rows, and their sums over the given neighbours."""
+    scaled = known.hi * (known.beta * known.ri)[:, None]
+    shift = tl.where(known.ri > 0, tl.abs(known.beta), 0.0)
+    if known.beta < LOWEST:
+        shift = _highest_score(csr, known.h, rows, scaled, known.own, SHAPE, U)
+    total, acc = _weighted_sum(csr, known.h, rows, scaled, shift, SHAPE, U)
+    return shift, total, acc
+
+
+@triton.jit
+def _finish(x, rows, known, sums, SHAPE: tl.constexpr):
+    """Add the rows themselves, and write the states and logarithms."""
+    shift, total, acc = sums
+    e = tl.exp(known.own - shift)
     total += e
-    state = (acc + e[:, None] * hi) / total[:, None]
-    d = tl.arange(0, D)
-    place = (r * rows + i)[:, None] * WIDTH + d[None, :]
-    tl.store(out + place, state, mask=present[:, None] & (d < WIDTH)[None, :])
-    tl.store(logs + r * rows + i, shift + tl.log(total), mask=present)
+    _store(x, rows, shift, total, acc + e[:, None] * known.hi, SHAPE)
 
 
-@Program
-def forward_segment(
-    segment_rows, bounds, columns, weights, h, betas, sums, totals,
-    shifts, n, rows, segments,
-    WIDTH: tl.constexpr, D: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """The sums of one segment of a long row, for `forward_joined`."""
-    wait_for_inputs(EARLY)
-    r, place, i, begin, length = segment_of_program(segment_rows, bounds, segments)
-    present = i < rows
-    length = tl.where(present, length, 0)
-    _, _, shift, total, acc = _receivers(
-        columns, weights, h + r * n * WIDTH, tl.load(betas + r), i, begin, length, present,
-        WIDTH, D, U,
-    )  # fmt: skip
-    d = tl.arange(0, D)
-    tl.store(sums + place[:, None] * D + d[None, :], acc)
-    tl.store(totals + place, total)
-    tl.store(shifts + place, shift)
-
-
-@Program
-def forward_joined(
-    long_rows, first, h, betas, sums, totals, shifts, out,
-    logs, n, rows, segments, WIDTH: tl.constexpr, D: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """One long row of one replica from the sums of its segments, in their order."""
-    wait_for_inputs(EARLY)
-    r, i, begin, end = long_row_of_program(long_rows, first, segments)
-    one, d = tl.arange(0, 1), tl.arange(0, D)
-    hi = rows_of(h + r * n * WIDTH, i, i < rows, WIDTH, D)
-    own = tl.where(tl.sum(hi * hi, 1) > 0, tl.load(betas + r), 0.0)
+@triton.jit
+def _join(x, rows, known, parts, SHAPE: tl.constexpr):
+    """The same from the sums of segments, each of which has a shift of its own."""
+    own = known.own
     shift = own
-    for s in range(begin, end):
-        shift = tl.maximum(shift, tl.load(shifts + s + one))
+    for s in range(rows.begin, rows.begin + rows.length):
+        shift = tl.maximum(shift, part_like(parts[0], s, own))
     total = tl.exp(own - shift)
-    acc = total[:, None] * hi
-    for s in range(begin, end):
-        part = tl.exp(tl.load(shifts + s + one) - shift)
-        total += part * tl.load(totals + s + one)
-        acc += part[:, None] * tl.load(sums + (s + one)[:, None] * D + d[None, :])
-    place = (r * rows + i)[:, None] * WIDTH + d[None, :]
-    present = (i < rows)[:, None] & (d < WIDTH)[None, :]
-    tl.store(out + place, acc / total[:, None], mask=present)
-    tl.store(logs + r * rows + i, shift + tl.log(total), mask=i < rows)
+    acc = total[:, None] * known.hi
+    for s in range(rows.begin, rows.begin + rows.length):
+        share = tl.exp(part_like(parts[0], s, own) - shift)
+        total += share * part_like(parts[1], s, total)
+        acc += share[:, None] * part_like(parts[2], s, acc)
+    _store(x, rows, shift, total, acc, SHAPE)
+
+
+@triton.jit
+def _store(x, rows, shift, total, acc, SHAPE: tl.constexpr):
+    places = rows.r * x.rows + rows.i
+    store_rows(x.out, places, acc / total[:, None], rows.present, SHAPE.WIDTH)
+    tl.store(x.logs + places, shift + tl.log(total), mask=rows.present)
+
+
+FORWARD = Operation("cosine_forward", read=_read, gather=_gather, join=_join, finish=_finish)

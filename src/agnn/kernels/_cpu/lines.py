@@ -51,14 +51,14 @@ def width_of(d: Any) -> Any:
 
 @overload(width_of, jit_options=OPTIONS)  # type: ignore[untyped-decorator]
 def _width_of(d: Any) -> Callable[[Any], Any]:
-    return _common if d is types.none else _given
+    return _common_width if d is types.none else _any_width
 
 
-def _common(d: Any) -> Any:
+def _common_width(d: Any) -> Any:
     return np.uint64(LANES)
 
 
-def _given(d: Any) -> Any:
+def _any_width(d: Any) -> Any:
     return np.uint64(d)
 
 

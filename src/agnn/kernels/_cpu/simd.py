@@ -35,11 +35,11 @@ OPTIONS: dict[str, Any] = {
 }
 # Inlined by LLVM: numba would copy all of the caller for every call. Without the wrapper, which
 # vectors cannot have, these are for compiled code only: Python must not call them.
-inlined: Callable[..., Any] = njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)
+inline: Callable[..., Any] = njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """`function` compiled on its first call, and the code kept on disk."""
+def jit(function: Callable[..., Any]) -> Any:
+    """Let `function` be compiled on its first call, and keep the code on disk."""
     dispatcher = njit(**OPTIONS)(function)
     dispatcher._cache = code_cache_of(dispatcher.py_func)  # in place of numba's own
     return dispatcher
@@ -83,7 +83,7 @@ def _address(
     return builder.bitcast(pointer, _llvm_vector(array_type.dtype, lanes).as_pointer())
 
 
-def _shuffled(builder: Any, left: Any, right: Any, order: Sequence[int]) -> Any:
+def _shuffle(builder: Any, left: Any, right: Any, order: Sequence[int]) -> Any:
     """The lanes `order` of both vectors one after the other."""
     mask = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), list(order))
     return builder.shuffle_vector(left, right, mask)
@@ -92,7 +92,7 @@ def _shuffled(builder: Any, left: Any, right: Any, order: Sequence[int]) -> Any:
 def _broadcast(builder: Any, scalar: Any, lanes: int = LANES) -> Any:
     undefined = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
     first = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-    return _shuffled(builder, first, undefined, [0] * lanes)
+    return _shuffle(builder, first, undefined, [0] * lanes)
 
 
 @_intrinsic
@@ -168,13 +168,13 @@ def multiply_add(typing: Any, left: Any, right: Any, addend: Any) -> Any:
 def _lane_by_lane(operation: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     """An intrinsic of two vectors from a function of LLVM's builder and their values."""
 
-    def typed(typing: Any, left: Any, right: Any) -> Any:
+    def define(typing: Any, left: Any, right: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return operation(builder, *arguments)
 
         return left(left, left), generate
 
-    return _intrinsic(typed)  # type: ignore[no-any-return]
+    return _intrinsic(define)  # type: ignore[no-any-return]
 
 
 add = _lane_by_lane(lambda builder, a, b: builder.fadd(a, b, flags=_IN_ORDER))
@@ -195,20 +195,20 @@ def where_positive(typing: Any, vector: Any, yes: Any, no: Any) -> Any:
     return vector(vector, vector, vector), generate
 
 
-def _turned(lanes: int) -> Callable[..., Any]:
+def _rotation(lanes: int) -> Callable[..., Any]:
     """An intrinsic that moves every lane by `lanes`, round the end."""
 
-    def typed(typing: Any, vector: Any) -> Any:
+    def define(typing: Any, vector: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             order = [(k + lanes) % LANES for k in range(LANES)]
-            return _shuffled(builder, arguments[0], arguments[0], order)
+            return _shuffle(builder, arguments[0], arguments[0], order)
 
         return vector(vector), generate
 
-    return _intrinsic(typed)  # type: ignore[no-any-return]
+    return _intrinsic(define)  # type: ignore[no-any-return]
 
 
-turned_1, turned_2, turned_4, turned_8 = (_turned(lanes) for lanes in (1, 2, 4, 8))
+rotate_1, rotate_2, rotate_4, rotate_8 = (_rotation(lanes) for lanes in (1, 2, 4, 8))
 
 
 @_intrinsic
@@ -234,20 +234,20 @@ def totals(typing: Any, first: Any, second: Any, third: Any, fourth: Any) -> Any
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def folded(left: Any, right: Any, width: int) -> Any:
+        def fold(left: Any, right: Any, width: int) -> Any:
             """Each run of 2 `width` lanes of both vectors as one of `width`: its halves' sum."""
             lower = [k for k in range(2 * LANES) if k % (2 * width) < width]
             halves = (lower, [k + width for k in lower])
             return builder.fadd(
-                *(_shuffled(builder, left, right, half) for half in halves), flags=_IN_ORDER
+                *(_shuffle(builder, left, right, half) for half in halves), flags=_IN_ORDER
             )
 
-        left, right = (folded(arguments[k], arguments[k + 1], LANES // 2) for k in (0, 2))
-        sums = folded(left, right, LANES // 4)  # four runs of four lanes
+        left, right = (fold(arguments[k], arguments[k + 1], LANES // 2) for k in (0, 2))
+        sums = fold(left, right, LANES // 4)  # four runs of four lanes
         for distance in (2, 1):
-            other = _shuffled(builder, sums, sums, [k ^ distance for k in range(LANES)])
+            other = _shuffle(builder, sums, sums, [k ^ distance for k in range(LANES)])
             sums = builder.fadd(sums, other, flags=_IN_ORDER)
-        return _shuffled(builder, sums, sums, range(0, LANES, 4))
+        return _shuffle(builder, sums, sums, range(0, LANES, 4))
 
     return Vector(first.element, 4)(first, first, first, first), generate
 
@@ -277,7 +277,7 @@ def splat_4(typing: Any, scalar: Any) -> Any:
 
 
 @_intrinsic
-def rounded(typing: Any, vector: Any) -> Any:
+def fence(typing: Any, vector: Any) -> Any:
     """The vector itself, not as part of a fused operation."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -291,7 +291,7 @@ def rounded(typing: Any, vector: Any) -> Any:
 
 
 @_intrinsic
-def rolled(typing: Any) -> Any:
+def keep_loop(typing: Any) -> Any:
     """Keep the loop around it as it is written: LLVM unrolls no loop with assembler code in it.
 
     Rows are short, and every further loop of an unrolled one ends with a wrong guess.
@@ -325,7 +325,7 @@ def logistic(typing: Any, vector: Any) -> Any:
         def muladd(a: Any, b: Any, c: Any) -> Any:
             return builder.fadd(builder.fmul(a, b, flags=_IN_ORDER), c, flags=_IN_ORDER)
 
-        # e^-x with -x = k ln 2 + y, |y| <= ln 2 / 2, and its series in y, as in exponential.py.
+        # e^-x with -x = k ln 2 + y, |y| <= ln 2 / 2, and its series in y, as in edge_loops.py.
         x = call(
             "minnum", call("maxnum", builder.fneg(arguments[0]), all_lanes(-87.0)), all_lanes(87.0)
         )
@@ -371,3 +371,23 @@ def pointer(typing: Any, address: Any, like: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(kind))
 
     return kind(address, like), generate
+
+
+# Several heads side by side in one row of states: column f K + k is feature f of head k. With
+# K = 1, 2, 4, 8 or 16 every vector of 16 lanes has the heads in the same order, lane l belonging to
+# head l mod K: one vector holds what an edge has for all its heads, and multiplies every vector of
+# the row.
+
+
+@inline
+def by_head(vector: Any, heads: Any) -> Any:
+    """In every lane the sum of the lanes that belong to its head."""
+    if heads <= 8:
+        vector = add(vector, rotate_8(vector))
+    if heads <= 4:
+        vector = add(vector, rotate_4(vector))
+    if heads <= 2:
+        vector = add(vector, rotate_2(vector))
+    if heads <= 1:
+        vector = add(vector, rotate_1(vector))
+    return vector

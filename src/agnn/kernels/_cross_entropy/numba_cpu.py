@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.kernels._cpu.simd import compiled
+from agnn.kernels._cpu.simd import jit
 from agnn.kernels._cpu.threads import run_in_pieces
 from agnn.kernels._cross_entropy import backward, wrong_label
 
 __all__ = ["backward", "forward"]  # the first as it is defined
 
 
-@compiled
+@jit
 def _replicas(
     logits: Any, targets: Any, losses: Any, slopes: Any, wrong: Any, first: Any, last: Any
 ) -> None:

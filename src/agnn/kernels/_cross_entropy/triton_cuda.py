@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels._cross_entropy import backward
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
-from agnn.kernels._gpu.sums import summed
-from agnn.kernels._gpu.tiles import power_of_two
+from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
+from agnn.kernels._gpu.sums import sum_parts
+from agnn.kernels._gpu.tiles import states_of
 
 __all__ = ["backward", "forward"]  # the first as it is defined
 
-_NUMBERS = 1024  # logits that one program looks at
+_NUMBERS = 1024  # logits that one block looks at
 
 
-@Program
-def _rows(
-    logits, labels, weights, parts, slopes, k, blocks,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+class _Rows(NamedTuple):
+    """The operands."""
+
+    logits: Tensor  # [R, k, c]
+    labels: Tensor  # [R, k]
+    weights: Tensor  # [R, k]
+    slopes: Tensor  # [R, k, c]: where the gradient goes
+    k: int
+
+
+@Kernel
+def _losses(rows, parts, SHAPE: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr):
     """B rows of one replica: their part of the loss, and its gradient at their logits."""
     wait_for_inputs(EARLY)
-    block, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    i, d = block * B + tl.arange(0, B), tl.arange(0, D)
-    present = i < k
-    inside = present[:, None] & (d < WIDTH)[None, :]
-    place = (r * k + i)[:, None] * WIDTH + d[None, :]
-    x = tl.load(logits + place, mask=inside, other=float("-inf"))
-    label = tl.load(labels + r * k + i, mask=present, other=0)
-    weight = tl.load(weights + r * k + i, mask=present, other=0.0)
+    block = tl.program_id(0)
+    r = tl.program_id(1).to(tl.int64)
+    i = block * B + tl.arange(0, B)
+    d = tl.arange(0, SHAPE.D)
+    present = i < rows.k
+    inside = present[:, None] & (d < SHAPE.WIDTH)[None, :]
+    place = (r * rows.k + i)[:, None] * SHAPE.WIDTH + d[None, :]
+    x = tl.load(rows.logits + place, mask=inside, other=float("-inf"))
+    label = tl.load(rows.labels + r * rows.k + i, mask=present, other=0)
+    weight = tl.load(rows.weights + r * rows.k + i, mask=present, other=0.0)
     highest = tl.where(present, tl.max(x, 1), 0.0)
     e = tl.exp(x - highest[:, None])
     total = tl.where(present, tl.sum(e, 1), 1.0)
@@ -38,20 +49,18 @@ def _rows(
     own = tl.sum(tl.where(is_label & inside, x, 0.0), 1)
     loss = weight * (tl.log(total) + highest - own)
     slope = (e / total[:, None] - tl.where(is_label, 1.0, 0.0)) * weight[:, None]
-    tl.store(slopes + place, slope, mask=inside)
-    tl.store(parts + r * blocks + block, tl.sum(loss, 0))
+    tl.store(rows.slopes + place, slope, mask=inside)
+    tl.store(parts + r * tl.num_programs(0) + block, tl.sum(loss, 0))
 
 
 def forward(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """The losses [R], and their gradient at the logits [R, k, c]."""
     source = logits.detach().contiguous()
     replicas, k, width = source.shape
-    columns = power_of_two(width)
-    height = max(1, _NUMBERS // columns)
+    shape = states_of(width)
+    height = max(1, _NUMBERS // shape.D)
     blocks = -(-k // height)
-    slopes, parts = torch.empty_like(source), source.new_empty(replicas, blocks, 1)
-    _rows[(blocks, replicas)](
-        source, labels.contiguous(), weights.contiguous(), parts, slopes, k, blocks, width,
-        columns, height,
-    )  # fmt: skip
-    return summed(parts)[:, 0], slopes
+    parts = source.new_empty(replicas, blocks, 1)
+    rows = _Rows(source, labels.contiguous(), weights.contiguous(), torch.empty_like(source), k)
+    _losses[(blocks, replicas)](rows, parts, shape, height)
+    return sum_parts(parts)[:, 0], rows.slopes

@@ -10,8 +10,8 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.kernels import _dropout as dropout
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Bf16, Link, run_chain
-from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._chain import Bf16, Link, PartForms, run_chain
+from agnn.kernels._dropout import DropoutAt
 
 
 class _Backend(Protocol):
@@ -57,7 +57,11 @@ class DenseLinearLink(Link):
         self.saved = (x,)
         return self.backend.forward(x, self.weight, self.bias, self.row_ids, self.drop)
 
-    def held(self, x: Tensor) -> Tensor:
+    def on_part(self, forms: PartForms) -> Link:
+        """Return the layer on the own rows."""
+        return forms.linear(self)
+
+    def hold(self, x: Tensor) -> Tensor:
         """The outputs by torch, for any rows: nothing is dropped, so their labels do not matter."""
         out = x @ self.weight.detach()
         return out if self.bias is None else out + self.bias.detach()[:, None]

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from agnn.kernels._cpu.lines import as_lines, new_lines, start_lines, without_padding
-from agnn.kernels._cpu.simd import LANES, fma, inlined, load, store
+from agnn.kernels._cpu.simd import LANES, fma, inline, load, store
 from agnn.kernels._cpu.threads import pieces_of, run_by_rows, threads_for
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
 U = np.uint64
 _LANES = U(LANES)
@@ -27,7 +27,7 @@ GROUP = 4  # rows
 _GROUP = U(GROUP)
 
 
-@inlined
+@inline
 def _multipliers(draw: Any, row: Any, first: Any, last: Any, out: Any, at: Any) -> None:
     """What the states first..last of a row are multiplied by, the row's own from `at` on."""
     zero = out.dtype.type(0)
@@ -41,7 +41,7 @@ def _multipliers(draw: Any, row: Any, first: Any, last: Any, out: Any, at: Any) 
             out[at + t] = draw.scale if is_kept(words, t, draw.threshold) else zero
 
 
-@inlined
+@inline
 def _products(block: Any, d: Any, matrix: Any, start: Any, out: Any, first: Any, last: Any) -> None:
     """Columns first..last of start + x W for up to four rows.
 
@@ -74,7 +74,7 @@ def _products(block: Any, d: Any, matrix: Any, start: Any, out: Any, first: Any,
                 store(out, rows[b] * U(k) + c, a0)
 
 
-@inlined
+@inline
 def _outer_sums(block: Any, d: Any, gradient: Any, dw: Any, first: Any, last: Any) -> None:
     """Add rows first..last of x_b (x) g_b of up to four b, one after the other, to those of dW."""
     x, rows, count = block
@@ -101,7 +101,7 @@ def _outer_sums(block: Any, d: Any, gradient: Any, dw: Any, first: Any, last: An
                     store(dw, at, fma(x[b * one + t], slopes, load(dw, at)))
 
 
-@inlined
+@inline
 def _forward_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
     h, weights, k, biases, row_ids, drop, out = operands
     d = h.shape[2]
@@ -120,7 +120,7 @@ def _forward_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
         _products((x, rows, count), d, (weights[r], k), biases[r], out[r], U(0), U(k))
 
 
-@inlined
+@inline
 def _backward_columns(operands: Any, r: Any, first: Any, last: Any) -> None:
     """Vectors first..last of the columns of dh, and the rows of dW that belong to them.
 

@@ -1,12 +1,12 @@
 """The dense linear map on a GPU.
 
-With few states and few outputs (the last layer of a model) a program holds the whole of W. Wide
+With few states and few outputs (the last layer of a model) a block holds the whole of W. Wide
 maps are matrix products, and torch's are hard to beat; only their dropout is ours.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import triton
@@ -15,110 +15,105 @@ from torch import Tensor
 
 from agnn.kernels import _dense_linear as reference
 from agnn.kernels._dropout import triton_cuda as dropout
-from agnn.kernels._dropout.triton_cuda import epoch_state, factors
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
-from agnn.kernels._gpu.sums import summed
+from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
+from agnn.kernels._gpu.gather import raw_rows, store_rows
+from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
+from agnn.kernels._gpu.sums import sum_parts
 from agnn.kernels._gpu.tiles import power_of_two
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
-_SMALL = 512  # numbers of W, filled up to powers of two, that a program holds
-_ROWS = 32  # rows of H that a program looks at together
-_CHUNK = 256  # rows that a program sums the gradient of W over
-_FEW = 2048  # rows: up to so many, a program sums over _ROWS only, so that none has far to go
+_SMALL = 512  # numbers of W, filled up to powers of two, that a block holds
+_ROWS = 32  # rows of H that a block looks at together
+_CHUNK = 256  # rows that a block sums the gradient of W over
+_FEW = 2048  # rows: up to so many, a block sums over _ROWS only, so that none has far to go
+
+
+class _Shape(NamedTuple):
+    WIDTH: int  # of the states
+    D: int  # filled up to a power of two
+    OUT: int  # outputs
+    K: int  # filled up likewise
+    ROWS: int
+
+
+class _Layer(NamedTuple):
+    """The operands."""
+
+    h: Tensor  # [R, n, d]
+    weight: Tensor  # [R, d, k]
+    bias: Tensor | None  # [R, k]
+    draw: Draw | None
+    n: int
+
+
+class _Gradients(NamedTuple):
+    """Where the backward pass writes."""
+
+    dh: Tensor  # [R, n, d]
+    weights: Tensor  # [R, chunks, d k]
+    biases: Tensor  # [R, chunks, k]
 
 
 @triton.jit
-def _states(
-    h, row_ids, keys, thresholds, scales, r, state, i,
-    n, DROPPED: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
-):  # fmt: skip
+def _states(x, stream, i, SHAPE: tl.constexpr):
     """Rows i of one replica's states, and the factors of dropout; each [B, D]."""
-    d = tl.arange(0, D)
-    inside = (i < n)[:, None] & (d < WIDTH)[None, :]
-    x = tl.load(h + (r * n + i)[:, None] * WIDTH + d[None, :], mask=inside, other=0.0)
-    factor = tl.full(x.shape, 1.0, x.dtype)
-    if DROPPED:
-        row = tl.load(row_ids + i, mask=i < n, other=0)
-        found = factors(keys, thresholds, scales, r, state, row[:, None], d[None, :])
-        factor = found.to(x.dtype)
-    return x, factor
+    states = raw_rows(x.h, stream.r * x.n + i, i < x.n, SHAPE.WIDTH, SHAPE.D)
+    factor = tl.full(states.shape, 1.0, states.dtype)
+    if x.draw is not None:
+        row = tl.load(x.draw.row_ids + i, mask=i < x.n, other=0)
+        d = tl.arange(0, SHAPE.D)
+        factor = factors(x.draw, stream, row[:, None], d[None, :]).to(states.dtype)
+    return states, factor
 
 
 @triton.jit
-def _weights(weight, r, WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr, K: tl.constexpr):
+def _weights(weight, r, SHAPE: tl.constexpr):
     """W of one replica; [D, K]."""
-    d, k = tl.arange(0, D), tl.arange(0, K)
-    inside = (d < WIDTH)[:, None] & (k < OUT)[None, :]
-    return tl.load(weight + r * WIDTH * OUT + d[:, None] * OUT + k[None, :], mask=inside, other=0.0)
+    d = tl.arange(0, SHAPE.D)
+    return raw_rows(weight, r * SHAPE.WIDTH + d, d < SHAPE.WIDTH, SHAPE.OUT, SHAPE.K)
 
 
-@Program
-def _forward(
-    h, weight, bias, row_ids, keys, thresholds, scales,
-    epoch, out, n, BIASED: tl.constexpr, DROPPED: tl.constexpr,
-    WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
-    EARLY: tl.constexpr,
-):  # fmt: skip
-    """B rows of one replica."""
+@Kernel
+def _forward(x, out, SHAPE: tl.constexpr, EARLY: tl.constexpr):
+    """Some rows of one replica."""
     wait_for_inputs(EARLY)
     r = tl.program_id(1).to(tl.int64)
-    i, k = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, K)
-    state = tl.zeros((), tl.uint32)
-    if DROPPED:
-        state = epoch_state(keys, r, epoch)
-    x, factor = _states(
-        h, row_ids, keys, thresholds, scales, r, state, i, n, DROPPED, WIDTH, D
-    )  # fmt: skip
-    w = _weights(weight, r, WIDTH, D, OUT, K)
-    outputs = tl.sum((x * factor)[:, :, None] * w[None, :, :], 1)
-    if BIASED:
-        outputs += tl.load(bias + r * OUT + k, mask=k < OUT, other=0.0)[None, :]
-    place = (r * n + i)[:, None] * OUT + k[None, :]
-    tl.store(out + place, outputs, mask=(i < n)[:, None] & (k < OUT)[None, :])
+    i = tl.program_id(0).to(tl.int64) * SHAPE.ROWS + tl.arange(0, SHAPE.ROWS)
+    k = tl.arange(0, SHAPE.K)
+    states, factor = _states(x, stream_of(x.draw, r), i, SHAPE)
+    w = _weights(x.weight, r, SHAPE)
+    outputs = tl.sum((states * factor)[:, :, None] * w[None, :, :], 1)
+    if x.bias is not None:
+        outputs += tl.load(x.bias + r * SHAPE.OUT + k, mask=k < SHAPE.OUT, other=0.0)[None, :]
+    store_rows(out, r * x.n + i, outputs, i < x.n, SHAPE.OUT)
 
 
-@Program
-def _backward(
-    h, weight, gradient, row_ids, keys, thresholds, scales,
-    epoch, dh, dweights, dbiases, n, chunks,
-    DROPPED: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, OUT: tl.constexpr,
-    K: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+@Kernel
+def _backward(x, gradient, out, SHAPE: tl.constexpr, CHUNK: tl.constexpr, EARLY: tl.constexpr):
     """The gradient at CHUNK rows of one replica, and their sums for the weight and the bias."""
     wait_for_inputs(EARLY)
-    chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
-    d, k = tl.arange(0, D), tl.arange(0, K)
-    state = tl.zeros((), tl.uint32)
-    if DROPPED:
-        state = epoch_state(keys, r, epoch)
-    w = _weights(weight, r, WIDTH, D, OUT, K)
-    dw, db = tl.zeros_like(w), tl.zeros((K,), w.dtype)
-    for step in range(0, tl.minimum(CHUNK, n - chunk * CHUNK), B):
-        i = chunk * CHUNK + step + tl.arange(0, B)
-        x, factor = _states(
-            h, row_ids, keys, thresholds, scales, r, state, i, n, DROPPED, WIDTH, D
-        )  # fmt: skip
-        inside = (i < n)[:, None] & (k < OUT)[None, :]
-        g = tl.load(
-            gradient + (r * n + i)[:, None] * OUT + k[None, :], mask=inside, other=0.0
-        )  # fmt: skip
+    K: tl.constexpr = SHAPE.K
+    chunk = tl.program_id(0).to(tl.int64)
+    r = tl.program_id(1).to(tl.int64)
+    d = tl.arange(0, SHAPE.D)
+    k = tl.arange(0, K)
+    stream = stream_of(x.draw, r)
+    w = _weights(x.weight, r, SHAPE)
+    dw = tl.zeros_like(w)
+    db = tl.zeros((K,), w.dtype)
+    for step in range(0, tl.minimum(CHUNK, x.n - chunk * CHUNK), SHAPE.ROWS):
+        i = chunk * CHUNK + step + tl.arange(0, SHAPE.ROWS)
+        states, factor = _states(x, stream, i, SHAPE)
+        g = raw_rows(gradient, r * x.n + i, i < x.n, SHAPE.OUT, K)
         slopes = tl.sum(g[:, None, :] * w[None, :, :], 2) * factor
-        place = (r * n + i)[:, None] * WIDTH + d[None, :]
-        tl.store(dh + place, slopes, mask=(i < n)[:, None] & (d < WIDTH)[None, :])
-        dw += tl.sum((x * factor)[:, :, None] * g[:, None, :], 0)
+        store_rows(out.dh, r * x.n + i, slopes, i < x.n, SHAPE.WIDTH)
+        dw += tl.sum((states * factor)[:, :, None] * g[:, None, :], 0)
         db += tl.sum(g, 0)
-    part = r * chunks + chunk
-    inside = (d < WIDTH)[:, None] & (k < OUT)[None, :]
-    tl.store(dweights + part * WIDTH * OUT + d[:, None] * OUT + k[None, :], dw, mask=inside)
-    tl.store(dbiases + part * OUT + k, db, mask=k < OUT)
-
-
-def _draws(row_ids: Tensor, drop: DropoutAt | None) -> tuple[Tensor, ...]:
-    if drop is None:
-        return (row_ids,) * 5  # not read
-    return row_ids, drop.keys, drop.thresholds, drop.scales, drop.epoch
+    part = r * tl.num_programs(0) + chunk
+    store_rows(out.weights, part * SHAPE.WIDTH + d, dw, d < SHAPE.WIDTH, SHAPE.OUT)
+    tl.store(out.biases + part * SHAPE.OUT + k, db, mask=k < SHAPE.OUT)
 
 
 def _is_small(weight: Tensor) -> bool:
@@ -132,13 +127,9 @@ def forward(
     if not _is_small(weight):
         kept = h if drop is None else dropout.forward(h, row_ids, drop)
         return reference.forward(kept, weight, bias, row_ids, None)
-    (replicas, n, d), k = h.shape, weight.shape[2]
-    out = h.new_empty(replicas, n, k)
-    _forward[(-(-n // _ROWS), replicas)](
-        h.detach().contiguous(), weight.detach().contiguous(),
-        out if bias is None else bias.detach().contiguous(), *_draws(row_ids, drop), out, n,
-        bias is not None, drop is not None, d, power_of_two(d), k, power_of_two(k), _ROWS,
-    )  # fmt: skip
+    layer = _layer(h, weight, bias, draw_of(row_ids, drop))
+    out = h.new_empty(h.shape[0], layer.n, weight.shape[2])
+    _forward[(-(-layer.n // _ROWS), h.shape[0])](layer, out, _shape(weight))
     return out
 
 
@@ -148,19 +139,32 @@ def backward(
     """The gradients at `h` [R, n, d], at the weight [R, d, k] and at the bias [R, k]."""
     g = gradient.contiguous()
     if not _is_small(weight):
-        dh, kept = torch.bmm(g, weight.mT), h
+        dh = torch.bmm(g, weight.mT)
+        kept = h
         if drop is not None:
-            dh, kept = dropout.backward(dh, row_ids, drop), dropout.forward(h, row_ids, drop)
-        return dh, torch.bmm(kept.mT, g), summed(g)
-    (replicas, n, d), k = h.shape, weight.shape[2]
+            dh = dropout.backward(dh, row_ids, drop)
+            kept = dropout.forward(h, row_ids, drop)
+        return dh, torch.bmm(kept.mT, g), sum_parts(g)
+    replicas, n, d = h.shape
+    k = weight.shape[2]
     chunk = _ROWS if n <= _FEW else _CHUNK
     chunks = -(-n // chunk)
-    dh = torch.empty_like(h, memory_format=torch.contiguous_format)
-    dweights = h.new_empty(replicas, chunks, d * k)
-    dbiases = h.new_empty(replicas, chunks, k)
-    _backward[(chunks, replicas)](
-        h.detach().contiguous(), weight.detach().contiguous(), g, *_draws(row_ids, drop), dh,
-        dweights, dbiases, n, chunks, drop is not None, d, power_of_two(d), k, power_of_two(k),
-        _ROWS, chunk,
-    )  # fmt: skip
-    return dh, summed(dweights).view(replicas, d, k), summed(dbiases)
+    gradients = _Gradients(
+        torch.empty_like(h, memory_format=torch.contiguous_format),
+        h.new_empty(replicas, chunks, d * k),
+        h.new_empty(replicas, chunks, k),
+    )
+    layer = _layer(h, weight, None, draw_of(row_ids, drop))
+    _backward[(chunks, replicas)](layer, g, gradients, _shape(weight), chunk)
+    dweight = sum_parts(gradients.weights).view(replicas, d, k)
+    return gradients.dh, dweight, sum_parts(gradients.biases)
+
+
+def _layer(h: Tensor, weight: Tensor, bias: Tensor | None, draw: Draw | None) -> _Layer:
+    start = None if bias is None else bias.detach().contiguous()
+    return _Layer(h.detach().contiguous(), weight.detach().contiguous(), start, draw, h.shape[1])
+
+
+def _shape(weight: Tensor) -> _Shape:
+    _, d, k = weight.shape
+    return _Shape(d, power_of_two(d), k, power_of_two(k), _ROWS)

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from agnn.kernels._cpu.simd import compiled, inlined
+from agnn.kernels._cpu.simd import inline, jit
 from agnn.kernels._cpu.threads import run_in_pieces
 from agnn.kernels._runtime.memory import new_tensor
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
 U32 = np.uint32
 # Keys, thresholds and scales where nothing is dropped: compiled code wants the arguments anyway.
 KEEP_ALL = (np.zeros((1, 2), np.uint32), np.zeros(1, np.uint32), np.ones(1))
 
 
-@inlined
-def mixed(x: Any) -> Any:
+@inline
+def mix(x: Any) -> Any:
     """The reference's hash of one 32-bit word."""
     # numba widens 32-bit products to 64 bits; casting back after each step lets LLVM use
     # 32-bit lanes throughout.
@@ -31,22 +31,22 @@ def mixed(x: Any) -> Any:
     return U32(x ^ U32(x >> U32(16)))
 
 
-@inlined
+@inline
 def epoch_state(key: Any, epoch: Any) -> Any:
     """What the epoch contributes to every row of a replica."""
-    return mixed(U32(U32(epoch) ^ key[1]))
+    return mix(U32(U32(epoch) ^ key[1]))
 
 
-@inlined
+@inline
 def row_state(key: Any, state: Any, row: Any) -> Any:
     """What the row contributes to each of its entries."""
-    return U32(mixed(U32(U32(row) + state)) ^ key[0])
+    return U32(mix(U32(U32(row) + state)) ^ key[0])
 
 
-@inlined
+@inline
 def is_kept(state: Any, column: Any, threshold: Any) -> Any:
     """Whether the entry at `column` of a row with this state stays."""
-    return mixed(U32(state + U32(U32(column) * U32(0x9E3779B9)))) >= threshold
+    return mix(U32(state + U32(U32(column) * U32(0x9E3779B9)))) >= threshold
 
 
 class Draw(NamedTuple):
@@ -59,7 +59,7 @@ class Draw(NamedTuple):
     scale: Any  # of what is kept
 
 
-@inlined
+@inline
 def draw_of(drop: Any, r: Any, like: Any) -> Any:
     """The dropout of replica r, for an array `like`; `drop` is what `drop_operands` returns."""
     is_on, keys, thresholds, scales, epoch = drop
@@ -77,7 +77,7 @@ def drop_operands(drop: DropoutAt | None) -> tuple[Any, ...]:
     return (False, *KEEP_ALL, 0) if drop is None else (True, *drop.arrays, int(drop.epoch))
 
 
-@compiled
+@jit
 def _apply(h: Any, row_ids: Any, drop: Any, out: Any, first: Any, last: Any) -> None:
     _, n, d = h.shape
     for r in range(first, last):

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
+from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
 from agnn.kernels._gpu.tiles import power_of_two
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
-_NUMBERS = 1024  # entries that one program drops
+_NUMBERS = 1024  # entries that one block drops
+
+
+class Draw(NamedTuple):
+    """The operands of dropout; a kernel gets None in their place where nothing is dropped."""
+
+    row_ids: Tensor  # [n], the rows' labels in the whole graph
+    keys: Tensor  # [R, 2]
+    thresholds: Tensor  # [R]
+    scales: Tensor  # [R]
+    epoch: Tensor  # [1]
+
+
+class _Stream(NamedTuple):
+    """The dropout of one replica in one epoch."""
+
+    r: Any
+    state: Any  # what the epoch contributes to every row
+
+
+def draw_of(row_ids: Tensor, drop: DropoutAt | None) -> Draw | None:
+    """Return the operands of a kernel that may drop entries."""
+    if drop is None:
+        return None
+    return Draw(row_ids, drop.keys, drop.thresholds, drop.scales, drop.epoch)
 
 
 @triton.jit
-def mixed(x):
+def mix(x):
     """The reference's hash of 32-bit words."""
     x = x ^ (x >> 16)
     x = x * 0x7FEB352D
@@ -29,36 +53,36 @@ def mixed(x):
 
 
 @triton.jit
-def epoch_state(keys, r, epoch):
-    """What the epoch contributes to every row of replica r."""
-    second = tl.load(keys + 2 * r + 1).to(tl.uint32)
-    return mixed(tl.load(epoch).to(tl.uint32) ^ second)
+def stream_of(draw, r):
+    """The dropout of replica r; `draw` may be None, and the result is then not used."""
+    state = tl.zeros((), tl.uint32)
+    if draw is not None:
+        second = tl.load(draw.keys + 2 * r + 1).to(tl.uint32)
+        state = mix(tl.load(draw.epoch).to(tl.uint32) ^ second)
+    return _Stream(r, state)
 
 
 @triton.jit
-def factors(keys, thresholds, scales, r, state, row, column):
+def factors(draw, stream, row, column):
     """0 for a dropped entry, 1 / (1 - rate) for a kept one; `row` and `column` are its labels."""
-    first = tl.load(keys + 2 * r).to(tl.uint32)
-    row_state = mixed(row.to(tl.uint32) + state) ^ first
-    word = mixed(row_state + column.to(tl.uint32) * 0x9E3779B9)
-    kept = word >= tl.load(thresholds + r).to(tl.uint32)
-    return tl.where(kept, tl.load(scales + r), 0.0)
+    first = tl.load(draw.keys + 2 * stream.r).to(tl.uint32)
+    row_state = mix(row.to(tl.uint32) + stream.state) ^ first
+    word = mix(row_state + column.to(tl.uint32) * 0x9E3779B9)
+    kept = word >= tl.load(draw.thresholds + stream.r).to(tl.uint32)
+    return tl.where(kept, tl.load(draw.scales + stream.r), 0.0)
 
 
-@Program
-def _apply(
-    h, row_ids, keys, thresholds, scales, epoch, out, n,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+@Kernel
+def _apply(h, draw, out, n, WIDTH: tl.constexpr, TILE: tl.constexpr, EARLY: tl.constexpr):
     wait_for_inputs(EARLY)
-    i, r = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.program_id(1).to(tl.int64)
-    d = tl.arange(0, D)
+    i = tl.program_id(0).to(tl.int64) * TILE[0] + tl.arange(0, TILE[0])
+    r = tl.program_id(1).to(tl.int64)
+    d = tl.arange(0, TILE[1])
     inside = (i < n)[:, None] & (d < WIDTH)[None, :]
     place = (r * n + i)[:, None] * WIDTH + d[None, :]
     x = tl.load(h + place, mask=inside, other=0.0)
-    row = tl.load(row_ids + i, mask=i < n, other=0)
-    state = epoch_state(keys, r, epoch)
-    factor = factors(keys, thresholds, scales, r, state, row[:, None], d[None, :])
+    row = tl.load(draw.row_ids + i, mask=i < n, other=0)
+    factor = factors(draw, stream_of(draw, r), row[:, None], d[None, :])
     tl.store(out + place, x * factor.to(x.dtype), mask=inside)
 
 
@@ -69,10 +93,8 @@ def forward(h: Tensor, row_ids: Tensor, drop: DropoutAt) -> Tensor:
     columns = power_of_two(width)
     height = max(1, _NUMBERS // columns)
     out = torch.empty_like(source)
-    _apply[(-(-n // height), replicas)](
-        source, row_ids, drop.keys, drop.thresholds, drop.scales, drop.epoch, out, n, width,
-        columns, height,
-    )  # fmt: skip
+    draw = draw_of(row_ids, drop)
+    _apply[(-(-n // height), replicas)](source, draw, out, n, width, (height, columns))
     return out
 
 

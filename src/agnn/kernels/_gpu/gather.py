@@ -1,4 +1,4 @@
-"""What the sparse programs of a GPU read: rows, their entries, and the lines these name."""
+"""What the sparse kernels of a GPU read: rows, their entries, and the lines these name."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ import triton.language as tl
 
 
 @triton.jit
-def rows_of(lines, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
-    """Lines `i`, of any shape, of [., WIDTH] in the type that sums are kept in; else zero."""
+def raw_rows(lines, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
+    """Lines `i`, of any shape, of [., WIDTH], in their own type; zero for those that are absent."""
     d = tl.arange(0, D)
-    places = i.expand_dims(-1) * WIDTH + d
     inside = present.expand_dims(-1) & (d < WIDTH)
-    rows = tl.load(lines + places, mask=inside, other=0.0)
+    return tl.load(lines + (i.expand_dims(-1) * WIDTH + d), mask=inside, other=0.0)
+
+
+@triton.jit
+def rows_of(lines, i, present, WIDTH: tl.constexpr, D: tl.constexpr):
+    """The same in the type that sums are kept in."""
+    rows = raw_rows(lines, i, present, WIDTH, D)
     return rows if rows.dtype == tl.float64 else rows.to(tl.float32)
 
 
 @triton.jit
-def heads_of_rows(lines, i, present, WIDTH: tl.constexpr, F: tl.constexpr, K: tl.constexpr):
+def heads_of_rows(lines, i, present, SHAPE: tl.constexpr):
     """Lines `i`, of any shape, of [., WIDTH] by head: [..., F, K], column f K + k at (f, k)."""
-    column = tl.arange(0, F)[:, None] * K + tl.arange(0, K)[None, :]
-    places = i.expand_dims(-1).expand_dims(-1) * WIDTH + column
-    inside = present.expand_dims(-1).expand_dims(-1) & (column < WIDTH)
+    column = tl.arange(0, SHAPE.F)[:, None] * SHAPE.K + tl.arange(0, SHAPE.K)[None, :]
+    places = i.expand_dims(-1).expand_dims(-1) * SHAPE.WIDTH + column
+    inside = present.expand_dims(-1).expand_dims(-1) & (column < SHAPE.WIDTH)
     rows = tl.load(lines + places, mask=inside, other=0.0)
     return rows if rows.dtype == tl.float64 else rows.to(tl.float32)
 
@@ -42,40 +47,18 @@ def bounds_of(offsets, i, present):
     return begin, (tl.load(offsets + i + 1, mask=present, other=0) - begin).to(tl.int32)
 
 
-# Long rows, in three programs per operation: `..._rows` goes through the short rows, `..._segment`
-# through one segment of a long row, and `..._joined` adds up the segments of one long row in their
-# order. What the three have to find out is defined here, once.
+@triton.jit
+def store_rows(lines, i, values, present, WIDTH: tl.constexpr):
+    """Write `values` [B, D] to the lines `i` [B] of [., WIDTH] that are present."""
+    d = tl.arange(0, values.shape[1])
+    inside = present[:, None] & (d < WIDTH)[None, :]
+    tl.store(lines + i[:, None] * WIDTH + d[None, :], values, mask=inside)
 
 
 @triton.jit
-def rows_of_program(offsets, count, LIMIT: tl.constexpr, B: tl.constexpr):
-    """The replica of a program and its rows [B] among the first `count`.
-
-    Also whether each row is there and short, whether it is short, where its entries begin, and
-    how many there are. A row of more than LIMIT entries is left to its segments.
-    """
-    r = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    inside = i < count
-    begin, length = bounds_of(offsets, i, inside)
-    short = length <= LIMIT
-    present = inside & short
-    return r, i, present, short, begin, tl.where(present, length, 0)
-
-
-@triton.jit
-def segment_of_program(segment_rows, bounds, segments):
-    """The replica of a program, and of its segment the place, row, begin and length; each [1]."""
-    s, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    one = tl.arange(0, 1)
-    begin = tl.load(bounds + s + one)
-    length = (tl.load(bounds + segments + s + one) - begin).to(tl.int32)
-    return r, r * segments + s + one, tl.load(segment_rows + s + one), begin, length
-
-
-@triton.jit
-def long_row_of_program(long_rows, first, segments):
-    """The replica of a program, its long row [1], and the places where its segments begin, end."""
-    k, r = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    begin, end = r * segments + tl.load(first + k), r * segments + tl.load(first + k + 1)
-    return r, tl.load(long_rows + k + tl.arange(0, 1)), begin, end
+def store_heads(lines, i, values, present, WIDTH: tl.constexpr):
+    """Write `values` [B, F, K] to the lines `i` [B] of [., WIDTH] that are present."""
+    heads: tl.constexpr = values.shape[2]
+    column = tl.arange(0, values.shape[1])[:, None] * heads + tl.arange(0, heads)[None, :]
+    inside = present[:, None, None] & (column < WIDTH)[None, :, :]
+    tl.store(lines + i[:, None, None] * WIDTH + column[None, :, :], values, mask=inside)

@@ -1,12 +1,11 @@
 """Sparse times dense on a GPU: out_i = start_i + sum over the entries q of line i of v_q s[q's].
 
-A line is a row or a column of a sparse matrix. The sums of a line too long for one program are
-made segment by segment and joined in order: no atomics.
+A line is a row or a column of a sparse matrix.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import triton
@@ -14,19 +13,13 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import LongRows
-from agnn.kernels._dropout.triton_cuda import epoch_state, factors
-from agnn.kernels._gpu.gather import (
-    entries_of,
-    long_row_of_program,
-    rows_of,
-    rows_of_program,
-    segment_of_program,
-)
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
-from agnn.kernels._gpu.tiles import choose_tile, sum_type
+from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
+from agnn.kernels._gpu.gather import entries_of, rows_of, store_rows
+from agnn.kernels._gpu.rows import Csr, Operation, part_like
+from agnn.kernels._gpu.tiles import power_of_two, sum_type
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
 
 class Lines(NamedTuple):
@@ -45,109 +38,91 @@ class Labels(NamedTuple):
     by_column: bool  # whether a line is a column
 
 
+class _Shape(NamedTuple):
+    WIDTH: int
+    D: int
+    SUM: Any  # the type of sums
+    BY_COLUMN: bool
+
+
+class _Product(NamedTuple):
+    """The operands."""
+
+    source: Tensor  # [R, readable, width]
+    start: Tensor | None  # [R, width]
+    own: Tensor | None  # [lines]
+    draw: Draw | None
+    out: Tensor  # [R, lines, width]
+    readable: int
+    lines: int
+
+
+class _Known(NamedTuple):
+    """Of one replica the dense operand and dropout, and of the lines what they begin with."""
+
+    source: Any
+    stream: Any
+    line: Any  # 0 for one that is absent
+    start: Any
+
+
 @triton.jit
-def _sums(
-    indices, values, source, readable, line, begin, length,
-    row_ids, keys, thresholds, scales, r, state,
-    DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
-    B: tl.constexpr, U: tl.constexpr, SUM: tl.constexpr,
-):  # fmt: skip
+def _read(x, lines, SHAPE: tl.constexpr):
+    WIDTH: tl.constexpr = SHAPE.WIDTH
+    D: tl.constexpr = SHAPE.D
+    source = x.source + lines.r * x.readable * WIDTH
+    line = tl.where(lines.present, lines.i, 0)
+    start = tl.zeros((line.shape[0], D), SHAPE.SUM)
+    if x.start is not None:
+        start += rows_of(x.start, lines.r + line * 0, lines.present, WIDTH, D)
+    if x.own is not None:
+        factor = tl.load(x.own + line, mask=lines.present, other=0.0).to(SHAPE.SUM)
+        is_readable = lines.present & (line < x.readable)
+        start += factor[:, None] * rows_of(source, line, is_readable, WIDTH, D)
+    return _Known(source, stream_of(x.draw, lines.r), line, start)
+
+
+@triton.jit
+def _gather(csr, x, lines, known, SHAPE: tl.constexpr, U: tl.constexpr):
     """The sums of some lines [B] over the given entries; [B, D]."""
-    acc = tl.zeros((B, U, D), SUM)
-    for k in range(0, tl.max(length, 0), U):
-        named, there = entries_of(indices, begin, length, k, U)
-        place = begin[:, None] + k + tl.arange(0, U)[None, :]
-        value = tl.load(values + place, mask=there, other=0.0).to(SUM)
-        if DROPPED:
-            if BY_COLUMN:
-                row, column = tl.load(row_ids + named, mask=there, other=0), line[:, None]
+    D: tl.constexpr = SHAPE.D
+    acc = tl.zeros((known.line.shape[0], U, D), SHAPE.SUM)
+    for k in range(0, tl.max(lines.length, 0), U):
+        named, there = entries_of(csr.columns, lines.begin, lines.length, k, U)
+        place = lines.begin[:, None] + k + tl.arange(0, U)[None, :]
+        value = tl.load(csr.weights + place, mask=there, other=0.0).to(SHAPE.SUM)
+        if x.draw is not None:
+            if SHAPE.BY_COLUMN:
+                row = tl.load(x.draw.row_ids + named, mask=there, other=0)
+                column = known.line[:, None]
             else:
-                row, column = tl.load(row_ids + line)[:, None], named
-            value *= factors(keys, thresholds, scales, r, state, row, column).to(SUM)
-        taken = rows_of(source, named, there & (named < readable), WIDTH, D)
+                row = tl.load(x.draw.row_ids + known.line)[:, None]
+                column = named
+            value *= factors(x.draw, known.stream, row, column).to(SHAPE.SUM)
+        taken = rows_of(known.source, named, there & (named < x.readable), SHAPE.WIDTH, D)
         acc += value[:, :, None] * taken
-    return tl.sum(acc, 1)
+    return (tl.sum(acc, 1),)
 
 
 @triton.jit
-def _starts(
-    start, own, source, readable, line, present, r,
-    START: tl.constexpr, OWN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr,
-):  # fmt: skip
-    """What some lines [B] begin with: a replica's `start`, or their own line times `own`."""
-    found = tl.zeros((line.shape[0], D), SUM)
-    if START:
-        found += rows_of(start, r + line * 0, present, WIDTH, D)
-    if OWN:
-        factor = tl.load(own + line, mask=present, other=0.0).to(SUM)
-        found += factor[:, None] * rows_of(source, line, present & (line < readable), WIDTH, D)
-    return found
+def _finish(x, lines, known, sums, SHAPE: tl.constexpr):
+    _store(x, lines, known.start + sums[0], SHAPE)
 
 
-@Program
-def _lines(
-    offsets, indices, values, source, start, own, row_ids,
-    keys, thresholds, scales, epoch, out, readable, count,
-    LIMIT: tl.constexpr, DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, START: tl.constexpr,
-    OWN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr,
-    SUM: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """B lines of one replica."""
-    wait_for_inputs(EARLY)
-    r, line, present, _, begin, length = rows_of_program(offsets, count, LIMIT, B)
-    line = tl.where(present, line, 0)
-    state = tl.zeros((), tl.uint32)
-    if DROPPED:
-        state = epoch_state(keys, r, epoch)
-    source += r * readable * WIDTH
-    sums = _starts(start, own, source, readable, line, present, r, START, OWN, WIDTH, D, SUM)
-    sums += _sums(
-        indices, values, source, readable, line, begin, length, row_ids, keys, thresholds, scales,
-        r, state, DROPPED, BY_COLUMN, WIDTH, D, B, U, SUM,
-    )  # fmt: skip
-    d = tl.arange(0, D)
-    place = (r * count + line)[:, None] * WIDTH + d[None, :]
-    tl.store(out + place, sums, mask=present[:, None] & (d < WIDTH)[None, :])
+@triton.jit
+def _join(x, lines, known, parts, SHAPE: tl.constexpr):
+    sums = known.start
+    for s in range(lines.begin, lines.begin + lines.length):
+        sums += part_like(parts[0], s, sums)
+    _store(x, lines, sums, SHAPE)
 
 
-@Program
-def _segment(
-    segment_lines, bounds, indices, values, source, row_ids,
-    keys, thresholds, scales, epoch, parts, readable, segments,
-    DROPPED: tl.constexpr, BY_COLUMN: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
-    U: tl.constexpr, SUM: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """The sum of one segment of a long line of one replica."""
-    wait_for_inputs(EARLY)
-    r, place, line, begin, length = segment_of_program(segment_lines, bounds, segments)
-    d = tl.arange(0, D)
-    state = tl.zeros((), tl.uint32)
-    if DROPPED:
-        state = epoch_state(keys, r, epoch)
-    sums = _sums(
-        indices, values, source + r * readable * WIDTH, readable, line, begin, length, row_ids,
-        keys, thresholds, scales, r, state, DROPPED, BY_COLUMN, WIDTH, D, 1, U, SUM,
-    )  # fmt: skip
-    tl.store(parts + place[:, None] * D + d[None, :], sums)
+@triton.jit
+def _store(x, lines, sums, SHAPE: tl.constexpr):
+    store_rows(x.out, lines.r * x.lines + lines.i, sums, lines.present, SHAPE.WIDTH)
 
 
-@Program
-def _joined(
-    long_lines, first, source, start, own, parts, out,
-    readable, count, segments, START: tl.constexpr, OWN: tl.constexpr,
-    WIDTH: tl.constexpr, D: tl.constexpr, SUM: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """One long line of one replica from the sums of its segments, in their order."""
-    wait_for_inputs(EARLY)
-    r, line, begin, end = long_row_of_program(long_lines, first, segments)
-    one, d = tl.arange(0, 1), tl.arange(0, D)
-    present = line < count
-    source += r * readable * WIDTH
-    sums = _starts(start, own, source, readable, line, present, r, START, OWN, WIDTH, D, SUM)
-    for s in range(begin, end):
-        sums += tl.load(parts + (s + one)[:, None] * D + d[None, :])
-    place = (r * count + line)[:, None] * WIDTH + d[None, :]
-    tl.store(out + place, sums, mask=present[:, None] & (d < WIDTH)[None, :])
+_PRODUCT = Operation("product", read=_read, gather=_gather, join=_join, finish=_finish)
 
 
 def products(
@@ -168,39 +143,18 @@ def products(
     """
     source = source.detach().contiguous()
     replicas, readable, width = source.shape
-    dtype = sum_type(source.dtype)
-    exact = tl.float64 if dtype == torch.float64 else tl.float32
-    long = lines.long
+    exact = tl.float64 if sum_type(source.dtype) == torch.float64 else tl.float32
     out = source.new_empty(replicas, count, width)
-    nothing = source  # an operand that is not read
-    draws = (nothing,) * 5
-    is_column = False
-    if drop is not None and labels is not None:
-        draws = (labels.row_ids, drop.keys, drop.thresholds, drop.scales, drop.epoch)
-        is_column = labels.by_column
-    begins = (
-        nothing if start is None else start.detach().contiguous(),
-        nothing if own is None else own,
+    draw = None if labels is None else draw_of(labels.row_ids, drop)
+    begin = None if start is None else start.detach().contiguous()
+    is_column = draw is not None and labels is not None and labels.by_column
+    shape = _Shape(width, power_of_two(width), exact, is_column)
+    _PRODUCT.run(
+        Csr(lines.offsets, lines.indices, lines.values, count),
+        lines.long,
+        _Product(source, begin, own, draw, out, readable, count),
+        shape,
+        out=out,
+        widths=(shape.D,),
     )
-    flags = (start is not None, own is not None)
-    tile = choose_tile(width, lines.offsets.numel() - 1, lines.indices.numel())
-    _lines[(-(-count // tile.rows), replicas)](
-        lines.offsets, lines.indices, lines.values, source, *begins, *draws, out, readable, count,
-        long.limit, drop is not None, is_column, *flags, width, tile.columns, tile.rows,
-        tile.entries, exact, num_warps=1,
-    )  # fmt: skip
-    if long.count:
-        tile = choose_tile(width, 1, long.limit)
-        parts = torch.empty(
-            replicas, long.segments, tile.columns, dtype=dtype, device=source.device
-        )
-        _segment[(long.segments, replicas)](
-            long.segment_rows, long.segment_bounds, lines.indices, lines.values, source, *draws,
-            parts, readable, long.segments, drop is not None, is_column, width, tile.columns,
-            tile.entries, exact, num_warps=1,
-        )  # fmt: skip
-        _joined[(long.count, replicas)](
-            long.rows, long.first, source, *begins, parts, out, readable, count, long.segments,
-            *flags, width, tile.columns, exact, num_warps=1,
-        )  # fmt: skip
     return out

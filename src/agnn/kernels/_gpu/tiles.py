@@ -1,7 +1,8 @@
-"""How programs of a GPU cut sparse work: rows, entries and columns that one looks at together."""
+"""How kernels of a GPU cut sparse work: rows, entries and columns that one looks at together."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -13,7 +14,7 @@ _SMALL = 32_768  # rows: below, the longest row is what takes the time
 
 
 class Tile(NamedTuple):
-    """A program's share of a sparse product: `rows` rows, `entries` of each at a time."""
+    """A block's share of a sparse product: `rows` rows, `entries` of each at a time."""
 
     rows: int
     entries: int
@@ -25,6 +26,34 @@ def power_of_two(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 
 
+class States(NamedTuple):
+    """The constants of a state: its width, and that filled up to a power of two."""
+
+    WIDTH: int
+    D: int
+
+
+class Heads(NamedTuple):
+    """The constants of a state: its width, the features of a head (filled up), and the heads."""
+
+    WIDTH: int
+    F: int
+    K: int
+
+
+@lru_cache
+def states_of(width: int) -> States:
+    """Return the constants of states of `width` numbers."""
+    return States(width, power_of_two(width))
+
+
+@lru_cache
+def heads_of(width: int, heads: int) -> Heads:
+    """Return the constants of states of `width` numbers in several heads."""
+    return Heads(width, power_of_two(width) // heads, heads)
+
+
+@lru_cache
 def choose_tile(width: int, rows: int, entries: int) -> Tile:
     """The tile for a matrix with the given rows and entries, times lines of `width` numbers.
 

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from agnn.graph import Graph
 from agnn.kernels import _counter as counter
-from agnn.kernels._cpu.simd import compiled, inlined
+from agnn.kernels._cpu.simd import inline, jit
 from agnn.kernels._cpu.threads import run_in_pieces
 
 U = np.uint64
 _ONE = U(1)
-_word = inlined(counter.word)
-_below = inlined(counter.below)
+_word = inline(counter.word)
+_below = inline(counter.below)
 
 
-@compiled
+@jit
 def _samples(
     starts: Any, nodes: Any, key: Any, offsets: Any, out: Any, first: Any, last: Any
 ) -> None:

@@ -19,7 +19,7 @@ from agnn.kernels._cosine_attention.numba_rows import (
 from agnn.kernels._cosine_attention.numba_rows import norms as row_norms
 from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
 from agnn.kernels._cpu.lines import width_argument, width_of
-from agnn.kernels._cpu.simd import LANES, compiled, inlined
+from agnn.kernels._cpu.simd import LANES, inline, jit
 from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._part_rows import Runs
 from agnn.kernels._propagate.numba_cpu import product_rows
@@ -27,7 +27,7 @@ from agnn.kernels._propagate.numba_cpu import product_rows
 U = np.uint64
 
 
-@inlined
+@inline
 def _attend_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
     graph, starts, ends, h, d, betas, facts, longest, out = operands
     weights = edge_buffers(1, longest, h)
@@ -36,7 +36,7 @@ def _attend_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
         forward_rows(graph, layer, weights, out[r], starts[k], ends[k])
 
 
-@inlined
+@inline
 def _back_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
     graph, starts, ends, h, g, rows, d, betas, facts, longest, dh, parts = operands
     buffers = edge_buffers(BUFFERS, longest, h)
@@ -46,21 +46,21 @@ def _back_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
         backward_rows(graph, layer, gradient, buffers, (dh[r], parts[r]), starts[k], ends[k])
 
 
-@inlined
+@inline
 def _propagate_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
     matrix, starts, ends, h, n, d, out = operands
     for k in range(begin, end):
         product_rows(matrix, h[r], U(n), U(d), out[r], starts[k], ends[k])
 
 
-@compiled
+@jit
 def _block_sums(parts: Any, bounds: Any, out: Any) -> None:
     for r in range(parts.shape[0]):
         for b in range(bounds.size - 1):
-            found = 0.0
+            block_sum = 0.0
             for i in range(bounds[b], bounds[b + 1]):
-                found += parts[r, i]
-            out[b, r] = found
+                block_sum += parts[r, i]
+            out[b, r] = block_sum
 
 
 def width(d: int) -> int:

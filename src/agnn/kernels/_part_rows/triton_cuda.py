@@ -1,24 +1,24 @@
 """The row operations on a part on a GPU.
 
-A program has a few rows, or a single one where a row is long. The order of a row's sum depends on
+A block has a few rows, or a single one where a row is long. The order of a row's sum depends on
 its own entries alone, so its bits are the same whatever rows stand beside it: tiles are fixed,
 where those of whole graphs are chosen by the size of the graph.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import Graph, Propagation
-from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
-from agnn.kernels._gpu.tiles import power_of_two
-from agnn.kernels._part_rows import FACTS, Runs
-from agnn.kernels._part_rows.reference import block_sums, width
+from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of, store_rows
+from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
+from agnn.kernels._gpu.rows import Rows, csr_of
+from agnn.kernels._gpu.tiles import states_of
+from agnn.kernels._part_rows import FACTS, Runs, block_sums, width
 
 __all__ = ["attend", "attend_back", "block_sums", "norms", "propagate", "slopes", "width"]
 
@@ -28,6 +28,24 @@ _WARPS: Final = 8  # that share a long row
 _LINE = tl.constexpr(FACTS)
 
 
+class _Layer(NamedTuple):
+    """The operands of attention."""
+
+    h: Tensor  # [R, n, d]
+    betas: Tensor  # [R]
+    facts: Tensor  # [R, n, FACTS]
+    n: int
+
+
+class _Slopes(NamedTuple):
+    """What the backward pass reads besides, and where it writes."""
+
+    g: Tensor  # [R, n, d]
+    dh: Tensor  # [R, n, d]
+    of_beta: Tensor  # [R, own rows]
+    own_rows: int
+
+
 @triton.jit
 def _facts_of(facts, i, present, WHICH: tl.constexpr):
     """One of the numbers that are known of rows `i`, of any shape."""
@@ -35,61 +53,63 @@ def _facts_of(facts, i, present, WHICH: tl.constexpr):
 
 
 @triton.jit
-def _rows_of_program(rows, count, offsets, B: tl.constexpr):
-    """The replica of a program, its rows [B], whether each is there, and its entries."""
-    r, k = tl.program_id(1).to(tl.int64), tl.program_id(0) * B + tl.arange(0, B)
-    present = k < count
+def _rows_of_block(csr, rows, B: tl.constexpr):
+    """The rows of a block as a `Rows`: the next B of the given ones."""
+    k = tl.program_id(0) * B + tl.arange(0, B)
+    present = k < csr.rows
     i = tl.load(rows + k, mask=present, other=0)
-    begin, length = bounds_of(offsets, i, present)
-    return r, i, present, begin, length
+    begin, length = bounds_of(csr.offsets, i, present)
+    return Rows(tl.program_id(1).to(tl.int64), i, present, present, begin, length)
 
 
-@Program
-def _norms(
-    h, facts, first, last, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
-    EARLY: tl.constexpr,
-):  # fmt: skip
+@Kernel
+def _norms(h, facts, span, SHAPE: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr):
+    """The inverse lengths of rows; `span` is the first, the end, and how many rows there are."""
     wait_for_inputs(EARLY)
+    first, last, n = span
     r = tl.program_id(1).to(tl.int64)
     i = first + tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
     present = i < last
-    hi = rows_of(h + r * n * WIDTH, i, present, WIDTH, D)
+    hi = rows_of(h + r * n * SHAPE.WIDTH, i, present, SHAPE.WIDTH, SHAPE.D)
     square = tl.sum(hi * hi, 1)
-    found = tl.where(square > 0, 1.0 / tl.sqrt(tl.where(square > 0, square, 1.0)), 0.0)
-    tl.store(facts + (r * n + i) * _LINE, found, mask=present)
+    inverse = tl.where(square > 0, 1.0 / tl.sqrt(tl.where(square > 0, square, 1.0)), 0.0)
+    tl.store(facts + (r * n + i) * _LINE, inverse, mask=present)
 
 
-@Program
-def _slopes(
-    g, out, facts, count, n, WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
-    EARLY: tl.constexpr,
-):  # fmt: skip
+@Kernel
+def _slopes(pair, facts, span, SHAPE: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr):
+    """The products g . o of rows; `pair` is g and o, `span` as above."""
     wait_for_inputs(EARLY)
+    _, last, n = span
     r = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    present = i < count
-    gi = rows_of(g + r * n * WIDTH, i, present, WIDTH, D)
-    oi = rows_of(out + r * n * WIDTH, i, present, WIDTH, D)
+    present = i < last
+    gi = rows_of(pair[0] + r * n * SHAPE.WIDTH, i, present, SHAPE.WIDTH, SHAPE.D)
+    oi = rows_of(pair[1] + r * n * SHAPE.WIDTH, i, present, SHAPE.WIDTH, SHAPE.D)
     tl.store(facts + (r * n + i) * _LINE + 2, tl.sum(gi * oi, 1), mask=present)
 
 
-@Program
-def _attend(
-    rows, count, offsets, columns, h, betas, facts, out, n,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """o_i = (e_ii h_i + sum of e_ij h_j) / Z_i for B rows of one replica."""
+@Kernel
+def _attend(csr, rows, x, SHAPE: tl.constexpr, TILE: tl.constexpr, EARLY: tl.constexpr):
+    """o_i = (e_ii h_i + sum of e_ij h_j) / Z_i for some rows of one replica."""
     wait_for_inputs(EARLY)
-    r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
-    h, facts = h + r * n * WIDTH, facts + r * n * _LINE
-    beta = tl.load(betas + r)
+    WIDTH: tl.constexpr = SHAPE.WIDTH
+    D: tl.constexpr = SHAPE.D
+    U: tl.constexpr = TILE[1]
+    layer, out = x
+    rows = _rows_of_block(csr, rows, TILE[0])
+    h = layer.h + rows.r * layer.n * WIDTH
+    facts = layer.facts + rows.r * layer.n * _LINE
+    beta = tl.load(layer.betas + rows.r)
     shift = tl.maximum(beta, 0.0)
-    hi, ri = rows_of(h, i, present, WIDTH, D), _facts_of(facts, i, present, 0)
-    acc = tl.zeros((B, U, D), hi.dtype)
-    total = tl.zeros((B, U), hi.dtype)
-    for k in range(0, tl.max(length, 0), U):
-        j, there = entries_of(columns, begin, length, k, U)
-        hj, rj = rows_of(h, j, there, WIDTH, D), _facts_of(facts, j, there, 0)
+    hi = rows_of(h, rows.i, rows.present, WIDTH, D)
+    ri = _facts_of(facts, rows.i, rows.present, 0)
+    acc = tl.zeros((hi.shape[0], U, D), hi.dtype)
+    total = tl.zeros((hi.shape[0], U), hi.dtype)
+    for k in range(0, tl.max(rows.length, 0), U):
+        j, there = entries_of(csr.columns, rows.begin, rows.length, k, U)
+        hj = rows_of(h, j, there, WIDTH, D)
+        rj = _facts_of(facts, j, there, 0)
         cosine = ri[:, None] * rj * tl.sum(hi[:, None, :] * hj, 2)
         e = tl.where((ri > 0)[:, None], tl.exp(beta * cosine - shift), 1.0)
         e = tl.where(there, e, 0.0)
@@ -98,34 +118,40 @@ def _attend(
     own = tl.where(ri > 0, tl.exp(beta - shift), 1.0)
     inverse = 1.0 / (tl.sum(total, 1) + own)
     state = (tl.sum(acc, 1) + own[:, None] * hi) * inverse[:, None]
-    d = tl.arange(0, D)
-    inside = present[:, None] & (d < WIDTH)[None, :]
-    tl.store(out + (r * n + i)[:, None] * WIDTH + d[None, :], state, mask=inside)
-    tl.store(facts + i * _LINE + 1, inverse, mask=present)
+    store_rows(out, rows.r * layer.n + rows.i, state, rows.present, WIDTH)
+    tl.store(facts + rows.i * _LINE + 1, inverse, mask=rows.present)
 
 
-@Program
-def _attend_back(
-    rows, count, offsets, columns, h, g, betas, facts, dh, parts, n, own_rows,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """The gradient at B rows of one replica, and their parts of the gradient at beta."""
+@Kernel
+def _attend_back(csr, rows, x, SHAPE: tl.constexpr, TILE: tl.constexpr, EARLY: tl.constexpr):
+    """The gradient at some rows of one replica, and their parts of the gradient at beta."""
     wait_for_inputs(EARLY)
-    r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
-    h, g, facts = h + r * n * WIDTH, g + r * n * WIDTH, facts + r * n * _LINE
-    beta = tl.load(betas + r)
+    WIDTH: tl.constexpr = SHAPE.WIDTH
+    D: tl.constexpr = SHAPE.D
+    U: tl.constexpr = TILE[1]
+    layer, slopes = x
+    rows = _rows_of_block(csr, rows, TILE[0])
+    i = rows.i
+    h = layer.h + rows.r * layer.n * WIDTH
+    g = slopes.g + rows.r * layer.n * WIDTH
+    facts = layer.facts + rows.r * layer.n * _LINE
+    beta = tl.load(layer.betas + rows.r)
     shift = tl.maximum(beta, 0.0)
-    hi, gi = rows_of(h, i, present, WIDTH, D), rows_of(g, i, present, WIDTH, D)
-    ri, scale_i = _facts_of(facts, i, present, 0), _facts_of(facts, i, present, 1)
-    slope_i = _facts_of(facts, i, present, 2)
-    turned = tl.zeros((B, U, D), hi.dtype)
-    valued = tl.zeros((B, U, D), hi.dtype)
-    along = tl.zeros((B, U), hi.dtype)
-    of_beta = tl.zeros((B, U), hi.dtype)
-    for k in range(0, tl.max(length, 0), U):
-        j, there = entries_of(columns, begin, length, k, U)
-        hj, gj = rows_of(h, j, there, WIDTH, D), rows_of(g, j, there, WIDTH, D)
-        rj, scale_j = _facts_of(facts, j, there, 0), _facts_of(facts, j, there, 1)
+    hi = rows_of(h, i, rows.present, WIDTH, D)
+    gi = rows_of(g, i, rows.present, WIDTH, D)
+    ri = _facts_of(facts, i, rows.present, 0)
+    scale_i = _facts_of(facts, i, rows.present, 1)
+    slope_i = _facts_of(facts, i, rows.present, 2)
+    turned = tl.zeros((hi.shape[0], U, D), hi.dtype)
+    valued = tl.zeros((hi.shape[0], U, D), hi.dtype)
+    along = tl.zeros((hi.shape[0], U), hi.dtype)
+    of_beta = tl.zeros((hi.shape[0], U), hi.dtype)
+    for k in range(0, tl.max(rows.length, 0), U):
+        j, there = entries_of(csr.columns, rows.begin, rows.length, k, U)
+        hj = rows_of(h, j, there, WIDTH, D)
+        gj = rows_of(g, j, there, WIDTH, D)
+        rj = _facts_of(facts, j, there, 0)
+        scale_j = _facts_of(facts, j, there, 1)
         cosine = ri[:, None] * rj * tl.sum(hi[:, None, :] * hj, 2)
         e = tl.exp(beta * cosine - shift)
         pull = (tl.sum(gi[:, None, :] * hj, 2) - slope_i[:, None]) * scale_i[:, None]
@@ -141,72 +167,77 @@ def _attend_back(
     gradient = tl.sum(valued, 1) + own[:, None] * gi + turn * ri[:, None]
     alone = own * (tl.sum(gi * hi, 1) - slope_i)
     part = tl.sum(of_beta, 1) + tl.where(ri > 0, alone, 0.0)
-    d = tl.arange(0, D)
-    inside = present[:, None] & (d < WIDTH)[None, :]
-    tl.store(dh + (r * n + i)[:, None] * WIDTH + d[None, :], gradient, mask=inside)
-    tl.store(parts + r * own_rows + i, part, mask=present)
+    store_rows(slopes.dh, rows.r * layer.n + i, gradient, rows.present, WIDTH)
+    tl.store(slopes.of_beta + rows.r * slopes.own_rows + i, part, mask=rows.present)
 
 
-@Program
-def _propagate(
-    rows, count, offsets, columns, weights, loops, h, out, n,
-    WIDTH: tl.constexpr, D: tl.constexpr, B: tl.constexpr, U: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """P_ii h_i + sum of P_ij h_j for B rows of one replica."""
+@Kernel
+def _propagate(csr, rows, x, SHAPE: tl.constexpr, TILE: tl.constexpr, EARLY: tl.constexpr):
+    """P_ii h_i + sum of P_ij h_j for some rows of one replica."""
     wait_for_inputs(EARLY)
-    r, i, present, begin, length = _rows_of_program(rows, count, offsets, B)
-    h += r * n * WIDTH
-    hi = rows_of(h, i, present, WIDTH, D)
-    acc = tl.zeros((B, U, D), hi.dtype)
-    for k in range(0, tl.max(length, 0), U):
-        j, there = entries_of(columns, begin, length, k, U)
-        place = begin[:, None] + k + tl.arange(0, U)[None, :]
-        weight = tl.load(weights + place, mask=there, other=0.0)
+    WIDTH: tl.constexpr = SHAPE.WIDTH
+    D: tl.constexpr = SHAPE.D
+    U: tl.constexpr = TILE[1]
+    source, loops, n, out = x
+    rows = _rows_of_block(csr, rows, TILE[0])
+    h = source + rows.r * n * WIDTH
+    hi = rows_of(h, rows.i, rows.present, WIDTH, D)
+    acc = tl.zeros((hi.shape[0], U, D), hi.dtype)
+    for k in range(0, tl.max(rows.length, 0), U):
+        j, there = entries_of(csr.columns, rows.begin, rows.length, k, U)
+        place = rows.begin[:, None] + k + tl.arange(0, U)[None, :]
+        weight = tl.load(csr.weights + place, mask=there, other=0.0)
         acc += weight[:, :, None] * rows_of(h, j, there, WIDTH, D)
-    own = tl.load(loops + i, mask=present, other=0.0)
-    d = tl.arange(0, D)
-    inside = present[:, None] & (d < WIDTH)[None, :]
-    place = (r * n + i)[:, None] * WIDTH + d[None, :]
-    tl.store(out + place, tl.sum(acc, 1) + own[:, None] * hi, mask=inside)
+    own = tl.load(loops + rows.i, mask=rows.present, other=0.0)
+    state = tl.sum(acc, 1) + own[:, None] * hi
+    store_rows(out, rows.r * n + rows.i, state, rows.present, WIDTH)
 
 
-def _over(program: Any, graph: Graph, runs: Runs, h: Tensor, *operands: Any) -> None:
-    """Run a program over the rows of `runs`: several short ones each, or one long one."""
+def _launch_over(
+    kernel: Kernel, graph: Graph, runs: Runs, x: tuple[Any, ...], weights: Tensor | None = None
+) -> None:
+    """Launch a kernel over the rows of `runs`: several short ones a block, or one long one.
+
+    The states [R, n, d] are the first of the operands `x`, or the first of its first.
+    """
+    h = x[0][0] if isinstance(x[0], tuple) else x[0]
     replicas, _, d = h.shape
-    columns = power_of_two(d)
+    shape = states_of(d)
     short, long = runs.on(h.device)
-    height, wide = max(1, _NUMBERS // columns // _ENTRIES), max(1, _WARPS * _NUMBERS // columns)
-    for rows, tile, warps in ((short, (height, _ENTRIES), 1), (long, (1, wide), _WARPS)):
+    tile = (max(1, _NUMBERS // shape.D // _ENTRIES), _ENTRIES)
+    wide_tile = (1, max(1, _WARPS * _NUMBERS // shape.D))
+    for rows, cut, warps in ((short, tile, 1), (long, wide_tile, _WARPS)):
         if len(rows):
-            program[(-(-len(rows) // tile[0]), replicas)](
-                rows, len(rows), graph.offsets, graph.columns, *operands, d, columns, *tile,
-                num_warps=warps,
-            )  # fmt: skip
-
-
-def _by_row(program: Any, count: int, h: Tensor, *operands: Any) -> None:
-    """Run a program over `count` consecutive rows."""
-    if count:
-        columns = power_of_two(h.shape[2])
-        height = max(1, _NUMBERS // columns)
-        program[(-(-count // height), len(h))](
-            *operands, h.shape[1], h.shape[2], columns, height, num_warps=1
-        )
+            csr = csr_of(graph, len(rows), weights)
+            grid = (-(-len(rows) // cut[0]), replicas)
+            kernel[grid](csr, rows, x, shape, cut, num_warps=warps)
 
 
 def norms(h: Tensor, facts: Tensor, first: int, last: int) -> None:
     """1 / |h_i|, 0 for a zero row."""
-    _by_row(_norms, last - first, h, h, facts, first, last)
+    _launch_by_row(_norms, h, h, facts, (first, last, h.shape[1]))
 
 
 def slopes(gradient: Tensor, out: Tensor, facts: Tensor, rows: int) -> None:
     """g_i . o_i of the first rows."""
-    _by_row(_slopes, rows, gradient, gradient, out, facts, rows)
+    _launch_by_row(_slopes, gradient, (gradient, out), facts, (0, rows, gradient.shape[1]))
+
+
+def _launch_by_row(
+    kernel: Kernel, h: Tensor, operand: Any, facts: Tensor, span: tuple[int, int, int]
+) -> None:
+    """Launch a kernel over consecutive rows."""
+    count = span[1] - span[0]
+    if count:
+        shape = states_of(h.shape[2])
+        height = max(1, _NUMBERS // shape.D)
+        grid = (-(-count // height), len(h))
+        kernel[grid](operand, facts, span, shape, height, num_warps=1)
 
 
 def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out: Tensor) -> None:
     """The new states of the rows in `runs`, and their inverse totals into `facts`."""
-    _over(_attend, graph, runs, h, h, beta.detach(), facts, out, h.shape[1])
+    _launch_over(_attend, graph, runs, (_Layer(h, beta.detach(), facts, h.shape[1]), out))
 
 
 def attend_back(
@@ -220,11 +251,11 @@ def attend_back(
 ) -> None:
     """The gradient at the rows in `runs`, and their parts of the gradient at beta."""
     dh, parts = out
-    sizes = h.shape[1], parts.shape[1]
-    _over(_attend_back, graph, runs, h, h, g, beta.detach(), facts, dh, parts, *sizes)
+    layer = _Layer(h, beta.detach(), facts, h.shape[1])
+    _launch_over(_attend_back, graph, runs, (layer, _Slopes(g, dh, parts, parts.shape[1])))
 
 
 def propagate(propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
     """P h at the rows in `runs`."""
-    weights = propagation.edge_weights, propagation.loop_weights
-    _over(_propagate, propagation.graph, runs, h, *weights, h, out, h.shape[1])
+    x = (h, propagation.loop_weights, h.shape[1], out)
+    _launch_over(_propagate, propagation.graph, runs, x, propagation.edge_weights)

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import Propagation
-from agnn.kernels._attention import Attention
+from agnn.graph import Block, Propagation
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Bf16, Link, run_chain
+from agnn.kernels._chain import Bf16, Link, PartForms, run_chain
 from agnn.kernels._checks import check_rows, parameter_type, single
-from agnn.kernels._held import held_pass
+from agnn.kernels._held import Attention, held_pass
 
 _LARGE: Final = 2**24  # numbers of a state from which one in place of two is worth the copies
 _COLUMNS: Final = 16  # of such a state that are computed together
@@ -29,7 +28,6 @@ class PropagateLink(Link):
     """`propagate` in a chain."""
 
     is_over_edges: ClassVar[bool] = True
-    has_samples: ClassVar[bool] = True
     bf16: ClassVar[Bf16] = "states"
 
     def __init__(self, propagation: Propagation, rows: int | None, backend: str) -> None:
@@ -39,9 +37,16 @@ class PropagateLink(Link):
         device = propagation.graph.device.type
         self.backend: _Backend = implementation("propagate", backend, device)
 
-    def on(self, propagation: Propagation) -> PropagateLink:
-        """The same layer with another matrix."""
-        return PropagateLink(propagation, self.rows, self.asked)
+    def on_block(self, block: Block) -> Link:
+        """Return the layer with the matrix of a block, for the matrix that a block can make."""
+        if not self.propagation.is_gcn:
+            return super().on_block(block)
+        dtype = self.propagation.edge_weights.dtype
+        return PropagateLink(block.symmetric_propagation(dtype), self.rows, self.asked)
+
+    def on_part(self, forms: PartForms) -> Link:
+        """Return the product at the own rows, for the matrix that a part can make by itself."""
+        return forms.propagation(self) if self.propagation.is_gcn else super().on_part(forms)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states [R, rows, d]."""
@@ -52,7 +57,7 @@ class PropagateLink(Link):
         self.n = x.shape[1]
         return self.backend.forward(self.propagation, single(x), rows).to(x.dtype)
 
-    def held(self, x: Tensor) -> Tensor:
+    def hold(self, x: Tensor) -> Tensor:
         """The new states; the fixed weights are recorded, the same for every replica."""
         current = held_pass()
         if current is not None:
@@ -61,7 +66,7 @@ class PropagateLink(Link):
             edges = self.propagation.edge_weights[: graph.edges_of(rows)]
             loops = self.propagation.loop_weights[:rows]
             current.hops.append(Attention(*(w.expand(len(x), -1) for w in (edges, loops))))
-        return super().held(x)
+        return super().hold(x)
 
     def overwrite(self, x: Tensor) -> Tensor:
         """The new states in the place of large ones: no column of the product reads another."""
@@ -73,8 +78,8 @@ class PropagateLink(Link):
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient at the states."""
-        found = self.backend.backward(self.propagation, single(gradient), self.n)
-        return found.to(gradient.dtype), ()
+        slopes = self.backend.backward(self.propagation, single(gradient), self.n)
+        return slopes.to(gradient.dtype), ()
 
 
 def propagate(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from agnn.graph import Propagation
 from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
-from agnn.kernels._cpu.simd import LANES, fma, inlined, load, scale, splat, store
+from agnn.kernels._cpu.simd import LANES, fma, inline, load, scale, splat, store
 from agnn.kernels._cpu.threads import run_by_rows
 
 U = np.uint64
@@ -17,7 +17,7 @@ _ONE = U(1)
 _LANES = U(LANES)
 
 
-@inlined
+@inline
 def product_rows(
     matrix: Any, h: Any, readable: Any, d: Any, out: Any, first: Any, last: Any
 ) -> None:
@@ -39,7 +39,7 @@ def product_rows(
             store(out, i * d + k, state)
 
 
-@inlined
+@inline
 def _rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
     matrix, h, readable, d, out = operands
     product_rows(matrix, h[r], U(readable), U(d), out[r], begin, end)

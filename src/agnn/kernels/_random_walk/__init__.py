@@ -72,8 +72,8 @@ def _neighbour(graph: Graph, nodes: NDArray[np.int64], x: NDArray[np.uint64]) ->
     offsets = graph.offsets.numpy()
     degrees = graph.degrees.numpy()
     place = offsets[nodes] + below(x, degrees[nodes].astype(np.uint64)).astype(np.int64)
-    found: NDArray[np.int32] = graph.columns.numpy()[place]
-    return found
+    neighbours: NDArray[np.int32] = graph.columns.numpy()[place]
+    return neighbours
 
 
 def _weights(

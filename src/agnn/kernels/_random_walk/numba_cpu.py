@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from agnn.graph import Graph, Walks
 from agnn.kernels import _counter as counter
-from agnn.kernels._cpu.simd import compiled, inlined
+from agnn.kernels._cpu.simd import inline, jit
 from agnn.kernels._cpu.threads import run_in_pieces
 
 U = np.uint64
 _ZERO = U(0)
 _ONE = U(1)
 _TWO = U(2)
-_word, _below, _fraction = map(inlined, (counter.word, counter.below, counter.fraction))
+_word, _below, _fraction = map(inline, (counter.word, counter.below, counter.fraction))
 
 
-@inlined
+@inline
 def _are_joined(offsets: Any, columns: Any, i: Any, j: Any) -> Any:
     """Whether (i, j) is an edge: bisection of the shorter row, whose columns ascend."""
     if offsets[i + _ONE] - offsets[i] > offsets[j + _ONE] - offsets[j]:
@@ -38,7 +38,7 @@ def _are_joined(offsets: Any, columns: Any, i: Any, j: Any) -> Any:
     return low < offsets[i + _ONE] and U(columns[low]) == j
 
 
-@compiled
+@jit
 def _walks(
     graph: Any, starts: Any, keys: Any, weights: Any, out: Any, first: Any, last: Any
 ) -> None:

@@ -54,11 +54,11 @@ class CodeCache:
         """The code for a signature; None if it is not kept, or damaged."""
         target.refresh()
         try:
-            found = self._file(signature, target.codegen()).read_bytes()
+            content = self._file(signature, target.codegen()).read_bytes()
         except OSError:
             return None
-        checksum = found[:32]
-        content = found[32:]
+        checksum = content[:32]
+        content = content[32:]
         if hashlib.sha256(content).digest() != checksum:
             return None
         # A file of the user's own folder, as numba's cache is: see `_is_ours`.
@@ -115,7 +115,7 @@ def compiled_folder() -> Path | None:
     for base in _bases():
         folder = base / digest.hexdigest()[:24]
         if _is_ours(folder):
-            _throw_away_unused(base)
+            _delete_unused(base)
             return folder
     return None
 
@@ -139,7 +139,7 @@ def _is_ours(folder: Path) -> bool:
         return False
 
 
-def _throw_away_unused(base: Path) -> None:
+def _delete_unused(base: Path) -> None:
     with suppress(OSError):
         for other in base.iterdir():
             is_of_a_source = re.fullmatch("[0-9a-f]{24}", other.name) is not None

@@ -25,7 +25,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from agnn.kernels._cpu.simd import compiled
+from agnn.kernels._cpu.simd import jit
 from agnn.kernels._runtime import VARIABLE, is_disabled
 
 _IMPORTED_BY = os.getpid()
@@ -35,14 +35,14 @@ _LIBRARIES = {"linux": "libtorch_cpu.so", "darwin": "libtorch_cpu.dylib"}
 
 def obstacle() -> str | None:
     """Why compiled CPU code cannot use torch's OpenMP threads here; None if it can."""
-    found = _entries(os.getpid())
-    return found if isinstance(found, str) else None
+    entries = _entries(os.getpid())
+    return entries if isinstance(entries, str) else None
 
 
 def entry_points() -> tuple[int, int] | None:
     """The addresses of `GOMP_parallel` and `omp_get_thread_num`; None where not usable."""
-    found = _entries(os.getpid())
-    return None if isinstance(found, str) else found
+    entries = _entries(os.getpid())
+    return None if isinstance(entries, str) else entries
 
 
 @lru_cache(maxsize=1)
@@ -60,13 +60,13 @@ def _entries(process: int) -> tuple[int, int] | str:
     try:
         # Looked up in torch's library, a symbol is found in what that was linked with.
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / name))
-        found = [
+        addresses = [
             ctypes.cast(function, ctypes.c_void_p).value
             for function in (library.GOMP_parallel, library.omp_get_thread_num)
         ]
     except (OSError, AttributeError) as error:
         return f"torch's OpenMP runtime was not found: {error}"
-    return (found[0] or 0, found[1] or 0)
+    return (addresses[0] or 0, addresses[1] or 0)
 
 
 def _is_fork() -> bool:
@@ -165,8 +165,8 @@ def _body(context: Any, module: Any, called: Any, job: Any) -> Any:
     builder.position_at_end(work)
     current = builder.add(builder.mul(place, _I64(RANGES)), taken)
     first, last = (
-        builder.sdiv(builder.mul(units, each), ranges)
-        for each in (current, builder.add(current, _I64(1)))
+        builder.sdiv(builder.mul(units, boundary), ranges)
+        for boundary in (current, builder.add(current, _I64(1)))
     )
     with builder.if_then(builder.icmp_signed("<", first, last)):
         function = context.declare_function(module, called)
@@ -201,7 +201,7 @@ def specialise(template: FunctionType, function: Any) -> Callable[..., None]:
         co_qualname=name,
     )
     names = {**template.__globals__, "FUNCTION": function, "__name__": own.__module__}
-    result: Callable[..., None] = compiled(FunctionType(code, names, name))
+    result: Callable[..., None] = jit(FunctionType(code, names, name))
     return result
 
 

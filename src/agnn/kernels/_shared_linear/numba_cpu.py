@@ -15,10 +15,12 @@ from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._runtime.memory import new_tensor
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
 
-def _kept(x: DenseFeatures, like: Tensor, drop: DropoutAt | None, replica: int) -> Tensor:
+def _features_after_dropout(
+    x: DenseFeatures, like: Tensor, drop: DropoutAt | None, replica: int
+) -> Tensor:
     """dropout(X) of one replica; [n, d_x]."""
     values = x.values.to(like.dtype)
     if drop is None:
@@ -33,12 +35,15 @@ def forward(
     replicas, _, d = weight.shape
     out = new_tensor(replicas, x.rows, d, dtype=weight.dtype)
     for r in range(replicas):
-        torch.mm(_kept(x, weight, drop, r), weight[r].detach(), out=out[r])
+        torch.mm(_features_after_dropout(x, weight, drop, r), weight[r].detach(), out=out[r])
     return out if bias is None else out.add_(bias.detach()[:, None])
 
 
 def backward(x: DenseFeatures, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
     """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
-    found = [torch.mm(_kept(x, gradient, drop, r).T, gradient[r]) for r in range(gradient.shape[0])]
+    slopes = [
+        torch.mm(_features_after_dropout(x, gradient, drop, r).T, gradient[r])
+        for r in range(gradient.shape[0])
+    ]
     # One replica after the other here, too: torch sums a batch in another order than one alone.
-    return torch.stack(found), torch.stack([each.sum(0) for each in gradient])
+    return torch.stack(slopes), torch.stack([of_replica.sum(0) for of_replica in gradient])

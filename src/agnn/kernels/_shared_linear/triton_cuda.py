@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import triton
@@ -11,101 +11,113 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures
 from agnn.kernels import _shared_linear as reference
-from agnn.kernels._dropout.triton_cuda import epoch_state, factors
-from agnn.kernels._gpu.programs import Program, wait_for_inputs
-from agnn.kernels._gpu.sums import summed
+from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
+from agnn.kernels._gpu.gather import store_rows
+from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
+from agnn.kernels._gpu.sums import sum_parts
 from agnn.kernels._gpu.tiles import power_of_two
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
-_ROWS = 64  # of X that a program looks at together
+_ROWS = 64  # of X that a block looks at together
 _COLUMNS = 32  # of X likewise
-_CHUNK = 8192  # rows that a program sums the gradient of W over
-_WIDEST = 256  # states that a program holds
+_CHUNK = 8192  # rows that a block sums the gradient of W over
+_WIDEST = 256  # states that a block holds
+
+
+class _Shape(NamedTuple):
+    FEATURES: int
+    WIDTH: int  # of the states
+    D: int  # the width, filled up to a power of two
+    ROWS: int
+    COLUMNS: int
+
+
+class _Forward(NamedTuple):
+    """The operands."""
+
+    x: Tensor  # [n, d_x]
+    weight: Tensor  # [R, d_x, d]
+    bias: Tensor | None  # [R, d]
+    draw: Draw | None
+    out: Tensor  # [R, n, d]
+    n: int
+
+
+class _Backward(NamedTuple):
+    """The operands."""
+
+    x: Tensor  # [n, d_x]
+    gradient: Tensor  # [R, n, d]
+    draw: Draw | None
+    parts: Tensor  # [R, chunks, d_x d]
+    n: int
 
 
 @triton.jit
-def _kept(
-    x, row_ids, keys, thresholds, scales, r, state, i, c, n,
-    DROPPED: tl.constexpr, FEATURES: tl.constexpr,
-):  # fmt: skip
+def _dropped_tile(operands, stream, i, c, SHAPE: tl.constexpr):
     """Rows i [B] and columns c [C] of dropout(X) of one replica; [B, C] float32."""
-    inside = (i < n)[:, None] & (c < FEATURES)[None, :]
-    values = tl.load(x + i[:, None] * FEATURES + c[None, :], mask=inside, other=0.0).to(tl.float32)
-    if DROPPED:
-        row = tl.load(row_ids + i, mask=i < n, other=0)
-        factor = factors(keys, thresholds, scales, r, state, row[:, None], c[None, :])
-        values *= factor.to(tl.float32)
+    inside = (i < operands.n)[:, None] & (c < SHAPE.FEATURES)[None, :]
+    places = i[:, None] * SHAPE.FEATURES + c[None, :]
+    values = tl.load(operands.x + places, mask=inside, other=0.0).to(tl.float32)
+    if operands.draw is not None:
+        row = tl.load(operands.draw.row_ids + i, mask=i < operands.n, other=0)
+        values *= factors(operands.draw, stream, row[:, None], c[None, :]).to(tl.float32)
     return values
 
 
-@Program
-def _forward(
-    x, weight, bias, row_ids, keys, thresholds, scales, epoch, out, n,
-    BIASED: tl.constexpr, DROPPED: tl.constexpr, FEATURES: tl.constexpr, WIDTH: tl.constexpr,
-    D: tl.constexpr, B: tl.constexpr, C: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """B rows of one replica."""
+@Kernel
+def _forward(operands, SHAPE: tl.constexpr, EARLY: tl.constexpr):
+    """Some rows of one replica."""
     wait_for_inputs(EARLY)
+    WIDTH: tl.constexpr = SHAPE.WIDTH
+    D: tl.constexpr = SHAPE.D
+    ROWS: tl.constexpr = SHAPE.ROWS
     r = tl.program_id(1).to(tl.int64)
-    i, d = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B), tl.arange(0, D)
-    state = tl.zeros((), tl.uint32)
-    if DROPPED:
-        state = epoch_state(keys, r, epoch)
-    acc = tl.zeros((B, D), tl.float32)
-    for start in range(0, FEATURES, C):
-        c = start + tl.arange(0, C)
-        values = _kept(
-            x, row_ids, keys, thresholds, scales, r, state, i, c, n, DROPPED, FEATURES
-        )  # fmt: skip
-        w = tl.load(
-            weight + r * FEATURES * WIDTH + c[:, None] * WIDTH + d[None, :],
-            mask=(c < FEATURES)[:, None] & (d < WIDTH)[None, :], other=0.0,
-        )  # fmt: skip
+    i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    d = tl.arange(0, D)
+    weight = operands.weight + r * SHAPE.FEATURES * WIDTH
+    stream = stream_of(operands.draw, r)
+    acc = tl.zeros((ROWS, D), tl.float32)
+    for start in range(0, SHAPE.FEATURES, SHAPE.COLUMNS):
+        c = start + tl.arange(0, SHAPE.COLUMNS)
+        values = _dropped_tile(operands, stream, i, c, SHAPE)
+        inside = (c < SHAPE.FEATURES)[:, None] & (d < WIDTH)[None, :]
+        w = tl.load(weight + c[:, None] * WIDTH + d[None, :], mask=inside, other=0.0)
         acc = tl.dot(values, w, acc, input_precision="ieee")
-    if BIASED:
-        acc += tl.load(bias + r * WIDTH + d, mask=d < WIDTH, other=0.0)[None, :]
-    place = (r * n + i)[:, None] * WIDTH + d[None, :]
-    tl.store(out + place, acc, mask=(i < n)[:, None] & (d < WIDTH)[None, :])
+    if operands.bias is not None:
+        acc += tl.load(operands.bias + r * WIDTH + d, mask=d < WIDTH, other=0.0)[None, :]
+    store_rows(operands.out, r * operands.n + i, acc, i < operands.n, WIDTH)
 
 
-@Program
-def _backward(
-    x, gradient, row_ids, keys, thresholds, scales, epoch, parts, n, chunks,
-    DROPPED: tl.constexpr, FEATURES: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
-    B: tl.constexpr, C: tl.constexpr, CHUNK: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """What CHUNK rows add to C rows of one replica's gradient at W."""
+@Kernel
+def _backward(operands, SHAPE: tl.constexpr, CHUNK: tl.constexpr, EARLY: tl.constexpr):
+    """What CHUNK rows add to some rows of one replica's gradient at W."""
     wait_for_inputs(EARLY)
-    chunk, r = tl.program_id(0).to(tl.int64), tl.program_id(2).to(tl.int64)
-    c, d = tl.program_id(1) * C + tl.arange(0, C), tl.arange(0, D)
-    state = tl.zeros((), tl.uint32)
-    if DROPPED:
-        state = epoch_state(keys, r, epoch)
-    acc = tl.zeros((C, D), tl.float32)
-    for step in range(0, tl.minimum(CHUNK, n - chunk * CHUNK), B):
-        i = chunk * CHUNK + step + tl.arange(0, B)
-        values = _kept(
-            x, row_ids, keys, thresholds, scales, r, state, i, c, n, DROPPED, FEATURES
-        )  # fmt: skip
-        g = tl.load(
-            gradient + (r * n + i)[:, None] * WIDTH + d[None, :],
-            mask=(i < n)[:, None] & (d < WIDTH)[None, :], other=0.0,
-        ).to(tl.float32)  # fmt: skip
+    WIDTH: tl.constexpr = SHAPE.WIDTH
+    D: tl.constexpr = SHAPE.D
+    COLUMNS: tl.constexpr = SHAPE.COLUMNS
+    n = operands.n
+    chunk = tl.program_id(0).to(tl.int64)
+    r = tl.program_id(2).to(tl.int64)
+    c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    d = tl.arange(0, D)
+    stream = stream_of(operands.draw, r)
+    acc = tl.zeros((COLUMNS, D), tl.float32)
+    for step in range(0, tl.minimum(CHUNK, n - chunk * CHUNK), SHAPE.ROWS):
+        i = chunk * CHUNK + step + tl.arange(0, SHAPE.ROWS)
+        values = _dropped_tile(operands, stream, i, c, SHAPE)
+        place = (r * n + i)[:, None] * WIDTH + d[None, :]
+        inside = (i < n)[:, None] & (d < WIDTH)[None, :]
+        g = tl.load(operands.gradient + place, mask=inside, other=0.0).to(tl.float32)
         acc = tl.dot(tl.trans(values), g, acc, input_precision="ieee")
-    place = ((r * chunks + chunk) * FEATURES + c)[:, None] * WIDTH + d[None, :]
-    tl.store(parts + place, acc, mask=(c < FEATURES)[:, None] & (d < WIDTH)[None, :])
-
-
-def _draws(x: DenseFeatures, drop: DropoutAt | None) -> tuple[Tensor, ...]:
-    if drop is None:
-        return (x.row_ids,) * 5  # not read
-    return x.row_ids, drop.keys, drop.thresholds, drop.scales, drop.epoch
+    place = (r * tl.num_programs(0) + chunk) * SHAPE.FEATURES + c
+    store_rows(operands.parts, place, acc, c < SHAPE.FEATURES, WIDTH)
 
 
 def _is_ours(dtype: torch.dtype, width: int) -> bool:
-    """Whether the programs above do it; in double precision and very wide, torch does."""
+    """Whether the kernels above do it; in double precision and very wide, torch does."""
     return dtype == torch.float32 and width <= _WIDEST
 
 
@@ -113,16 +125,19 @@ def forward(
     x: DenseFeatures, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
 ) -> Tensor:
     """dropout(X) W + b; [R, n, d]."""
-    replicas, features, width = weight.shape
+    replicas, _, width = weight.shape
     if not _is_ours(weight.dtype, width):
         return reference.forward(x, weight, bias, drop)
     out = weight.new_empty(replicas, x.rows, width)
-    _forward[(-(-x.rows // _ROWS), replicas)](
-        x.values.contiguous(), weight.detach().contiguous(),
-        out if bias is None else bias.detach().contiguous(), *_draws(x, drop), out, x.rows,
-        bias is not None, drop is not None, features, width, max(16, power_of_two(width)), _ROWS,
-        _COLUMNS,
-    )  # fmt: skip
+    operands = _Forward(
+        x.values.contiguous(),
+        weight.detach().contiguous(),
+        None if bias is None else bias.detach().contiguous(),
+        draw_of(x.row_ids, drop),
+        out,
+        x.rows,
+    )
+    _forward[(-(-x.rows // _ROWS), replicas)](operands, _shape(x, width))
     return out
 
 
@@ -134,8 +149,11 @@ def backward(x: DenseFeatures, gradient: Tensor, drop: DropoutAt | None) -> tupl
     g = gradient.contiguous()
     chunks = -(-n // _CHUNK)
     parts = g.new_empty(replicas, chunks, x.width * width)
-    _backward[(chunks, -(-x.width // _COLUMNS), replicas)](
-        x.values.contiguous(), g, *_draws(x, drop), parts, n, chunks, drop is not None, x.width,
-        width, max(16, power_of_two(width)), _ROWS, _COLUMNS, _CHUNK,
-    )  # fmt: skip
-    return summed(parts).view(replicas, x.width, width), summed(g)
+    operands = _Backward(x.values.contiguous(), g, draw_of(x.row_ids, drop), parts, n)
+    grid = (chunks, -(-x.width // _COLUMNS), replicas)
+    _backward[grid](operands, _shape(x, width), _CHUNK)
+    return sum_parts(parts).view(replicas, x.width, width), sum_parts(g)
+
+
+def _shape(x: DenseFeatures, width: int) -> _Shape:
+    return _Shape(x.width, width, max(16, power_of_two(width)), _ROWS, _COLUMNS)

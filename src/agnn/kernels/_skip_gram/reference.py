@@ -45,8 +45,8 @@ def step(v: NDArray[Any], u: NDArray[Any], pairs: Sequence[Pair], rate: float) -
 
     All slopes are taken before anything moves; then pair after pair moves.
     """
-    found = [slopes(v, u, pair) for pair in pairs]
-    for (i, rows, _), slope in zip(pairs, found, strict=True):
+    moves = [slopes(v, u, pair) for pair in pairs]
+    for (i, rows, _), slope in zip(pairs, moves, strict=True):
         before = v[i].copy()
         for row, s in zip(rows, rate * slope, strict=True):
             v[i] += s * u[row]

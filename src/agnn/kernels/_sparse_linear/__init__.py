@@ -6,10 +6,9 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix
+from agnn.graph import SparseFeatures
 from agnn.kernels._chain import run_chain
-from agnn.kernels._dropout import factors
-from agnn.kernels._dropout.stream import DropoutAt
+from agnn.kernels._dropout import DropoutAt, factors
 from agnn.kernels._first_layer import FirstLayerLink
 
 
@@ -20,7 +19,7 @@ class SparseLinearLink(FirstLayerLink):
 
     def __init__(
         self,
-        x: FeatureMatrix,
+        x: SparseFeatures,
         weight: Tensor,
         bias: Tensor | None,
         drop: DropoutAt | None,
@@ -32,7 +31,7 @@ class SparseLinearLink(FirstLayerLink):
 
 
 def sparse_linear(
-    x: FeatureMatrix,
+    x: SparseFeatures,
     weight: Tensor,
     bias: Tensor | None = None,
     *,
@@ -56,7 +55,7 @@ def sparse_linear(
     return run_chain([SparseLinearLink(x, weight, bias, drop, backend)], x.values)
 
 
-def _entries(x: FeatureMatrix, replicas: int, drop: DropoutAt | None) -> Tensor:
+def _entries(x: SparseFeatures, replicas: int, drop: DropoutAt | None) -> Tensor:
     """The stored values of dropout(X); [R, nnz]."""
     if drop is None:
         return x.values.expand(replicas, -1)
@@ -65,7 +64,7 @@ def _entries(x: FeatureMatrix, replicas: int, drop: DropoutAt | None) -> Tensor:
 
 
 def forward(
-    x: FeatureMatrix, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+    x: SparseFeatures, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
 ) -> Tensor:
     """dropout(X) W + b; [R, n, d]."""
     replicas, _, d = weight.shape
@@ -74,7 +73,7 @@ def forward(
     return out if bias is None else out + bias[:, None]
 
 
-def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
+def backward(x: SparseFeatures, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
     """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
     replicas, _, d = gradient.shape
     terms = _entries(x, replicas, drop)[..., None] * gradient[:, x.row_of_entry]

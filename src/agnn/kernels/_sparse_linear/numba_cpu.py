@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix
+from agnn.graph import SparseFeatures
 from agnn.kernels._cpu.lines import (
     as_lines,
     new_lines,
@@ -20,12 +20,12 @@ from agnn.kernels._cpu.lines import (
     width_of,
     without_padding,
 )
-from agnn.kernels._cpu.simd import LANES, compiled, fma, inlined, load, splat, store
+from agnn.kernels._cpu.simd import LANES, fma, inline, jit, load, splat, store
 from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
 U = np.uint64
 _ONE = U(1)
@@ -33,7 +33,7 @@ _LANES = U(LANES)
 _BLOCK = 1024  # entries of X whose dropout is drawn in one vector loop
 
 
-@compiled
+@jit
 def _draw(entries: Any, draw: Any, begin: Any, end: Any, out: Any) -> None:
     """The entries begin..end of X after dropout."""
     _, _, rows, columns, values = entries
@@ -44,7 +44,7 @@ def _draw(entries: Any, draw: Any, begin: Any, end: Any, out: Any) -> None:
         out[t] = values[q] * draw.scale if kept else zero
 
 
-@inlined
+@inline
 def _lines(operands: Any, r: Any, first: Any, last: Any) -> None:
     """out_i = start + sum over entries q of line i of dropout(values)_q source[indices_q].
 
@@ -80,7 +80,7 @@ def _lines(operands: Any, r: Any, first: Any, last: Any) -> None:
         begin = end
 
 
-@compiled
+@jit
 def _column_sums(gradient: Any, order: Any, d: Any, out: Any) -> None:
     """The sum of all rows of each replica's gradient, in the given order."""
     zero = gradient.dtype.type(0)
@@ -96,7 +96,7 @@ def _column_sums(gradient: Any, order: Any, d: Any, out: Any) -> None:
 
 
 def forward(
-    x: FeatureMatrix, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+    x: SparseFeatures, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
 ) -> Tensor:
     """dropout(X) W + b; [R, n, d]."""
     source, d = as_lines(weight)
@@ -108,7 +108,7 @@ def forward(
     return without_padding(out, width)
 
 
-def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
+def backward(x: SparseFeatures, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
     """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
     source, d = as_lines(gradient)
     replicas, _, width = gradient.shape
@@ -122,6 +122,6 @@ def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tupl
 
 
 def _run(operands: tuple[Any, ...]) -> None:
-    (offsets, *_, values), source = operands[0], operands[2]
-    replicas = source.shape[0]
+    offsets, *_, values = operands[0]
+    replicas = operands[2].shape[0]
     run_by_rows(_lines, operands, replicas, offsets.size - 1, replicas * values.size // 4)

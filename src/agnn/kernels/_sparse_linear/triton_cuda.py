@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from agnn.graph import FeatureMatrix
+from agnn.graph import SparseFeatures
 from agnn.kernels._gpu.products import Labels, Lines, products
-from agnn.kernels._gpu.sums import summed
+from agnn.kernels._gpu.sums import sum_parts
 
 if TYPE_CHECKING:
-    from agnn.kernels._dropout.stream import DropoutAt
+    from agnn.kernels._dropout import DropoutAt
 
 
 def forward(
-    x: FeatureMatrix, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+    x: SparseFeatures, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
 ) -> Tensor:
     """dropout(X) W + b; [R, n, d]."""
     lines = Lines(x.offsets, x.columns, x.values, x.long_rows)
@@ -23,9 +23,9 @@ def forward(
     return products(lines, weight, x.rows, start=bias, drop=drop, labels=labels)
 
 
-def backward(x: FeatureMatrix, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
+def backward(x: SparseFeatures, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
     """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
     lines = Lines(*x.by_column, x.long_columns)
     labels = Labels(x.row_ids, by_column=True)
     dweight = products(lines, gradient, x.width, drop=drop, labels=labels)
-    return dweight, summed(gradient.contiguous())
+    return dweight, sum_parts(gradient.contiguous())

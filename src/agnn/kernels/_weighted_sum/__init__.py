@@ -9,11 +9,10 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.kernels._attention import Attention
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, heads_of, run_chain
 from agnn.kernels._checks import check_heads, check_rows
-from agnn.kernels._held import held_pass
+from agnn.kernels._held import Attention, held_pass
 
 
 class _Backend(Protocol):
@@ -47,11 +46,11 @@ class WeightedSumLink(Link):
         self.n = x.shape[1]
         return self.backend.forward(self.graph, x, self.edges, self.loops)
 
-    def held(self, x: Tensor) -> Tensor:
+    def hold(self, x: Tensor) -> Tensor:
         """The sums with the weights as constants."""
         weights = self.edges.detach(), self.loops.detach()
         constant = WeightedSumLink(self.graph, *weights, self.asked)
-        return Link.held(constant, x)
+        return Link.hold(constant, x)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and, where they are learned, at the weights."""
@@ -84,12 +83,12 @@ def weighted_sum(
     return run_chain([WeightedSumLink(graph, edges, loops, backend)], h)
 
 
-def weigh_held(graph: Graph, h: Tensor, weights: Attention, backend: str) -> Tensor:
+def hold_attention(graph: Graph, h: Tensor, weights: Attention, backend: str) -> Tensor:
     """Return the weighted sum by constant weights, with or without heads, and record them."""
     if (current := held_pass()) is not None:
         current.hops.append(weights)
     edges, loops = (w if w.dim() == 3 else w[..., None] for w in weights)
-    return WeightedSumLink(graph, edges, loops, backend).held(h)
+    return WeightedSumLink(graph, edges, loops, backend).hold(h)
 
 
 def _check(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, rows: int) -> None:
@@ -143,5 +142,5 @@ def _weight_gradients(
     """The gradients at the weights: by edge [R, m', K], and of the nodes themselves."""
     rows = gradient.shape[1]
     i, j = _ends(graph, graph.edges_of(rows))
-    states, slopes = (heads_of(each, heads) for each in (h, gradient))
+    states, slopes = (heads_of(lines, heads) for lines in (h, gradient))
     return (slopes[:, i] * states[:, j]).sum(2), (slopes * states[:, :rows]).sum(2)

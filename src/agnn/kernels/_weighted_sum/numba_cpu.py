@@ -1,8 +1,8 @@
 """Weighted sums over neighbours in compiled CPU code.
 
-The heads of an edge fill the 16 lanes of one vector, over and over (`heads.py`). Each row of the
-gradient at the states is summed by its owner: the graph is undirected, so the nodes that read row i
-are its neighbours, and `reverse` says where their weights for it stand.
+The heads of an edge fill the 16 lanes of one vector, over and over (`by_head` in `simd.py`). Each
+row of the gradient at the states is summed by its owner: the graph is undirected, so the nodes that
+read row i are its neighbours, and `reverse` says where their weights for it stand.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels._cpu.heads import by_head
 from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import (
     LANES,
-    inlined,
+    by_head,
+    inline,
     load,
     multiply,
     multiply_add,
@@ -34,14 +34,14 @@ _ONE = U(1)
 _LANES = U(LANES)
 
 
-@inlined
+@inline
 def _spread(weights: Any, edge: Any, heads: Any, out: Any, t: Any) -> None:
     """The K weights of an edge over and over in 16 lanes."""
     for lane in range(16):
         out[t + U(lane)] = weights[edge * heads + (U(lane) & (heads - _ONE))]
 
 
-@inlined
+@inline
 def _sum_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
     """Rows first..last of the sums; edge q has the weights at `places[q]`.
 
@@ -77,7 +77,7 @@ def _sum_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
             store(out, i * d + k, state)
 
 
-@inlined
+@inline
 def _dot(g: Any, i: Any, h: Any, j: Any, d: Any) -> Any:
     """g_i . h_j, before the sums over each head's lanes."""
     products = splat(h.dtype.type(0))
@@ -86,7 +86,7 @@ def _dot(g: Any, i: Any, h: Any, j: Any, d: Any) -> Any:
     return products
 
 
-@inlined
+@inline
 def _write_heads(products: Any, heads: Any, lanes: Any, out: Any, place: Any) -> None:
     """The sum of every head into its number of `out` from place K on."""
     store(lanes, U(0), by_head(products, heads))
@@ -94,7 +94,7 @@ def _write_heads(products: Any, heads: Any, lanes: Any, out: Any, place: Any) ->
         out[place * heads + k] = lanes[k]
 
 
-@inlined
+@inline
 def _weight_rows(operands: Any, r: Any, first: Any, last: Any) -> None:
     """The gradients at the weights of rows first..last."""
     graph, h, g, width, count, dedges, dloops = operands
@@ -146,11 +146,11 @@ def backward(
 def _state_gradient(graph: Graph, edges: Tensor, loops: Tensor, gradient: Tensor, n: int) -> Tensor:
     """The gradient at the states for one at the sums; [R, n, d K]."""
     used = graph.around(gradient.shape[1])
-    found = _sums(used, used.reverse_places, gradient, edges, loops, used.nodes)
+    dh = _sums(used, used.reverse_places, gradient, edges, loops, used.nodes)
     if used.nodes == n:
-        return found
+        return dh
     # Rows of the states beyond those have no part in the sums.
-    return torch.nn.functional.pad(found, (0, 0, 0, n - used.nodes))
+    return torch.nn.functional.pad(dh, (0, 0, 0, n - used.nodes))
 
 
 def _weight_gradients(
@@ -164,7 +164,7 @@ def _weight_gradients(
     cost = replicas * (edges + rows) * (d // LANES + 1)
     dedges = new_tensor(replicas, edges, heads, dtype=h.dtype)
     dloops = new_tensor(replicas, rows, heads, dtype=h.dtype)
-    flat = [each.view(replicas, -1).numpy() for each in (dedges, dloops)]
+    flat = [weights.view(replicas, -1).numpy() for weights in (dedges, dloops)]
     operands = (graph.arrays[:2], lines, g, d, heads, *flat)
     run_by_rows(_weight_rows, operands, replicas, rows, cost)
     return dedges, dloops

@@ -30,7 +30,8 @@ def label_paths(
     class there is nothing to learn and the result has no batch.
     """
     order = np.argsort(labels, kind="stable")
-    table, sizes = nodes[order], np.bincount(labels)
+    table = nodes[order]
+    sizes = np.bincount(labels)
     if (sizes > 0).sum() < 2:
         return np.empty((0, count, 2), np.int64)
     starts = np.cumsum(sizes) - sizes
@@ -127,13 +128,16 @@ class Batches:
         self.nodes_of, self.contexts_of = torch.from_numpy(pattern).to(device)
 
     def __getitem__(self, batch: int) -> Pairs:
-        places, rows = self.places[batch], self.rows[batch]
+        places = self.places[batch]
+        rows = self.rows[batch]
         contexts = places[..., self.contexts_of].flatten(1)
         is_pair = (contexts >= 0) & (places[..., self.nodes_of].flatten(1) >= 0)
         return Pairs(
-            self.nodes[batch], rows[..., self.nodes_of].flatten(1), contexts.clamp_min(0),
+            self.nodes[batch],
+            rows[..., self.nodes_of].flatten(1),
+            contexts.clamp_min(0),
             is_pair.to(torch.float32),
-        )  # fmt: skip
+        )
 
 
 def _distinct(nodes: NDArray[np.int64], filler: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

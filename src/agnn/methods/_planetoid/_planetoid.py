@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from agnn.data import NodeData, Split
-from agnn.graph import FeatureMatrix
+from agnn.graph import SparseFeatures
 from agnn.kernels import sparse_linear
 from agnn.methods._planetoid._contexts import Pairs
 from agnn.methods._planetoid._state import ContextSoftmax, Head, Start, State, descend, glorot
@@ -59,10 +59,10 @@ class _Table(State):
     def own(self) -> list[Tensor]:
         return [self.table]
 
-    def embeddings(self, nodes: Tensor, x: FeatureMatrix) -> Tensor:
+    def embeddings(self, nodes: Tensor, x: SparseFeatures) -> Tensor:
         return self.table[:, nodes]
 
-    def learn_labels(self, nodes: Tensor, x: FeatureMatrix, labels: Tensor, rate: float) -> None:
+    def learn_labels(self, nodes: Tensor, x: SparseFeatures, labels: Tensor, rate: float) -> None:
         e = self.table[:, nodes].requires_grad_()
         descend(self.head.loss(x, e, labels), [*self.head.parameters, e], rate)
         self.table[:, nodes] = e.detach()
@@ -106,7 +106,8 @@ class PlanetoidI(Variant):
 
 class _Encoder(State):
     def __init__(self, width: int, start: Start) -> None:
-        self.backend, self.rows = start.backend, DenseRows(start.x)
+        self.backend = start.backend
+        self.rows = DenseRows(start.x)
         self.weight = glorot(start.x.width, width, start.sources, start.device).requires_grad_()
         self.bias = self.weight.new_zeros(len(start.sources), width).requires_grad_()
         self.context_bias = self.weight.new_zeros(len(start.sources), width)
@@ -118,15 +119,16 @@ class _Encoder(State):
     def own(self) -> list[Tensor]:
         return [self.weight, self.bias]
 
-    def embeddings(self, nodes: Tensor, x: FeatureMatrix) -> Tensor:
+    def embeddings(self, nodes: Tensor, x: SparseFeatures) -> Tensor:
         return sparse_linear(x, self.weight, self.bias, backend=self.backend).relu()
 
-    def learn_labels(self, nodes: Tensor, x: FeatureMatrix, labels: Tensor, rate: float) -> None:
+    def learn_labels(self, nodes: Tensor, x: SparseFeatures, labels: Tensor, rate: float) -> None:
         loss = self.head.loss(x, self.embeddings(nodes, x), labels)
         descend(loss, [*self.head.parameters, *self.own], rate)
 
     def learn_contexts(self, pairs: Pairs, rate: float) -> None:
-        x, weight = self.rows(pairs.nodes), self.weight.detach()  # x [R, u, d_x]
+        x = self.rows(pairs.nodes)
+        weight = self.weight.detach()  # x [R, u, d_x]
         h = (x @ weight + self.context_bias[:, None]).relu()
         move = self.contexts.step(h, pairs, rate) * (h > 0.0)
         weight.baddbmm_(x.mT, move, alpha=-1.0)
@@ -136,7 +138,7 @@ class _Encoder(State):
 class DenseRows:
     """Dense rows of X [n, d_x], other rows in each replica; row n is all zeros."""
 
-    def __init__(self, x: FeatureMatrix) -> None:
+    def __init__(self, x: SparseFeatures) -> None:
         self.x = x
         self.lengths = pad(x.offsets.diff(), (0, 1))
         self.steps = torch.arange(int(self.lengths.max()), device=x.values.device)
@@ -185,12 +187,17 @@ class Planetoid(Method):
     def variants(self) -> list[Variant]:
         """T and I with these fields and their own defaults for the others."""
         shared: dict[str, Any] = {
-            "scale": self.scale, "width": self.width, "walk": self.walk, "window": self.window,
-            "learning_rate": self.learning_rate, "epochs": self.epochs,
-        }  # fmt: skip
+            "scale": self.scale,
+            "width": self.width,
+            "walk": self.walk,
+            "window": self.window,
+            "learning_rate": self.learning_rate,
+            "epochs": self.epochs,
+        }
         both: list[Variant] = [
-            PlanetoidT(**shared), PlanetoidI(**shared, walk_share=self.walk_share),
-        ]  # fmt: skip
+            PlanetoidT(**shared),
+            PlanetoidI(**shared, walk_share=self.walk_share),
+        ]
         return [
             variant.with_fields(
                 label_batches=round(self.label_pretraining * variant.label_batches),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from agnn.graph import FeatureMatrix
+from agnn.graph import SparseFeatures
 from agnn.kernels import sparse_linear
 from agnn.methods._planetoid._contexts import Pairs
 
@@ -26,7 +26,7 @@ _LONGEST_MOVE = 1.0
 class Start:
     """What initial weights depend on, for replicas with the same data, split and device."""
 
-    x: FeatureMatrix  # [n, d_x], on the device
+    x: SparseFeatures  # [n, d_x], on the device
     classes: int
     places: NDArray[np.int64]  # [n + 1], position of a node among the contexts; -1 for none
     isolated: Tensor  # the nodes without neighbours
@@ -46,11 +46,11 @@ class State(ABC):
         """The weights that the embeddings depend on; [R, ...] each."""
 
     @abstractmethod
-    def embeddings(self, nodes: Tensor, x: FeatureMatrix) -> Tensor:
+    def embeddings(self, nodes: Tensor, x: SparseFeatures) -> Tensor:
         """The embeddings of nodes [k] with features x [k, d_x] for the classifier; [R, k, d]."""
 
     @abstractmethod
-    def learn_labels(self, nodes: Tensor, x: FeatureMatrix, labels: Tensor, rate: float) -> None:
+    def learn_labels(self, nodes: Tensor, x: SparseFeatures, labels: Tensor, rate: float) -> None:
         """Take a gradient step of the classifier and of its embeddings."""
 
     @abstractmethod
@@ -63,7 +63,7 @@ class State(ABC):
         return [*self.head.parameters, *self.own]
 
     @torch.no_grad()
-    def scores(self, nodes: Tensor, x: FeatureMatrix) -> Tensor:
+    def scores(self, nodes: Tensor, x: SparseFeatures) -> Tensor:
         """Class probabilities of nodes [k] with features x [k, d_x]; [R, k, c]."""
         return self.head.logits(x, self.embeddings(nodes, x))[2].softmax(2)
 
@@ -77,7 +77,8 @@ class Head:
     """
 
     def __init__(self, start: Start, width: int) -> None:
-        self.backend, sizes = start.backend, (start.x.width, width, 2 * start.classes)
+        self.backend = start.backend
+        sizes = (start.x.width, width, 2 * start.classes)
         self.weights = [
             glorot(inputs, start.classes, start.sources, start.device).requires_grad_()
             for inputs in sizes
@@ -91,14 +92,15 @@ class Head:
         """Weights and biases, all leaves; [R, ...] each."""
         return [*self.weights, *self.biases]
 
-    def logits(self, x: FeatureMatrix, e: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def logits(self, x: SparseFeatures, e: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Of a, b and out for features [k, d_x] and embeddings [R, k, d]; each [R, k, c]."""
-        (wa, wb, wo), (ba, bb, bo) = self.weights, self.biases
+        (wa, wb, wo) = self.weights
+        (ba, bb, bo) = self.biases
         a = sparse_linear(x, wa, ba, backend=self.backend)
         b = torch.baddbmm(bb[:, None], e, wb)
         return a, b, torch.baddbmm(bo[:, None], torch.cat([a.softmax(2), b.softmax(2)], 2), wo)
 
-    def loss(self, x: FeatureMatrix, e: Tensor, labels: Tensor) -> Tensor:
+    def loss(self, x: SparseFeatures, e: Tensor, labels: Tensor) -> Tensor:
         """The loss for the labels [k] of the rows, summed over the replicas."""
         losses = [
             cross_entropy(each.flatten(0, 1), labels.repeat(each.shape[0]), reduction="sum")

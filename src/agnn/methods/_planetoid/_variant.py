@@ -13,7 +13,7 @@ from torch import Tensor
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import FeatureMatrix, adjacency
+from agnn.graph import SparseFeatures, adjacency
 from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
 from agnn.methods._planetoid._state import Start, State
 from agnn.networks import Method, Outcome, Task, require_features, require_validation
@@ -86,7 +86,9 @@ class Variant(Method):
 
     def _scores(self, task: Task, replicas: list[int], before: int) -> Tensor:
         """The scores [r, n, c] of replicas of one split; `before` replicas are already finished."""
-        data, split, start = task.data, task.splits[replicas[0]], self.start(task, replicas)
+        data = task.data
+        split = task.splits[replicas[0]]
+        start = self.start(task, replicas)
         graph = adjacency(data.edges, data.nodes)
         state = self.state(start)
         schedule = _draw_schedule(self, data, split, graph, start)
@@ -99,7 +101,7 @@ class Variant(Method):
     def start(self, task: Task, replicas: list[int]) -> Start:
         """What the initial weights of these replicas of one split depend on."""
         data = task.data
-        features = FeatureMatrix.from_scipy(data.features * np.float32(self.scale))
+        features = SparseFeatures.from_scipy(data.features * np.float32(self.scale))
         places = np.full(data.nodes + 1, -1)
         seen = self.context_nodes(data, task.splits[replicas[0]])
         places[seen] = np.arange(seen.size)
@@ -107,14 +109,24 @@ class Variant(Method):
         isolated = torch.from_numpy(np.flatnonzero(degrees == 0)).to(task.device)
         sources = [np.random.default_rng(task.seeds[r]) for r in replicas]
         return Start(
-            features.to(task.device), data.classes, places, isolated, sources, task.device,
+            features.to(task.device),
+            data.classes,
+            places,
+            isolated,
+            sources,
+            task.device,
             task.backend,
-        )  # fmt: skip
+        )
 
     def _classify(
-        self, task: Task, replicas: list[int], before: int, state: State, schedule: _Schedule,
-        features: FeatureMatrix,
-    ) -> None:  # fmt: skip
+        self,
+        task: Task,
+        replicas: list[int],
+        before: int,
+        state: State,
+        schedule: _Schedule,
+        features: SparseFeatures,
+    ) -> None:
         """Train the classifier; leave the weights of each replica's best step in `state`."""
         parts = task.splits[replicas[0]]
         train, watched = (
@@ -122,7 +134,8 @@ class Variant(Method):
             for nodes in (parts.train, parts.validation)
         )
         labels = torch.from_numpy(np.array(task.data.labels)).to(task.device)
-        x, x_watched = features.select(train), features.select(watched)
+        x = features.select(train)
+        x_watched = features.select(watched)
         best = torch.full((len(replicas),), -1, device=task.device)
         kept = [each.detach().clone() for each in state.answering]
         beside = iter(enumerate(schedule.epochs.tolist()))
@@ -158,15 +171,21 @@ def _draw_schedule(
     variant: Variant, data: NodeData, split: Split, graph: SparseMatrix, start: Start
 ) -> _Schedule:
     """Draw all batches; each source draws in an order that does not depend on the others."""
-    labels, walks, beside, has_walk = [], [], [], []
+    labels = []
+    walks = []
+    beside = []
+    has_walk = []
     nodes = variant.context_nodes(data, split)
     for source in start.sources:
         labels.append(
             label_paths(
-                data.labels[split.train], split.train, variant.label_pairs, variant.label_batches,
+                data.labels[split.train],
+                split.train,
+                variant.label_pairs,
+                variant.label_batches,
                 source,
             )
-        )  # fmt: skip
+        )
         chosen = source.random(variant.epochs) < variant.walk_share
         count = variant.walk_batches + int(chosen.sum())
         paths = walk_paths(graph, nodes, variant.walks, count, variant.walk, source)

@@ -11,8 +11,12 @@
 >>> application = served_application(model)  # FastAPI's TestClient or any ASGI server takes it
 """
 
-from agnn.web.api._application import ServeOptions, served_application
+from agnn.web.api._application import (
+    ServeOptions,
+    checked_token,
+    read_token,
+    served_application,
+)
 from agnn.web.api._served_model import ServedModel
-from agnn.web.api._token import checked_token, read_token
 
 __all__ = ["ServeOptions", "ServedModel", "checked_token", "read_token", "served_application"]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
-from fastapi import FastAPI
-
 from agnn import __version__
+from agnn.errors import InputError
 from agnn.web._asgi import Application, Receive, Scope, Send
-from agnn.web._errors import add_error_answers
+from agnn.web._errors import new_application
 from agnn.web.api._metrics import Metrics, Observer
 from agnn.web.api._page import add_page
 from agnn.web.api._routes import Workload, add_routes
 from agnn.web.api._served_model import ServedModel
 from agnn.web.guards import MAX_BODY, Hosts, TokenGuard, guarded
 
+_TOKEN_FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")
 _REFUSAL: Final = "the token is missing or wrong: send the header 'Authorization: Bearer TOKEN'."
 
 
@@ -53,15 +55,9 @@ def served_application(model: ServedModel, options: ServeOptions | None = None) 
     }
     words = {"method": facts.method, "data": facts.data, "version": __version__}
     metrics = Metrics(numbers, words)
-    app = FastAPI(
-        title="agnn",
-        version=__version__,
-        description=f"{facts.title} on {facts.data}",
-        docs_url=None,  # FastAPI's pages load scripts from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
+    app = new_application(
+        title="agnn", version=__version__, description=f"{facts.title} on {facts.data}"
     )
-    add_error_answers(app)
     add_routes(app, model, metrics, Workload(), has_token=options.token is not None)
     add_page(app, model)
     inside: Application = app
@@ -86,3 +82,23 @@ def _in_turn(app: Application) -> Application:
         await app(scope, receive, send)
 
     return ask
+
+
+def checked_token(token: str, place: str) -> str:
+    """The token without spaces around it; raises unless a header can carry it."""
+    found = token.strip()
+    if not _TOKEN_FORM.fullmatch(found):
+        raise InputError(
+            f"the token in {place} must be 16 to 500 letters, digits or . _ ~ + / = - signs; such "
+            f"as python -c 'import secrets; print(secrets.token_urlsafe())' prints."
+        )
+    return found
+
+
+def read_token(path: Path) -> str:
+    """The token in a file."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            return checked_token(stream.read(10_000), f"'{path}'")
+    except UnicodeDecodeError as error:
+        raise InputError(f"the token file '{path}' is not text.") from error

@@ -52,14 +52,17 @@ class Observer:
     """Counts every request and logs a line about it, without bodies, queries or headers."""
 
     def __init__(self, app: Application, metrics: Metrics, log: Callable[[str], None]) -> None:
-        self.app, self.metrics, self.log = app, metrics, log
+        self.app = app
+        self.metrics = metrics
+        self.log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on and record its status and time."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        status, start = 0, time.perf_counter()
+        status = 0
+        start = time.perf_counter()
 
         async def watch(message: Message) -> None:
             nonlocal status

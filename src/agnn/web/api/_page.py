@@ -44,16 +44,16 @@ def _examples(address: str, model: ServedModel) -> list[str]:
     """Commands for a shell that ask about a node, and about a new one beside it."""
     node = model.run.data.node_ids[0]
 
-    def posted(path: str, body: Any) -> str:
+    def post_command(path: str, body: Any) -> str:
         asked = shlex.join(["curl", "-s", f"{address}{path}"])
         return f"{asked} -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
 
-    commands = [posted("/predict", {"ids": [plain_id(node)]})]
+    commands = [post_command("/predict", {"ids": [plain_id(node)]})]
     if model.preprocessing is not None:
         new = {"id": "a new node", "columns": example_columns(model.preprocessing)}
         weight = [] if model.run.data.edge_weights is None else [1.0]
         edge = [new["id"], plain_id(node), *weight]
-        commands.append(posted("/predict/new", {"nodes": [new], "edges": [edge]}))
+        commands.append(post_command("/predict/new", {"nodes": [new], "edges": [edge]}))
     if model.why_no_reasons is None:
         query = urlencode({"node": str(node)})
         commands.append(shlex.join(["curl", "-s", f"{address}/explain?{query}"]))
@@ -83,11 +83,13 @@ def _shapes(schema: dict[str, Any]) -> list[dict[str, Any]]:
         required = shape.get("required", ())
         fields = [
             {
-                "name": field, "type": _type(about), "required": field in required,
+                "name": field,
+                "type": _type(about),
+                "required": field in required,
                 "words": about.get("description", ""),
             }
             for field, about in shape.get("properties", {}).items()
-        ]  # fmt: skip
+        ]
         found.append({"name": name, "words": shape.get("description", ""), "fields": fields})
     return found
 
@@ -105,10 +107,12 @@ def _type(about: dict[str, Any]) -> str:
     limits = [
         f"{word} {_number(about[key])}"
         for key, word in (
-            ("minimum", "from"), ("maximum", "to"), ("maxLength", "up to length"),
+            ("minimum", "from"),
+            ("maximum", "to"),
+            ("maxLength", "up to length"),
         )
         if key in about
-    ]  # fmt: skip
+    ]
     return " ".join([str(about.get("type", "anything")), *limits])
 
 

@@ -80,13 +80,13 @@ def add_routes(
 
     alive = Health(status="ok", version=__version__).model_dump_json().encode()
 
-    @app.get("/health", response_model=Health, responses=_described(_ALWAYS))
+    @app.get("/health", response_model=Health, responses=_responses(_ALWAYS))
     async def health() -> Response:
         """Check that the server answers."""
         return _json(alive)
 
 
-def _described(*statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
+def _responses(*statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
     """Descriptions of these statuses for the schema."""
     every = sorted(code for some in statuses for code in some)
     return {code: {"model": Problem, "description": _WORDS[code]} for code in every}
@@ -101,20 +101,20 @@ def _add_questions(
     first = str(model.run.data.node_ids[0])
 
     @router.post(
-        "/predict", response_model=Predictions, responses=_described(_ASKED, token, (415,))
+        "/predict", response_model=Predictions, responses=_responses(_ASKED, token, (415,))
     )
     async def predict(question: KnownNodes) -> Response:
         """Predict nodes of the graph, with probabilities."""
 
         def answer() -> bytes:
-            return _written(model.known(question.ids))
+            return _json_bytes(model.known(question.ids))
 
         # A thread takes longer to start than a few predictions that only have to be looked up.
         is_instant = model.is_instant(question.ids)
         return _json(answer() if is_instant else await work.run(answer))
 
     @router.post(
-        "/predict/new", response_model=Predictions, responses=_described(_ASKED, token, (415, 501))
+        "/predict/new", response_model=Predictions, responses=_responses(_ASKED, token, (415, 501))
     )
     async def predict_new(question: new_nodes) -> Response:  # type: ignore[valid-type]
         """Predict new nodes with edges into the graph, which is not changed."""
@@ -122,11 +122,11 @@ def _add_questions(
 
         def answer() -> bytes:
             nodes = [(each.id, _by_column(each.columns)) for each in given.nodes]
-            return _written(model.new(nodes, given.edges))
+            return _json_bytes(model.new(nodes, given.edges))
 
         return _json(await work.run(answer))
 
-    @router.get("/explain", response_model=Explained, responses=_described(_ASKED, token))
+    @router.get("/explain", response_model=Explained, responses=_responses(_ASKED, token))
     async def explain(
         node: Annotated[str, Query(max_length=LONGEST_ID, examples=[first])],
         limit: Annotated[int, Query(ge=1, le=MOST_REASONS)] = 10,
@@ -139,7 +139,7 @@ def _add_questions(
         return _json(await work.run(answer))
 
 
-def _written(predictions: list[Prediction]) -> bytes:
+def _json_bytes(predictions: list[Prediction]) -> bytes:
     return Predictions(predictions=predictions).model_dump_json().encode()
 
 
@@ -152,16 +152,16 @@ def _add_facts(
     router: APIRouter, model: ServedModel, metrics: Metrics, token: tuple[int, ...]
 ) -> None:
     facts = model.facts()
-    errors = _described(_ALWAYS, token)
+    errors = _responses(_ALWAYS, token)
     measures = {**errors, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
     @router.get("/model", responses=errors)
-    async def served() -> ModelFacts:
+    async def model_facts() -> ModelFacts:
         """Describe the model and the requests it takes."""
         return facts
 
     @router.get("/metrics", responses=measures, response_class=Response)
-    async def measured() -> Response:
+    async def metrics_text() -> Response:
         """Report requests, seconds and facts about the model, for Prometheus."""
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
 

@@ -204,5 +204,6 @@ def example_columns(preprocessing: Preprocessing) -> dict[str, Any]:
 
 def _number(mean: float, scale: float) -> Any:
     """A number at most `FARTHEST` deviations from the mean, or null."""
-    low, high = mean - FARTHEST * scale, mean + FARTHEST * scale
+    low = mean - FARTHEST * scale
+    high = mean + FARTHEST * scale
     return Annotated[float, Field(strict=True, ge=low, le=high, allow_inf_nan=False)] | None

@@ -78,9 +78,12 @@ class ServedModel:
             explains=self.why_no_reasons is None,
             columns=list(self.preprocessing.columns) if self.preprocessing else [],
             limits={
-                "ids": MOST_IDS, "nodes": MOST_NEW_NODES, "edges": MOST_EDGES, "limit": MOST_REASONS
+                "ids": MOST_IDS,
+                "nodes": MOST_NEW_NODES,
+                "edges": MOST_EDGES,
+                "limit": MOST_REASONS,
             },
-        )  # fmt: skip
+        )
 
     def known(self, ids: Sequence[Hashable]) -> list[Prediction]:
         """Predictions for nodes of the graph."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 
 from agnn.errors import InputError
 from agnn.explanation import Changes
-from agnn.web._errors import add_error_answers
+from agnn.web._errors import new_application
 from agnn.web.explore._labelling import Labelling, add_labelling
 from agnn.web.explore._records import plain_numbers
 from agnn.web.guards import TokenGuard, guarded
@@ -59,19 +61,16 @@ def explore_app(explorer: Explorer, labelling: Labelling | None = None) -> Appli
     All are asked by GET, but for what changes something in label mode. In label mode answers and
     changes take the token of `labelling`; the page itself holds no data.
     """
-    app = FastAPI(
-        title="agnn explore",
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        redirect_slashes=False,
-    )
+    app = new_application(title="agnn explore", openapi_url=None)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
-    add_error_answers(app)
-    _add_nodes(app, explorer, is_labelling=labelling is not None)
+
+    def shown() -> Explorer:
+        return explorer if labelling is None else labelling.explorer
+
+    _add_nodes(app, shown, is_labelling=labelling is not None)
     if labelling is not None:
         add_labelling(app, labelling)
-    _add_classes(app, explorer)
+    _add_classes(app, shown)
 
     @app.get("/")
     def page() -> FileResponse:
@@ -86,15 +85,21 @@ def _is_page(path: str) -> bool:
     return path == "/" or path.startswith("/static/")
 
 
-def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:
+def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: bool) -> None:
+    @contextmanager
+    def node_turn() -> Iterator[Explorer]:
+        explorer = shown()
+        with explorer.node_lock:
+            yield explorer
+
     @app.get("/api/about")
     def about() -> JSONResponse:
-        with explorer.node_lock:
+        with node_turn() as explorer:
             return JSONResponse(explorer.about() | {"is_labelling": is_labelling})
 
     @app.get("/api/search")
     def search(q: Node = "") -> JSONResponse:
-        with explorer.node_lock:
+        with node_turn() as explorer:
             found = explorer.search.find(q, _MOST_FOUND)
             nodes = [explorer.node_record(node) for node in found.nodes]
         return JSONResponse({"nodes": nodes, "is_all": found.is_all})
@@ -107,7 +112,7 @@ def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:
         limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 60,
         replica: Replica = None,
     ) -> JSONResponse:
-        with explorer.node_lock:
+        with node_turn() as explorer:
             index = explorer.runs[0].node(node)
             found = explorer.around(index, hops=hops, limit=limit, replica=replica, changes=changes)
             return JSONResponse(found)
@@ -115,7 +120,7 @@ def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:
     @app.get("/api/change")
     def change(node: Node, changes: WhatIf) -> JSONResponse:
         """The fewest edges whose removal changes the prediction."""
-        with explorer.node_lock:
+        with node_turn() as explorer:
             return JSONResponse(explorer.change(explorer.runs[0].node(node), changes))
 
     @app.get("/api/features")
@@ -123,7 +128,7 @@ def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:
         node: Node, changes: WhatIf, of: Count | None = None, replica: Replica = None
     ) -> JSONResponse:
         """The features of the node with index `of`, and what they add at the node `node`."""
-        with explorer.node_lock:
+        with node_turn() as explorer:
             target = explorer.runs[0].node(node)
             own = target if of is None else of
             return JSONResponse(explorer.features(target, own, replica, changes))
@@ -132,31 +137,38 @@ def _add_nodes(app: FastAPI, explorer: Explorer, *, is_labelling: bool) -> None:
     def removals(
         node: Node, changes: WhatIf, edges: Edges = "", replica: Replica = None
     ) -> JSONResponse:
-        with explorer.node_lock:
-            index, pairs = explorer.runs[0].node(node), _pairs(edges, "edges")
+        with node_turn() as explorer:
+            index = explorer.runs[0].node(node)
+            pairs = _pairs(edges, "edges")
             return JSONResponse(explorer.removals(index, pairs, replica, changes))
 
     @app.get("/api/cohort")
     def cohort(key: Node) -> JSONResponse:
-        with explorer.node_lock:
+        with node_turn() as explorer:
             return JSONResponse(explorer.cohort(key))
 
     @app.get("/api/map")
     def points() -> JSONResponse:
-        with explorer.node_lock:
+        with node_turn() as explorer:
             return JSONResponse(explorer.map)
 
 
-def _add_classes(app: FastAPI, explorer: Explorer) -> None:
+def _add_classes(app: FastAPI, shown: Callable[[], Explorer]) -> None:
+    @contextmanager
+    def class_turn() -> Iterator[Explorer]:
+        explorer = shown()
+        with explorer.class_lock:
+            yield explorer
+
     @app.get("/api/relevance")
     def relevance(run: Count = 0) -> JSONResponse:
-        with explorer.class_lock:
+        with class_turn() as explorer:
             return JSONResponse({"layers": plain_numbers(explorer.class_map(run).relevance)})
 
     @app.get("/api/cell")
     def cell(receiver: Count, sender: Count, layer: Count, run: Count = 0) -> JSONResponse:
         """The most relevant edges of a cell; layers count from 1."""
-        with explorer.class_lock:
+        with class_turn() as explorer:
             return JSONResponse(explorer.cell_edges(run, layer, receiver, sender, _MOST_EDGES))
 
 

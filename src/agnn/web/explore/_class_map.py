@@ -28,13 +28,14 @@ class ClassMap:
     @property
     def relevance(self) -> NDArray[np.float64]:
         """[l, c, c], row receives, column sends; NaN where no edge joins the two classes."""
-        return self._computed[0]
+        return self._relevances[0]
 
     def edges(self, layer: int, receiver: int, sender: int, limit: int) -> dict[str, Any]:
         """The cell's most relevant edges in a layer (from 0), and how many there are."""
-        graph, cell = self._run.graph, receiver * self._run.data.classes + sender
+        graph = self._run.graph
+        cell = receiver * self._run.data.classes + sender
         inside = np.flatnonzero(self._cells == cell)
-        relevance = self._computed[1][layer, inside]
+        relevance = self._relevances[1][layer, inside]
         top = np.arange(inside.size)
         if inside.size > limit:  # sorting them all would take long in a large graph
             top = np.sort(np.argpartition(-relevance, limit)[:limit])
@@ -43,14 +44,16 @@ class ClassMap:
             "count": inside.size,
             "receivers": graph.receivers.numpy()[best].tolist(),
             "senders": graph.senders.numpy()[best].tolist(),
-            "relevance": plain_numbers(self._computed[1][layer, best]),
+            "relevance": plain_numbers(self._relevances[1][layer, best]),
         }
 
     @cached_property
-    def _computed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _relevances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The cells of every layer [l, c, c], and R(j -> i) [l, m], the mean over the replicas."""
-        graph, data = self._run.graph, self._run.data
-        cells, edges = [], []
+        graph = self._run.graph
+        data = self._run.data
+        cells = []
+        edges = []
         for each in layer_weights(self._run.network, self._run.whole_view()):
             cells.append(class_relevance(graph, each, data.labels, data.classes).numpy())
             edges.append(edge_relevance(graph, each).edges.mean(0).double().numpy())
@@ -59,8 +62,10 @@ class ClassMap:
     @cached_property
     def _cells(self) -> NDArray[np.int32]:
         """Receiver's class times c plus sender's class of every edge, -1 without a label; [m]."""
-        graph, labels = self._run.graph, self._run.data.labels
-        receiver, sender = labels[graph.receivers.numpy()], labels[graph.senders.numpy()]
+        graph = self._run.graph
+        labels = self._run.data.labels
+        receiver = labels[graph.receivers.numpy()]
+        sender = labels[graph.senders.numpy()]
         known = (receiver >= 0) & (sender >= 0)
         cells = np.where(known, receiver * self._run.data.classes + sender, -1)
         return cells.astype(np.int32)

@@ -56,7 +56,8 @@ class Cohorts:
         if key in self.all:
             return self.all[key]
         if match := _CELL.fullmatch(key):
-            true, predicted = int(match[1]), int(match[2])
+            true = int(match[1])
+            predicted = int(match[2])
             names = self._run.data.class_names
             if max(true, predicted) < len(names):
                 is_in = self._is_checked & (self._labels == true)
@@ -82,23 +83,38 @@ class Cohorts:
         return found
 
     def _own(self) -> list[Cohort]:
-        run, sure, lead = self._run, self._sure, leads(self._run.probabilities)
+        run = self._run
+        sure = self._sure
+        lead = leads(self._run.probabilities)
         is_wrong = self._is_checked & (self._answers[0] != self._labels)
         disagreement = run.ensemble.disagreement
         layers = run.network.hops
         distance = training_distance(run, layers)
         found = [
-            self._cohort("wrong", "Wrong", "The prediction is not the label; the surest first.",
-                         is_wrong, -sure),
-            self._cohort("sure-wrong", "Sure and wrong",
-                         f"Wrong, with the predicted class {100 * SURE:.0f} points or more ahead "
-                         f"of the second.",
-                         is_wrong & (lead >= SURE), -lead),
-            self._cohort("unsure", "Unsure",
-                         f"The predicted class is less than {100 * UNSURE:.0f} points ahead of the "
-                         f"second; the least sure first.",
-                         self._is_open & (lead < UNSURE), lead),
-        ]  # fmt: skip
+            self._cohort(
+                "wrong",
+                "Wrong",
+                "The prediction is not the label; the surest first.",
+                is_wrong,
+                -sure,
+            ),
+            self._cohort(
+                "sure-wrong",
+                "Sure and wrong",
+                f"Wrong, with the predicted class {100 * SURE:.0f} points or more ahead "
+                f"of the second.",
+                is_wrong & (lead >= SURE),
+                -lead,
+            ),
+            self._cohort(
+                "unsure",
+                "Unsure",
+                f"The predicted class is less than {100 * UNSURE:.0f} points ahead of the "
+                f"second; the least sure first.",
+                self._is_open & (lead < UNSURE),
+                lead,
+            ),
+        ]
         if run.replicas > 1:
             words = f"At least {100 * _DISAGREE:.0f} % of the replicas predict another class."
             is_in = self._is_open & (disagreement >= _DISAGREE)
@@ -108,7 +124,8 @@ class Cohorts:
         return [*found, self._cohort("far", "Far from training nodes", words, is_in, sure)]
 
     def _differences(self, runs: Sequence[Run]) -> list[Cohort]:
-        one, two = runs[0].probabilities, runs[1].probabilities
+        one = runs[0].probabilities
+        two = runs[1].probabilities
         variation = -0.5 * np.abs(one - two).sum(1)
         is_other = self._answers[0] != self._answers[1]
         right = [answers == self._labels for answers in self._answers]
@@ -116,19 +133,31 @@ class Cohorts:
         if titles[0] == titles[1]:
             titles = ["the first run", "the second run"]
         return [
-            self._cohort("differ", "Different predictions",
-                         "The two runs predict different classes; the clearest first.",
-                         is_other, variation),
+            self._cohort(
+                "differ",
+                "Different predictions",
+                "The two runs predict different classes; the clearest first.",
+                is_other,
+                variation,
+            ),
             *(
-                self._cohort(f"only-{k}", f"Only {titles[k]} is right",
-                             f"{titles[k]} predicts the label, {titles[1 - k]} does not.",
-                             is_other & right[k], variation)
+                self._cohort(
+                    f"only-{k}",
+                    f"Only {titles[k]} is right",
+                    f"{titles[k]} predicts the label, {titles[1 - k]} does not.",
+                    is_other & right[k],
+                    variation,
+                )
                 for k in (0, 1)
             ),
-            self._cohort("neither", "Different and both wrong",
-                         "The runs predict different classes, and neither is the label.",
-                         is_other & ~right[0] & ~right[1] & (self._labels >= 0), variation),
-        ]  # fmt: skip
+            self._cohort(
+                "neither",
+                "Different and both wrong",
+                "The runs predict different classes, and neither is the label.",
+                is_other & ~right[0] & ~right[1] & (self._labels >= 0),
+                variation,
+            ),
+        ]
 
     @staticmethod
     def _cohort(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agnn.drawing import QUICK, class_mark, ink_on, joint_layout
 from agnn.errors import InputError
 from agnn.explanation import (
     Changes,
@@ -26,10 +27,9 @@ from agnn.explanation import (
 )
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._cohorts import Cohorts
-from agnn.web.explore._marks import class_marks
 from agnn.web.explore._node_map import node_map
 from agnn.web.explore._node_search import NodeSearch
-from agnn.web.explore._picture import Picture, add_removed, drawn_radii, joint_layout
+from agnn.web.explore._picture import Picture, add_removed, drawn_radii
 from agnn.web.explore._records import plain_numbers
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Explorer:
                 )
         self.data = first
         self.search = NodeSearch(first, self.runs[0].graph)
-        self.node_lock, self.class_lock = threading.Lock(), threading.Lock()
+        self.node_lock = threading.Lock()
+        self.class_lock = threading.Lock()
         self._whole: dict[int, WholeGraph] = {}  # by the identity of the run
         self._changed: tuple[Changes, tuple[Run, ...]] | None = None
         self._maps = [ClassMap(run) for run in self.runs]
@@ -81,7 +82,8 @@ class Explorer:
         """Compute now what the first requests would have to wait for."""
         for run in self.runs:
             run.precompute()
-            graph, model = run.graph, run.network
+            graph = run.graph
+            model = run.network
             if run.replicas * model.hops * (graph.edges + graph.nodes) <= _MOST_KEPT:
                 self._whole[id(run)] = WholeGraph.of(run)
         self.runs[0].node(str(self.data.node_ids[self.start]))
@@ -113,7 +115,7 @@ class Explorer:
             "nodes": graph.nodes,
             "edges": graph.edges // 2,
             "start": str(self.data.node_ids[self.start]),
-            "classes": class_marks(self.data.class_names),
+            "classes": _class_marks(self.data.class_names),
             "runs": [_about_run(run) for run in self.runs],
             "cohorts": [each.to_dict() for each in self.cohorts.all.values()],
             "confusion": self.cohorts.confusion(),
@@ -135,7 +137,8 @@ class Explorer:
         """
         if replica is not None:
             _check("replica", replica, 0, min(run.replicas for run in self.runs) - 1)
-        seen, old = self._seen(changes), self.runs if changes.removed else ()
+        seen = self._runs_with(changes)
+        old = self.runs if changes.removed else ()
         before, pictures = (
             [self._picture(run, node, hops=hops, limit=limit, replica=replica) for run in runs]
             for runs in (old, seen)
@@ -150,6 +153,7 @@ class Explorer:
         places = joint_layout(
             [each.shown for each in (*before, *pictures)],
             [*(each.max(0) for each in drawn_radii(before)), *sizes],
+            QUICK,
         )
         sides = [
             each.to_dict(place, own)
@@ -205,13 +209,13 @@ class Explorer:
         Where that would take long, only that of the first edges; None for the others.
         """
         found = []
-        for run in self._seen(changes):
+        for run in self._runs_with(changes):
             trials = max(_FEWEST_TRIALS, _MOST_WEIGHTS // max(Removal(run, node).cost, 1))
             effects = removal_effects(run, node, pairs[:trials], replica=replica)
             found.append([*plain_numbers(effects), *[None] * (len(pairs) - effects.size)])
         return {"effects": found}
 
-    def _seen(self, changes: Changes) -> tuple[Run, ...]:
+    def _runs_with(self, changes: Changes) -> tuple[Run, ...]:
         """The runs on the changed graph, the first with other betas if some are given."""
         if not changes:
             return self.runs
@@ -223,7 +227,7 @@ class Explorer:
 
     def change(self, node: int, changes: Changes = _AS_TRAINED) -> dict[str, Any]:
         """The fewest edges of the node whose removal changes the first run's prediction."""
-        run = self._seen(changes)[0]
+        run = self._runs_with(changes)[0]
         degree = int(run.graph.degrees[node])
         if degree > _MOST_TRIED:
             raise InputError(f"it has {degree} neighbours; at most {_MOST_TRIED} are tried.")
@@ -235,7 +239,7 @@ class Explorer:
         self, target: int, node: int, replica: int | None, changes: Changes = _AS_TRAINED
     ) -> dict[str, Any]:
         """A node's features that add or take most at the target, and how many it has."""
-        own = own_features(self._seen(changes)[0], target, node, replica=replica)
+        own = own_features(self._runs_with(changes)[0], target, node, replica=replica)
         return {
             "count": len(own),
             "features": [
@@ -300,12 +304,6 @@ class Explorer:
         """All nodes as points."""
         return self.layout.to_dict(self.runs[0])
 
-    def answer_as(self, other: Explorer) -> None:
-        """Give the other explorer's answers from now on; its runs must have the same nodes."""
-        with self.node_lock, self.class_lock:
-            locks = {name: getattr(self, name) for name in ("node_lock", "class_lock")}
-            self.__dict__ = {**other.__dict__, **locks}
-
     def class_map(self, run: int) -> ClassMap:
         """The class map of a run."""
         _check("run", run, 0, len(self.runs) - 1)
@@ -328,6 +326,21 @@ class Explorer:
 def _check(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise InputError(f"`{name}` must be from {low} to {high}; got {value}.")
+
+
+def _class_marks(class_names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return name, colour, ink and shape of every class in order, and last of unlabelled nodes."""
+    names = dict(enumerate(class_names)) | {-1: "no label"}
+    marks = {label: class_mark(label) for label in names}
+    return [
+        {
+            "name": name,
+            "colour": marks[label].colour,
+            "ink": ink_on(marks[label].colour),
+            "shape": marks[label].svg_path,
+        }
+        for label, name in names.items()
+    ]
 
 
 def _about_run(run: Run) -> dict[str, Any]:

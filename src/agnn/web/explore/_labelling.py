@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import secrets
 import threading
 from pathlib import Path
@@ -36,33 +35,42 @@ class Labelling:
     def __init__(
         self, explorer: Explorer, folder: Path, file: Path, out: Path, *, trust_unchecked: bool
     ) -> None:
-        self._explorer, self.run = explorer, explorer.opened[0]
-        self._shown: dict[str, Explorer] = {}  # once there is more than one
-        self._folder, self._out, self._is_trusting = folder, out, trust_unchecked
+        self.run = explorer.opened[0]
+        self._explorers = {"original": explorer}
+        self._shown = "original"
+        self._folder = folder
+        self._out = out
+        self._is_trusting = trust_unchecked
         self._lock = threading.RLock()
         self._training: Training | None = None
         self._said: str | None = None  # about the last training
         self._result: dict[str, Any] | None = None
-        self._version, self._now = 0, "original"
+        self._version = 0  # of what is shown
         self.file = LabelFile(file, explorer.data)
         self.token = secrets.token_urlsafe()
         """What every request must carry: other users of this machine reach the server, too."""
 
+    @property
+    def explorer(self) -> Explorer:
+        """The explorer of the run that is shown: the original, or the last that was trained."""
+        return self._explorers[self._shown]
+
     def to_dict(self) -> dict[str, Any]:
         """All labels, what was given last, and where things are, as JSON values."""
         with self._lock:
-            labels, given = self.file.labels, self.file.given[-_LISTED:]
+            labels = self.file.labels
+            given = self.file.entries[-_LISTED:]
             training = self.training()
-        data = self._explorer.data
+        data = self.run.data
         latest = [
             {
-                "label": each.label,
-                "count": len(each.nodes),
-                "index": each.nodes[0],
-                "id": str(data.node_ids[each.nodes[0]]),
-                "name": data.name_of(each.nodes[0]),
+                "label": entry.label,
+                "count": len(entry.nodes),
+                "index": entry.nodes[0],
+                "id": str(data.node_ids[entry.nodes[0]]),
+                "name": data.name_of(entry.nodes[0]),
             }
-            for each in reversed(given)
+            for entry in reversed(given)
         ]
         return {
             "file": self.file.path.name,
@@ -83,7 +91,7 @@ class Labelling:
                 "said": self._said,
                 "result": self._result,
                 "version": self._version,
-                "shown": self._now,
+                "shown": self._shown,
             }
 
     def give(self, nodes: Sequence[int], label: int) -> None:
@@ -105,9 +113,12 @@ class Labelling:
             retrain_plan(self.run, labels)  # what it refuses is said at once
             self._said = None
             self._training = Training(
-                self._folder, labels, self._next_folder(), self._finish,
+                self._folder,
+                labels,
+                self._next_folder(),
+                self._finish,
                 trust_unchecked=self._is_trusting,
-            )  # fmt: skip
+            )
 
     def cancel(self) -> None:
         """End the training, if there is one."""
@@ -117,21 +128,17 @@ class Labelling:
             now.cancel()
 
     def show(self, which: str) -> None:
-        """Have the explorer show the original run or the last that was trained."""
+        """Show the original run or the last that was trained."""
         with self._lock:
-            if which not in self._shown:
+            if "retrained" not in self._explorers:
                 raise ConflictError("nothing has been trained yet.")
-            self._replace(which)
+            self._shown = which
+            self._version += 1
 
     def close(self) -> None:
         """End the training and let others open the file."""
         self.cancel()
         self.file.close()
-
-    def _replace(self, which: str) -> None:
-        self._explorer.answer_as(self._shown[which])
-        self._now = which
-        self._version += 1
 
     def _next_folder(self) -> Path:
         for number in range(1, _MOST_FOLDERS):
@@ -152,10 +159,11 @@ class Labelling:
             said = f"The retrained run cannot be shown: {error}"
         with self._lock:
             if self._training in (None, training):  # else another has begun
-                self._said, self._training = said, None
+                self._said = said
+                self._training = None
 
     def _open(self, training: Training) -> None:
-        original = self._shown.setdefault("original", copy.copy(self._explorer))
+        original = self._explorers["original"]
         run = load_run(training.out, trust_unchecked=self._is_trusting)
         other = Explorer([run], layout=original.layout)
         other.prepare()
@@ -165,7 +173,7 @@ class Labelling:
             for shown in (original, other)
         ]
         with self._lock:
-            self._shown["retrained"] = other
+            self._explorers["retrained"] = other
             self._result = {
                 "folder": training.out.name,
                 "labels": training.labels,
@@ -173,7 +181,7 @@ class Labelling:
                 "accuracy": [summary_record(before), summary_record(after)],
                 "cohorts": [[key, value, counts[1].get(key)] for key, value in counts[0].items()],
             }
-            self._replace("retrained")
+            self.show("retrained")
             self._training = None  # at once with its result
 
 

@@ -43,7 +43,9 @@ class NodeMap:
 
     def to_dict(self, run: Run) -> dict[str, Any]:
         """The points with what colours them; numbers as base64 of little-endian bytes."""
-        nodes, split, data = self.nodes, run.split, run.data
+        nodes = self.nodes
+        split = run.split
+        data = run.data
         chances = run.probabilities[nodes]
         parts = np.zeros(data.nodes, dtype=np.uint8)
         for number, part in enumerate((split.train, split.validation, split.test), start=1):
@@ -53,27 +55,27 @@ class NodeMap:
             "of": data.nodes,
             "ids": [str(data.node_ids[node]) for node in nodes],
             "titles": _titles(run, nodes),
-            "nodes": _packed(nodes, "<i4"),
-            "places": _packed(np.round(65535 * self.places), "<u2"),
-            "label": _packed(data.labels[nodes], "<i2"),
-            "answer": _packed(chances.argmax(1), "<i2"),
-            "confidence": _packed(np.round(255 * chances.max(1)), "u1"),
-            "disagreement": _packed(np.round(255 * run.ensemble.disagreement[nodes]), "u1"),
-            "split": _packed(parts[nodes], "u1"),
+            "nodes": _base64(nodes, "<i4"),
+            "places": _base64(np.round(65535 * self.places), "<u2"),
+            "label": _base64(data.labels[nodes], "<i2"),
+            "answer": _base64(chances.argmax(1), "<i2"),
+            "confidence": _base64(np.round(255 * chances.max(1)), "u1"),
+            "disagreement": _base64(np.round(255 * run.ensemble.disagreement[nodes]), "u1"),
+            "split": _base64(parts[nodes], "u1"),
         }
 
 
 def node_map(run: Run) -> NodeMap:
     """The kept layout of a run, or a new one, which is kept if the folder can be written."""
     path = None if run.folder is None else run.folder / FILE
-    found = None if path is None else _kept(path, run)
+    found = None if path is None else _read_layout(path, run)
     if found is not None:
         return found
     nodes = chosen_nodes(run)
     places, how = _layout(_features(run, nodes))
     made = NodeMap(nodes, _unit(places), how)
     if path is not None:
-        _keep(path, run, made)
+        _write_layout(path, run, made)
     return made
 
 
@@ -124,13 +126,14 @@ def _layout(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], str]:
 
 def _unit(places: NDArray[np.float32]) -> NDArray[np.float32]:
     """The places in the unit square, with their proportions."""
-    low, high = places.min(0), places.max(0)
+    low = places.min(0)
+    high = places.max(0)
     side = max(float((high - low).max()), 1e-9)
     found: NDArray[np.float32] = (places - (low + high) / 2) / side + 0.5
     return found.clip(0.0, 1.0)
 
 
-def _kept(path: Path, run: Run) -> NodeMap | None:
+def _read_layout(path: Path, run: Run) -> NodeMap | None:
     """The layout in the file; None where there is none for these predictions.
 
     No checksum covers the file, and the folder may be a stranger's: whatever is wrong with it, the
@@ -145,8 +148,10 @@ def _kept(path: Path, run: Run) -> NodeMap | None:
                 expected
             ):
                 return None
-            nodes, places = file["nodes"], file["places"]
-            of, how = file["of"], file["how"]
+            nodes = file["nodes"]
+            places = file["places"]
+            of = file["of"]
+            how = file["how"]
     except Exception:  # NumPy and zipfile have many
         return None
     is_fitting = (
@@ -163,7 +168,7 @@ def _kept(path: Path, run: Run) -> NodeMap | None:
     return NodeMap(expected, places.astype(np.float32).clip(0.0, 1.0), str(how)[:40])
 
 
-def _keep(path: Path, run: Run, made: NodeMap) -> None:
+def _write_layout(path: Path, run: Run, made: NodeMap) -> None:
     try:
         with writing_file(path, replace=True) as draft:
             np.savez(
@@ -186,5 +191,5 @@ def _titles(run: Run, nodes: NDArray[np.int64]) -> list[str] | None:
     return None if titles is None else [titles[node][:_LETTERS] for node in nodes.tolist()]
 
 
-def _packed(values: NDArray[Any], kind: str) -> str:
+def _base64(values: NDArray[Any], kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values.astype(kind)).tobytes()).decode()

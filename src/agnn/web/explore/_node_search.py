@@ -31,7 +31,8 @@ class NodeSearch:
     """
 
     def __init__(self, data: NodeData, graph: Graph) -> None:
-        self._data, self._graph = data, graph
+        self._data = data
+        self._graph = graph
 
     def find(self, query: str, limit: int) -> Found:
         """Up to `limit` nodes: this id, ids that begin with it, ids that contain it, then classes.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.report import QUICK, mark_areas, node_layout
-from agnn.web.explore._records import chosen, plain_numbers, records
+from agnn.drawing import mark_areas
+from agnn.web.explore._records import of_replica, plain_numbers, records, round_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.explanation import Neighbourhood
+
+# Digits after the decimal point: two more than the page prints. A place or radius is drawn, and a
+# thousandth of an edge is a tenth of a pixel.
+_SHARE: Final = 5  # also probabilities and P
+_SUM: Final = 4  # contributions and R
+_LENGTH: Final = 3
 
 _GONE: Final = 0.06  # radius of a node that was in the picture by a removed edge
 _SEEN: Final = 0.12  # the largest mark of a picture is drawn as if its share were at least this
@@ -49,7 +55,7 @@ class Picture:
             row[:, senders] = layer.attention[:, into_target]
             row[:, 0] = layer.loops[:, 0]
             views.append(row)
-        return np.stack([chosen(view, self.replica) for view in views])
+        return np.stack([of_replica(view, self.replica) for view in views])
 
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
@@ -70,9 +76,10 @@ class Picture:
 
     def to_dict(self, place: NDArray[np.float64], radii: NDArray[np.float64]) -> dict[str, Any]:
         """Nodes with places [k, 2] and radii [2 + l, k], their edges, and how much is not shown."""
-        shown, lead = self.shown, self.shown.lead
+        shown = self.shown
+        lead = self.shown.lead
         total = shown.weights.sum(1) + shown.elsewhere
-        farther = float(chosen(shown.farther / total, self.replica))
+        farther = float(of_replica(shown.farther / total, self.replica))
         return {
             "probabilities": plain_numbers(self.probabilities[0]),
             "nodes": self._nodes(place, radii),
@@ -80,15 +87,15 @@ class Picture:
             "left_out": shown.left_out,
             "elsewhere": max(0.0, round(1.0 - float(self.shares[0].sum()), 6)),
             "farther": round(farther, 6),
-            "why": None if lead is None else lead.to_dict(),
+            "why": None if lead is None else round_numbers(lead.to_dict(), _SUM),
         }
 
     def _nodes(
         self, place: NDArray[np.float64], radii: NDArray[np.float64]
     ) -> list[dict[str, Any]]:
         shown = self.shown
-        loops = np.stack([chosen(layer.loops, self.replica) for layer in shown.layers])
-        relevance = [chosen(layer.loop_relevance, self.replica) for layer in shown.layers]
+        loops = np.stack([of_replica(layer.loops, self.replica) for layer in shown.layers])
+        relevance = [of_replica(layer.loop_relevance, self.replica) for layer in shown.layers]
         return records(
             {
                 "index": shown.nodes.tolist(),
@@ -97,14 +104,14 @@ class Picture:
                 "parent": shown.parents.tolist(),
                 "label": shown.labels.tolist(),
                 "answer": self.probabilities.argmax(1).tolist(),
-                "confidence": plain_numbers(self.probabilities.max(1)),
+                "confidence": plain_numbers(self.probabilities.max(1), _SHARE),
                 "is_train": shown.is_train.tolist(),
-                "place": plain_numbers(place),
-                "share": plain_numbers(self.shares.T),
-                "contribution": plain_numbers(shown.contributions),
-                "radius": plain_numbers(radii.T),
-                "attention": plain_numbers(loops.T),  # to itself
-                "relevance": plain_numbers(np.stack(relevance).T),
+                "place": plain_numbers(place, _LENGTH),
+                "share": plain_numbers(self.shares.T, _SHARE),
+                "contribution": plain_numbers(shown.contributions, _SUM),
+                "radius": plain_numbers(radii.T, _LENGTH),
+                "attention": plain_numbers(loops.T, _SHARE),  # to itself
+                "relevance": plain_numbers(np.stack(relevance).T, _SUM),
             }
         )
 
@@ -128,25 +135,25 @@ def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, A
     reverse = np.empty_like(i)
     reverse[np.lexsort((j, i))] = np.lexsort((i, j))  # where (j, i) stands, for every (i, j)
     ways = np.stack([there, reverse[there]], 1)  # [e / 2, 2]
-    attention = np.stack([chosen(layer.attention, replica) for layer in shown.layers])  # [l, e]
-    relevance = np.stack([chosen(layer.relevance, replica) for layer in shown.layers])
-    flow = np.stack([chosen(layer.flow, replica) for layer in shown.layers])
+    attention = np.stack([of_replica(layer.attention, replica) for layer in shown.layers])  # [l, e]
+    relevance = np.stack([of_replica(layer.relevance, replica) for layer in shown.layers])
+    flow = np.stack([of_replica(layer.flow, replica) for layer in shown.layers])
     crossing = flow[:, ways].sum(-1)  # [l, e / 2]
     weights = shown.edge_weights
     return records(
         {
             "ends": np.stack([i[there], j[there]], 1).tolist(),
-            "attention": _by_link(attention, ways),
-            "relevance": _by_link(relevance, ways),
-            "crossing": plain_numbers(np.vstack([crossing.sum(0), crossing]).T),
+            "attention": _by_link(attention, ways, _SHARE),
+            "relevance": _by_link(relevance, ways, _SUM),
+            "crossing": plain_numbers(np.vstack([crossing.sum(0), crossing]).T, _SHARE),
             "weight": [None] * there.size if weights is None else weights[there].tolist(),
         }
     )
 
 
-def _by_link(values: NDArray[np.float64], ways: NDArray[np.int64]) -> Any:
-    """Values [l, e] as [e / 2, 2, l]."""
-    return plain_numbers(np.moveaxis(values[:, ways], 0, -1))
+def _by_link(values: NDArray[np.float64], ways: NDArray[np.int64], digits: int) -> Any:
+    """Return values [l, e] as [e / 2, 2, l]."""
+    return plain_numbers(np.moveaxis(values[:, ways], 0, -1), digits)
 
 
 def add_removed(
@@ -161,53 +168,43 @@ def add_removed(
     `before` is the neighbourhood with all edges, `place` [k, 2] and `chances` [k, c] those of its
     nodes. The ends that are added have `is_gone`; no share of anything is theirs.
     """
-    nodes, links, layers = side["nodes"], side["links"], len(before.layers)
+    nodes = side["nodes"]
+    links = side["links"]
+    layers = len(before.layers)
     where = {dot["index"]: k for k, dot in enumerate(nodes)}
     known = {node: k for k, node in enumerate(before.nodes.tolist())}
     for pair in removed:
         for one, other in (pair, pair[::-1]):
             if one in where and other not in where and other in known:
                 k = known[other]
-                nodes.append({
-                    "index": other, "id": str(before.ids[k]), "hop": nodes[where[one]]["hop"] + 1,
-                    "parent": where[one], "label": int(before.labels[k]),
-                    "answer": int(chances[k].argmax()),
-                    "confidence": round(float(chances[k].max()), 6),
-                    "is_train": bool(before.is_train[k]), "place": plain_numbers(place[k]),
-                    "share": [0.0] * (1 + layers), "contribution": 0.0,
-                    "radius": [_GONE] * (2 + layers), "attention": [None] * layers,
-                    "relevance": [None] * layers, "is_gone": True,
-                })  # fmt: skip
+                nodes.append(
+                    {
+                        "index": other,
+                        "id": str(before.ids[k]),
+                        "hop": nodes[where[one]]["hop"] + 1,
+                        "parent": where[one],
+                        "label": int(before.labels[k]),
+                        "answer": int(chances[k].argmax()),
+                        "confidence": round(float(chances[k].max()), _SHARE),
+                        "is_train": bool(before.is_train[k]),
+                        "place": plain_numbers(place[k], _LENGTH),
+                        "share": [0.0] * (1 + layers),
+                        "contribution": 0.0,
+                        "radius": [_GONE] * (2 + layers),
+                        "attention": [None] * layers,
+                        "relevance": [None] * layers,
+                        "is_gone": True,
+                    }
+                )
                 where[other] = len(nodes) - 1
         if all(end in where for end in pair):
             none = [[None] * layers] * 2
-            links.append({
-                "ends": sorted(where[end] for end in pair), "attention": none, "relevance": none,
-                "crossing": [0.0] * (1 + layers), "weight": None,
-            })  # fmt: skip
-
-
-def joint_layout(
-    shown: Sequence[Neighbourhood], radii: Sequence[NDArray[np.float64]]
-) -> list[NDArray[np.float64]]:
-    """One layout for neighbourhoods side by side: the place [k, 2] of every node of each.
-
-    A node that is in both has the same place. `radii` [k] are those of the largest marks.
-    """
-    position: dict[int, int] = {}
-    parents: list[int] = []
-    largest: list[float] = []
-    for each, own in zip(shown, radii, strict=True):
-        for k, node in enumerate(each.nodes.tolist()):
-            if node not in position:
-                position[node] = len(parents)
-                # A parent is nearer to the target, so it has its position already.
-                parents.append(position[int(each.nodes[each.parents[k]])] if k else -1)
-                largest.append(0.0)
-            largest[position[node]] = max(largest[position[node]], float(own[k]))
-    ways = [np.array([position[node] for node in each.nodes.tolist()]) for each in shown]
-    joined = [way[each.edges] for way, each in zip(ways, shown, strict=True)]
-    edges = np.unique(np.hstack(joined), axis=1)
-    place = node_layout(edges, np.array(parents), np.array(largest), QUICK)
-    place -= place[0]  # the target in the middle of all
-    return [place[way] for way in ways]
+            links.append(
+                {
+                    "ends": sorted(where[end] for end in pair),
+                    "attention": none,
+                    "relevance": none,
+                    "crossing": [0.0] * (1 + layers),
+                    "weight": None,
+                }
+            )

@@ -13,7 +13,7 @@ import numpy as np
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.web.explore._explorer import Explorer
-from agnn.web.explore._shared_answers import packed_answers
+from agnn.web.explore._shared_answers import pack_answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -24,8 +24,6 @@ _STATIC: Final = Path(__file__).parent / "static"
 _MOST: Final = 5000  # nodes in a file: beyond, it would be too large for a mail
 _MOST_EDGES: Final = 10_000  # of a graph whose nodes are all taken by default: about a minute
 _PART: Final = 300  # nodes by default of a larger graph: 15 seconds where it is dense
-_IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+\.js)";$', re.MULTILINE)
-_EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
 _LINKS: Final = re.compile(r"^ *<(?:link rel|script type)=.*\n", re.MULTILINE)
 _POLICY: Final = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
@@ -74,7 +72,7 @@ def share(
         chosen = _default_nodes(explorer)
         if len(chosen) < explorer.data.nodes:
             shared["title"] = "the first of every cohort, and a sample"
-    packed = packed_answers(explorer, chosen, shared, progress)
+    packed = pack_answers(explorer, chosen, shared, progress)
     page = _page(packed).encode()
     write_file(path, page)
     return len(page)
@@ -102,7 +100,8 @@ def _wanted_nodes(
 
 def _default_nodes(explorer: Explorer) -> list[int]:
     """All nodes of a small graph; of a larger one the first of every cohort, and a sample."""
-    count, cohorts = explorer.data.nodes, explorer.cohorts.all.values()
+    count = explorer.data.nodes
+    cohorts = explorer.cohorts.all.values()
     is_small = count <= _MOST and explorer.data.edges.shape[1] <= _MOST_EDGES
     if is_small or count <= _PART:
         return list(range(count))
@@ -116,8 +115,10 @@ def _default_nodes(explorer: Explorer) -> list[int]:
 
 def _page(answers: bytes) -> str:
     """The explorer's own page with its scripts, its styles and the answers inside."""
-    script, style = _joined_scripts(), (_STATIC / "explore.css").read_text(encoding="utf-8")
-    icon = _encoded((_STATIC / "icon.svg").read_bytes())
+    # A browser loads no module from another file where there is no server: the bundle has them all.
+    script = (_STATIC / "shared.bundle.js").read_text(encoding="utf-8")
+    style = (_STATIC / "explore.css").read_text(encoding="utf-8")
+    icon = _base64((_STATIC / "icon.svg").read_bytes())
     policy = _POLICY.format(script=_hash(script), style=_hash(style))
     inside = (
         f'  <meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -125,7 +126,7 @@ def _page(answers: bytes) -> str:
         f"  <style>{style}</style>\n"
     )
     after = (
-        f'<script type="text/plain" id="answers-inside">{_encoded(answers)}</script>\n'
+        f'<script type="text/plain" id="answers-inside">{_base64(answers)}</script>\n'
         f'<script type="module">{script}</script>\n'
     )
     page = _LINKS.sub("", (_STATIC / "index.html").read_text(encoding="utf-8"))
@@ -133,39 +134,9 @@ def _page(answers: bytes) -> str:
     return page.replace("</body>", f"{after}</body>", 1)
 
 
-def _joined_scripts() -> str:
-    """The page's modules in one script, each in a function of its own.
-
-    A browser loads no module from another file where there is no server.
-    """
-    order: dict[str, str] = {}
-    for name in ("shared.js", "explore.js"):
-        _add_module(name, order, ())
-    script = "const modules = {};\n" + "\n".join(order.values())
-    assert "</script" not in script.lower()  # noqa: S101
-    return script
-
-
-def _add_module(name: str, order: dict[str, str], above: tuple[str, ...]) -> None:
-    """Add a module behind those that it imports."""
-    if name in order:
-        return
-    if name in above:
-        raise RuntimeError(f"modules import each other: {' -> '.join([*above, name])}")
-    text = (_STATIC / name).read_text(encoding="utf-8")
-    for _, other in _IMPORT.findall(text):
-        _add_module(other, order, (*above, name))
-    names = ", ".join(_EXPORT.findall(text))
-    text = _IMPORT.sub(
-        lambda found: f'const {{{found[1].replace(" as ", ": ")}}} = modules["{found[2]}"];',
-        _EXPORT.sub("", text),
-    )
-    order[name] = f'modules["{name}"] = (() => {{\n{text}return {{ {names} }};\n}})();'
-
-
-def _encoded(content: bytes) -> str:
+def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
 def _hash(text: str) -> str:
-    return _encoded(hashlib.sha256(text.encode()).digest())
+    return _base64(hashlib.sha256(text.encode()).digest())

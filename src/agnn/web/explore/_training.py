@@ -39,9 +39,12 @@ class Training:
         *,
         trust_unchecked: bool = False,
     ) -> None:
-        self.out, self.done, self.total = out, 0, 0
+        self.out = out
+        self.done = 0
+        self.total = 0
         self.labels = len(labels)
-        self._is_cancelled, self._finished = False, finished
+        self._is_cancelled = False
+        self._finished = finished
         self._process = subprocess.Popen(  # noqa: S603 (our own module)
             [sys.executable, "-m", "agnn.web.explore._training", str(run), str(out)],
             stdin=subprocess.PIPE,
@@ -81,8 +84,10 @@ class Training:
         for line in self._process.stdout:
             try:
                 said = json.loads(line)
-                self.done, self.total = said.get("done", self.done), said.get("total", self.total)
-                words, is_done = said.get("error", words), said.get("is_done", is_done)
+                self.done = said.get("done", self.done)
+                self.total = said.get("total", self.total)
+                words = said.get("error", words)
+                is_done = said.get("is_done", is_done)
             except (ValueError, AttributeError):  # a warning or a traceback
                 words = line.decode(errors="replace").strip() or words
         self._process.stdout.close()

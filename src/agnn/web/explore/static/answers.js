@@ -8,9 +8,9 @@ const ROWS = 9; // classes with a bar; beyond, the least probable are folded awa
 
 /**
  * Fill the card.
- * @param {{about: any, marks: import("./questions.js").Mark[]}} page
- * @param {{node: any, sides: import("./questions.js").Side[]}} around
- * @param {{before: number[][], after: number[][]} | null} change
+ * @param {import("./types.js").Page} page
+ * @param {import("./types.js").Around} around
+ * @param {import("./types.js").Change|null} change
  * @param {string} changes what is otherwise, in words
  */
 export function showAnswers(page, around, change, changes) {
@@ -86,9 +86,9 @@ export function titled(node) {
   return [...title, " ", html("small", {}, node.id)];
 }
 
-/** Where the node is on the web and what it is, as far as the data says. */
-function showAbout({ url, description }) {
-  const isLink = /^https?:\/\//i.test(url ?? "");
+/** Where the node is on the web and what it is, as far as the data says. @param {import("./types.js").NodeRecord} node */
+function showAbout({ url = "", description }) {
+  const isLink = /^https?:\/\//i.test(url);
   at("about-node").replaceChildren(
     ...(isLink ? [html("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, url)] : []),
     ...(description ? [html("p", {}, description)] : []));

@@ -6,11 +6,11 @@ import { lensNote } from "./lens.js";
 import { MORE, MOST } from "./link.js";
 import { counted, percent } from "./words.js";
 
-/** @typedef {import("./questions.js").Side} Side */
+/** @typedef {import("./types.js").Side} Side */
 
 /**
  * How many nodes are shown and how many are not, with a way to more of them.
- * @param {{about: any, state: import("./link.js").State, more: () => void}} page
+ * @param {import("./types.js").Page} page
  * @param {Side[]} sides
  */
 export function showRest(page, sides) {
@@ -34,7 +34,7 @@ function sizeOf(side, hops) {
 
 /**
  * The classes that occur and what else a mark can have.
- * @param {import("./questions.js").Mark[]} marks
+ * @param {import("./types.js").Mark[]} marks
  * @param {Side[]} sides
  * @param {string} lens
  */
@@ -48,7 +48,7 @@ export function showLegend(marks, sides, lens) {
 
 /**
  * What stands in the legend, on the page and in a file.
- * @returns {{mark?: any, sign?: string, name: string}[]}
+ * @returns {{mark?: import("./types.js").Mark, sign?: string, name: string}[]}
  */
 export function legendKeys(marks, sides, lens) {
   const dots = sides.flatMap((side) => side.nodes);

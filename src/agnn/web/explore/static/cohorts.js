@@ -6,7 +6,7 @@ import { ask } from "./questions.js";
 import { counted } from "./words.js";
 
 export class CohortBar {
-  /** @param {any} page */
+  /** @param {import("./types.js").Page} page */
   constructor(page) {
     this.page = page;
     this.now = null; // the chosen cohort with its nodes

@@ -7,7 +7,7 @@ import { counted } from "./words.js";
 
 /**
  * Fill the controls and make them work.
- * @param {any} page
+ * @param {import("./types.js").Page} page
  */
 export function makeControls(page) {
   showFacts(page.about);
@@ -42,7 +42,7 @@ export function makeControls(page) {
 
 /**
  * Set the controls as the state says.
- * @param {import("./link.js").State} state
+ * @param {import("./types.js").State} state
  * @param {number} view
  */
 export function showControls(state, view) {
@@ -56,7 +56,7 @@ export function showControls(state, view) {
   at("layers").hidden = state.lens !== "attention";
 }
 
-/** What a page without a server has, and what it has not. */
+/** What a page without a server has, and what it has not. @param {import("./types.js").About} about */
 function showShared({ shared, nodes }) {
   if (!shared) return;
   document.documentElement.classList.add("shared");
@@ -65,7 +65,7 @@ function showShared({ shared, nodes }) {
   at("shared").hidden = false;
 }
 
-/** The data and the accuracy of every run, in the head of the page. @param {any} about */
+/** The data and the accuracy of every run, in the head of the page. @param {import("./types.js").About} about */
 export function showFacts(about) {
   const size = `${counted(about.nodes, "node")}, ${counted(about.edges, "edge")}`;
   at("facts").textContent = [about.data, size, ...about.runs.map(accuracyOf)].join(" · ");

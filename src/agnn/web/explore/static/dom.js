@@ -2,8 +2,11 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** What is set before it is first read: null that passes for any type. @type {any} */
+export const LATER = null;
+
 /**
- * The element of the page with this id.
+ * The element of the page with this id; any kind of element, so its type is not checked.
  * @param {string} id
  * @returns {any}
  */

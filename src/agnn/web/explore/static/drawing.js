@@ -4,8 +4,8 @@ import { svg } from "./dom.js";
 import { labelled } from "./labels.js";
 import { percent } from "./words.js";
 
-/** @typedef {import("./questions.js").Side} Side */
-/** @typedef {import("./questions.js").Dot} Dot */
+/** @typedef {import("./types.js").Side} Side */
+/** @typedef {import("./types.js").Dot} Dot */
 
 export const STAR = "M0-1 .225-.309.951-.309.363.118.588.809 0 .382-.588.809-.363.118-.951-.309-.225-.309Z";
 const NUMBERED = 12; // pixels of a radius from which on a mark holds its number
@@ -24,8 +24,8 @@ export function inks(element = document.documentElement) {
 /**
  * The picture of a side, as a group of elements that need no style sheet.
  * @param {Side} side
- * @param {{frame: import("./frame.js").Frame, look: any, marks: import("./questions.js").Mark[],
- *   gone: Set<string>, colours: Record<string, string>}} how
+ * @param {{frame: import("./frame.js").Frame, look: import("./types.js").Look, marks: import("./types.js").Mark[],
+ *   gone: Set<string>, added: Set<string>, colours: Record<string, string>}} how
  * @returns {SVGGElement}
  */
 export function drawn(side, how) {
@@ -54,7 +54,7 @@ function links(side, how, places) {
     const [a, b] = link.ends;
     const [x1, y1] = places[a], [x2, y2] = places[b];
     const key = pairKey(side.nodes[a].index, side.nodes[b].index);
-    const isGone = how.gone.has(key), isNew = how.added?.has(key);
+    const isGone = how.gone.has(key), isNew = how.added.has(key);
     const weight = Math.sqrt(look.weight[k] / heaviest);
     const line = svg("line", {
       x1: x1.toFixed(1), y1: y1.toFixed(1), x2: x2.toFixed(1), y2: y2.toFixed(1),

@@ -6,8 +6,8 @@ import { layers, ownWeight } from "./tip.js";
 
 /**
  * Show the edge between two indices, or no card where the picture does not have it.
- * @param {{state: import("./link.js").State, toggle: (pair: [number, number]) => void}} page
- * @param {import("./questions.js").Side} side
+ * @param {{state: import("./types.js").State, toggle: (pair: [number, number]) => void}} page
+ * @param {import("./types.js").Side} side
  * @param {[number, number] | null} edge
  */
 export function showEdge(page, side, edge) {

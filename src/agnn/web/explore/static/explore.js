@@ -4,7 +4,7 @@ import { showAnswers } from "./answers.js";
 import { showLegend, showRest } from "./below.js";
 import { CohortBar } from "./cohorts.js";
 import { makeControls, showControls, showFacts } from "./controls.js";
-import { at, button, html, named } from "./dom.js";
+import { LATER, at, button, html, named } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { showEdge } from "./edge.js";
 import { heatMap } from "./heat.js";
@@ -21,8 +21,8 @@ import { changeWords, showChanges, whatIf } from "./whatif.js";
 import { showWhy } from "./why.js";
 import { counted } from "./words.js";
 
-class Page {
-  /** @param {any} about */
+export class Page {
+  /** @param {import("./types.js").About} about */
   constructor(about) {
     this.about = about;
     this.marks = about.classes;
@@ -31,11 +31,16 @@ class Page {
     this.mostHops = Math.max(2, Math.min(8, this.layers));
     this.state = this.#linked();
     this.settled = this.state; // that of what is shown
-    this.around = null; // the server's last answer
-    this.path = []; // the nodes walked through, as indices and ids
-    this.effects = null; // of removals, by side and node
-    this.change = null; // probabilities as trained, and with the changes
-    this.edge = null; // that was clicked, as two indices
+    /** @type {import("./types.js").Around} the server's last answer */
+    this.around = LATER;
+    /** @type {{index: number, id: string, title?: string}[]} the nodes walked through */
+    this.path = [];
+    /** @type {(number|null)[][]|null} the effects of removals, by side and node */
+    this.effects = null;
+    /** @type {import("./types.js").Change|null} probabilities as trained, and with the changes */
+    this.change = null;
+    /** @type {import("./types.js").Pair|null} the edge that was clicked, as two indices */
+    this.edge = null;
     this.asked = new AbortController();
     this.stage = new Stage(this);
     this.map = new GraphMap(this);
@@ -43,7 +48,7 @@ class Page {
     this.showHeat = heatMap(this, () => this.state.cell);
     searchable(this, at("search"), at("found"), this.walk);
     makeControls(this);
-    whatIf(this);
+    this.showBetas = whatIf(this);
     this.labelling = about.is_labelling ? new Labelling(this) : null;
     keys(this);
     addEventListener("popstate", () => this.follow());
@@ -190,8 +195,8 @@ class Page {
       if (around.node.id !== this.around?.node.id) this.#forget();
       at("changed").textContent = "";
       this.around = around;
-      const before = around.sides.map((side) => side.before);
-      this.change = before[0] ? { before, after: around.sides.map((side) => side.probabilities) } : null;
+      const before = around.sides.flatMap((side) => (side.before ? [side.before] : []));
+      this.change = before.length ? { before, after: around.sides.map((side) => side.probabilities) } : null;
       this.effects = null;
       at("stage").removeAttribute("aria-busy");
     } catch (error) {
@@ -291,7 +296,7 @@ class Page {
     showLegend(this.marks, sides, this.state.lens);
     showControls(this.state, view);
     showEdge(this, sides[0], this.edge);
-    this.showBetas?.();
+    this.showBetas();
   }
 
   heading() {

@@ -1,6 +1,6 @@
 /** Where places of the layout stand on the screen. */
 
-/** @typedef {import("./questions.js").Side} Side */
+/** @typedef {import("./types.js").Side} Side */
 
 const MARGIN = 26; // pixels around the outermost marks, for labels
 const LARGEST = 105; // pixels of an edge, so that two nodes alone are not blown up
@@ -20,13 +20,14 @@ export class Frame {
     const inner = [width, height].map((side) => Math.max(side - 2 * MARGIN, 40));
     this.scale = Math.min(LARGEST, ...[0, 1].map((k) => inner[k] / Math.max(high[k] - low[k], 1e-6)));
     this.size = [width, height];
+    this.shift = [0, 0];
     this.spread = [0, 1].map((k) => high[k] - low[k]);
   }
 
   /**
    * Zoomed by a factor around the middle of the screen, and moved by pixels.
    * @param {number} zoom
-   * @param {[number, number]} shift
+   * @param {number[]} shift
    */
   look(zoom, shift) {
     const looked = Object.create(Frame.prototype);
@@ -38,8 +39,8 @@ export class Frame {
 
   /** @param {[number, number]} place @returns {[number, number]} pixels */
   at(place) {
-    const shift = this.shift ?? [0, 0];
-    return [0, 1].map((k) => this.size[k] / 2 + shift[k] + (place[k] - this.middle[k]) * this.scale);
+    const along = (k) => this.size[k] / 2 + this.shift[k] + (place[k] - this.middle[k]) * this.scale;
+    return [along(0), along(1)];
   }
 
   /** @param {number} radius @returns {number} pixels, never too few to be seen */

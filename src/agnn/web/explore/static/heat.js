@@ -7,14 +7,14 @@ import { counted, signed } from "./words.js";
 
 /**
  * Make the heat map work.
- * @param {{about: any, marks: import("./questions.js").Mark[], walk: (id: string) => void,
- *   fail: (error: Error) => void, keep: (cell: number[] | null) => void}} page
+ * @param {import("./types.js").Page} page
  * @param {() => number[] | null} chosen the cell in the link: run, layer, receiver, sender
  * @returns {() => Promise<void>} shows what the link says
  */
 export function heatMap(page, chosen) {
   const run = at("heat-run"), layer = at("heat-layer"), box = at("classes");
-  const known = new Map();
+  const known = new Map(); // the relevance by run
+  let about = page.about; // whose relevance is known
   run.replaceChildren(...page.about.runs.map((each, k) => html("option", { value: k }, each.title)));
   run.closest("label").hidden = page.about.runs.length < 2;
 
@@ -26,8 +26,8 @@ export function heatMap(page, chosen) {
   };
   const draw = async () => {
     const number = Number(run.value);
-    if (known.about !== page.about) known.clear(); // another run is shown
-    known.about = page.about;
+    if (about !== page.about) known.clear(); // another run is shown
+    about = page.about;
     if (!known.has(number)) {
       at("heat").replaceChildren(html("caption", {}, "Reading every edge …"));
       known.set(number, (await ask("relevance", { run: number })).layers);

@@ -2,7 +2,7 @@
 
 import { at } from "./dom.js";
 
-/** @param {any} page */
+/** @param {import("./types.js").Page} page */
 export function keys(page) {
   const actions = {
     "/": () => at("search").focus(),
@@ -21,7 +21,7 @@ export function keys(page) {
   if (page.labelling) Object.assign(actions, { l: page.labelling.focus, u: page.labelling.undo });
   for (let hops = 1; hops <= page.mostHops; hops++) actions[hops] = () => page.hops(hops);
   addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.("input:not([type=radio]):not([type=range]), select, textarea");
+    const isTyping = /** @type {Element} */ (event.target).closest?.("input:not([type=radio]):not([type=range]), select, textarea");
     if (isTyping || event.altKey || event.ctrlKey || event.metaKey || !actions[event.key]) return;
     event.preventDefault();
     actions[event.key]();

@@ -1,7 +1,7 @@
 /** Label mode: give nodes a class, undo it, and retrain with the labels while the page goes on. */
 
 import { dotOf } from "./answers.js";
-import { at, button, html } from "./dom.js";
+import { LATER, at, button, html } from "./dom.js";
 import { ask, send } from "./questions.js";
 import { download } from "./save.js";
 import { counted } from "./words.js";
@@ -10,11 +10,16 @@ const PAUSE = 400; // milliseconds between questions about a training
 const FEW = 12; // nodes that are given a class without a word about how many
 
 export class Labelling {
-  /** @param {any} page */
+  /** @param {import("./types.js").Page} page */
   constructor(page) {
     this.page = page;
-    this.classes = new Map(); // by node index
-    this.training = null;
+    /** @type {Map<number, number>} by node index */
+    this.classes = new Map();
+    /** @type {import("./types.js").Labels} */
+    this.labels = LATER;
+    /** @type {import("./types.js").Training} */
+    this.training = LATER;
+    this.timer = 0;
     this.version = 0; // of the run that is shown
     at("label-card").hidden = false;
     at("label-classes").replaceChildren(...page.marks.slice(0, -1).map((mark, k) => button(
@@ -25,7 +30,7 @@ export class Labelling {
     at("label-train").addEventListener("click", () => this.#train("start"));
     at("label-cancel").addEventListener("click", () => this.#train("cancel"));
     at("label-other").addEventListener("click", () => this.#showOther());
-    document.querySelectorAll(".label-key").forEach((each) => (each.hidden = false));
+    document.querySelectorAll(".label-key").forEach((each) => each.removeAttribute("hidden"));
     this.#ask();
   }
 
@@ -71,7 +76,7 @@ export class Labelling {
 
   #name(index) {
     const { around } = this.page, given = this.labels.latest.find((each) => each.index === index);
-    return around?.node.index === index ? around.node.title ?? around.node.id : given?.name ?? `#${index}`;
+    return around && around.node.index === index ? around.node.title ?? around.node.id : given?.name ?? `#${index}`;
   }
 
   undo = async () => {

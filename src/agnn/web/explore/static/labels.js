@@ -11,7 +11,7 @@ const CORNER = 1.25; // how far a mark may reach beyond the circle of its area
 
 /**
  * Text elements for the largest marks.
- * @param {import("./questions.js").Dot[]} dots
+ * @param {import("./types.js").Dot[]} dots
  * @param {[number, number][]} places
  * @param {number[]} radii
  * @param {number[]} order positions, the largest mark first

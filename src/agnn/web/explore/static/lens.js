@@ -3,7 +3,7 @@
 import { pairKey } from "./drawing.js";
 import { percent, signed } from "./words.js";
 
-/** @typedef {import("./questions.js").Side} Side */
+/** @typedef {import("./types.js").Side} Side */
 
 export const LENSES = ["contribution", "attention", "removal"];
 
@@ -25,6 +25,7 @@ export const points = (value) =>
  * @param {Side} side
  * @param {number} view
  * @param {(number|null)[] | undefined} effects of removing each node's edge towards the target
+ * @returns {import("./types.js").Look}
  */
 export function seen(lens, side, view, effects) {
   if (lens === "attention") {
@@ -39,11 +40,11 @@ export function seen(lens, side, view, effects) {
   const isAdded = lens === "contribution";
   const value = isAdded ? side.nodes.map((dot) => dot.contribution) : side.nodes.map((_, k) => effects?.[k] ?? null);
   const most = Math.max(...value.map((each) => Math.abs(each ?? 0)), 1e-9);
-  const sign = value.map((each) => (Math.abs(each ?? 0) < (isAdded ? 0.005 : 0.0005) ? 0 : Math.sign(each)));
+  const sign = value.map((each) => (Math.abs(each ?? 0) < (isAdded ? 0.005 : 0.0005) ? 0 : Math.sign(each ?? 0)));
   const child = side.links.map((link) => inward(side, link));
   return {
     lens, value, sign,
-    radius: isAdded ? side.nodes.map((dot) => dot.radius.at(-1))
+    radius: isAdded ? side.nodes.map((dot) => dot.radius[dot.radius.length - 1])
       : value.map((each) => Math.max(LEAST, LARGEST * Math.sqrt(Math.abs(each ?? 0) / most))),
     number: value.map((each) => (each === null ? "" : isAdded ? signed(each) : points(each))),
     words: value.map((each, k) => (isAdded ? `adds ${signed(each)}` : removedWords(each, k))),

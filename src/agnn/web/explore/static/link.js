@@ -27,6 +27,8 @@ export const MOST = 600; // that the server shows
  */
 export function readLink(hash) {
   const said = new URLSearchParams(hash.replace(/^#/, ""));
+  const betas = said.get("betas") ?? "";
+  const oneOf = (key, values) => (values.includes(said.get(key)) ? String(said.get(key)) : START[key]);
   const number = (key, low, high, other) => {
     const text = said.get(key) ?? "";
     const value = Number(text);
@@ -35,9 +37,9 @@ export function readLink(hash) {
   return {
     node: said.get("node") ?? START.node,
     view: said.get("view") === "map" || !said.get("node") ? "map" : "node",
-    colour: COLOURS.includes(said.get("colour")) ? said.get("colour") : START.colour,
+    colour: oneOf("colour", COLOURS),
     cohort: said.get("cohort") ?? START.cohort,
-    lens: LENSES.includes(said.get("lens")) ? said.get("lens") : START.lens,
+    lens: oneOf("lens", LENSES),
     hops: number("hops", 1, 8, START.hops),
     limit: number("limit", 1, MOST, START.limit),
     layer: number("layer", 0, 99, START.layer),
@@ -45,7 +47,7 @@ export function readLink(hash) {
     without: numbers(said.get("without"), 2),
     added: numbers(said.get("with"), 2),
     dropped: numbers(said.get("drop"), 2),
-    betas: /^-?\d+(\.\d+)?(,-?\d+(\.\d+)?)*$/.test(said.get("betas") ?? "") ? said.get("betas").split(",").map(Number) : null,
+    betas: /^-?\d+(\.\d+)?(,-?\d+(\.\d+)?)*$/.test(betas) ? betas.split(",").map(Number) : null,
     cell: numbers(said.get("cell"), 4)[0] ?? null,
   };
 }

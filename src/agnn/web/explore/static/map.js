@@ -1,7 +1,7 @@
 /** All nodes as points on a canvas: coloured, zoomed, moved, pointed at, circled with a lasso. */
 
 import { dotOf } from "./answers.js";
-import { at, html } from "./dom.js";
+import { LATER, at, html } from "./dom.js";
 import { inks } from "./drawing.js";
 import { ask } from "./questions.js";
 import { hideTip, showTip } from "./tip.js";
@@ -20,14 +20,19 @@ const COLOURS = {
 };
 
 export class GraphMap {
-  /** @param {any} page */
+  /** @param {import("./types.js").Page} page */
   constructor(page) {
     this.page = page;
     this.canvas = at("map-canvas");
     this.zoom = 1;
     this.shift = [0, 0];
-    this.points = null;
-    this.members = null; // indices that stand out; null: all
+    /** @type {ReturnType<typeof unpacked>} */
+    this.points = LATER;
+    /** @type {Set<number>|null} indices that stand out; null: all */
+    this.members = null;
+    /** @type {number[][]|null} places on the canvas */
+    this.lasso = null;
+    this.touched = -1; // the point that a finger tapped last
     this.#listen();
   }
 
@@ -143,7 +148,7 @@ export class GraphMap {
 
   /** Another run is shown: ask for the points again. */
   async refresh() {
-    this.points = null;
+    this.points = LATER;
     if (this.page.state.view === "map") await this.show();
   }
 
@@ -161,7 +166,7 @@ export class GraphMap {
       paper.arc(points.x[k], points.y[k], n === steps.length - 1 ? 8 : 4, 0, 7);
       paper.stroke();
     });
-    if (this.lasso?.length > 1) {
+    if (this.lasso && this.lasso.length > 1) {
       paper.setLineDash([5, 4]);
       paper.beginPath();
       this.lasso.forEach(([x, y], n) => paper[n ? "lineTo" : "moveTo"](x, y));
@@ -195,7 +200,9 @@ export class GraphMap {
 
   #listen() {
     const { canvas } = this;
-    let last = null, moved = false, waiting = false;
+    /** @type {number[]|null} */
+    let last = null;
+    let moved = false, waiting = false;
     const fingers = new Map(); // where each finger is
     const redraw = () => {
       if (waiting) return;
@@ -268,15 +275,16 @@ export class GraphMap {
   #pinch(fingers, moving, place) {
     const between = () => {
       const [one, two] = [...fingers.values()];
-      return [Math.max(Math.hypot(one[0] - two[0], one[1] - two[1]), 1), [(one[0] + two[0]) / 2, (one[1] + two[1]) / 2]];
+      return { far: Math.max(Math.hypot(one[0] - two[0], one[1] - two[1]), 1), middle: [(one[0] + two[0]) / 2, (one[1] + two[1]) / 2] };
     };
-    const [before, from] = between();
+    const before = between();
     fingers.set(moving, place);
-    const [after, to] = between();
-    this.#magnify(after / before, to);
-    this.shift = this.shift.map((each, k) => each + to[k] - from[k]);
+    const after = between();
+    this.#magnify(after.far / before.far, after.middle);
+    this.shift = this.shift.map((each, k) => each + after.middle[k] - before.middle[k]);
   }
 
+  /** @param {number} factor @param {number[]} place that stays where it is */
   #magnify(factor, [x, y]) {
     const zoom = Math.min(60, Math.max(0.5, this.zoom * factor)), real = zoom / this.zoom;
     const middle = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
@@ -315,10 +323,11 @@ export class GraphMap {
 
   #about(k) {
     const { points } = this, { marks } = this.page;
+    const label = marks[points.label[k] < 0 ? marks.length - 1 : points.label[k]];
     return [
       html("b", {}, points.titles?.[k] || points.ids[k]),
       html("div", {}, dotOf(marks[points.answer[k]]), `prediction ${marks[points.answer[k]].name}, ${precise(points.confidence[k] / 255)}`),
-      html("div", {}, dotOf(marks.at(points.label[k])), `label ${marks.at(points.label[k]).name}`),
+      html("div", {}, dotOf(label), `label ${label.name}`),
       html("div", { class: "note" }, SPLITS[points.split[k]]),
     ];
   }
@@ -370,6 +379,7 @@ function shade(value) {
   return `hsl(${210 - 20 * step} ${30 + 60 * step}% ${82 - 56 * step}%)`;
 }
 
+/** @param {import("./types.js").MapAnswer} map */
 function unpacked(map) {
   const read = (text, Kind) => new Kind(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
   const count = map.ids.length, places = read(map.places, Uint16Array);

@@ -21,7 +21,7 @@ export function ofView(values, view) {
 
 /**
  * P and R by layer along the edge from a node to its parent; of the target to itself.
- * @param {import("./questions.js").Side} side
+ * @param {import("./types.js").Side} side
  * @param {number} k
  * @returns {{attention: (number|null)[], relevance: (number|null)[]}}
  */
@@ -29,7 +29,7 @@ export function homeward(side, k) {
   const dot = side.nodes[k];
   if (k === 0) return dot;
   const a = Math.min(k, dot.parent), b = Math.max(k, dot.parent);
-  const link = side.links.find(({ ends }) => ends[0] === a && ends[1] === b);
+  const link = /** @type {import("./types.js").Link} */ (side.links.find(({ ends }) => ends[0] === a && ends[1] === b));
   const way = dot.parent === a ? 0 : 1;
   return { attention: link.attention[way], relevance: link.relevance[way] };
 }
@@ -43,10 +43,10 @@ const MEANING = {
 };
 
 /**
- * @param {any} page
- * @param {import("./questions.js").Side[]} sides
+ * @param {import("./types.js").Page} page
+ * @param {import("./types.js").Side[]} sides
  * @param {number[]} views one a side
- * @param {any[]} looks one a side
+ * @param {import("./types.js").Look[]} looks one a side
  * @param {Set<string>} gone
  */
 export function showNear(page, sides, views, looks, gone) {

@@ -1,30 +1,12 @@
 /** What the page asks the server. */
 
-/** @typedef {{name: string, colour: string, ink: string, shape: string}} Mark */
-/**
- * A node of a picture. `share` and `radius` are by view: all layers, then each layer; the last
- * radius is that of the contribution.
- * @typedef {{index: number, id: string, hop: number, parent: number, label: number,
- *   answer: number, confidence: number, is_train: boolean, place: [number, number],
- *   share: number[], contribution: number, radius: number[], title?: string, is_gone?: boolean, attention: (number|null)[], relevance: (number|null)[]}} Dot
- */
-/**
- * An edge between two positions a < b. `attention` and `relevance` are by direction (to a, to b)
- * and layer, `crossing` by view.
- * @typedef {{ends: [number, number], attention: (number|null)[][], relevance: (number|null)[][],
- *   crossing: number[], weight: number|null}} Link
- */
-/**
- * @typedef {{probabilities: number[], nodes: Dot[], links: Link[], left_out: number,
- *   elsewhere: number, farther: number, why: any}} Side
- */
-
 /**
  * The server's answer; a refusal is an Error whose message is a sentence.
- * @param {string} name
- * @param {Record<string, any>} [parameters] null is left out
+ * @template {keyof import("./types.js").Answers} Name
+ * @param {Name} name
+ * @param {Record<string, string|number|null>} [parameters] null is left out
  * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
+ * @returns {Promise<import("./types.js").Answers[Name]>}
  */
 export const ask = (name, parameters = {}, signal) => answered(name, parameters, signal);
 
@@ -46,7 +28,7 @@ async function served(name, parameters, signal) {
 /**
  * Have the server do something; its answer, or an Error whose message is a sentence.
  * @param {string} name
- * @param {any} body
+ * @param {Record<string, unknown>} body
  * @returns {Promise<any>}
  */
 export async function send(name, body) {
@@ -57,6 +39,7 @@ export async function send(name, body) {
 }
 
 const STORED = "agnn-token"; // in the browser's storage: other tabs have it, too
+/** @type {string|null} */
 let token = null;
 
 /** Keep the token that the link of label mode carries, and take it out of the address; whether there was one. */
@@ -74,14 +57,16 @@ export function keepToken() {
   return true;
 }
 
-async function received(address, signal, { headers = {}, ...options } = {}) {
-  const bearer = token ? { authorization: `Bearer ${token}` } : {};
+/** @param {string} address @param {AbortSignal} [signal] @param {RequestInit} [options] */
+async function received(address, signal, options = {}) {
+  const headers = new Headers(options.headers);
+  if (token) headers.set("authorization", `Bearer ${token}`);
   try {
-    const response = await fetch(address, { signal, headers: { ...headers, ...bearer }, ...options });
+    const response = await fetch(address, { ...options, signal, headers });
     const isTable = response.headers.get("content-type")?.startsWith("text/csv");
     return [response, await (isTable ? response.text() : response.json())];
   } catch (error) {
     if (error.name === "AbortError") throw error; // somebody has asked for something else
-    throw new Error("The server does not answer. Is `agnn explore` still running?");
+    throw new Error("The server does not answer. Is `agnn explore` still running?", { cause: error });
   }
 }

@@ -1,7 +1,7 @@
 /** The view as a file: SVG, or PNG at twice the size. */
 
 import { compared, legendKeys } from "./below.js";
-import { svg } from "./dom.js";
+import { at, svg } from "./dom.js";
 import { STAR, drawn, inks } from "./drawing.js";
 import { Frame } from "./frame.js";
 import { lensNote } from "./lens.js";
@@ -13,12 +13,11 @@ const LETTER = 7; // pixels of a letter's width, generously
 
 /**
  * The whole view as one SVG element that needs nothing from outside, in light colours.
- * @param {{sides: import("./questions.js").Side[], titles: string[], heading: string, lens: string,
- *   marks: import("./questions.js").Mark[], looks: any[], gone: Set<string>, verdict: string}} what
+ * @param {import("./types.js").Drawing & {marks: import("./types.js").Mark[]}} what
  * @returns {SVGSVGElement}
  */
 export function standalone(what) {
-  const colours = inks(document.getElementById("light"));
+  const colours = inks(at("light"));
   const width = WIDTH, height = fittingHeight(what.sides, width);
   const frame = new Frame(what.sides, width, height);
   const whole = width * what.sides.length;
@@ -74,7 +73,8 @@ function legend(what, width, colours) {
   return { group, height: y + KEY };
 }
 
-function keyMark({ mark, sign }, lens, colours) {
+/** @param {{mark?: import("./types.js").Mark, sign?: string}} key @param {string} lens @param {Record<string, string>} colours */
+function keyMark({ mark, sign = "" }, lens, colours) {
   if (mark) return svg("path", { d: mark.shape, fill: lens === "attention" ? mark.colour : colours.faint, transform: "scale(5.5)" });
   if (sign === "star") return svg("path", { d: STAR, fill: colours.ink, transform: "scale(7)" });
   const isSigned = sign === "for" || sign === "against";
@@ -130,9 +130,9 @@ export async function savePng(picture, id) {
     const canvas = document.createElement("canvas");
     canvas.width = 2 * image.width;
     canvas.height = 2 * image.height;
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
-    download(blob, fileName(id, "png"));
+    download(/** @type {Blob} */ (blob), fileName(id, "png"));
   } finally {
     URL.revokeObjectURL(source);
   }

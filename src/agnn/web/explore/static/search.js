@@ -7,9 +7,9 @@ const PAUSE = 120; // milliseconds without a key before the server is asked
 
 /**
  * Make a field work.
- * @param {{marks: import("./questions.js").Mark[], fail: (error: Error) => void}} page
- * @param {any} field
- * @param {any} list
+ * @param {import("./types.js").Page} page
+ * @param {HTMLInputElement} field
+ * @param {HTMLElement} list
  * @param {(id: string) => void} chosen
  */
 export function searchable(page, field, list, chosen) {
@@ -64,7 +64,7 @@ export function searchable(page, field, list, chosen) {
       // Without a choice the best match; what matches nothing the server refuses in a sentence.
       const best = field.value && list.dataset.query === field.value ? list.querySelector("[data-id]") : null;
       const picked = list.querySelector("[aria-selected=true]") ?? best;
-      const id = picked ? picked.dataset.id : field.value.trim();
+      const id = picked ? picked.getAttribute("data-id") : field.value.trim();
       clearTimeout(timer);
       running.abort();
       if (id) choose(id);

@@ -1,6 +1,6 @@
 /** The pictures on the page: drawn to fit, zoomed and moved, pointed at and walked through by key. */
 
-import { at, html, svg } from "./dom.js";
+import { LATER, at, html, svg } from "./dom.js";
 import { drawn, inks } from "./drawing.js";
 import { Frame } from "./frame.js";
 import { standalone } from "./save.js";
@@ -12,20 +12,24 @@ const tapAgain = (dot) => html("p", { class: "note" }, dot.dataset.dot === "0" ?
 
 export class Stage {
   /**
-   * @param {{about: any, marks: import("./questions.js").Mark[], walk: (id: string) => void,
-   *   toggle: (pair: [number, number]) => void, pick: (side: any, link: any) => void}} page
+   * @param {import("./types.js").Page} page
    */
   constructor(page) {
     this.page = page;
-    this.what = null;
-    this.reset();
+    /** @type {import("./types.js").Drawing & {marks: import("./types.js").Mark[]}} */
+    this.what = LATER;
+    this.zoom = 1;
+    this.shift = [0, 0];
+    this.dragged = false;
+    /** @type {string|undefined} the node that a finger tapped last */
+    this.touched = undefined;
     this.canvases = page.about.runs.map((run, k) => this.#figure(run, k));
     at("pictures").classList.toggle("two", this.canvases.length > 1);
     new ResizeObserver(() => this.draw()).observe(at("pictures"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
-  /** @param {{sides: any[], views: number[], gone: Set<string>, heading: string, titles: string[]}} what */
+  /** @param {import("./types.js").Drawing} what */
   show(what) {
     this.what = { ...what, marks: this.page.marks };
     this.draw();
@@ -33,7 +37,7 @@ export class Stage {
 
   draw() {
     if (!this.what || !at("pictures").offsetWidth) return;
-    const focused = document.activeElement?.closest?.(".dot")?.dataset;
+    const focused = document.activeElement?.closest?.(".dot")?.getAttribute("data-node");
     const owner = document.activeElement?.closest?.("svg");
     const colours = inks();
     this.canvases.forEach((canvas, k) => {
@@ -42,7 +46,7 @@ export class Stage {
       canvas.setAttribute("viewBox", `0 0 ${Math.round(width)} ${Math.round(height)}`);
       canvas.replaceChildren(drawn(this.what.sides[k], { ...this.what, look: this.what.looks[k], frame, colours }));
       canvas.setAttribute("aria-label", `${this.what.titles[k]}: ${this.what.heading}`);
-      if (owner === canvas) this.#refocus(canvas, focused?.node);
+      if (owner === canvas) this.#refocus(canvas, focused);
     });
   }
 
@@ -162,6 +166,7 @@ export class Stage {
   }
 
   #draggable(canvas) {
+    /** @type {number[]|null} */
     let last = null;
     canvas.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch" || event.button) return; // a finger scrolls the page

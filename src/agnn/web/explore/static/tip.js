@@ -6,11 +6,11 @@ import { percent, plain, precise, signed } from "./words.js";
 
 /**
  * What is said of a node.
- * @param {{marks: import("./questions.js").Mark[]}} page
- * @param {import("./questions.js").Side} side
+ * @param {import("./types.js").Page} page
+ * @param {import("./types.js").Side} side
  * @param {number} k
  * @param {number} view
- * @param {any} look
+ * @param {import("./types.js").Look} look
  */
 export function aboutDot(page, side, k, view, look) {
   const dot = side.nodes[k];
@@ -32,7 +32,7 @@ export function aboutDot(page, side, k, view, look) {
 
 /**
  * What is said of an edge.
- * @param {import("./questions.js").Side} side
+ * @param {import("./types.js").Side} side
  * @param {number} k
  * @param {number} view
  */
@@ -45,7 +45,7 @@ export function aboutLink(side, k, view) {
 
 /**
  * The weight that the edge has in the data; nothing where edges have none.
- * @param {import("./questions.js").Link} link
+ * @param {import("./types.js").Link} link
  */
 export function ownWeight(link) {
   return link.weight === null ? [] : [html("div", {}, `edge weight ${plain(link.weight)}`)];

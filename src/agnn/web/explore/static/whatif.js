@@ -8,7 +8,7 @@ import { counted, signed } from "./words.js";
 
 const PAUSE = 60; // milliseconds of rest of a slider before the model is computed
 
-/** Make the controls work. @param {any} page */
+/** Make the controls work; returns what shows the betas. @param {import("./types.js").Page} page */
 export function whatIf(page) {
   at("change").addEventListener("click", () => findChange(page));
   at("as-trained").addEventListener("click", page.asTrained);
@@ -19,7 +19,7 @@ export function whatIf(page) {
   at("betas").hidden = !betas;
   at("no-betas").hidden = Boolean(betas);
   at("no-betas").textContent = `${title} has no beta to change.`;
-  if (!betas) return;
+  if (!betas) return () => {};
   let timer = 0;
   const now = () => [...at("beta-list").querySelectorAll("input")].map((each) => Number(each.value));
   const say = () => now().forEach((value, k) => (at(`beta-value-${k}`).textContent = value.toFixed(1)));
@@ -35,8 +35,8 @@ export function whatIf(page) {
       html("output", { id: `beta-value-${k}`, for: `beta-${k}` }));
   }));
   at("beta-reset").addEventListener("click", () => page.betas(null));
-  page.showBetas = () => {
-    const shown = page.state.betas ?? page.about.runs[0].betas;
+  return () => {
+    const shown = page.state.betas ?? page.about.runs[0].betas ?? [];
     shown.forEach((beta, k) => (at(`beta-${k}`).value = String(beta)));
     say();
     if (page.state.betas) at("betas").open = true;
@@ -63,14 +63,14 @@ async function findChange(page) {
   }
 }
 
-/** What is otherwise, for a sentence. @param {import("./link.js").State} state */
+/** What is otherwise, for a sentence. @param {import("./types.js").State} state */
 export function changeWords({ without, added, dropped, betas }) {
   const others = added.length + dropped.length + (betas ? 1 : 0);
   if (!others) return `Without ${counted(without.length, "edge")}`;
   return `With ${counted(others + without.length, "change")}`;
 }
 
-/** List what is otherwise, each with a way back. @param {any} page */
+/** List what is otherwise, each with a way back. @param {import("./types.js").Page} page */
 export function showChanges(page) {
   const { without, added, dropped, betas } = page.state, { names, sides } = page.around;
   const shown = new Map(sides.flatMap((side) => side.nodes).map((dot) => [dot.index, dot.title ?? dot.id]));

@@ -7,8 +7,8 @@ import { counted, signed } from "./words.js";
 
 /**
  * Fill the card with one waterfall a run.
- * @param {any} page
- * @param {import("./questions.js").Side[]} sides
+ * @param {import("./types.js").Page} page
+ * @param {import("./types.js").Side[]} sides
  * @param {Set<string>} gone
  */
 export function showWhy(page, sides, gone) {

@@ -1,0 +1,140 @@
+"""What an automatic choice has tried, what won, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agnn.methods import Method
+from agnn.metrics import MEASURES, Summary
+
+
+@dataclass
+class Tried:
+    """A candidate: a method with settings, and how it did on the inner splits."""
+
+    method: Method
+    changes: Mapping[str, Any]  # what differs from the method's defaults
+    scores: list[float] = field(default_factory=list)  # one per inner split, higher is better
+    seconds: float = 0.0
+    remark: str = ""  # why it was not tried further
+    is_beaten: bool = False  # in a round that it took part in
+    all_epochs: int = 0  # of the method, where it was tried with fewer; otherwise 0
+
+    @property
+    def mean(self) -> float:
+        """The mean score; minus infinity before there is one."""
+        return Summary(self.scores).mean if self.scores else -math.inf
+
+    @property
+    def words(self) -> str:
+        """The method and its changes."""
+        changes = ", ".join(f"{name} {_short(value)}" for name, value in self.changes.items())
+        return f"{self.method.title} ({changes})" if changes else self.method.title
+
+    def to_dict(self) -> dict[str, Any]:
+        """The candidate as JSON values."""
+        return {
+            "method": self.method.name,
+            "changes": dict(self.changes),
+            "score": Summary(self.scores).to_dict() if self.scores else None,
+            "seconds": self.seconds,
+            "remark": self.remark,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was tried, what won, and by how much."""
+
+    metric: str
+    tried: tuple[Tried, ...]  # best first
+    seconds: float
+    nodes: int  # labelled nodes that were used: those for training and validation
+    scoring: int  # of these, the nodes that score in an inner split
+    method: Method  # the winner's, with as many epochs as there is time for
+    wanted: int = 1  # replicas that were asked for
+    replicas: int = 1  # those that there is time for
+    # measures over several splits on each of which the whole choice was repeated, as JSON values
+    nested: Mapping[str, Any] | None = None
+
+    @property
+    def winner(self) -> Tried:
+        """The best candidate, on the inner splits that it has in common with the others."""
+        return self.tried[0]
+
+    @property
+    def lead(self) -> Summary | None:
+        """How far the winner is ahead of the second, inner split by inner split."""
+        if len(self.tried) < 2 or self.tried[1].remark:
+            return None
+        return Summary(leads(self.winner, self.tried[1]))
+
+    @property
+    def lead_error(self) -> float | None:
+        """The standard error of the lead; None for a single inner split.
+
+        Inner splits share their nodes, so their scores vary together and more of them do not make
+        the lead ever surer: the corrected resampled variance of Nadeau and Bengio 2003.
+        """
+        lead = self.lead
+        if lead is None or lead.deviation is None:
+            return None
+        shared = self.scoring / (self.nodes - self.scoring)
+        return lead.deviation * math.sqrt(1.0 / lead.n + shared)
+
+    @property
+    def words(self) -> str:
+        """The choice in two or three sentences."""
+        measure = MEASURES[self.metric]
+        value = measure.shown(-self.winner.mean if measure.is_loss else self.winner.mean)
+        methods = len({each.method.name for each in self.tried})
+        found = (
+            f"{self.winner.words} was chosen from {len(self.tried)} settings of {methods} methods "
+            f"in {self.seconds:.0f} s: {measure.title} {value}{measure.unit} on validation nodes "
+            f"of {len(self.winner.scores)} inner splits."
+        )
+        if self.lead is not None:
+            error = self.lead_error
+            spread = "" if error is None else f" ± {measure.shown(error)}"
+            gap = f"{measure.shown(self.lead.mean)}{spread}"
+            found += f" The second, {self.tried[1].words}, is {gap} behind."
+        limits = []
+        if self.replicas < self.wanted:
+            limits.append(f"to train {self.replicas} of {self.wanted} replicas")
+        if self.epochs is not None and self.epochs < self.winner.all_epochs:
+            limits.append(f"for {self.epochs} of {self.winner.all_epochs} epochs")
+        return found + (f" There was time {', '.join(limits)}." if limits else "")
+
+    @property
+    def epochs(self) -> int | None:
+        """The most epochs of the training; None for a method without any."""
+        return getattr(self.method, "epochs", None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The choice as JSON values; scores are such that higher is better."""
+        lead = self.lead
+        return {
+            "metric": self.metric,
+            "winner": self.winner.to_dict(),
+            "lead_over_second": lead and {**lead.to_dict(), "standard_error": self.lead_error},
+            "tried": [each.to_dict() for each in self.tried],
+            "seconds": self.seconds,
+            "labelled_nodes_used": self.nodes,
+            "replicas_wanted": self.wanted,
+            "replicas": self.replicas,
+            "epochs": self.epochs,
+            "words": self.words,
+            **({} if self.nested is None else {"nested": dict(self.nested)}),
+        }
+
+
+def leads(winner: Tried, other: Tried) -> list[float]:
+    """How far the winner is ahead on each inner split that both have been tried on."""
+    return [own - its for own, its in zip(winner.scores, other.scores, strict=False)]
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

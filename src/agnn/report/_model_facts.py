@@ -1,0 +1,252 @@
+"""What a run attends to, and what happened in its training epoch by epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+
+from agnn.explanation import (
+    LayerRanking,
+    class_relevance,
+    edge_relevance,
+    labelled_edges,
+    model_paths,
+    rankings_of,
+)
+from agnn.methods import NetworkMethod
+from agnn.metrics import MEASURES, Summary
+from agnn.report._node_facts import Absent
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.kernels import Attention
+    from agnn.methods import Method
+    from agnn.runs import Run
+    from agnn.training import History
+
+_RANKED: Final = 100  # edges at either end, as in the paper's Table 6
+
+
+@dataclass(frozen=True)
+class EdgeFact:
+    """A directed edge: how much the receiver listens to the sender."""
+
+    receiver: Hashable
+    sender: Hashable
+    receiver_class: str
+    sender_class: str
+    attention: float  # P[i, j], averaged over the replicas
+    relevance: float  # R(j -> i), likewise
+    weight: float | None = None  # of the edge itself, where edges have weights
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class LayerFacts:
+    """One attention layer."""
+
+    layer: int  # from 1
+    relevance: NDArray[np.float64]  # [c, c] row receives, column sends; NaN where no edge joins
+    ranking: LayerRanking | None  # None where too few edges join labelled nodes
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all neighbours count alike, as far as that can be told."""
+        return self.ranking is not None and self.ranking.top is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        values = {"layer": self.layer, "class_relevance": self.relevance.tolist()}
+        ranked = self.ranking
+        if ranked is None:
+            return values | {"within_class": None}
+        shares = {
+            "edges_at_either_end": ranked.count,
+            "top": None if ranked.top is None else ranked.top.to_dict(),
+            "bottom": None if ranked.bottom is None else ranked.bottom.to_dict(),
+            "all": ranked.everywhere,
+            "ranked": ranked.ranked,
+            "left_out": ranked.left_out,
+        }
+        return values | {"within_class": shares}
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionFacts:
+    """All layers, and the edges at either end of the last one's ranking."""
+
+    layers: tuple[LayerFacts, ...]
+    listed_layer: int | None  # the last layer that does not attend evenly; None where all do
+    most: tuple[EdgeFact, ...]  # the most relevant first
+    least: tuple[EdgeFact, ...]  # the least relevant first
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {
+            "layers": [layer.to_dict() for layer in self.layers],
+            "edges": {
+                "layer": self.listed_layer,
+                "most_relevant": [edge.to_dict() for edge in self.most],
+                "least_relevant": [edge.to_dict() for edge in self.least],
+            },
+        }
+
+
+def attention_facts(run: Run, title: str, listed: int) -> AttentionFacts | Absent:
+    """Return the attention of a model with `listed` edges at either end, or why there is none."""
+    no_attention = Absent(f"Relevance is defined for attention, which {title} does not learn.")
+    if run.network.unexplained is not None:
+        return no_attention
+    data = run.data
+    graph = run.graph
+    paths = model_paths(run.network, run.whole_view())
+    if not paths.is_attention:
+        return no_attention
+    weights = [hop.attention for hop in paths.hops]
+    known = labelled_edges(graph, data.labels)
+    count = min(_RANKED, known.numel() // 2)
+    rankings = rankings_of(graph, data.labels, weights, count) if count else [None] * len(weights)
+    layers = tuple(
+        LayerFacts(t, class_relevance(graph, each, data.labels, data.classes).numpy(), ranking)
+        for t, (each, ranking) in enumerate(zip(weights, rankings, strict=True), 1)
+    )
+    uneven = [each.layer for each in layers if each.ranking and each.ranking.top is not None]
+    if not uneven:
+        return AttentionFacts(layers, None, (), ())
+    most, least = _ends(run, weights[uneven[-1] - 1], known, min(listed, count))
+    return AttentionFacts(layers, uneven[-1], most, least)
+
+
+def _ends(
+    run: Run, attention: Attention, known: Tensor, count: int
+) -> tuple[tuple[EdgeFact, ...], tuple[EdgeFact, ...]]:
+    """Return the edges among `known` [k] with the highest and lowest mean relevance."""
+    relevance = edge_relevance(run.graph, attention).edges.mean(0, dtype=torch.float64)
+    share = attention.edges.mean(0, dtype=torch.float64)
+    order = known[torch.argsort(relevance[known], descending=True, stable=True)]
+
+    def edge_facts(edges: Tensor) -> tuple[EdgeFact, ...]:
+        return tuple(
+            _edge_fact(run, edge, float(share[edge]), float(relevance[edge]))
+            for edge in edges.tolist()
+        )
+
+    return edge_facts(order[:count]), edge_facts(order.flip(0)[:count])
+
+
+def _edge_fact(run: Run, edge: int, share: float, relevance: float) -> EdgeFact:
+    data = run.data
+    receiver = int(run.graph.receivers[edge])
+    sender = int(run.graph.senders[edge])
+    weights = run.graph.weights
+    return EdgeFact(
+        receiver=data.node_ids[receiver],
+        sender=data.node_ids[sender],
+        receiver_class=data.class_names[data.labels[receiver]],
+        sender_class=data.class_names[data.labels[sender]],
+        attention=share,
+        relevance=relevance,
+        weight=None if weights is None else float(weights[edge]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A number that every replica has in every epoch; each [epochs]."""
+
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the values for JSON."""
+        return {"mean": self.mean.tolist(), "low": self.low.tolist(), "high": self.high.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The epochs of all replicas."""
+
+    part: str  # whose score was watched: "validation" or "test"
+    loss: Curve
+    accuracy: Curve | None  # that score of the watched nodes; None where nothing was watched
+    betas: tuple[Curve, ...]  # one a layer; none where the model has no attention
+    kept: Summary  # the epochs whose weights were kept
+    kept_accuracy: tuple[float, ...]  # [R] at these epochs; empty where nothing was watched
+    metric: str = "accuracy"  # the score that was watched, as in `agnn.metrics.MEASURES`
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {
+            "epochs": self.loss.mean.size,
+            "watched": self.part,
+            "watched_metric": self.metric,
+            "selected_epochs": self.kept.to_dict(),
+            "training_loss": self.loss.to_dict(),
+            "watched_accuracy": None if self.accuracy is None else self.accuracy.to_dict(),
+            "betas": [curve.to_dict() for curve in self.betas],
+        }
+
+
+def training_facts(
+    history: History | None, method: Method, metric: str = "accuracy"
+) -> Training | Absent:
+    """Return the curves of a history in which `metric` was watched, or why there are none."""
+    if history is None:
+        return Absent(_why_none(method))
+    watched = history.watched_accuracy.numel() > 0
+    kept = history.selected_epochs.tolist()
+    # Shares in percent; what was watched of a log loss is the loss with its sign turned.
+    values = (-1.0 if MEASURES[metric].is_loss else 100.0) * history.watched_accuracy.double()
+    at_kept = [float(values[epoch - 1, r]) for r, epoch in enumerate(kept)] if watched else []
+    layers = () if history.betas is None else history.betas.unbind(-1)
+    return Training(
+        part=method.recipe().selection.on if isinstance(method, NetworkMethod) else "validation",
+        metric=metric,
+        loss=_curve(history.training_loss),
+        accuracy=_curve(values) if watched else None,
+        betas=tuple(_curve(layer) for layer in layers),
+        kept=Summary(kept),
+        kept_accuracy=tuple(at_kept),
+    )
+
+
+def watched_metric(run: Run) -> str:
+    """Return the name of the score that was watched in every epoch of a run."""
+    if run.metric is not None:
+        return run.metric
+    metric = "accuracy"
+    if isinstance(run.method, NetworkMethod):
+        metric = run.method.recipe().selection.metric
+    if metric != "best":
+        return metric
+    return "auc" if run.data.classes == 2 else "accuracy"
+
+
+def _curve(values: Tensor) -> Curve:
+    """Return the curve of values [epochs, R], over the replicas that were still training."""
+    known = np.ma.masked_invalid(values.double().cpu().numpy())
+    return Curve(
+        mean=known.mean(1).filled(np.nan),
+        low=known.min(1).filled(np.nan),
+        high=known.max(1).filled(np.nan),
+    )
+
+
+def _why_none(method: Method) -> str:
+    if not isinstance(method, NetworkMethod):
+        return f"{method.title} is not trained epoch by epoch: there are no curves to draw."
+    return (
+        "The run was saved by a version that did not keep its epochs; trained and saved again, it "
+        "has curves here."
+    )

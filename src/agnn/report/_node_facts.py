@@ -1,0 +1,270 @@
+"""What a run says about single nodes: its answers, how sure it is, and what surrounds a few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agnn.explanation import neighbourhood, weighed_neighbourhood
+from agnn.metrics import SURE, UNSURE, apply_temperature, held_out_predictions, leads
+from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from agnn.data import NodeData, Split
+    from agnn.explanation import Neighbourhood
+    from agnn.metrics import Ensemble
+    from agnn.runs import Run
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A part that a run does not have."""
+
+    reason: str  # one sentence
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the values for JSON."""
+        return {"absent": self.reason}
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The ensemble at k nodes, each answered by the replicas alone that may be asked about it."""
+
+    nodes: NDArray[np.int64]  # [k] indices in the data, ascending
+    probabilities: NDArray[np.float64]  # [k, c] at the run's temperature
+    disagreement: NDArray[np.float64]  # [k] share of these replicas with another answer
+    truth: NDArray[np.int64]  # [k] -1 where it is not known
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """The class with the highest probability; [k]."""
+        return np.asarray(self.probabilities.argmax(1))
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """The highest probability; [k]."""
+        return np.asarray(self.probabilities.max(1))
+
+    @property
+    def is_right(self) -> NDArray[np.bool_]:
+        """Whether the answer is the truth; [k]."""
+        return np.asarray(self.classes == self.truth)
+
+    def confusion(self) -> NDArray[np.int64]:
+        """Return how many nodes of the row's class were given the column's; [c, c]."""
+        known = self.truth >= 0
+        c = self.probabilities.shape[1]
+        cell = self.truth[known] * c + self.classes[known]
+        return np.bincount(cell, minlength=c * c).reshape(c, c)
+
+
+def answers_on_test(
+    scores: Tensor, data: NodeData, splits: Sequence[Split], temperature: float
+) -> Answers:
+    """Return the answers at the nodes that some replica of scores [R, n, c] has for test."""
+    nodes, means = held_out_predictions(scores, splits, "test")
+    position = np.full(data.nodes, -1)
+    position[nodes] = np.arange(nodes.size)
+    asked = np.zeros(nodes.size)
+    other = np.zeros(nodes.size)
+    classes = means.argmax(1)
+    for predictions, split in zip(scores.argmax(-1).cpu().numpy(), splits, strict=True):
+        tested = position[split.test]
+        asked[tested] += 1
+        other[tested] += predictions[split.test] != classes[tested]
+    return Answers(
+        nodes,
+        apply_temperature(means, temperature),
+        other / np.maximum(asked, 1),
+        data.labels[nodes],
+    )
+
+
+def answers_without_label(whole: Ensemble, data: NodeData) -> Answers:
+    """Return the whole ensemble's answers at the nodes that have no label."""
+    nodes = np.flatnonzero(data.labels < 0)
+    return Answers(nodes, whole.probabilities[nodes], whole.disagreement[nodes], data.labels[nodes])
+
+
+@dataclass(frozen=True)
+class NodeAnswer:
+    """What is said about one node."""
+
+    node: int
+    id: Hashable
+    answer: str
+    probability: float
+    second: str | None  # the class with the second highest probability
+    truth: str | None  # None where the node has no label
+    disagreement: float  # share of the replicas that answer otherwise
+    lead: float  # of the answer's probability over the second
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the answer is the truth; None where that is not known."""
+        return None if self.truth is None else self.answer == self.truth
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {
+            "id": self.id,
+            "prediction": self.answer,
+            "probability": self.probability,
+            "second": self.second,
+            "true_label": self.truth,
+            "disagreement": self.disagreement,
+        }
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """Nodes by the probability of their answer."""
+
+    nodes: int  # among how many
+    most: tuple[NodeAnswer, ...]  # the surest first
+    least: tuple[NodeAnswer, ...]  # the least sure first
+    mistakes: tuple[NodeAnswer, ...]  # wrong answers, the surest first
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        lists = {"most": self.most, "least": self.least, "surest_mistakes": self.mistakes}
+        return {
+            "nodes": self.nodes,
+            **{name: [each.to_dict() for each in rows] for name, rows in lists.items()},
+        }
+
+
+def certainty(answers: Answers, data: NodeData, count: int) -> Certainty:
+    """Return the `count` nodes at either end, and the `count` surest mistakes.
+
+    Equally sure nodes stand in the order of the data.
+    """
+    order = np.argsort(-answers.confidence, kind="stable")
+    upwards = np.argsort(answers.confidence, kind="stable")
+    wrong = order[(answers.truth[order] >= 0) & ~answers.is_right[order]]
+    return Certainty(
+        answers.nodes.size,
+        _node_answers(answers, data, order[:count]),
+        _node_answers(answers, data, upwards[:count]),
+        _node_answers(answers, data, wrong[:count]),
+    )
+
+
+def _node_answers(
+    answers: Answers, data: NodeData, positions: NDArray[np.int64]
+) -> tuple[NodeAnswer, ...]:
+    return tuple(_node_answer(answers, data, k) for k in positions.tolist())
+
+
+def _node_answer(answers: Answers, data: NodeData, k: int) -> NodeAnswer:
+    node = int(answers.nodes[k])
+    probabilities = answers.probabilities[k]
+    ranked = np.argsort(-probabilities, kind="stable")
+    truth = int(answers.truth[k])
+    return NodeAnswer(
+        node=node,
+        id=data.node_ids[node],
+        answer=data.class_names[ranked[0]],
+        probability=float(probabilities[ranked[0]]),
+        second=data.class_names[ranked[1]] if ranked.size > 1 else None,
+        truth=data.class_names[truth] if truth >= 0 else None,
+        disagreement=float(answers.disagreement[k]),
+        lead=float(leads(probabilities[None])[0]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """One node, why it was chosen, and who is around it."""
+
+    why: str
+    answer: NodeAnswer
+    around: Neighbourhood
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values for JSON: the nodes shown, the most attended first."""
+        shown = self.around
+        order = (-shown.shares).argsort(kind="stable").tolist()
+        nodes = [
+            {
+                "id": shown.ids[k],
+                "hops": int(shown.hops[k]),
+                "share": float(shown.shares[k]),
+                "contribution": float(shown.contributions[k]),
+            }
+            for k in order
+        ]
+        values = {"why": self.why, **self.answer.to_dict(), "nodes": nodes}
+        return values | {"left_out": shown.left_out}
+
+
+def surroundings(
+    run: Run,
+    split: Split,
+    tested: Certainty | Absent,
+    unlabelled: Certainty | Absent,
+    title: str,
+    count: int = 2,
+) -> tuple[Surroundings, ...] | Absent:
+    """Return `count` nodes of each kind: right, wrong and least sure.
+
+    They are test nodes, or where there are none nodes without a label.
+    """
+    nodes = unlabelled if isinstance(tested, Absent) else tested
+    if isinstance(nodes, Absent):
+        return Absent("There is neither a test node nor one without a label to look at.")
+    if run.network.unexplained is not None:
+        return Absent(f"What reaches a node cannot be read off {title}: {run.network.unexplained}.")
+    kinds: dict[str, Sequence[NodeAnswer]] = {
+        "": [row for row in nodes.most if row.is_right is None],
+        "right": [row for row in nodes.most if row.is_right],
+        "wrong": nodes.mistakes,
+        "least sure": nodes.least,
+    }
+    chosen: list[Surroundings] = []
+    for kind, rows in kinds.items():
+        taken = {one.answer.node for one in chosen}
+        new = [row for row in rows if row.node not in taken]
+        chosen += [
+            Surroundings(_why(kind, row), row, around)
+            for row, around in _drawable(run, split, new, count)
+        ]
+    return tuple(chosen) or Absent("There is no node to look at.")
+
+
+def _why(kind: str, row: NodeAnswer) -> str:
+    """Return why a node was chosen; it is sure or unsure by the rule of the explorer's cohorts."""
+    if kind == "least sure":
+        return "unsure" if row.lead < UNSURE else kind
+    if row.lead < SURE:
+        return kind or "the surest"
+    return f"sure and {kind}" if kind else "sure"
+
+
+def _drawable(
+    run: Run, split: Split, rows: Sequence[NodeAnswer], count: int
+) -> list[tuple[NodeAnswer, Neighbourhood]]:
+    """Return the first `count` rows that can be drawn, filled up with the first that cannot.
+
+    A node with nobody around shows nothing, and a crowd cannot be told apart.
+    """
+    good: list[tuple[NodeAnswer, Neighbourhood]] = []
+    rest: list[tuple[NodeAnswer, Neighbourhood]] = []
+    for row in rows:
+        around = neighbourhood(run, row.node, split, limit=MOST_DRAWN)
+        fits = around.nodes.size + around.left_out in DRAWABLE
+        (good if fits else rest).append((row, around))
+        if len(good) == count:
+            break
+    return [
+        (row, weighed_neighbourhood(run, row.node, split, limit=MOST_DRAWN))
+        for row, _ in [*good, *rest][:count]
+    ]

@@ -1,0 +1,363 @@
+"""A training that has been checked, and the one function that trains it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agnn.choosing import (
+    SEARCH_SEEDS,
+    SECONDS,
+    Choice,
+    OnTrial,
+    OnTried,
+    Search,
+    Tuned,
+    Workers,
+    choose_method,
+    class_weights,
+    search_settings,
+    settle,
+)
+from agnn.data import NodeData, Split, SplitSpec, make_splits, preset_name
+from agnn.distributed import Division
+from agnn.errors import DataError, InputError
+from agnn.files import plain
+from agnn.kernels import choose
+from agnn.methods import Method, NetworkMethod, Outcome, Task, get_method
+from agnn.metrics import MEASURES, Summary, replica_values
+from agnn.runs._devices import machine, versions
+from agnn.runs._divergence import trial_means, unusable_replicas
+from agnn.runs._duration import seconds_of
+from agnn.runs._folder import keep_elsewhere, save_run
+from agnn.runs._parts import whole_run
+from agnn.runs._run import KnownResults, Run
+from agnn.training import Checkpoints, Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from agnn.runs._training import Training
+
+_MOST_REPLICAS: Final = 100_000
+_LARGEST_SEED: Final = 2**62
+_NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
+
+
+def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
+    """Return the seeds of `replicas` replicas: `seed` and the numbers after it."""
+    if replicas < 1:
+        raise InputError(f"`replicas` must be at least 1; got {replicas}.")
+    if replicas > _MOST_REPLICAS:
+        raise InputError(f"`replicas` must be at most {_MOST_REPLICAS:,}; got {replicas}.")
+    if seed < 0:
+        raise InputError(f"`seed` must not be negative; got {seed}.")
+    if seed > _LARGEST_SEED:
+        raise InputError(f"`seed` must be at most 2^62; got {seed}.")
+    return tuple(range(seed, seed + replicas))
+
+
+def preset_method(name: str, split_spec: str, dataset: str) -> Method:
+    """Return the method as published for this kind of split and this dataset.
+
+    Presets for cross-validation choose the epoch on the evaluated fold, as the paper does. If the
+    split has validation nodes, those are used instead.
+    """
+    spec = SplitSpec.parse(split_spec)
+    method = get_method(name).preset(spec.setting, dataset)
+    if spec.has_validation and getattr(method, "watched", None) == "test":
+        return method.with_fields(watched="validation")
+    return method
+
+
+def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
+    """Return the method with the hyper-parameters for this kind of split and this data.
+
+    A dataset that comes with the package has the method's preset. Any other graph, whatever its
+    name, has the defaults, with the feature scaling that suits its features.
+    """
+    known_as = preset_name(data)
+    method = preset_method(name, split_spec, known_as)
+    return method if known_as != "*" else method.for_data(data)
+
+
+def default_name(data: NodeData) -> str:
+    """Return the name of the default method: the paper's on its datasets."""
+    return "agnn" if preset_name(data) != "*" else "agnn_plus"
+
+
+def prepare(
+    name: str,
+    data: NodeData,
+    split: str,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    is_tuned: bool = False,
+) -> Method:
+    """Return the method of this name, ready to train on `data`.
+
+    Its hyper-parameters are those of `suited_method`, with the `changes` that are not None. If
+    `is_tuned`, the rest of the method's grid is chosen on validation nodes.
+    """
+    method = suited_method(name, split, data)
+    wanted = {field: value for field, value in (changes or {}).items() if value is not None}
+    for field in wanted:
+        if is_tuned and field in method.grid:
+            raise InputError(f"`{field}` is chosen by tuning; do not set it.")
+    method = method.with_fields(**wanted)
+    method.check()
+    return Tuned(method) if is_tuned else method
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A training that has been checked: its data, method, splits and seeds are known."""
+
+    training: Training  # what was asked for
+    method: Method  # for auto one that needs no training, until `choose`
+    data: NodeData
+    split_spec: str
+    splits: tuple[Split, ...]  # one per replica
+    seeds: tuple[int, ...]  # one per replica
+    folds: int
+    device: str
+    weights: NDArray[np.float64] | None = None  # [R, c]
+    division: Division | None = None  # among processes
+    checkpoints: Checkpoints | None = None
+    choice: Choice | None = None  # of the method, if it was chosen automatically
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        """The pass that each replica belongs to, where they are cross-fitted; else none."""
+        if not SplitSpec.parse(self.split_spec).is_cross_fitted:
+            return ()
+        return tuple(replica // self.folds for replica in range(len(self.splits)))
+
+    def task(self, progress: Progress | None = None) -> Task:
+        """Return the method's task."""
+        return Task(
+            data=self.method.usable(self.data),
+            splits=self.splits,
+            seeds=self.seeds,
+            device=self.device,
+            # What was asked for: with "auto" an operation without a fast form takes another.
+            backend=self.training.backend,
+            progress=progress,
+            class_weights=self.weights,
+            metric=self.training.metric,
+            passes=self.passes,
+            checkpoints=self.checkpoints,
+            callbacks=tuple(self.training.callbacks),
+        )
+
+    def choose(
+        self,
+        on_tried: OnTried | None = None,
+        on_trial: OnTrial | None = None,
+        until: float | None = None,
+    ) -> Plan:
+        """Return the plan with the method or the settings that validation nodes choose.
+
+        Itself where nothing is left to choose; see `method="auto"` and `search` of `evaluate`.
+        After `until`, in `time.monotonic`'s seconds, a search begins no further setting.
+        """
+        training = self.training
+        if training.is_auto:
+            nested = self._nested_estimate(on_tried) if training.nested else None
+            return self._choose_method(on_tried, nested)
+        if training.search is None:
+            return self
+        first = self.task().first(SEARCH_SEEDS * self.folds)
+        search = Search(
+            training.search, Path(training.search_file), frozenset(training.given_changes)
+        )
+        workers = Workers(executor=training.executor, threads=training.threads, until=until)
+        method = search_settings(self.method, first, search, workers, on_trial)
+        return replace(self, method=method)
+
+    @property
+    def _seconds(self) -> float:
+        """The time for an automatic choice and the training after it."""
+        limit = self.training.time_limit
+        return SECONDS if limit is None else seconds_of(limit, "`time_limit` (--time)")
+
+    def _choose_method(self, on_tried: OnTried | None, nested: Mapping[str, Any] | None) -> Plan:
+        """Return the plan of the method that wins on validation nodes of the first seed's split.
+
+        All replicas have that split: with a split of their own, the test nodes of one would be
+        among the validation nodes that another one chooses by. The time limit covers the choice
+        and the training, which has fewer replicas, or fewer epochs, where there is no time for all
+        of them.
+        """
+        class_weight = self.training.class_weight
+        choice = choose_method(
+            lambda name, changes: prepare(name, self.data, self.split_spec, changes),
+            replace(self, seeds=self.seeds[:1]).task().first(1),
+            replicas=len(self.seeds),
+            seconds=self._seconds,
+            class_weight=class_weight,
+            on_tried=on_tried,
+        )
+        splits = self.splits * choice.replicas
+        return replace(
+            self,
+            method=choice.method,
+            splits=splits,
+            seeds=self.seeds[: choice.replicas],
+            weights=class_weights(class_weight, choice.method, self.data, splits),
+            choice=replace(choice, nested=nested),
+        )
+
+    def _nested_estimate(self, on_tried: OnTried | None) -> dict[str, Any]:
+        """Repeat the whole automatic choice on several splits, one replica each.
+
+        The measures over them are an unbiased estimate: every split has its own choice, by its own
+        training and validation nodes. The time limit is for all of them together.
+        """
+        seeds = replica_seeds(self.training.seed, _NESTED_SPLITS)
+        if len(set(make_splits(self.data, self.split_spec, seeds))) == 1:
+            raise InputError(
+                f"a nested estimate needs several splits, and '{self.split_spec}' is the same for "
+                f"every seed: its test nodes are not read by the choice, so the test accuracy is "
+                f"unbiased without it. Draw splits, such as stratified."
+            )
+        runs = []
+        for seed in seeds:
+            once = replace(
+                self.training,
+                split=self.split_spec,
+                seeds=(seed,),
+                replicas=None,
+                nested=False,
+                time_limit=self._seconds / len(seeds),
+                callbacks=(),
+                out=None,
+            )
+            run = once.plan().choose(on_tried).train()
+            assert run is not None  # noqa: S101 (auto is not divided among ranks)
+            runs.append(run)
+        measures = {name: Summary([run.measure(name).mean for run in runs]) for name in MEASURES}
+        metric = self.training.metric or "accuracy"
+        measure = MEASURES[metric]
+        error = measures[metric].standard_error
+        spread = "" if error is None else f" ± {measure.shown(error)}"
+        words = (
+            f"{measure.title} {measure.shown(measures[metric].mean)}{spread}{measure.unit} of the "
+            f"whole choice on {len(runs)} splits (chosen: "
+            f"{', '.join(run.method.title for run in runs)})"
+        )
+        return {
+            "measures": {name: summary.to_dict() for name, summary in measures.items()},
+            "choices": [dict(run.choice or {}) for run in runs],
+            "words": words,
+        }
+
+    def train(self, progress: Progress | None = None) -> Run | None:
+        """Train and score; None in a process that is another rank than the first of several."""
+        start = time.perf_counter()
+        if isinstance(self.method, NetworkMethod):  # now that nothing changes it any more
+            self.method.sampling(self.method.recipe())
+        task = self.task(progress)
+        method = settle(self.method, task)
+        checkpoints = self.checkpoints
+        if checkpoints is not None:
+            if not method.has_checkpoints:
+                raise InputError(f"{method.name} has no training that checkpoints could continue.")
+            checkpoints.describe(self.identity(method))
+        for callback in task.callbacks:
+            callback.start(self.about(method))
+        if self.division is None:
+            outcome: Outcome | None = method.run(task)
+        else:
+            outcome = self.division.run(method, task, self.identity(method))
+        if outcome is None:
+            return None
+        seconds = time.perf_counter() - start
+        if checkpoints is not None:
+            seconds += checkpoints.seconds_before
+        values = replica_values("accuracy", outcome.scores, self.data, self.splits)
+        unusable = unusable_replicas(outcome.history, len(self.seeds))
+        run = Run(
+            data=self.data,
+            method=method,
+            splits=self.splits,
+            seeds=self.seeds,
+            accuracy=Summary(trial_means(values, self.folds, unusable)),
+            model=outcome.model,
+            split_spec=self.split_spec,
+            history=outcome.history,
+            chosen=outcome.chosen,
+            seconds=seconds,
+            device=self.device,
+            backend=choose(self.training.backend, self.device.split(":")[0]),
+            versions=versions(),
+            machine=machine(self.device),
+            class_weight=self.training.class_weight,
+            metric=self.training.metric,
+            choice=None if self.choice is None else self.choice.to_dict(),
+            known=KnownResults(scores=outcome.scores.cpu()),
+        )
+        if self.training.parts is not None:
+            run = whole_run(run, self.training.parts)
+        for callback in task.callbacks:
+            callback.finish(run)
+        return run
+
+    def save(self, run: Run) -> None:
+        """Write the run to the folder that was asked for, if one was; its checkpoints then go.
+
+        A run that cannot be written there is kept elsewhere, and the error says where.
+        """
+        if self.training.out is None:
+            return
+        out = Path(self.training.out)
+        try:
+            save_run(run, out)
+        except OSError as error:
+            failure = keep_elsewhere(run, out, error)
+            if self.checkpoints is not None and self.checkpoints.stored is not None:
+                failure = DataError(
+                    f"{failure} Its checkpoint is '{self.checkpoints.stored}', for --resume."
+                )
+            raise failure from error
+        if self.checkpoints is not None:
+            self.checkpoints.remove()
+
+    def about(self, method: Method) -> dict[str, Any]:
+        """Return what callbacks are told before the training, as JSON values."""
+        return {
+            "method": method.name,
+            "dataset": self.data.name,
+            "split": self.split_spec,
+            "replicas": len(self.seeds),
+            "seed": self.seeds[0],
+            "device": self.device,
+            "hyper_parameters": plain(method.settings),
+        }
+
+    def identity(self, method: Method) -> dict[str, Any]:
+        """Return everything that the bits of the training depend on, as JSON values."""
+        kind = self.device.split(":")[0]
+        return {
+            "version": versions()["agnn"],
+            "method": method.name,
+            "hyper-parameters": method.settings,
+            "data": self.data.fingerprint,
+            "split": self.split_spec,
+            "seeds": self.seeds,
+            "nodes in the parts of the split": self.task().splits_digest,
+            "class weights": self.training.class_weight,
+            "metric": self.training.metric,
+            "device": kind,
+            "backend": choose(self.training.backend, kind),
+            **({} if self.division is None else self.division.identity),
+        }
+
+
+def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:
+    """Return every replica's own seed for weights and dropout: the folds of one trial differ."""
+    return tuple(seed * folds + k for seed in seeds for k in range(folds))

@@ -1,0 +1,436 @@
+"""A training: everything that is asked for, as one object that one driver runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from agnn.choosing import ClassWeight, Search, class_weights
+from agnn.data import (
+    NodeData,
+    Split,
+    SplitSpec,
+    check_learnable,
+    complete_split,
+    default_split,
+    make_splits,
+)
+from agnn.distributed import WIRES, Division, PartsFolder, is_parts_folder
+from agnn.errors import InputError, unknown_name
+from agnn.executors import launched_rank, parse_executor
+from agnn.files import check_new_folder, check_space
+from agnn.kernels import choose
+from agnn.methods import Majority, Method
+from agnn.metrics import check_metric
+from agnn.options import AUTO, TrainingOptions, flag_of
+from agnn.runs._devices import find_device
+from agnn.runs._duration import seconds_of
+from agnn.runs._folder import folder_size
+from agnn.runs._parts import parts_data, parts_method
+from agnn.runs._plan import Plan, default_name, prepare, replica_seeds, seeds_of_replicas
+from agnn.runs._run import Run
+from agnn.training import Callback, Checkpoints, Progress
+
+if TYPE_CHECKING:
+    from agnn.distributed import Axis
+
+_SPLIT_OF_AUTO: Final = "stratified"  # where the data's default has folds
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Training(TrainingOptions):
+    """A training: data, method, split, seeds and all that `TrainingOptions` declares.
+
+    `plan` checks it and returns what can be trained; `run` does everything, as `agnn train` does.
+    """
+
+    # the path is a folder that `agnn partition` wrote; a function reads the data when it is needed
+    data: NodeData | str | Path | Callable[[], NodeData]
+    method: Method | str | None = None
+    split: str | Split | None = None
+    class_weight: ClassWeight = None
+    executor: str | Executor | None = None
+    seeds: Sequence[int] | None = None  # one per replica, in place of `replicas` and `seed`
+    callbacks: Sequence[Callback] = ()
+    checkpoints: Checkpoints | None = None  # in place of those beside `out`
+
+    def __post_init__(self) -> None:
+        for check in _RULES:
+            check(self)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether validation nodes choose the method."""
+        return isinstance(self.method, str) and self.method.lower() == AUTO
+
+    @property
+    def given_changes(self) -> dict[str, Any]:
+        """The hyper-parameters that are set."""
+        return {name: value for name, value in (self.changes or {}).items() if value is not None}
+
+    @cached_property
+    def parts(self) -> str | None:
+        """The folder of parts that is trained on; None for a graph in memory."""
+        return str(self.data) if isinstance(self.data, str | Path) else None
+
+    def read_data(self) -> NodeData:
+        """Return the data; of a folder of parts what a training must know of it."""
+        if isinstance(self.data, str | Path):
+            return parts_data(self.data)
+        return self.data if isinstance(self.data, NodeData) else self.data()
+
+    def run(self, progress: Progress | None = None) -> Run:
+        """Choose, train, score and, with `out`, save; raises on ranks other than the first."""
+        plan = self.plan().choose()
+        run = plan.train(progress)
+        if run is None:
+            raise InputError("only rank 0 has the run; `plan().train()` gives the others None.")
+        plan.save(run)
+        return run
+
+    def plan(self) -> Plan:
+        """Check everything that can be checked before the training, and return what to train."""
+        if self.out is not None:
+            check_new_folder(self.out)
+        data, spec = self._data_and_split()
+        seeds = self._seeds(SplitSpec.parse(spec))
+        device = find_device(self.device)
+        choose(self.backend, device.split(":")[0])
+        method = self._method(data, spec)
+        splits = make_splits(data, spec, seeds[:1] if self.is_auto else seeds)
+        is_counted = self.seeds is None and not self.is_auto
+        if is_counted and not method.is_random and len(set(splits)) == 1:
+            # Replicas would be copies, and their spread of zero would look like certainty.
+            seeds = seeds[:1]
+            splits = splits[:1]
+        _check_scorable(data, splits, self.metric)
+        folds = max(1, len(splits) // len(seeds))
+        division = self._division(len(seeds) * folds)
+        is_by_replicas = division is not None and division.axis == "replicas"
+        if is_by_replicas and SplitSpec.parse(spec).is_cross_fitted:
+            raise InputError(
+                "cross-fitted replicas choose each other's epochs, so processes divide the rows of "
+                "the graph: `divide='rows'` (--divide rows)."
+            )
+        if self.method is None:
+            by_rows = division is not None and division.axis == "rows"
+            method = method.reduced(
+                data, len(seeds), device, by_rows=by_rows, given=self.given_changes.keys()
+            )
+        if self.parts is not None and not isinstance(self.method, Method):
+            method = parts_method(
+                method, self.parts, is_scaling_given="scaling" in self.given_changes
+            )
+        weights = None
+        if not self.is_auto:
+            weights = class_weights(self.class_weight, method, data, splits)
+        plan = Plan(
+            training=self,
+            method=method,
+            data=data,
+            split_spec=spec,
+            splits=splits,
+            seeds=seeds if self.is_auto else seeds_of_replicas(seeds, folds),
+            folds=folds,
+            device=device,
+            weights=weights,
+            division=division,
+            checkpoints=self._checkpoints(method, division),
+        )
+        if self.out is not None and not self.is_auto:
+            check_space(self.out, folder_size(method, data, len(plan.seeds)))
+        return plan
+
+    def _data_and_split(self) -> tuple[NodeData, str]:
+        """Return the data, and the name of one of its splits or of a way to draw some."""
+        data = self.read_data()
+        if self.parts is not None and is_first_rank():
+            PartsFolder(self.parts).check()  # all of them: this process puts the run together
+        check_learnable(data)
+        if isinstance(self.split, Split):
+            return data.with_split(self.split), self.split.name
+        spec = complete_split(self.split or default_split(data), data)
+        if self.is_auto and SplitSpec.parse(spec).folds > 1:
+            if self.split is not None:
+                raise InputError(
+                    f"'auto' chooses on one split, and '{spec}' has folds; use stratified, or "
+                    f"nested (--nested) for an estimate over several splits."
+                )
+            spec = _SPLIT_OF_AUTO
+        return data, spec
+
+    def _seeds(self, spec: SplitSpec) -> tuple[int, ...]:
+        """Return a seed for each replica, with folds for each trial.
+
+        Cross-fitting has a replica per fold, so as many passes as `replicas` needs.
+        """
+        if self.seeds is not None:
+            return tuple(self.seeds)
+        count = 1 if self.replicas is None else self.replicas
+        seeds = replica_seeds(self.seed, count)
+        return seeds[: -(-count // spec.folds)] if spec.is_cross_fitted else seeds
+
+    def _method(self, data: NodeData, spec: str) -> Method:
+        """Return the method with its hyper-parameters; for auto one that needs no training."""
+        if self.is_auto:
+            return Majority()
+        if isinstance(self.method, Method):
+            return self.method.with_fields(**self.given_changes)
+        name = self.method or default_name(data)
+        return prepare(name, data, spec, self.given_changes, is_tuned=self.tuned)
+
+    def _division(self, replicas: int) -> Division | None:
+        """Return how the training is divided among processes; None where it is not."""
+        launched = launched_rank()
+        if launched is not None:
+            return Division(launched.size, "rows", self.wire, is_joined=True, parts=self.parts)
+        if self.parts is not None:
+            axis = self.divide or "rows"
+            return Division(self.ranks or 1, cast("Axis", axis), self.wire, parts=self.parts)
+        if self.ranks is None:
+            return None
+        axis = self.divide or ("replicas" if replicas >= self.ranks > 0 else "rows")
+        return Division(self.ranks, cast("Axis", axis), self.wire)
+
+    def _checkpoints(self, method: Method, division: Division | None) -> Checkpoints | None:
+        """Return the checkpoints of the training, which are kept beside the folder of its run."""
+        if self.checkpoints is not None or self.out is None or self.is_auto:
+            return self.checkpoints
+        if not method.has_checkpoints:
+            for name in ("checkpoint", "resume"):
+                if getattr(self, name):
+                    raise InputError(
+                        f"{_words(name)} is for methods that train a network, not {method.name}."
+                    )
+            return None
+        every = None if self.checkpoint is None else seconds_of(self.checkpoint, "`checkpoint`")
+        out = Path(self.out).absolute()
+        file = out.with_name(f"{out.name}.checkpoint")
+        is_resumed = self.resume
+        launched = launched_rank()
+        if launched is not None and launched.restarts:
+            is_resumed = file.exists()  # torchrun starts the same command again after a failure
+        checkpoints = Checkpoints(file, every, resume=is_resumed)
+        if is_first_rank() and (division is None or division.axis == "rows"):
+            checkpoints.check()
+        return checkpoints
+
+
+def is_first_rank() -> bool:
+    """Return whether this process reports and writes: the only one, or rank 0 of torchrun's."""
+    launched = launched_rank()
+    return launched is None or launched.rank == 0
+
+
+def _words(name: str) -> str:
+    """Return a field as messages name it: the keyword, and the option of the command line."""
+    return f"`{name}` ({flag_of(name)})"
+
+
+Rule = Callable[[Training], None]
+
+
+def _auto_chooses_alone(training: Training) -> None:
+    for name in (
+        *training.given_changes,
+        *(n for n in ("tuned", "search") if getattr(training, n)),
+    ):
+        if training.is_auto:
+            raise InputError(f"the method auto chooses the settings; leave out {_words(name)}.")
+    for name in ("checkpoint", "resume", "checkpoints"):
+        if training.is_auto and getattr(training, name):
+            raise InputError(
+                f"{_words(name)} does not go with the method auto, which would choose again."
+            )
+    for name in ("time_limit", "nested"):
+        if not training.is_auto and getattr(training, name):
+            raise InputError(f"{_words(name)} goes with the method auto (--method auto).")
+
+
+def _one_chooser(training: Training) -> None:
+    if training.search is not None and training.tuned:
+        raise InputError(
+            "`search` (--search) and `tuned` (--tuned) both choose settings; leave one out."
+        )
+    if training.executor is not None and training.search is None:
+        raise InputError(
+            "`executor` (--executor) trains the candidates of a search (--search); without one "
+            "leave it out."
+        )
+    if isinstance(training.executor, str):
+        parse_executor(training.executor)
+    if training.tuned and isinstance(training.method, Method):
+        raise InputError(
+            "`tuned` (--tuned) takes a method by its name; give `Tuned(method)` instead."
+        )
+
+
+def _progress_has_a_limit(training: Training) -> None:
+    if training.given_changes.get("stop_on") and not training.given_changes.get("stop_after"):
+        raise InputError(
+            "`stop_on` (--stop-on) goes with `stop_after` (--stop-after), the number of epochs to "
+            "wait."
+        )
+
+
+def _one_set_of_seeds(training: Training) -> None:
+    if training.seeds is not None and training.replicas is not None:
+        raise InputError("give `seeds` or `replicas`, not both.")
+
+
+def _divided_trainings(training: Training) -> None:
+    is_torchrun = launched_rank() is not None
+    if training.divide not in (None, "rows", "replicas"):
+        raise InputError(f"{_words('divide')} takes rows or replicas; got '{training.divide}'.")
+    if training.wire not in WIRES:
+        raise InputError(f"{_words('wire')} takes {' or '.join(WIRES)}; got '{training.wire}'.")
+    if is_torchrun and (training.divide == "replicas" or training.ranks is not None):
+        raise InputError("torchrun divides the rows; leave --ranks and --divide out.")
+    is_divided = is_torchrun or training.ranks is not None or training.parts is not None
+    if not is_divided and (training.divide is not None or training.wire != "float32"):
+        raise InputError("--divide and --wire are for trainings with --ranks or torchrun.")
+    many = {"--search": training.search is not None, "--method auto": training.is_auto}
+    for option, is_given in many.items():
+        if is_given and (training.parts is not None or is_torchrun):
+            raise InputError(
+                f"{option} trains many models, each on a whole graph; for a folder of parts or "
+                f"under torchrun, name the method and its settings."
+            )
+
+
+def _folders(training: Training) -> None:
+    for name in ("checkpoint", "resume"):
+        if getattr(training, name) and training.out is None:
+            raise InputError(
+                f"{_words(name)} needs `out` (--out): checkpoints are kept beside that folder."
+            )
+    if training.parts is not None and not is_parts_folder(training.parts):
+        raise InputError(
+            f"'{training.parts}' is not a folder of parts, which `agnn partition` writes."
+        )
+
+
+def _known_values(training: Training) -> None:
+    if training.metric is not None:
+        check_metric(training.metric)
+    if training.checkpoint is not None:
+        seconds_of(training.checkpoint, "--checkpoint")
+    if training.time_limit is not None:
+        seconds_of(training.time_limit, "--time")
+    if training.search is not None:
+        Search(training.search, Path(training.search_file))
+
+
+# Which options go together: all such rules, in the order in which they are checked.
+_RULES: Final[tuple[Rule, ...]] = (
+    _one_set_of_seeds,
+    _one_chooser,
+    _auto_chooses_alone,
+    _progress_has_a_limit,
+    _divided_trainings,
+    _folders,
+    _known_values,
+)
+
+
+def _check_scorable(data: NodeData, splits: Sequence[Split], metric: str | None) -> None:
+    """Raise for a split without test nodes, and for one whose AUC would not be defined."""
+    for split in splits:
+        if split.test.size == 0:
+            raise InputError(f"the split '{split.name}' has no test nodes to score on.")
+        for part in ("validation", "test") if metric == "auc" else ():
+            labels = data.labels[split.parts[part]]
+            if labels.size and (labels == labels[0]).all():
+                raise InputError(
+                    f"AUC needs nodes of two classes, but all {labels.size} {part} nodes of the "
+                    f"split '{split.name}' are of class '{data.class_names[labels[0]]}'. Use "
+                    f"another metric, such as log_loss, or a stratified split."
+                )
+
+
+def evaluate(
+    method: Method | str | None,
+    data: NodeData | str | Path,
+    split: str | Split | None = None,
+    seeds: Sequence[int] | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Run:
+    """Train a method once per seed, all replicas at once, and score it on the test nodes.
+
+    Args:
+        method: a method, or the name of one, which then has its hyper-parameters for the data.
+            None: AGNN on the datasets of the paper, AGNN+ on any other graph. "auto": a method and
+            settings that are chosen by validation nodes; all replicas then have one split.
+        data: the graph, its features and labels; or a folder that `agnn partition` wrote.
+        split: the name of a way to split the nodes, as in `agnn train`, or a Split. None: the
+            data's fixed split, else "stratified", with folds if labels are few.
+        seeds: one per replica.
+        progress: called with (epochs done, epochs in all).
+        options: the other fields of `Training`, the same as the options of `agnn train`:
+
+            - `replicas`: instead of `seeds`, the number of replicas. One is trained where all
+              would be the same: a method without randomness on a fixed split;
+            - `seed`: the first of their seeds;
+            - `changes`: hyper-parameters by name. None is the same as leaving one out; the text
+              "none" is the value None;
+            - `device` ("auto", "cpu", "cuda") and `backend` ("auto", "reference", "numba",
+              "triton");
+            - `class_weight`: "balanced", or a weight per class name; for methods that train a
+              network;
+            - `metric`: by which the epoch and the settings are chosen on validation nodes:
+              "accuracy", "balanced_accuracy", "f1", "auc" or "log_loss". None: the method's own
+              rule;
+            - `time_limit`: for "auto", seconds or a text such as "5m" for the choice and the
+              training; `nested`: also repeat the choice on three splits;
+            - `search`, `search_file`, `executor`, `threads`: settings to try first, where the
+              trials are kept, and who trains them; `tuned`: choose from the method's grid;
+            - `out`, `checkpoint`, `resume`: a folder for the run, the time between checkpoints
+              beside it, and whether a stopped training is continued; or `checkpoints`, an object;
+            - `ranks`, `divide`, `wire`: among how many processes the training is divided, by rows
+              of the graph or by replicas, and the type of states on their way;
+            - `callbacks`: told about the start, every epoch and the result;
+              `agnn.training.Callback`.
+
+    With a k-fold split every seed is a trial of k replicas, one per fold, and its accuracy is the
+    mean over them: folds share training nodes, so only trials count as repetitions.
+
+    >>> import agnn
+    >>> cora = agnn.load_dataset("cora")
+    >>> run = agnn.evaluate("agnn", cora, split="fixed", replicas=2, changes={"epochs": 3})
+    >>> run.accuracy.n, run.scores.shape
+    (2, torch.Size([2, 2708, 7]))
+    """
+    known = {each.name for each in fields(Training)}
+    for name in options:
+        if name not in known:
+            raise unknown_name("argument of `evaluate`", name, known)
+    training = Training(method=method, data=data, split=split, seeds=seeds, **options)
+    return training.run(progress)
+
+
+def _signature() -> inspect.Signature:
+    """Return the signature of `evaluate` with its options, for help and completion."""
+    signature = inspect.signature(evaluate)
+    written = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    names = {p.name for p in written}
+    options = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=each.default,
+            annotation=each.type,
+        )
+        for each in fields(Training)
+        if each.name not in names
+    ]
+    return signature.replace(parameters=[*written, *options])
+
+
+evaluate.__signature__ = _signature()  # type: ignore[attr-defined]
