@@ -49,9 +49,10 @@ class TrainingOptions:
         object,
         Option(
             kind=str | None,
-            help="A method (`agnn methods` lists them), or auto: the one that is best on "
-            "validation nodes.",
-            shown_default="agnn on the paper's datasets, agnn_plus on any other graph",
+            help="A method (`agnn methods` lists them), or auto: the best of many, with its "
+            "settings, on held-out labels.",
+            shown_default="agnn on the paper's datasets; on any other graph agnn_plus, unless "
+            "held-out labels clearly prefer agnn, appnp, separated or ridge",
             panel=_METHOD,
             is_common=True,
         ),
@@ -60,9 +61,9 @@ class TrainingOptions:
         object,
         Option(
             kind=str | None,
-            help="fixed, own, time, group, uniform, balanced, stratified, 20-per-class, 10-fold, "
-            "10-fold-nested, stratified-5-fold (any number), cross-fit, or a .json file.",
-            shown_default="the data's own; without one stratified, with folds below 50 labels",
+            help="fixed, own, time, group, cross-fit, stratified, uniform, balanced, 20-per-class, "
+            "10-fold, 10-fold-nested, stratified-5-fold (any number), or a .json file.",
+            shown_default="the data's own; without one cross-fit",
             panel=_METHOD,
             is_common=True,
         ),
@@ -70,9 +71,9 @@ class TrainingOptions:
     replicas: Annotated[
         int | None,
         Option(
-            kind=int,
-            help="Models to train, each with its own seed; with folds, trials.",
-            default=10,
+            help="Models to train, each with its own seed; with folds, trials. Cross-fitting has "
+            "one per fold, and more are further passes with other folds.",
+            shown_default="10; cross-fitted 5 where an epoch takes long",
             panel=_METHOD,
             is_common=True,
         ),
@@ -129,6 +130,15 @@ class TrainingOptions:
             is_common=True,
         ),
     ] = None
+    quick: Annotated[
+        bool,
+        Option(
+            help="A first look: three replicas with narrow states and few epochs, and no other "
+            "method is tried.",
+            panel=_CHOOSING,
+            is_common=True,
+        ),
+    ] = False
     nested: Annotated[
         bool,
         Option(

@@ -98,14 +98,15 @@ def test_folds_need_three_parts_and_no_more_than_labels() -> None:
         stratified_folds(data, 7, 0)
 
 
-def test_one_label_per_class_is_said_before_the_number_of_folds() -> None:
-    data = plain([0, 1, 2, -1, -1])
-    with pytest.raises(DataError, match="has one labelled node"):
+@pytest.mark.parametrize("labels", [[0, 1, 2, -1, -1], [0, 0, -1]])
+def test_labels_that_cannot_be_tested_are_refused(labels: list[int]) -> None:
+    data = plain(labels)
+    with pytest.raises(DataError, match=f"has {len(data.labelled)} labelled nodes and no class"):
         make_splits(data, default_split(data), [0])
 
 
-def test_data_is_split_as_it_came_else_by_the_number_of_its_labels() -> None:
+def test_data_is_split_as_it_came_else_cross_fitted() -> None:
     fixed = {"fixed": Split("fixed", [0], [1], [2])}
     assert default_split(plain([0, 1, 2], fixed)) == "fixed"
-    assert default_split(plain([0, 1] * 25)) == "stratified"
-    assert default_split(plain([0, 1] * 24 + [0, -1])) == "stratified-5-fold"
+    assert default_split(plain([0, 1] * 25)) == "cross-fit"
+    assert default_split(plain([0, 1, 0])) == "cross-fit"

@@ -247,8 +247,10 @@ def test_the_card_says_what_was_trained_on_what_and_how_well(people: NodeData, k
     card, model = (kept / "README.md").read_text(), quick().fit(people)
     assert people.fingerprint in card
     accuracy = model.accuracy_
-    assert f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (n = {accuracy.n})" in card
-    assert "Split: stratified; train, validation, test of the first replica: 30, 10, 10." in card
+    assert f"Test accuracy of one trial: {accuracy.mean:.2f} % (n = 1)." in card
+    assert "Split: 3-fold-cross-fit; train, validation, test of the first trial: 33, 0, 17." in card
+    low, high = model.run_.interval
+    assert f"(50 nodes; 95 % interval {low:.1f} to {high:.1f})" in card
     assert f"Temperature {model.calibration_.temperature:.4f}" in card
 
 

@@ -5,7 +5,9 @@ Every strategy compares candidates by `candidate_scores`, and none reads a test 
 - `best_candidate` tries each of a few once; `Tuned` does so over a method's grid, `settle` over the
   alternatives that a method leaves open;
 - `search_settings` lets Optuna propose them and keeps every trial in a file;
-- `choose_method` starts with many methods and halves them, within a time limit.
+- `choose_method` starts with many methods and halves them, within a time limit;
+- `challenge` compares the default method with a few others that may be better where edges join
+  unlike nodes.
 
 >>> import agnn
 >>> from agnn.choosing import Tuned
@@ -21,6 +23,12 @@ from agnn.choosing._class_weights import (
     class_weights,
     fitting_metric,
     rare_class_warning,
+)
+from agnn.choosing._default import (
+    can_challenge,
+    challenge,
+    has_like_neighbours,
+    small_form,
 )
 from agnn.choosing._grid import Tuned, settle
 from agnn.choosing._halving import SECONDS, OnTried, choose_method
@@ -45,12 +53,16 @@ __all__ = [
     "Tried",
     "Tuned",
     "Workers",
+    "can_challenge",
     "can_search",
+    "challenge",
     "choose_method",
     "class_weights",
     "fitting_metric",
+    "has_like_neighbours",
     "optimism",
     "rare_class_warning",
     "search_settings",
     "settle",
+    "small_form",
 ]

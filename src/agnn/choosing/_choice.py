@@ -59,6 +59,8 @@ class Choice:
     replicas: int = 1  # those that there is time for
     # measures over several splits on each of which the whole choice was repeated, as JSON values
     nested: Mapping[str, Any] | None = None
+    # the title of the method that stays unless another is clearly better; None: the best one wins
+    default: str | None = None
 
     @property
     def winner(self) -> Tried:
@@ -88,6 +90,8 @@ class Choice:
     @property
     def words(self) -> str:
         """The choice in two or three sentences."""
+        if self.default is not None:
+            return self._default_words
         measure = MEASURES[self.metric]
         value = measure.shown(-self.winner.mean if measure.is_loss else self.winner.mean)
         methods = len({each.method.name for each in self.tried})
@@ -109,6 +113,29 @@ class Choice:
         return found + (f" There was time {', '.join(limits)}." if limits else "")
 
     @property
+    def _default_words(self) -> str:
+        """Which method was trained in place of the default, or why none was."""
+        measure = MEASURES[self.metric]
+        rival = self.tried[1]
+        others = len(self.tried) - 1
+        on = f"{measure.title} on labels held out in {len(self.winner.scores)} inner splits"
+        lead = self.lead
+        if lead is None:
+            return f"{self.winner.words}: no other method could be tried ({rival.remark})."
+        error = "" if self.lead_error is None else f" ± {self.lead_error:.1f}"
+        if self.winner.method.title != self.default:
+            return (
+                f"{self.winner.method.title} in place of the default, {self.default}: "
+                f"{self.winner.mean:.1f} against {rival.mean:.1f} % {on} (lead {lead.mean:.1f}"
+                f"{error}). `--method agnn_plus` trains the default."
+            )
+        return (
+            f"{self.default}, the default, was kept: of {others} other candidates the best, "
+            f"{rival.words}, has {rival.mean:.1f} against {self.winner.mean:.1f} % {on} (a lead of "
+            f"{-lead.mean:.1f}{error}, where 3 points and the standard error are asked for)."
+        )
+
+    @property
     def epochs(self) -> int | None:
         """The most epochs of the training; None for a method without any."""
         return getattr(self.method, "epochs", None)
@@ -118,6 +145,7 @@ class Choice:
         lead = self.lead
         return {
             "metric": self.metric,
+            "default": self.default,
             "winner": self.winner.to_dict(),
             "lead_over_second": lead and {**lead.to_dict(), "standard_error": self.lead_error},
             "tried": [each.to_dict() for each in self.tried],

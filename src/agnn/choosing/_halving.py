@@ -67,7 +67,8 @@ _TOO_SLOW: Final = "too slow"
 _FEWEST_EPOCHS: Final = 30  # a training that is cut shorter says nothing
 _SURE: Final = 0.9  # of the time left that is planned for more epochs than were tried
 
-OnTried = Callable[["Tried", float], None]  # (what was tried, seconds left)
+# (what was tried, seconds left if they are limited)
+OnTried = Callable[["Tried", float | None], None]
 
 
 def choose_method(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def training_of(context: typer.Context, source: Any, options: dict[str, Any]) -> Training:
     """Return what the options ask for; rules are checked before the data is read."""
-    from agnn.runs import Training, default_name
+    from agnn.runs import USUAL_REPLICAS, Training, default_name, usual_replicas
 
     named = {name: options.pop(name) for name in HYPER_PARAMETERS}
     settings = options.pop("changes")
@@ -35,12 +35,16 @@ def training_of(context: typer.Context, source: Any, options: dict[str, Any]) ->
             "callbacks": _trackers(options["callbacks"]),
         },
     )
-    if training.is_auto:  # which has none, and says so
+    if training.is_auto:  # which has no hyper-parameters, and says so
+        replicas = training.replicas
+        training = replace(training, replicas=USUAL_REPLICAS if replicas is None else replicas)
         named |= dict(word.partition("=")[::2] for word in settings or ())
         return replace(training, changes=named)
     data = training.read_data()
     if training.parts is None:
         training = replace(training, data=data)
+    if training.replicas is None:
+        training = replace(training, replicas=usual_replicas(data, options["split"]))
     changes = hyper_parameters(
         str(training.method or default_name(data)),
         named,

@@ -169,7 +169,7 @@ def data_table(report: DataReport) -> Table:
 def print_plan(plan: Plan, *, is_json: bool) -> None:
     """Print what is worth knowing before the training."""
     from agnn.choosing import optimism
-    from agnn.data import DEFAULT_SPLITS
+    from agnn.data import CROSS_FIT, DEFAULT_SPLITS
     from agnn.methods import NetworkMethod
 
     training = plan.training
@@ -181,10 +181,15 @@ def print_plan(plan: Plan, *, is_json: bool) -> None:
     console = screen()
     console.print(f"The data: {plan.data.name}", style="bold")
     console.print(data_table(plan.data.report))
-    about = DEFAULT_SPLITS.get(plan.split_spec, "")
-    if training.is_auto:
+    about = DEFAULT_SPLITS.get(CROSS_FIT if plan.passes else plan.split_spec, "")
+    if training.is_auto and not plan.passes:
         about = "one for all replicas"
     console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.\n")
+    if plan.leaves_method_open:
+        console.print(
+            "The known labels do not show that neighbours are alike, so other methods are tried "
+            "first.\n"
+        )
     if isinstance(plan.method, NetworkMethod):
         needed = plan.method.memory_estimate(plan.task()).total / 2**20
         memory = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"

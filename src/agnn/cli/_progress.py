@@ -146,15 +146,17 @@ def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
     return tell
 
 
-def print_candidate(tried: Tried, left: float) -> None:
-    """Report a candidate of the automatic choice: its score so far, and the time left."""
+def print_candidate(tried: Tried, left: float | None) -> None:
+    """Report a candidate of the automatic choice: its score, and the time left if it is limited."""
     from agnn.studies import duration
 
     if tried.scores:
         result = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
     else:
         result = tried.remark
-    line = f"tried {tried.words}: {result}; {duration(left)} left to choose"
+    line = f"tried {tried.words}: {result}"
+    if left is not None:
+        line += f"; {duration(left)} left to choose"
     screen(is_error=True).print(line, soft_wrap=True)
 
 

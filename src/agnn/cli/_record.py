@@ -123,12 +123,10 @@ def accuracy_words(run: Run) -> str:
 
 
 def interval_words(run: Run) -> str:
-    """Return Wilson's interval of the ensemble: the uncertainty due to the number of test nodes."""
-    from agnn.metrics import percent_interval
-
-    found = run.calibration
-    low, high = percent_interval(round(found.accuracy * found.test_nodes / 100), found.test_nodes)
-    return f"95 % interval {low:.1f} to {high:.1f} for {found.test_nodes:,} test nodes"
+    """Return the interval of the ensemble: the uncertainty due to the number of test nodes."""
+    low, high = run.interval
+    tested = run.calibration.test_nodes
+    return f"95 % interval {low:.1f} to {high:.1f} for {tested:,} test nodes"
 
 
 def ensemble_words(run: Run) -> str | None:

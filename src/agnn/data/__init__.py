@@ -48,6 +48,7 @@ from agnn.data.sources import (
     read_graph,
 )
 from agnn.data.splits import (
+    CROSS_FIT,
     DEFAULT_SPLITS,
     Split,
     SplitSpec,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from agnn.data.tables import from_pandas, read_tables, with_new_nodes
 
 __all__ = [
+    "CROSS_FIT",
     "DEFAULT_SPLITS",
     "GRAPH_FILES",
     "TABLE_FILES",

@@ -22,7 +22,7 @@ from agnn.estimator._inputs import (
 )
 from agnn.methods import Method
 from agnn.metrics import Calibration, Ensemble, Summary
-from agnn.runs import Predictions, Run, evaluate, load_run
+from agnn.runs import Predictions, Run, evaluate, load_run, usual_replicas
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -37,22 +37,26 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     `fit` takes a NodeData, or features `X` [n, d_x], labels `y` [n] (-1, NaN, None or "" for
     unlabelled nodes) and `edges` [2, k]. With `graph` set, `X` are indices of its nodes and `y`
-    their labels, so that grid searches and cross-validation split nodes. Part of the labelled
-    nodes choose the epoch and the temperature, and part measure the accuracy: see `split`.
+    their labels, so that grid searches and cross-validation split nodes. For how labelled nodes
+    train, choose the epoch and measure the accuracy see `split`.
 
     Args:
         method: the name of a registered method (see `agnn.method_names()`), whose hyper-parameters
             then suit the data: the paper's on its datasets. Or a method such as
             `agnn.networks.GCN(hidden=32)`, which is used as it is. None: AGNN on the datasets of
-            the paper, AGNN+ on any other graph. "auto": chosen with its settings by validation
-            nodes; `run_.choice` says what was tried and by how much it won.
+            the paper; on any other graph AGNN+, unless held-out labels clearly prefer another
+            method. "auto": chosen from many, with its settings, by held-out labels. `run_.choice`
+            says what was tried and by how much it won.
         parameters: hyper-parameters of the method to change, by name, such as `{"hidden": 32}`;
             see `agnn methods NAME`. None is the same as leaving one out; the text "none" is the
             value None. In `set_params` and in a grid search `method__hidden` is the entry
             `hidden`, whether `method` is a name, an object or None.
         replicas: number of models in the ensemble; with a k-fold `split`, k times as many.
+            Cross-fitting has one per fold, at least three. None: 10, or cross-fitted 5 where an
+            epoch takes long.
         split: a split's name as in `agnn train`, or a Split; None: the data's own, else
-            "stratified", with folds if labels are few.
+            "cross-fit": every model trains on all labels but one fold, and every label is tested
+            by a model that was not trained on it.
         seed: the first replica's seed; the others count on from it.
         class_weight: None, "balanced", or a weight for each class.
         metric: by which epochs and settings are chosen on validation nodes: "accuracy",
@@ -88,7 +92,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str | Method | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
-        replicas: int = 10,
+        replicas: int | None = None,
         split: str | Split | None = None,
         seed: int = 0,
         class_weight: str | Mapping[Any, float] | None = None,
@@ -163,7 +167,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.method,
             data,
             self.split,
-            replicas=self.replicas,
+            replicas=usual_replicas(data, self.split) if self.replicas is None else self.replicas,
             seed=self.seed,
             changes=self.parameters,
             device=self.device,

@@ -54,6 +54,8 @@ from agnn.metrics._measures import (
     check_metric,
     percent_interval,
     replica_values,
+    scored_nodes,
+    wilson_interval,
 )
 
 __all__ = [
@@ -81,5 +83,7 @@ __all__ = [
     "node_difference",
     "percent_interval",
     "replica_values",
+    "scored_nodes",
     "trial_difference",
+    "wilson_interval",
 ]

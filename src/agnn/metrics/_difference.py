@@ -19,6 +19,7 @@ from agnn.metrics._measures import (
     auc,
     balanced_accuracy,
     macro_f1,
+    scored_nodes,
 )
 
 if TYPE_CHECKING:
@@ -81,24 +82,30 @@ class NodeDifference:
 
 
 def node_difference(
-    measure: str, scores: Tensor, other: Tensor, data: NodeData, splits: Sequence[Split]
+    measure: str,
+    scores: Tensor,
+    other: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    passes: Sequence[int] = (),
 ) -> NodeDifference | None:
     """Return the measure of `scores` minus that of `other`, both [R, n, c], on the same test nodes.
 
     Paired by node: what both predict alike says nothing about which is better. Every node counts
     with its mean over the replicas that have it for test. Replicas whose measure is not defined,
-    such as AUC without two classes to test, are left out; None if that leaves none.
+    such as AUC without two classes to test, are left out; None if that leaves none. With `passes`
+    [R] the folds of a pass are measured together.
     """
     total = np.zeros(data.nodes)
     count = np.zeros(data.nodes)
-    both = (of.detach().cpu().numpy() for of in (scores, other))
-    for first, second, split in zip(*both, splits, strict=True):
-        labels = data.labels[split.test]
-        gain = node_contributions(measure, labels, first[split.test])
-        gain = gain - node_contributions(measure, labels, second[split.test])
+    both = (scored_nodes(of, splits, passes) for of in (scores, other))
+    for (nodes, first), (_, second) in zip(*both, strict=True):
+        labels = data.labels[nodes]
+        gain = node_contributions(measure, labels, first)
+        gain = gain - node_contributions(measure, labels, second)
         if np.isfinite(gain).all():
-            total[split.test] += gain
-            count[split.test] += 1
+            total[nodes] += gain
+            count[nodes] += 1
     tested = count > 0
     if not tested.any():
         return None

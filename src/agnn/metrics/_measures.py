@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -143,16 +143,36 @@ def check_metric(name: str) -> None:
 
 
 def replica_values(
-    measure: str, scores: Tensor, data: NodeData, splits: Sequence[Split]
+    measure: str,
+    scores: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    passes: Sequence[int] = (),
 ) -> list[float]:
     """Return a measure by name, such as "accuracy" or "auc", on each replica's test nodes; [R].
 
-    See `agnn.metrics.MEASURES` for the names.
+    See `agnn.metrics.MEASURES` for the names. With `passes` [R], those of cross-fitted replicas,
+    there is one value per pass, over the folds of all its replicas together.
     """
     if measure not in MEASURES:
         raise unknown_name("measure", measure, MEASURES)
-    pairs = zip(scores.detach().cpu().numpy(), splits, strict=True)
-    return [MEASURES[measure](data.labels[split.test], of[split.test]) for of, split in pairs]
+    return [
+        MEASURES[measure](data.labels[nodes], probabilities)
+        for nodes, probabilities in scored_nodes(scores, splits, passes)
+    ]
+
+
+def scored_nodes(
+    scores: Tensor, splits: Sequence[Split], passes: Sequence[int] = ()
+) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+    """Give the test nodes [k] and their probabilities [k, c] of each replica, or of each pass."""
+    groups: dict[int, list[int]] = {}
+    for replica in range(len(splits)):
+        groups.setdefault(passes[replica] if passes else replica, []).append(replica)
+    for replicas in groups.values():
+        nodes = [splits[replica].test for replica in replicas]
+        parts = [scores[r].detach().cpu().numpy()[splits[r].test] for r in replicas]
+        yield np.concatenate(nodes), np.concatenate(parts)
 
 
 def _check(labels: Labels, given: NDArray[Any]) -> None:
@@ -214,21 +234,27 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson_interval(right: int, count: int) -> Interval:
+def wilson_interval(right: int, count: int, folds: int = 1) -> Interval:
     """Return Wilson's 95 % interval of a proportion of which `right` of `count` were observed.
 
     It stays within 0 and 1 and has a width even if all or none are right (Wilson 1927).
+
+    With `folds` the nodes were predicted by that many models, each trained on most of the others'
+    nodes, and the interval is wider: it has Student's quantile for `folds` - 1 degrees of freedom
+    in place of the normal one. In simulations with 40 to 400 labels it covers 95 to 97 % of the
+    true accuracies, where the plain interval covers 90 to 94 % (docs/choosing_a_method.md).
     """
-    from scipy.stats import binomtest
+    from scipy.stats import binomtest, norm, t
 
     if not 0 <= right <= count or count < 1:
         raise InputError(f"`right` must be from 0 to `count` >= 1; got {right} of {count}.")
-    interval = binomtest(right, count).proportion_ci(confidence_level=0.95, method="wilson")
+    level = 0.95 if folds == 1 else 1.0 - 2.0 * float(norm.sf(t.ppf(0.975, folds - 1)))
+    interval = binomtest(right, count).proportion_ci(confidence_level=level, method="wilson")
     # The ends are exact if all or none are right; rounding must not move them.
     low = 0.0 if right == 0 else float(interval.low)
     return Interval(low, 1.0 if right == count else float(interval.high))
 
 
-def percent_interval(right: int, count: int) -> Interval:
-    """Return Wilson's 95 % interval in percent."""
-    return Interval(*(100.0 * end for end in wilson_interval(right, count)))
+def percent_interval(right: int, count: int, folds: int = 1) -> Interval:
+    """Return Wilson's 95 % interval in percent; see `wilson_interval` for `folds`."""
+    return Interval(*(100.0 * end for end in wilson_interval(right, count, folds)))

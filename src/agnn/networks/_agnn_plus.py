@@ -126,7 +126,9 @@ _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
 # Steps take about a second at this work on one CPU core, and on a GPU at 300 times as much.
 _WORK_PER_SECOND: Final = 1e9
 _GPU_AS_CORES: Final = 300
-_LONGEST_STEP: Final = 2.0  # seconds: some ten minutes for the steps that a training takes
+_LONG_STEP: Final = 0.5  # seconds: some minutes for the steps that a training takes
+_LONGEST_STEP: Final = 2.0
+_NARROW: Final = 32  # width that loses nothing on average; see docs/choosing_a_method.md
 
 
 @register
@@ -203,21 +205,30 @@ class AGNNPlus(DeepNetwork):
         by_rows: bool = False,
         given: Collection[str] = (),
     ) -> AGNNPlus:
-        """Return the method, without consistency where a step would take more than 2 seconds.
+        """Return the method, smaller where a step would take long.
 
-        And on sampled neighbourhoods and divided rows, where there is none.
-        The work of a step is taken as replicas x versions x (layers x (2 edges + nodes) +
-        non-zero features) x width. Without consistency a step has one version, and reads only
-        what the training nodes depend on.
+        States are narrower where it would take more than half a second. Without consistency, which
+        takes one version and reads only what the training nodes depend on, where it would still
+        take more than two, and on sampled neighbourhoods and divided rows.
         """
-        if "strength" in given:
-            return self
+        method = self
+        if self.step_seconds(data, replicas, device) > _LONG_STEP and "hidden" not in given:
+            method = method.with_fields(hidden=min(_NARROW, method.hidden))
+        is_kept = method.step_seconds(data, replicas, device) <= _LONGEST_STEP
+        if "strength" in given or (is_kept and not self.fanout and not by_rows):
+            return method
+        return method.with_fields(**self.reduction)
+
+    def step_seconds(self, data: NodeData, replicas: int, device: str) -> float:
+        """Return about how long a step takes.
+
+        Its work is taken as replicas x versions x (layers x (2 edges + nodes) + non-zero features)
+        x width.
+        """
         lines = self.layers * (2 * data.edges.shape[1] + data.nodes) + data.features.nnz
-        work = float(replicas) * self.versions * lines * self.hidden
+        work = float(replicas) * self.versions_per_step * lines * self.hidden
         cores = _GPU_AS_CORES if device.startswith("cuda") else torch.get_num_threads()
-        seconds = work / (_WORK_PER_SECOND * cores)
-        is_kept = seconds <= _LONGEST_STEP and not self.fanout and not by_rows
-        return self if is_kept else self.with_fields(**self.reduction)
+        return float(work / (_WORK_PER_SECOND * cores))
 
     @property
     def betas(self) -> tuple[Beta, ...]:

@@ -146,6 +146,10 @@ class Method(ABC):
         """
         return self
 
+    def step_seconds(self, data: NodeData, replicas: int, device: str) -> float:
+        """Return about how long a training step takes; 0 where nobody has measured it."""
+        return 0.0
+
     def alternatives(self) -> Sequence[Method]:
         """Return the settings between which validation nodes choose before training; none here."""
         return ()

@@ -38,9 +38,16 @@ from agnn.runs._retrain import (
     retrain_plan,
 )
 from agnn.runs._run import KnownResults, Run
-from agnn.runs._training import Training, evaluate, is_first_rank
+from agnn.runs._training import (
+    USUAL_REPLICAS,
+    Training,
+    evaluate,
+    is_first_rank,
+    usual_replicas,
+)
 
 __all__ = [
+    "USUAL_REPLICAS",
     "KnownResults",
     "LabelFile",
     "Plan",
@@ -70,5 +77,6 @@ __all__ = [
     "seconds_of",
     "seeds_of_replicas",
     "suited_method",
+    "usual_replicas",
     "versions",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -120,21 +120,25 @@ class BaselineComparison:
 def compare_with_baselines(
     method: Method,
     scores: Tensor,
-    data: NodeData,
-    splits: Sequence[Split],
-    metric: str = "accuracy",
+    tested: Task,
     *,
     is_chosen: bool = False,
     is_weighted: bool = False,
 ) -> tuple[BaselineComparison, ...]:
-    """Compare scores [R, n, c] with every baseline that is not the method itself.
+    """Compare scores [R, n, c] on a task with every baseline that is not the method itself.
 
     There is none without test nodes, and none with the graph alone where that is very large.
     """
+    data = tested.data
+    splits = tested.splits
+    metric = tested.metric or "accuracy"
     if not all(split.test.size for split in splits):
         return ()
-    chosen_by = None if metric == "accuracy" else metric
-    task = Task(data, tuple(splits), tuple(range(len(splits))), metric=chosen_by)
+    task = replace(
+        tested,
+        seeds=tuple(range(len(splits))),
+        metric=None if metric == "accuracy" else metric,
+    )
     rivals = {"most_frequent_class": _most_frequent(data, splits)}
     if data.feature_count and not (isinstance(method, Ridge) and method.views == ("X",)):
         rivals["features"] = Ridge(views=("X",)).run(task).scores
@@ -143,18 +147,18 @@ def compare_with_baselines(
     comparisons = []
     for name, rival in rivals.items():
         used = metric
-        difference = node_difference(used, scores, rival, data, splits)
+        difference = node_difference(used, scores, rival, data, splits, tested.passes)
         if difference is None:  # AUC, where no test part has two classes
             used = "accuracy"
-            difference = node_difference(used, scores, rival, data, splits)
+            difference = node_difference(used, scores, rival, data, splits, tested.passes)
         if difference is None:
             continue
-        accuracy = Summary(replica_values("accuracy", rival, data, splits)).mean
-        values = replica_values(used, rival, data, splits)
+        accuracy = Summary(replica_values("accuracy", rival, data, splits, tested.passes)).mean
+        values = replica_values(used, rival, data, splits, tested.passes)
         mean = Summary([value for value in values if not math.isnan(value)]).mean
         ranking = None
         if name == "most_frequent_class" and used != "auc":
-            ranking = _ranking_words(method, scores, rival, data, splits, is_weighted=is_weighted)
+            ranking = _ranking_words(method, scores, rival, tested, is_weighted=is_weighted)
         comparisons.append(
             BaselineComparison(
                 method=method.name,
@@ -174,20 +178,23 @@ def _ranking_words(
     method: Method,
     scores: Tensor,
     rival: Tensor,
-    data: NodeData,
-    splits: Sequence[Split],
+    tested: Task,
     *,
     is_weighted: bool,
 ) -> str | None:
     """Say that scores [R, n, 2] rank nodes well, and what to do with that; None if they do not."""
-    difference = node_difference("auc", scores, rival, data, splits) if data.classes == 2 else None
+    data = tested.data
+    splits = tested.splits
+    if data.classes != 2:
+        return None
+    difference = node_difference("auc", scores, rival, data, splits, tested.passes)
     if difference is None or not difference.is_clear:
         return None
-    area = Summary(replica_values("auc", scores, data, splits)).mean
+    area = Summary(replica_values("auc", scores, data, splits, tested.passes)).mean
     common = int(rival[0, 0].argmax())
     answers = scores.argmax(-1).cpu().numpy()
-    tested = [classes[split.test] for classes, split in zip(answers, splits, strict=True)]
-    share = 100.0 * float(np.mean(np.concatenate(tested) == common))
+    predicted = [classes[split.test] for classes, split in zip(answers, splits, strict=True)]
+    share = 100.0 * float(np.mean(np.concatenate(predicted) == common))
     weights = ""
     if method.takes_class_weights and not is_weighted:
         weights = "train with `--class-weight balanced`, or "

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from agnn.metrics import replica_values
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import Tensor
 
+    from agnn.data import NodeData, Split, SplitSpec
     from agnn.training import History
 
 
@@ -33,6 +37,33 @@ def trial_means(values: Sequence[float], folds: int, unusable: NDArray[np.bool_]
         if usable:
             means.append(fmean(usable))
     return means
+
+
+def trial_values(
+    measure: str,
+    scores: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    spec: SplitSpec,
+    unusable: NDArray[np.bool_],
+) -> list[float]:
+    """Return a measure on test nodes: one value per replica, with folds per trial.
+
+    A trial of k folds is the mean over them; where they are cross-fitted it is one value over the
+    nodes of all folds. Unusable replicas [R] are left out.
+    """
+    if not spec.is_cross_fitted:
+        values = replica_values(measure, scores, data, splits)
+        return trial_means(values, spec.folds, unusable)
+    usable = np.flatnonzero(~unusable).tolist()
+    passes = spec.passes(len(splits))
+    return replica_values(
+        measure,
+        scores[usable],
+        data,
+        [splits[replica] for replica in usable],
+        [passes[replica] for replica in usable],
+    )
 
 
 def divergence_warning(epochs: Sequence[int], replicas: int, unusable: int) -> str:

@@ -15,6 +15,8 @@ def model_card(run: Run) -> str:
     """Return method, data with its hash, split, accuracy and confidence as Markdown."""
     data = run.data
     calibration = run.calibration
+    low, high = run.interval
+    fitted_to = "labels out of fold" if run.is_cross_fitted else "validation nodes"
     unit = "replica" if run.folds == 1 else "trial"
     known = f"{data.labelled.size:,} of them labelled"
     names = ", ".join(_plain(name) for name in data.class_names)
@@ -33,9 +35,9 @@ def model_card(run: Run) -> str:
         f"{', '.join(str(part.size) for part in run.splits[0].parts.values())}.",
         f"- Test accuracy of one {unit}: {_accuracy(run)}",
         f"- Test accuracy of the ensemble: {calibration.accuracy:.2f} % "
-        f"({calibration.test_nodes:,} nodes).",
+        f"({calibration.test_nodes:,} nodes; 95 % interval {low:.1f} to {high:.1f}).",
         f"- Temperature {calibration.temperature:.4f}, fitted to "
-        f"{calibration.validation_nodes:,} validation nodes: expected calibration error on test "
+        f"{calibration.validation_nodes:,} {fitted_to}: expected calibration error on test "
         f"nodes {calibration.before.error:.3f} before, {calibration.after.error:.3f} after.",
         *([] if run.choice is None else [f"- Automatic choice: {_plain(run.choice['words'])}"]),
         *(f"- Warning: {_plain(warning)}" for warning in run.warnings),

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from agnn.choosing import (
     SEARCH_SEEDS,
     SECONDS,
@@ -17,20 +19,31 @@ from agnn.choosing import (
     Search,
     Tuned,
     Workers,
+    can_challenge,
+    challenge,
     choose_method,
     class_weights,
+    has_like_neighbours,
     search_settings,
     settle,
 )
-from agnn.data import NodeData, Split, SplitSpec, make_splits, preset_name
+from agnn.data import (
+    CROSS_FIT,
+    NodeData,
+    Split,
+    SplitSpec,
+    complete_split,
+    make_splits,
+    preset_name,
+)
 from agnn.distributed import Division
 from agnn.errors import DataError, InputError
 from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Outcome, Task, get_method
-from agnn.metrics import MEASURES, Summary, replica_values
+from agnn.metrics import MEASURES, Summary
 from agnn.runs._devices import machine, versions
-from agnn.runs._divergence import trial_means, unusable_replicas
+from agnn.runs._divergence import trial_values, unusable_replicas
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import keep_elsewhere, save_run
 from agnn.runs._parts import whole_run
@@ -38,7 +51,6 @@ from agnn.runs._run import KnownResults, Run
 from agnn.training import Checkpoints, Progress
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from agnn.runs._training import Training
@@ -46,6 +58,13 @@ if TYPE_CHECKING:
 _MOST_REPLICAS: Final = 100_000
 _LARGEST_SEED: Final = 2**62
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
+QUICK_REPLICAS: Final = 3
+QUICK_EPOCHS: Final = 150
+_FIRST_LOOK: Final = (
+    f"This is a first look: {QUICK_REPLICAS} replicas with states of width 32 at most, and up to "
+    f"{QUICK_EPOCHS} epochs. Without `--quick` more replicas are trained for longer, and other "
+    f"methods are tried where neighbours are unlike."
+)
 
 
 def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
@@ -133,9 +152,7 @@ class Plan:
     @property
     def passes(self) -> tuple[int, ...]:
         """The pass that each replica belongs to, where they are cross-fitted; else none."""
-        if not SplitSpec.parse(self.split_spec).is_cross_fitted:
-            return ()
-        return tuple(replica // self.folds for replica in range(len(self.splits)))
+        return SplitSpec.parse(self.split_spec).passes(len(self.splits))
 
     def task(self, progress: Progress | None = None) -> Task:
         """Return the method's task."""
@@ -160,18 +177,21 @@ class Plan:
         on_trial: OnTrial | None = None,
         until: float | None = None,
     ) -> Plan:
-        """Return the plan with the method or the settings that validation nodes choose.
+        """Return the plan with the method or the settings that held-out labels choose.
 
-        Itself where nothing is left to choose; see `method="auto"` and `search` of `evaluate`.
-        After `until`, in `time.monotonic`'s seconds, a search begins no further setting.
+        Itself where nothing is left to choose; see `method` and `search` of `evaluate`. After
+        `until`, in `time.monotonic`'s seconds, a search begins no further setting.
         """
         training = self.training
         if training.is_auto:
             nested = self._nested_estimate(on_tried) if training.nested else None
             return self._choose_method(on_tried, nested)
+        if self.leaves_method_open:
+            return self._challenge_default(on_tried)
         if training.search is None:
             return self
-        first = self.task().first(SEARCH_SEEDS * self.folds)
+        # A pass over the labels has a replica per fold: one is enough.
+        first = self.task().first(self.folds * (1 if self.passes else SEARCH_SEEDS))
         search = Search(
             training.search, Path(training.search_file), frozenset(training.given_changes)
         )
@@ -189,27 +209,101 @@ class Plan:
         """Return the plan of the method that wins on validation nodes of the first seed's split.
 
         All replicas have that split: with a split of their own, the test nodes of one would be
-        among the validation nodes that another one chooses by. The time limit covers the choice
-        and the training, which has fewer replicas, or fewer epochs, where there is no time for all
-        of them.
+        among the validation nodes that another one chooses by. Where replicas are cross-fitted all
+        labels choose, and the accuracy of the winner is a little too high for that. The time limit
+        covers the choice and the training, which has fewer replicas, or fewer epochs, where there
+        is no time for all of them.
         """
         class_weight = self.training.class_weight
         choice = choose_method(
-            lambda name, changes: prepare(name, self.data, self.split_spec, changes),
-            replace(self, seeds=self.seeds[:1]).task().first(1),
-            replicas=len(self.seeds),
+            self._prepare,
+            self._choosing_task(),
+            replicas=len(self.seeds) * self.folds,
             seconds=self._seconds,
             class_weight=class_weight,
             on_tried=on_tried,
         )
-        splits = self.splits * choice.replicas
+        plan = self._with_replicas(choice.replicas)
+        return replace(
+            plan,
+            method=choice.method,
+            weights=class_weights(class_weight, choice.method, self.data, plan.splits),
+            choice=replace(choice, nested=nested),
+        )
+
+    def _with_replicas(self, count: int) -> Plan:
+        """Return the plan of an automatic choice with splits and seeds of `count` replicas.
+
+        Cross-fitted ones have a fold each, and at least three; the others have all the same split.
+        """
+        if not self.passes:
+            return replace(self, splits=self.splits * count, seeds=self.seeds[:count])
+        spec = self.split_spec
+        if self.training.split in (None, CROSS_FIT):
+            spec = complete_split(CROSS_FIT, self.data, count)
+        folds = SplitSpec.parse(spec).folds
+        trials = self.seeds[: max(1, count // folds)]
         return replace(
             self,
-            method=choice.method,
+            split_spec=spec,
+            folds=folds,
+            splits=make_splits(self.data, spec, trials),
+            seeds=seeds_of_replicas(trials, folds),
+        )
+
+    def _prepare(self, name: str, changes: Mapping[str, Any]) -> Method:
+        return prepare(name, self.data, self.split_spec, changes)
+
+    def _choosing_task(self) -> Task:
+        """Return the task whose training and validation nodes choose a method: the first replica's.
+
+        Where replicas are cross-fitted these are all labels.
+        """
+        plan = replace(self, splits=self.splits[:1], seeds=self.seeds[:1])
+        first = replace(plan.task().first(1), passes=(), data=self.data)
+        if not self.passes:
+            return first
+        (drawn,) = make_splits(replace(self.data, splits={}), "uniform", self.seeds[:1])
+        others = np.concatenate([drawn.validation, drawn.test])
+        nobody = drawn.test[:0]
+        return replace(first, splits=(replace(drawn, validation=others, test=nobody),))
+
+    @property
+    def leaves_method_open(self) -> bool:
+        """Whether held-out labels choose between the default method and a few others.
+
+        They do where no method and no setting of one is given, on graphs without a preset, unless
+        the known labels say clearly that neighbours are alike, or are too few to say anything.
+        """
+        training = self.training
+        if training.method is not None or training.given_changes or self.division is not None:
+            return False
+        if training.search is not None or training.tuned or training.quick:
+            return False
+        if preset_name(self.data) != "*":
+            return False
+        task = self._choosing_task()
+        return can_challenge(task) and not has_like_neighbours(task)
+
+    def _challenge_default(self, on_tried: OnTried | None) -> Plan:
+        """Return the plan of the default method, or of one that held-out labels clearly prefer."""
+        class_weight = self.training.class_weight
+        choice = challenge(
+            self.method, self._prepare, self._choosing_task(), class_weight, on_tried
+        )
+        method = choice.method
+        count = len(self.seeds)
+        if not method.is_random and len(set(self.splits)) == 1 and self.training.seeds is None:
+            count = 1  # the others would be copies
+        splits = self.splits[:count]
+        return replace(
+            self,
+            method=method,
             splits=splits,
-            seeds=self.seeds[: choice.replicas],
-            weights=class_weights(class_weight, choice.method, self.data, splits),
-            choice=replace(choice, nested=nested),
+            seeds=self.seeds[:count],
+            weights=class_weights(class_weight, method, self.data, splits),
+            checkpoints=self.checkpoints if method.has_checkpoints else None,
+            choice=choice,
         )
 
     def _nested_estimate(self, on_tried: OnTried | None) -> dict[str, Any]:
@@ -279,14 +373,15 @@ class Plan:
         seconds = time.perf_counter() - start
         if checkpoints is not None:
             seconds += checkpoints.seconds_before
-        values = replica_values("accuracy", outcome.scores, self.data, self.splits)
+        spec = SplitSpec.parse(self.split_spec)
         unusable = unusable_replicas(outcome.history, len(self.seeds))
+        values = trial_values("accuracy", outcome.scores, self.data, self.splits, spec, unusable)
         run = Run(
             data=self.data,
             method=method,
             splits=self.splits,
             seeds=self.seeds,
-            accuracy=Summary(trial_means(values, self.folds, unusable)),
+            accuracy=Summary(values),
             model=outcome.model,
             split_spec=self.split_spec,
             history=outcome.history,
@@ -298,7 +393,7 @@ class Plan:
             machine=machine(self.device),
             class_weight=self.training.class_weight,
             metric=self.training.metric,
-            choice=None if self.choice is None else self.choice.to_dict(),
+            choice=self._choice_words(),
             known=KnownResults(scores=outcome.scores.cpu()),
         )
         if self.training.parts is not None:
@@ -306,6 +401,12 @@ class Plan:
         for callback in task.callbacks:
             callback.finish(run)
         return run
+
+    def _choice_words(self) -> dict[str, Any] | None:
+        """Return how method and settings were chosen as JSON values, with the key "words"."""
+        if self.training.quick:
+            return {"words": _FIRST_LOOK}
+        return None if self.choice is None else self.choice.to_dict()
 
     def save(self, run: Run) -> None:
         """Write the run to the folder that was asked for, if one was; its checkpoints then go.

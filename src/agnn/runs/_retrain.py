@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from agnn.choosing import class_weights
-from agnn.data import Split, with_labels
+from agnn.data import Split, SplitSpec, with_labels
 from agnn.errors import InputError
-from agnn.metrics import NodeDifference, Summary, node_difference, replica_values
+from agnn.metrics import NodeDifference, Summary, node_difference
 from agnn.runs._devices import find_device
-from agnn.runs._divergence import trial_means
+from agnn.runs._divergence import trial_values
 from agnn.runs._plan import Plan
 from agnn.runs._training import Training
 
@@ -92,13 +92,10 @@ def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary
 
     These are the nodes that no label was given to, so the two can be compared.
     """
-    values = [
-        replica_values("accuracy", each.scores, after.data, after.splits)
-        for each in (before, after)
-    ]
+    spec = SplitSpec.parse(after.split_spec)
     first, second = (
-        Summary(trial_means(own, after.folds, each.unusable))
-        for own, each in zip(values, (before, after), strict=True)
+        Summary(trial_values("accuracy", run.scores, after.data, after.splits, spec, run.unusable))
+        for run in (before, after)
     )
     return first, second
 

@@ -14,19 +14,20 @@ import torch
 from agnn.choosing import ClassWeight, fitting_metric, rare_class_warning
 from agnn.data import NodeData, Split, SplitSpec, preset_name
 from agnn.errors import DataError, InputError
-from agnn.methods import Method
+from agnn.methods import Method, Task
 from agnn.metrics import (
     MEASURES,
     Calibration,
     Ensemble,
+    Interval,
     Summary,
     calibrate,
     ensemble_of,
     held_out_ensemble,
-    replica_values,
+    percent_interval,
 )
 from agnn.runs._baselines import BaselineComparison, compare_with_baselines
-from agnn.runs._divergence import divergence_warning, trial_means, unusable_replicas
+from agnn.runs._divergence import divergence_warning, trial_values, unusable_replicas
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
 from agnn.runs._node_finder import NodeFinder
@@ -138,6 +139,11 @@ class Run:
         return SplitSpec.parse(self.split_spec).folds
 
     @property
+    def passes(self) -> tuple[int, ...]:
+        """The pass over the labels that each replica belongs to; () unless cross-fitted."""
+        return SplitSpec.parse(self.split_spec).passes(self.replicas)
+
+    @property
     def diverged(self) -> NDArray[np.bool_]:
         """[R] Replicas whose training diverged."""
         if self.history is None:
@@ -197,6 +203,12 @@ class Run:
         return self.method.configuration
 
     @property
+    def is_automatic(self) -> bool:
+        """Whether the method was chosen from many with their settings (`auto`)."""
+        choice = self.choice or {}
+        return "winner" in choice and choice.get("default") is None
+
+    @property
     def caveat(self) -> str | None:
         """A warning about how the accuracy was obtained, or None."""
         return _OPTIMISTIC if getattr(self.method, "watched", None) == "test" else None
@@ -214,15 +226,19 @@ class Run:
         the metric that suits it.
         """
         usable = np.flatnonzero(~self.unusable)
-        splits = [self.splits[replica] for replica in usable]
-        metric = self.metric or fitting_metric(self.data)
+        passes = self.passes
+        tested = Task(
+            data=self.data,
+            splits=tuple(self.splits[replica] for replica in usable),
+            seeds=tuple(self.seeds[replica] for replica in usable),
+            metric=self.metric or fitting_metric(self.data),
+            passes=tuple(passes[replica] for replica in usable) if passes else (),
+        )
         return compare_with_baselines(
             self.method,
             self.scores[usable],
-            self.data,
-            splits,
-            metric,
-            is_chosen=self.choice is not None,
+            tested,
+            is_chosen=self.is_automatic,
             is_weighted=self.class_weight is not None,
         )
 
@@ -287,6 +303,17 @@ class Run:
         splits = [self.splits[replica] for replica in self.members]
         fit_on = "test" if self.is_cross_fitted else "validation"
         return calibrate(self.scores[self.members], self.data, splits, fit_on=fit_on)
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the ensemble's accuracy in percent, over test nodes.
+
+        Wilson's, as wide as the number of test nodes demands; where replicas are cross-fitted,
+        wider, because their folds are few.
+        """
+        tested = self.calibration.test_nodes
+        right = round(self.calibration.accuracy * tested / 100)
+        return percent_interval(right, tested, self.folds if self.is_cross_fitted else 1)
 
     @cached_property
     def temperature(self) -> float:
@@ -394,8 +421,8 @@ class Run:
 
         Unusable replicas are left out, as in `accuracy`.
         """
-        values = replica_values(name, self.scores, self.data, self.splits)
-        return Summary(trial_means(values, self.folds, self.unusable))
+        spec = SplitSpec.parse(self.split_spec)
+        return Summary(trial_values(name, self.scores, self.data, self.splits, spec, self.unusable))
 
     @cached_property
     def measures(self) -> dict[str, Summary]:

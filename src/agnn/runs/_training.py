@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
@@ -10,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from agnn.choosing import ClassWeight, Search, class_weights
+from agnn.choosing import ClassWeight, Search, class_weights, small_form
 from agnn.data import (
+    CROSS_FIT,
     NodeData,
     Split,
     SplitSpec,
@@ -32,14 +34,25 @@ from agnn.runs._devices import find_device
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import folder_size
 from agnn.runs._parts import parts_data, parts_method
-from agnn.runs._plan import Plan, default_name, prepare, replica_seeds, seeds_of_replicas
+from agnn.runs._plan import (
+    QUICK_EPOCHS,
+    QUICK_REPLICAS,
+    Plan,
+    default_name,
+    prepare,
+    replica_seeds,
+    seeds_of_replicas,
+)
 from agnn.runs._run import Run
 from agnn.training import Callback, Checkpoints, Progress
 
 if TYPE_CHECKING:
     from agnn.distributed import Axis
 
-_SPLIT_OF_AUTO: Final = "stratified"  # where the data's default has folds
+
+USUAL_REPLICAS: Final = 10
+_FEW_REPLICAS: Final = 5
+_LONG_STEP: Final = 0.5  # seconds of a step of ten replicas
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,10 +110,10 @@ class Training(TrainingOptions):
         """Check everything that can be checked before the training, and return what to train."""
         if self.out is not None:
             check_new_folder(self.out)
-        data, spec = self._data_and_split()
-        seeds = self._seeds(SplitSpec.parse(spec))
         device = find_device(self.device)
         choose(self.backend, device.split(":")[0])
+        data, spec = self._data_and_split(device)
+        seeds = self._seeds(SplitSpec.parse(spec))
         method = self._method(data, spec)
         splits = make_splits(data, spec, seeds[:1] if self.is_auto else seeds)
         is_counted = self.seeds is None and not self.is_auto
@@ -108,11 +121,11 @@ class Training(TrainingOptions):
             # Replicas would be copies, and their spread of zero would look like certainty.
             seeds = seeds[:1]
             splits = splits[:1]
-        _check_scorable(data, splits, self.metric)
+        passes = SplitSpec.parse(spec).passes(len(splits))
+        _check_scorable(data, splits, self.metric, passes)
         folds = max(1, len(splits) // len(seeds))
-        division = self._division(len(seeds) * folds)
-        is_by_replicas = division is not None and division.axis == "replicas"
-        if is_by_replicas and SplitSpec.parse(spec).is_cross_fitted:
+        division = self._division(1 if passes else len(splits))
+        if passes and division is not None and division.axis == "replicas":
             raise InputError(
                 "cross-fitted replicas choose each other's epochs, so processes divide the rows of "
                 "the graph: `divide='rows'` (--divide rows)."
@@ -120,8 +133,10 @@ class Training(TrainingOptions):
         if self.method is None:
             by_rows = division is not None and division.axis == "rows"
             method = method.reduced(
-                data, len(seeds), device, by_rows=by_rows, given=self.given_changes.keys()
+                data, len(splits), device, by_rows=by_rows, given=self.given_changes.keys()
             )
+        if self.quick:
+            method = small_form(method, QUICK_EPOCHS)
         if self.parts is not None and not isinstance(self.method, Method):
             method = parts_method(
                 method, self.parts, is_scaling_given="scaling" in self.given_changes
@@ -146,7 +161,7 @@ class Training(TrainingOptions):
             check_space(self.out, folder_size(method, data, len(plan.seeds)))
         return plan
 
-    def _data_and_split(self) -> tuple[NodeData, str]:
+    def _data_and_split(self, device: str) -> tuple[NodeData, str]:
         """Return the data, and the name of one of its splits or of a way to draw some."""
         data = self.read_data()
         if self.parts is not None and is_first_rank():
@@ -154,15 +169,29 @@ class Training(TrainingOptions):
         check_learnable(data)
         if isinstance(self.split, Split):
             return data.with_split(self.split), self.split.name
-        spec = complete_split(self.split or default_split(data), data)
-        if self.is_auto and SplitSpec.parse(spec).folds > 1:
-            if self.split is not None:
-                raise InputError(
-                    f"'auto' chooses on one split, and '{spec}' has folds; use stratified, or "
-                    f"nested (--nested) for an estimate over several splits."
-                )
-            spec = _SPLIT_OF_AUTO
+        spec = complete_split(self.split or default_split(data), data, self._replicas(data, device))
+        parsed = SplitSpec.parse(spec)
+        if self.is_auto and parsed.folds > 1 and not parsed.is_cross_fitted:
+            raise InputError(
+                f"'auto' chooses on one split, and '{spec}' has folds; use cross-fit or "
+                f"stratified, or nested (--nested) for an estimate over several splits."
+            )
         return data, spec
+
+    def _replicas(self, data: NodeData, device: str) -> int | None:
+        """Return the most folds that cross-fitting may have; None: as many as suit the labels.
+
+        There are five where an epoch of the default method with ten replicas would take long.
+        """
+        if self.seeds is not None:
+            return None
+        if self.quick:
+            return QUICK_REPLICAS
+        if self.replicas is not None or self.method is not None:
+            return self.replicas
+        method = self._method(data, CROSS_FIT)
+        is_slow = method.step_seconds(data, USUAL_REPLICAS, device) > _LONG_STEP
+        return _FEW_REPLICAS if is_slow else None
 
     def _seeds(self, spec: SplitSpec) -> tuple[int, ...]:
         """Return a seed for each replica, with folds for each trial.
@@ -172,8 +201,10 @@ class Training(TrainingOptions):
         if self.seeds is not None:
             return tuple(self.seeds)
         count = 1 if self.replicas is None else self.replicas
+        if self.quick:
+            count = min(count, QUICK_REPLICAS)
         seeds = replica_seeds(self.seed, count)
-        return seeds[: -(-count // spec.folds)] if spec.is_cross_fitted else seeds
+        return seeds[: math.ceil(count / spec.folds)] if spec.is_cross_fitted else seeds
 
     def _method(self, data: NodeData, spec: str) -> Method:
         """Return the method with its hyper-parameters; for auto one that needs no training."""
@@ -185,7 +216,10 @@ class Training(TrainingOptions):
         return prepare(name, data, spec, self.given_changes, is_tuned=self.tuned)
 
     def _division(self, replicas: int) -> Division | None:
-        """Return how the training is divided among processes; None where it is not."""
+        """Return how a training of so many independent replicas is divided among processes.
+
+        None where it is not. Cross-fitted replicas are not independent of each other.
+        """
         launched = launched_rank()
         if launched is not None:
             return Division(launched.size, "rows", self.wire, is_joined=True, parts=self.parts)
@@ -232,13 +266,24 @@ def _words(name: str) -> str:
     return f"`{name}` ({flag_of(name)})"
 
 
+def usual_replicas(data: NodeData, split: str | Split | None) -> int | None:
+    """Return how many replicas a user trains who does not say: ten.
+
+    None where they are cross-fitted: one per fold.
+    """
+    if isinstance(split, Split):
+        return USUAL_REPLICAS
+    spec = SplitSpec.parse(complete_split(split or default_split(data), data))
+    return None if spec.is_cross_fitted else USUAL_REPLICAS
+
+
 Rule = Callable[[Training], None]
 
 
 def _auto_chooses_alone(training: Training) -> None:
     for name in (
         *training.given_changes,
-        *(n for n in ("tuned", "search") if getattr(training, n)),
+        *(n for n in ("tuned", "search", "quick") if getattr(training, n)),
     ):
         if training.is_auto:
             raise InputError(f"the method auto chooses the settings; leave out {_words(name)}.")
@@ -338,11 +383,18 @@ _RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def _check_scorable(data: NodeData, splits: Sequence[Split], metric: str | None) -> None:
-    """Raise for a split without test nodes, and for one whose AUC would not be defined."""
+def _check_scorable(
+    data: NodeData, splits: Sequence[Split], metric: str | None, passes: Sequence[int]
+) -> None:
+    """Raise for a split without test nodes, and for one whose AUC would not be defined.
+
+    Cross-fitted replicas are measured together, by pass.
+    """
     for split in splits:
         if split.test.size == 0:
             raise InputError(f"the split '{split.name}' has no test nodes to score on.")
+        if passes:
+            continue
         for part in ("validation", "test") if metric == "auc" else ():
             labels = data.labels[split.parts[part]]
             if labels.size and (labels == labels[0]).all():
@@ -370,13 +422,16 @@ def evaluate(
             settings that are chosen by validation nodes; all replicas then have one split.
         data: the graph, its features and labels; or a folder that `agnn partition` wrote.
         split: the name of a way to split the nodes, as in `agnn train`, or a Split. None: the
-            data's fixed split, else "stratified", with folds if labels are few.
-        seeds: one per replica.
+            data's own, else "cross-fit": every replica trains on all labels but one fold, the
+            folds of the others choose its epoch, and every label is tested by a replica that was
+            not trained on it.
+        seeds: one per replica; with folds, one per trial.
         progress: called with (epochs done, epochs in all).
         options: the other fields of `Training`, the same as the options of `agnn train`:
 
             - `replicas`: instead of `seeds`, the number of replicas. One is trained where all
-              would be the same: a method without randomness on a fixed split;
+              would be the same: a method without randomness on a fixed split. Cross-fitting has
+              one per fold, at least three; more are further passes with other folds;
             - `seed`: the first of their seeds;
             - `changes`: hyper-parameters by name. None is the same as leaving one out; the text
               "none" is the value None;

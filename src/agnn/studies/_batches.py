@@ -23,7 +23,7 @@ from agnn.errors import DivergedError, InputError
 from agnn.executors import Shared
 from agnn.explanation import edge_ranking
 from agnn.methods import Method, Task, validation_scores
-from agnn.metrics import MEASURES, node_contributions, replica_values
+from agnn.metrics import MEASURES, node_contributions, replica_values, scored_nodes
 from agnn.runs import Run, evaluate, find_device, seeds_of_replicas
 from agnn.studies._store import StoredRun
 from agnn.studies._works import Work
@@ -139,7 +139,8 @@ def _stored_runs(
     work = batch.work
     folds = len(run.seeds) // len(batch.seeds)
     measures = _measure_trials(work, run, folds, memory)
-    accuracies = replica_values("accuracy", run.scores, run.data, run.splits)
+    accuracies = replica_values("accuracy", run.scores, run.data, run.splits, run.passes)
+    per_trial = len(accuracies) // len(batch.seeds)  # cross-fitted replicas have one together
     for k, seed in enumerate(batch.seeds):
         trial = slice(k * folds, (k + 1) * folds)
         if run.unusable[trial].any():
@@ -160,7 +161,7 @@ def _stored_runs(
             method=work.method.name,
             dataset=work.data.name,
             split=work.split,
-            accuracy=fmean(accuracies[trial]),
+            accuracy=fmean(accuracies[k * per_trial : (k + 1) * per_trial]),
             selected_epochs=None if run.selected_epochs is None else run.selected_epochs[trial],
             betas=None if run.betas is None else [round_betas(row) for row in run.betas[trial]],
             extra=extra,
@@ -201,8 +202,10 @@ def _all_measures(
     run: Run, replicas: Sequence[int], memory: int | None, metric: str
 ) -> dict[str, Any]:
     splits = [run.splits[r] for r in replicas]
-    labels = [run.data.labels[split.test] for split in splits]
-    scores = [run.scores[r].numpy()[run.splits[r].test] for r in replicas]
+    passes = [run.passes[r] for r in replicas] if run.passes else ()
+    tested = list(scored_nodes(run.scores[list(replicas)], splits, passes))
+    labels = [run.data.labels[nodes] for nodes, _ in tested]
+    scores = [probabilities for _, probabilities in tested]
     contributions = [node_contributions(metric, *fold) for fold in zip(labels, scores, strict=True)]
     values: dict[str, Any] = {
         "measures": {

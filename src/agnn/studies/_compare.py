@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from agnn.choosing import SEARCH_SEEDS, can_search
-from agnn.data import NodeData, Split, check_learnable, default_split
+from agnn.data import (
+    NodeData,
+    Split,
+    SplitSpec,
+    check_learnable,
+    complete_split,
+    default_split,
+)
 from agnn.errors import AgnnError, InputError
 from agnn.methods import get_method
 from agnn.metrics import check_metric
@@ -43,6 +50,7 @@ PORTFOLIO: Final = (
 
 _EXPERIMENT: Final = "compare"  # that runs are stored for
 _REPLICAS: Final = 10
+_FOLDS: Final = 5  # of cross-fitting: the order of methods needs fewer than their accuracy
 _MOST_REPLICAS: Final = 100  # in a given time, if their number is not
 _AFFORDABLE: Final = 10  # replicas that AGNN+ is judged by: the same for every round
 _KEPT_BACK: Final = 0.02  # of the time, for figures and files
@@ -97,10 +105,13 @@ def compare(
     if isinstance(split, Split):
         data = data.with_split(split)
         split = split.name
-    seeds = replica_seeds(seed, _most_replicas(replicas, limit))
     if search < 0:
         raise InputError(f"`search` must not be negative; got {search}.")
-    spec = split or default_split(data)
+    spec = complete_split(split or default_split(data), data, _FOLDS)
+    seeds = replica_seeds(seed, _most_replicas(replicas, limit))
+    parsed = SplitSpec.parse(spec)
+    if parsed.is_cross_fitted:  # a seed is a pass of a replica per fold
+        seeds = seeds[: math.ceil(len(seeds) / parsed.folds)]
     # Every method keeps its own rule for the epoch where accuracy is what counts.
     chosen_by = None if metric == "accuracy" else metric
     names = PORTFOLIO if methods is None else _check_names(methods)

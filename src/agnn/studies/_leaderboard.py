@@ -166,6 +166,11 @@ class Leaderboard:
                 f"nodes: to quote the figure of a method, choose the method by validation nodes, "
                 f"as agnn train --method auto does."
             )
+        else:
+            notes.append(
+                "No validation nodes choose a method here, and the best of several looks a little "
+                "better than it is."
+            )
         if self.missing:
             notes.append(f"Not reached within the time: {enumeration(self.missing)}.")
         return notes + [f"Could not be trained: {failure}" for failure in self.failures]

@@ -20,6 +20,7 @@ from agnn.data.splits._draws import (
     uniform_split,
 )
 from agnn.data.splits._spec import (
+    CROSS_FIT,
     DEFAULT_SPLITS,
     SplitSpec,
     complete_split,
@@ -29,6 +30,7 @@ from agnn.data.splits._spec import (
 from agnn.data.splits._split import Split
 
 __all__ = [
+    "CROSS_FIT",
     "DEFAULT_SPLITS",
     "Split",
     "SplitSpec",

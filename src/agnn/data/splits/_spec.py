@@ -25,9 +25,6 @@ from agnn.errors import InputError, unknown_name
 if TYPE_CHECKING:
     from agnn.data._node_data import NodeData
 
-FEW_LABELS: Final = 50
-"""Below this many labelled nodes a single test part is too small; folds are better."""
-
 _DRAWN: Final[Mapping[str, Callable[[NodeData, int], Split]]] = {
     "uniform": uniform_split,
     "random": uniform_split,
@@ -62,9 +59,9 @@ class SplitSpec:
     - "10-fold-nested": the same folds with a tenth of each training part as validation nodes
     - "stratified-5-fold", or another number: folds that each hold their share of every class, with
       a validation part beside the test part
-    - "10-fold-cross-fit", or another number: ten folds that each hold their share of every class; a
-      replica trains on all but its own fold, and the other replicas' folds choose its epoch.
-      "cross-fit" has as many folds as suit the data
+    - "10-fold-cross-fit", or another number: ten random folds; a replica trains on all but its own
+      fold, and the other replicas' folds choose its epoch. "cross-fit" has as many folds as suit
+      the data
     - a path that ends in ".json": the split saved there, the same for every seed
 
     >>> spec = SplitSpec.parse("10-fold-nested")
@@ -118,6 +115,12 @@ class SplitSpec:
         """Whether the folds of other replicas choose a replica's epoch."""
         return self.kind == "fold-cross-fit"
 
+    def passes(self, replicas: int) -> tuple[int, ...]:
+        """Return the pass that each replica belongs to, where they are cross-fitted; else ()."""
+        if not self.is_cross_fitted:
+            return ()
+        return tuple(replica // self.folds for replica in range(replicas))
+
     def draw(self, data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
         """Return the splits of `data`: `folds` for each seed."""
         if not seeds:
@@ -145,9 +148,14 @@ class SplitSpec:
         raise unknown_name("split", self.text, {*data.splits, *own, *_DRAWN, *_EXAMPLES})
 
 
-def complete_split(spec: str, data: NodeData) -> str:
-    """Return the specification with its number of folds, where it leaves that to the data."""
-    return f"{cross_fitting_folds(data)}-fold-{CROSS_FIT}" if spec.lower() == CROSS_FIT else spec
+def complete_split(spec: str, data: NodeData, replicas: int | None = None) -> str:
+    """Return the specification with its number of folds, where it leaves that to the data.
+
+    `replicas` is their number, if one is asked for: there are no more folds than that.
+    """
+    if spec.lower() != CROSS_FIT:
+        return spec
+    return f"{cross_fitting_folds(data, replicas)}-fold-{CROSS_FIT}"
 
 
 def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split, ...]:
@@ -182,15 +190,13 @@ def _own_split_names(data: NodeData) -> list[str]:
     return [name for name in names if name in data.splits]
 
 
-_FEW_FOLDS: Final = "stratified-5-fold"
 DEFAULT_SPLITS: Final = {
     "fixed": "as the data came",
     "own": "the data's own splits, one per replica",
     TIME: "trained on the earliest 60 %, the next 20 % choose the epoch, tested on the latest",
     GROUP: "about 60, 20 and 20 %, whole groups, another draw for every replica",
-    "stratified": "60, 20 and 20 % of each class, drawn anew for every replica",
-    _FEW_FOLDS: f"fewer than {FEW_LABELS} labels: each is tested once, and another fold chooses "
-    f"the epoch",
+    CROSS_FIT: "every replica trains on all labels but one fold, the folds of the others choose "
+    "its epoch, and every label is tested once by a replica that was not trained on it",
 }
 """What `default_split` chooses from, with explanations."""
 
@@ -199,9 +205,7 @@ def default_split(data: NodeData) -> str:
     """Return the split to use when none is given.
 
     "fixed" if the data has such a split, "own" if it came with several, "time" or "group" if it was
-    read with a column to split by; else "stratified" (60, 20
-    and 20 % of each class), or with fewer than 50 labelled nodes "stratified-5-fold", in which
-    every label is tested once.
+    read with a column to split by; else "cross-fit".
     """
     if "fixed" in data.splits:
         return "fixed"
@@ -209,6 +213,4 @@ def default_split(data: NodeData) -> str:
         return "own"
     if TIME in data.splits:
         return TIME
-    if f"{GROUP}-0" in data.splits:
-        return GROUP
-    return "stratified" if data.labelled.size >= FEW_LABELS else _FEW_FOLDS
+    return GROUP if f"{GROUP}-0" in data.splits else CROSS_FIT

@@ -1,0 +1,165 @@
+"""The default method: AGNN+, unless labels that were held out clearly prefer another one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from agnn.choosing._choice import Choice, Tried
+from agnn.choosing._class_weights import ClassWeight, class_weights, fitting_metric
+from agnn.choosing._halving import OnTried, inner_split, without_other_labels
+from agnn.choosing._scores import candidate_scores
+from agnn.errors import AgnnError
+from agnn.methods import Method, NetworkMethod, Task
+from agnn.metrics import MEASURES, wilson_interval
+
+# What may be better than AGNN+ where edges join unlike nodes: its parent, which has less to fit,
+# blocks that keep a node's own state apart, and methods that weigh the neighbours less.
+CHALLENGERS: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
+    ("ridge", {}),
+    ("agnn", {}),
+    ("appnp", {}),
+    ("separated", {"layers": 5}),
+    ("separated", {"layers": 5, "dropout": 0.5, "weight_decay": 5e-3, "scaling": "length"}),
+)
+MARGIN: Final = 3.0  # points by which another method must be better
+_ERRORS: Final = 1.0  # and this many standard errors of its lead
+_ALIKE: Final = 0.4  # adjusted homophily from which nothing is compared
+_INNER_SPLITS: Final = 5
+# Enough to see differences of the margin's size; the chosen method is trained with its own.
+_EPOCHS: Final = 100
+_EPOCHS_IF_SMALL: Final = 300
+_SMALL: Final = 20_000  # nodes and edges together
+_WIDTH: Final = 32
+_LABELS: Final = 30  # fewer show no lead beyond its standard error
+_MOST_LINES: Final = 300_000  # nodes and edges that are compared within minutes on two cores
+_GPU_LINES: Final = 50  # times as many
+
+
+def can_challenge(task: Task) -> bool:
+    """Return whether the labels and the size of a graph allow the comparison of `challenge`."""
+    split = task.splits[0]
+    lines = task.data.nodes + task.data.edges.shape[1]
+    limit = _MOST_LINES * (1 if task.device == "cpu" else _GPU_LINES)
+    has_labels = split.validation.size > 1 and split.train.size + split.validation.size >= _LABELS
+    return has_labels and task.data.feature_count > 0 and lines <= limit
+
+
+def has_like_neighbours(task: Task) -> bool:
+    """Return whether the known labels say clearly that edges join nodes of one class.
+
+    Adjusted homophily is 0 where both ends of an edge are drawn by degree and 1 where all edges
+    are within classes. It must be at least 0.4 at the lower end of its 95 % interval, which a few
+    edges between labelled nodes do not reach.
+    """
+    ends = without_other_labels(task.data, task.splits[0]).edge_labels
+    if not ends.size:
+        return False
+    shares = np.bincount(ends.ravel()) / ends.size
+    chance = float((shares**2).sum())
+    within = int((ends[0] == ends[1]).sum())
+    lowest = wilson_interval(within, ends.shape[1]).low
+    return lowest - chance >= _ALIKE * (1.0 - chance)
+
+
+def challenge(
+    default: Method,
+    prepare: Callable[[str, Mapping[str, Any]], Method],
+    task: Task,
+    class_weight: ClassWeight = None,
+    on_tried: OnTried | None = None,
+) -> Choice:
+    """Compare the default method with a few others on held-out labels, and choose one.
+
+    `task` has one split and one seed. Its training and validation nodes are divided anew, five
+    times, into nodes to train on, nodes that choose the epoch and nodes that score; no other label
+    is read. Networks are tried with few epochs and small widths. Another method replaces the
+    default if its lead is at least three points and more than its standard error: the default is
+    the best on average, and the labels are few. One without a network, which can predict no new
+    nodes, must have that lead over the best network, too.
+    """
+    start = time.monotonic()
+    metric = _metric(task)
+    known = without_other_labels(task.data, task.splits[0])
+    splits = tuple(
+        inner_split(known, task.splits[0], task.seeds[0] + k) for k in range(_INNER_SPLITS)
+    )
+    seeds = tuple(task.seeds[0] + k for k in range(_INNER_SPLITS))
+    trial = replace(task, data=known, splits=splits, seeds=seeds, metric=metric, passes=())
+    candidates = [Tried(default, {})]
+    for name, changes in CHALLENGERS:
+        method = prepare(name, changes)
+        if class_weight is None or method.takes_class_weights:
+            candidates.append(Tried(method, changes))
+    for candidate in candidates:
+        _try(candidate, trial, class_weight)
+        if on_tried is not None:
+            on_tried(candidate, None)
+    choice = Choice(
+        metric=metric,
+        tried=tuple(candidates),
+        seconds=0.0,
+        nodes=task.splits[0].train.size + task.splits[0].validation.size,
+        scoring=splits[0].test.size,
+        method=default,
+        default=default.title,
+    )
+    ranked = sorted(candidates, key=lambda tried: (bool(tried.remark), -tried.mean))
+    winner = candidates[0]
+    networks = [tried for tried in ranked if isinstance(tried.method, NetworkMethod)]
+    for tried in (*networks[:1], *ranked[:1]):
+        if _is_ahead(replace(choice, tried=(tried, winner))):
+            winner = tried
+    rest = [tried for tried in ranked if tried is not winner]
+    if winner is not candidates[0]:  # the comparison that counts comes second
+        rest.sort(key=lambda tried: tried is not candidates[0])
+    # With the settings that suit the data: what was tried is a small form of it.
+    method = default if winner is candidates[0] else prepare(winner.method.name, {})
+    return replace(choice, tried=(winner, *rest), method=method, seconds=time.monotonic() - start)
+
+
+def _is_ahead(choice: Choice) -> bool:
+    """Return whether the first candidate is clearly better than the second."""
+    lead = choice.lead
+    if choice.winner is choice.tried[1] or choice.winner.remark or lead is None:
+        return bool(choice.tried[1].remark) and not choice.winner.remark
+    return lead.mean >= max(MARGIN, _ERRORS * (choice.lead_error or 0.0))
+
+
+def _metric(task: Task) -> str:
+    """Return what the methods are compared by: something in percent, for the margin."""
+    if task.metric is not None and MEASURES[task.metric].unit:
+        return task.metric
+    return "auc" if task.data.classes == 2 else fitting_metric(task.data)
+
+
+def _try(candidate: Tried, task: Task, class_weight: ClassWeight) -> None:
+    """Train a small form of the candidate and keep its scores, or the reason why there are none."""
+    begun = time.monotonic()
+    lines = task.data.nodes + task.data.edges.shape[1]
+    method = small_form(candidate.method, _EPOCHS_IF_SMALL if lines <= _SMALL else _EPOCHS)
+    method = method.with_fields(**method.reduction)
+    weights = class_weights(class_weight, method, task.data, task.splits)
+    task = replace(task, data=method.usable(task.data), class_weights=weights)
+    try:
+        scores = candidate_scores(method, task, part="test")
+    except AgnnError as error:
+        candidate.remark = str(error)
+    else:
+        candidate.scores += scores
+    candidate.seconds += time.monotonic() - begun
+
+
+def small_form(method: Method, epochs: int) -> Method:
+    """Return the method with at most so many epochs and states of width 32."""
+    if not isinstance(method, NetworkMethod):
+        return method
+    limits = {"epochs": epochs, "hidden": _WIDTH}
+    smaller = {
+        name: limit for name, limit in limits.items() if getattr(method, name, limit) > limit
+    }
+    return method.with_fields(**smaller)
