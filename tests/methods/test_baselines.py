@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agnn.data import NodeData, Split
+from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
-from agnn.methods import Majority, Ridge, Task
-from agnn.methods._baselines import Boosting
+from agnn.methods import Majority, Ridge, Task, _boosting, _ridge
+from agnn.methods._boosting import Boosting, _divisible
 
 
 def graph_of(features: np.ndarray, labels: np.ndarray, edges: list[tuple[int, int]]) -> NodeData:
@@ -73,14 +73,52 @@ def test_ridge_on_more_columns_than_labels_solves_the_same_equations():
     np.testing.assert_allclose(only.scores(data, UNCHOSEN), share, atol=1e-8)
 
 
-def test_ridge_factors_once_per_penalty_and_not_into_eigenvectors(ring, monkeypatch):
+def random_words(nodes: int, words: int) -> NodeData:
+    draw = np.random.default_rng(8)
+    features = (draw.random((nodes, words)) < 0.1).astype(np.float64)
+    edges = [(k, (k + 1) % nodes) for k in range(nodes)]
+    return graph_of(features, draw.integers(0, 3, nodes), edges)
+
+
+@pytest.mark.parametrize("words", [12, 400], ids=["more rows", "more columns"])
+@pytest.mark.parametrize("folds", [2, 12])
+def test_ridge_on_many_folds_gives_each_the_plain_solution(words, folds):
+    """Sums over rows, inverses and products are shared by the folds; few folds share less."""
+    data = random_words(120, words)
+    rest = [np.setdiff1d(np.arange(120), np.arange(k, 120, folds)) for k in range(folds)]
+    splits = tuple(
+        Split(f"fold {k}", kept, [], np.arange(k, 120, folds)) for k, kept in enumerate(rest)
+    )
+    together = Ridge(penalties=(0.05,)).run(Task(data, splits, (0,) * folds)).scores.numpy()
+    X = data.features.toarray().astype(np.float64)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
+    X = np.column_stack([X, np.ones(120)])
+    A = np.zeros((120, 120))
+    A[data.edges[0], data.edges[1]] = A[data.edges[1], data.edges[0]] = 0.5
+    M, Y = np.hstack([X, A @ X, A @ A @ X, X - A @ X]), np.eye(3)[data.labels]
+    for scores, train in zip(together, rest, strict=True):
+        gram = M[train].T @ M[train] + 0.05 * np.eye(M.shape[1])
+        share = np.clip(M @ np.linalg.solve(gram, M[train].T @ Y[train]), 1e-6, None)
+        np.testing.assert_allclose(scores, share / share.sum(1, keepdims=True), atol=1e-6)
+
+
+def test_ridge_multiplies_each_view_once_and_never_decomposes_into_eigenvectors(monkeypatch):
     """An eigendecomposition takes twenty times as long as a Cholesky factor."""
 
     def refuse(matrix):
         raise AssertionError("an eigendecomposition of " + str(matrix.shape))
 
+    inverses = []
+    shared = _ridge._inverse_shifted
     monkeypatch.setattr(np.linalg, "eigh", refuse)
-    assert np.isfinite(Ridge().scores(ring, UNCHOSEN)).all()
+    monkeypatch.setattr(
+        _ridge, "_inverse_shifted", lambda *given: inverses.append(1) or shared(*given)
+    )
+    data = random_words(120, 400)
+    splits = make_splits(data, "12-fold-cross-fit", [0, 1])
+    passes = tuple(k // 12 for k in range(24))
+    Ridge().run(Task(data, splits, (0,) * 24, passes=passes))
+    assert len(inverses) == 25  # views times penalties, for all folds of both passes
 
 
 def test_a_penalty_lost_in_rounding_gives_the_smallest_exact_solution():
@@ -138,6 +176,47 @@ def test_boosting_reads_the_neighbours_and_the_degree():
     assert right[split.test].mean() > 0.8  # by degree alone
 
 
+def test_boosting_reads_every_column_and_drops_only_those_that_no_tree_could_use():
+    rows = np.array([[0, 0, 1, 5], [0, 1, 2, 5], [0, 0, 3, 5], [7, 1, 4, 5.0]])
+    assert _divisible(rows, 2).tolist() == [1, 2]
+    assert _divisible(rows, 1).tolist() == [0, 1, 2]
+    assert _divisible(rows, 3).tolist() == []
+
+
+def test_boosting_without_the_columns_that_no_tree_could_use_predicts_the_same(monkeypatch):
+    data = random_words(120, 40)
+    split = Split("half", np.arange(60), np.arange(60, 80), np.arange(80, 120))
+    method = Boosting(iterations=8, column_share=1.0)
+    fewer = method.scores(data, split)
+    everything = lambda rows, _: np.arange(rows.shape[1])  # noqa: E731
+    monkeypatch.setattr(_boosting, "_divisible", everything)
+    np.testing.assert_allclose(method.scores(data, split), fewer, atol=1e-12)
+
+
+def test_the_columns_of_boosting_are_those_of_the_definition(ring):
+    X = ring.features.toarray().astype(np.float64)
+    both = np.concatenate([ring.edges, ring.edges[::-1]], axis=1)
+    near = [both[1][both[0] == k] for k in range(60)]
+    P = np.zeros((60, 60))
+    for k, others in enumerate(near):
+        P[k, others] = 1.0 / others.size
+    pagerank = np.linalg.solve(np.eye(60) - 0.85 * P.T, np.full(60, 0.15 / 60))
+    columns = _boosting._with_neighbours(ring, ring.features.astype(np.float64)).toarray()
+    expected = [X, P @ X, [[others.size] for others in near], pagerank[:, None]]
+    expected += [[X[others].min(0) for others in near], [X[others].max(0) for others in near]]
+    np.testing.assert_allclose(columns, np.hstack(expected), atol=1e-6)
+
+
+def test_boosting_projects_only_columns_that_do_not_fit(monkeypatch):
+    data = random_words(120, 300)
+    columns = Boosting()._columns(data, SPLIT)
+    assert columns.shape == (120, 602)
+    np.testing.assert_array_equal(columns[:, :300].toarray(), data.features.toarray())
+    assert Boosting(components=10)._columns(data, SPLIT).shape == (120, 22)
+    monkeypatch.setattr(_boosting, "_MOST_ENTRIES", 30 * 200)
+    assert Boosting()._columns(data, SPLIT).shape == (120, 2 * 100 + 2)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -146,6 +225,9 @@ def test_boosting_reads_the_neighbours_and_the_degree():
         (lambda: Ridge(views=("X", "A3X")), "`views` must be some of X, AX, A2X, X-AX"),
         (lambda: Boosting(iterations=0), "`iterations` must be at least 1; got 0"),
         (lambda: Boosting(leaf=0), "`leaf` must be at least 1; got 0"),
+        (lambda: Boosting(components=0), "`components` must be at least 1; got 0"),
+        (lambda: Boosting(leaves=1), "`leaves` must be at least 2; got 1"),
+        (lambda: Boosting(column_share=0.0), "`column_share` must be above 0 and at most 1"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(make, words):

@@ -205,6 +205,8 @@ def test_what_cannot_be_cross_fitted_is_refused(unsplit):
         train(unsplit, ranks=2, divide="replicas")
     with pytest.raises(InputError, match="`folds` must be at least 3"):
         make_splits(unsplit, "2-fold-cross-fit", [0])
+    with pytest.raises(InputError, match="no validation nodes to choose the step on"):
+        agnn.evaluate("planetoid_t", unsplit, "cross-fit")
 
 
 def test_every_label_is_predicted_out_of_fold_by_the_replicas_that_test_it(unsplit):

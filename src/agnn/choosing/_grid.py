@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agnn.choosing._scores import candidate_scores
+from agnn.choosing._scores import candidate_scores, held_out_scores
 from agnn.errors import DivergedError, InputError
 from agnn.methods import Method, NetworkMethod, Outcome, Task
 
@@ -20,9 +20,10 @@ _SEEDS_FOR_CHOICE = 3  # replicas that every candidate is tried with
 
 
 def best_candidate(candidates: Sequence[Method], task: Task, metric: str | None = None) -> Method:
-    """Return the candidate with the highest mean score at the validation nodes of `task`.
+    """Return the candidate with the highest mean score at the held-out nodes of `task`.
 
-    Of equal candidates the first wins. One whose training diverges is passed over.
+    Of equal candidates the first wins. One whose training diverges is passed over. It is one for
+    all replicas: if they are cross-fitted, each one's own fold is among those that choose it.
     """
     best_score = -math.inf
     best: Method | None = None
@@ -42,7 +43,8 @@ def best_candidate(candidates: Sequence[Method], task: Task, metric: str | None 
 def settle(method: Method, task: Task) -> Method:
     """Return the method with the choice made that it leaves to validation nodes, if any.
 
-    All replicas have the choice of the first few, by the metric that chooses their epochs.
+    All replicas have the choice of the first few, by the metric that chooses their epochs. If
+    they are cross-fitted, the folds of these few choose, so for them the choice is not out of fold.
     """
     alternatives = method.alternatives()
     if not alternatives:
@@ -66,7 +68,8 @@ class Tuned(Method):
     """`base` with the entry of its grid that predicts most validation nodes of a split correctly.
 
     The choice is made per split by the mean over its first few replicas; of equal candidates the
-    first in the grid's order wins. Test labels are never read.
+    first in the grid's order wins. Test labels are never read. Replicas that are cross-fitted
+    choose by the folds of the others: a replica's own fold does not choose its setting.
     """
 
     base: Method
@@ -95,19 +98,19 @@ class Tuned(Method):
 
     def run(self, task: Task) -> Outcome:
         """Return every replica's scores under the candidate chosen for its split."""
+        # Many short trainings: no meaningful overall progress to report.
+        task = replace(task, progress=None, callbacks=())
+        if task.passes:
+            return self._run_cross_fitted(task)
         groups: dict[int, list[int]] = {}
         for r, split in enumerate(task.splits):
             groups.setdefault(id(split), []).append(r)
-        # Many short trainings: no meaningful overall progress to report.
-        task = replace(task, progress=None, callbacks=())
         scores: dict[int, Tensor] = {}
         settings: dict[int, dict[str, Any]] = {}
         for replicas in groups.values():
             chosen = self.choose(_part(task, replicas[:_SEEDS_FOR_CHOICE]))
             outcome = chosen.run(_part(task, replicas))
-            # The histories of several trainings are not kept, so nothing could mark the replica.
-            if outcome.history is not None and bool(outcome.history.unusable.any()):
-                raise DivergedError(f"training diverged for a replica of the tuned {self.name}.")
+            self._check_finished(outcome)
             for r, replica_scores in zip(replicas, outcome.scores, strict=True):
                 scores[r] = replica_scores
                 settings[r] = chosen.settings
@@ -115,6 +118,30 @@ class Tuned(Method):
         return Outcome(
             torch.stack([scores[r] for r in order]), chosen=tuple(settings[r] for r in order)
         )
+
+    def _run_cross_fitted(self, task: Task) -> Outcome:
+        """Return every replica's scores under the candidate that the others' folds choose."""
+        best = [-math.inf] * len(task.seeds)
+        scores: dict[int, Tensor] = {}
+        settings: dict[int, dict[str, Any]] = {}
+        for candidate in self.candidates():
+            outcome = candidate.run(task)
+            self._check_finished(outcome)
+            by_replica = held_out_scores(outcome.scores, task)
+            for r, value in enumerate(task.values_to_choose_by(by_replica)):
+                if value > best[r]:
+                    best[r] = value
+                    scores[r] = outcome.scores[r]
+                    settings[r] = candidate.settings
+        order = range(len(task.seeds))
+        return Outcome(
+            torch.stack([scores[r] for r in order]), chosen=tuple(settings[r] for r in order)
+        )
+
+    def _check_finished(self, outcome: Outcome) -> None:
+        """Raise where a replica diverged: no history is kept that could mark it."""
+        if outcome.history is not None and bool(outcome.history.unusable.any()):
+            raise DivergedError(f"training diverged for a replica of the tuned {self.name}.")
 
     def choose(self, task: Task) -> Method:
         """Return the candidate with the highest score on the validation nodes of `task`."""

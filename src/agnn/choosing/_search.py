@@ -85,7 +85,8 @@ def search_settings(
     """Return the method with the hyper-parameters that predict validation nodes best.
 
     Candidates are compared by the mean over the replicas of `task`, at the validation nodes of
-    each; where replicas draw their own splits see `optimism`. The first candidate is the method as
+    each or, if they are cross-fitted, at the fold that each leaves out; where replicas draw their
+    own splits see `optimism`. The first candidate is the method as
     given, if it is in the search space; it is tried even if the time is over.
 
     With an executor ten candidates at a time are trained by its workers, so the result depends
@@ -142,9 +143,17 @@ def optimism(splits: Sequence[Split], folds: int = 1) -> str | None:
     splits belong to one seed.
     """
     tried_on = splits[: SEARCH_SEEDS * folds]
-    chosen_by = {node for split in tried_on for node in split.validation.tolist()}
+    # Without validation nodes the replicas are cross-fitted: the folds that they leave out choose.
+    has_validation = any(split.validation.size for split in tried_on)
+    parts = [split.validation if has_validation else split.test for split in tried_on]
+    chosen_by = {node for nodes in parts for node in nodes.tolist()}
     if all(chosen_by.isdisjoint(split.test.tolist()) for split in splits):
         return None
+    if not has_validation:
+        return (
+            "the settings are chosen once, by folds that test the replicas, so the accuracy is "
+            "slightly optimistic."
+        )
     return (
         "the settings are chosen once, by validation nodes that are test nodes of other replicas, "
         "so the accuracy is slightly optimistic. With one split for all replicas, as fixed, a "

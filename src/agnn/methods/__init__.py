@@ -23,9 +23,10 @@ Every module of this package is imported here, so a new method registers itself.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from agnn.methods._baselines import Majority, Ridge
 from agnn.methods._label_propagation import LabelPropagation
-from agnn.methods._split_method import SplitMethod
+from agnn.methods._majority import Majority
+from agnn.methods._ridge import Ridge
+from agnn.methods._split_method import ChoosingMethod, SplitMethod
 from agnn.networks import (
     Method,
     NetworkMethod,
@@ -38,6 +39,7 @@ from agnn.networks import (
 )
 
 __all__ = [
+    "ChoosingMethod",
     "LabelPropagation",
     "Majority",
     "Method",

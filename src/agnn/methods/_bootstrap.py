@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, normalise_symmetrically
-from agnn.methods._split_method import SplitMethod, one_hot
-from agnn.networks import register, require_validation
+from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot
+from agnn.networks import Outcome, Task, register, require_held_out
 
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix
@@ -23,14 +24,15 @@ _FEWEST = 10  # a round that adds fewer seeds is the last one, as in the authors
 
 @register
 @dataclass(frozen=True)
-class Bootstrap(SplitMethod):
+class Bootstrap(ChoosingMethod):
     """Rounds of F <- a Y + (1 - a) S F, each of which adds seeds to Y; the best round is kept.
 
     S = D^-1/2 A D^-1/2 (Zhou et al. 2004). The row of a seed in Y is 1 at its class and -1 at the
     others, and F starts at Y. After a round, the nodes with the largest max_c F_ic become seeds of
     that class. Their number is `percent` of all nodes, divided among the classes by the class
     shares of the validation labels. Validation nodes never become seeds; the round with the
-    highest accuracy on them is kept. The scores are the softmax of F.
+    highest accuracy on them is kept. The scores are the softmax of F. Cross-fitted, the shares are
+    those of the training labels, and the folds of the other replicas choose the round.
     """
 
     name: ClassVar[str] = "bootstrap"
@@ -62,26 +64,47 @@ class Bootstrap(SplitMethod):
                 f"{self.steps} and {self.percent}."
             )
 
+    def run(self, task: Task) -> Outcome:
+        """Return the scores of every replica in its best round."""
+        require_held_out(task, "to choose the round on")
+        return super().run(task)
+
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c] of the best round."""
-        from scipy.special import softmax
+        require_held_out(Task(data, (split,), (0,)), "to choose the round on")
+        return super().scores(data, split)
 
-        require_validation(split, "to choose the round on")
+    def candidates(self, data: NodeData, splits: Sequence[Split]) -> Iterator[Sequence[Predictor]]:
+        """Yield the rounds; a split that adds no more seeds stays at its last one."""
         propagation = normalise_symmetrically(adjacency(data.edges, data.nodes, data.edge_weights))
-        truth = data.labels[split.validation]
-        quotas = self.percent / 100.0 * data.nodes * one_hot(truth, data.classes).mean(axis=0)
+        rounds = [self._rounds(data, split, propagation) for split in splits]
+        values = [next(each) for each in rounds]
+        is_over = False
+        while not is_over:
+            yield [partial(_rows_of, f) for f in values]
+            later = [next(each, None) for each in rounds]
+            is_over = all(f is None for f in later)
+            values = [old if f is None else f for old, f in zip(values, later, strict=True)]
+
+    def _rounds(
+        self, data: NodeData, split: Split, propagation: SparseMatrix
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield F [n, c] of each round."""
+        known = data.labels[split.validation if split.validation.size else split.train]
+        quotas = self.percent / 100.0 * data.nodes * one_hot(known, data.classes).mean(axis=0)
         labels = np.full(data.nodes, -1)
         labels[split.train] = data.labels[split.train]
-        most = -1
-        kept = np.empty(0)
-        while True:
+        added = data.nodes
+        while added >= _FEWEST:
             f = self.diffuse(propagation, labels, data.classes)
-            right = int((f[split.validation].argmax(axis=1) == truth).sum())
-            if right > most:
-                most = right
-                kept = f
-            if add_seeds(labels, f, split.validation, quotas) < _FEWEST:
-                return np.asarray(softmax(kept, axis=1))
+            yield f
+            added = add_seeds(labels, f, split.validation, quotas)
+
+    def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the softmax of F [k, c]."""
+        from scipy.special import softmax
+
+        return np.asarray(softmax(values, axis=1))
 
     def diffuse(
         self, propagation: SparseMatrix, labels: NDArray[np.int64], classes: int
@@ -94,6 +117,10 @@ class Bootstrap(SplitMethod):
         for _ in range(self.steps):
             f = self.restart * y + (1.0 - self.restart) * (propagation @ f)
         return np.asarray(f)
+
+
+def _rows_of(values: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    return values[nodes]
 
 
 def add_seeds(

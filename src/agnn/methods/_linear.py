@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from agnn.data import SparseRows
+
+_FEW_COLUMNS = 0.25  # share of stored entries from which features are a table of numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,3 +87,22 @@ def unit_rows(features: SparseRows) -> SparseRows:
     matrix = features.copy()
     matrix.data = (features.data * np.repeat(scale, np.diff(features.indptr))).astype(np.float32)
     return matrix
+
+
+def has_sparse_rows(data: NodeData) -> bool:
+    """Return whether the features are like bags of words, and not a table of numbers."""
+    return bool(data.features.nnz < _FEW_COLUMNS * data.nodes * data.feature_count)
+
+
+def scaled_columns_or_rows(data: NodeData) -> csr_array[Any, Any]:
+    """Return rows of length 1 for bags of words, else standardised columns; [n, d_x]."""
+    from scipy import sparse
+    from sklearn.preprocessing import normalize
+
+    X = data.features.astype(np.float64)
+    if has_sparse_rows(data):
+        return sparse.csr_array(normalize(X))
+    dense = X.toarray()
+    spread = dense.std(axis=0)
+    centred = dense - dense.mean(axis=0)
+    return sparse.csr_array(centred / np.where(spread > 0.0, spread, 1.0))

@@ -1,18 +1,22 @@
-"""The base class of methods without randomness, which classify one split at a time on the CPU."""
+"""The base classes of methods without randomness, which classify one split at a time on the CPU."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from agnn.data import NodeData, Split
+from agnn.metrics import MEASURES
 from agnn.networks import Method, Outcome, Task
+
+Predictor = Callable[[NDArray[np.int64]], NDArray[np.float64]]  # nodes [k] -> a value per class
+_WORST: Final = (-np.inf, -np.inf)  # not better than itself: the first setting is kept
 
 
 @dataclass(frozen=True)
@@ -25,18 +29,78 @@ class SplitMethod(Method):
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c] from the labels of the training nodes of `split`."""
 
-    def scores_by(self, data: NodeData, split: Split, metric: str | None) -> NDArray[np.float64]:
-        """Return `scores`; a method that chooses on validation nodes does so by this metric."""
-        return self.scores(data, split)
-
     def run(self, task: Task) -> Outcome:
         """Return the scores of every replica; each distinct split is computed once."""
-        found: dict[int, Tensor] = {}
-        for split in task.splits:
-            if id(split) not in found:
-                own = self.scores_by(task.data, split, task.metric)
-                found[id(split)] = torch.from_numpy(own).float()
-        return Outcome(torch.stack([found[id(split)] for split in task.splits]).to(task.device))
+        splits, places = _distinct_splits(task)
+        scores = [torch.from_numpy(self.scores(task.data, split)).float() for split in splits]
+        return Outcome(torch.stack([scores[place] for place in places]).to(task.device))
+
+
+@dataclass(frozen=True)
+class ChoosingMethod(SplitMethod):
+    """A method without randomness that has several settings to choose from.
+
+    A replica takes the setting that is best at its validation nodes; cross-fitted, the one that is
+    best at the folds of the other replicas. Of equal settings the first is taken, and it is the
+    only one that is fitted where there are no such nodes.
+    """
+
+    @abstractmethod
+    def candidates(self, data: NodeData, splits: Sequence[Split]) -> Iterator[Sequence[Predictor]]:
+        """Yield how each setting predicts, fitted to the training nodes of each split."""
+
+    def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the class probabilities for what a predictor returns; both [k, c]."""
+        return values
+
+    def quality(
+        self, values: NDArray[np.float64], labels: NDArray[np.int64], metric: str | None
+    ) -> tuple[float, float]:
+        """Return what settings are compared by, higher is better; the second breaks ties."""
+        if metric is None:
+            return float(np.mean(values.argmax(axis=1) == labels)), 0.0
+        return MEASURES[metric].score(labels, self.probabilities(values)), 0.0
+
+    def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
+        """Return class probabilities [n, c] from the labels of the training nodes of `split`."""
+        return self._scores(Task(data, (split,), (0,)))[0]
+
+    def run(self, task: Task) -> Outcome:
+        """Return the scores of every replica by the setting that is chosen for it."""
+        scores = [torch.from_numpy(values).float() for values in self._scores(task)]
+        return Outcome(torch.stack(scores).to(task.device))
+
+    def _scores(self, task: Task) -> list[NDArray[np.float64]]:
+        """Return the class probabilities [n, c] of every replica."""
+        splits, places = _distinct_splits(task)
+        parts = [split.parts[task.held_out] for split in splits]
+        best = [_WORST] * len(places)
+        kept: list[Predictor] = []
+        for predictors in self.candidates(task.data, splits):
+            kept = kept or [predictors[place] for place in places]
+            if not any(nodes.size for nodes in parts):
+                break
+            qualities = [
+                self.quality(predict(nodes), task.data.labels[nodes], task.metric)
+                if nodes.size
+                else _WORST
+                for predict, nodes in zip(predictors, parts, strict=True)
+            ]
+            scores, ties = zip(*(qualities[place] for place in places), strict=True)
+            decisive = zip(*map(task.values_to_choose_by, (scores, ties)), strict=True)
+            for replica, value in enumerate(decisive):
+                if value > best[replica]:
+                    best[replica] = value
+                    kept[replica] = predictors[places[replica]]
+        everything = np.arange(task.data.nodes)
+        return [self.probabilities(predict(everything)) for predict in kept]
+
+
+def _distinct_splits(task: Task) -> tuple[list[Split], list[int]]:
+    """Return the splits without repetitions, and where among them each replica's is."""
+    splits = list({id(split): split for split in task.splits}.values())
+    places = {id(split): place for place, split in enumerate(splits)}
+    return splits, [places[id(split)] for split in task.splits]
 
 
 def one_hot(labels: NDArray[np.int64], classes: int) -> NDArray[np.float64]:

@@ -65,7 +65,7 @@ from agnn.networks._protocol import (
     method_names,
     register,
     require_features,
-    require_validation,
+    require_held_out,
     validation_scores,
 )
 from agnn.networks._semi_supervised_embedding import SemiSupervisedEmbedding
@@ -117,7 +117,7 @@ __all__ = [
     "method_names",
     "register",
     "require_features",
-    "require_validation",
+    "require_held_out",
     "rows_by_layer",
     "validation_scores",
 ]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar, get_args, get_type_hints
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -16,7 +17,15 @@ from agnn.data import NodeData, Split
 from agnn.errors import InputError, unknown_name
 from agnn.metrics import MEASURES
 from agnn.networks._model import NodeModel
-from agnn.training import Callback, Checkpoints, History, Progress
+from agnn.training import (
+    LEFT_OUT,
+    Callback,
+    Checkpoints,
+    History,
+    Part,
+    Progress,
+    mean_of_others,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +43,7 @@ class Task:
     # by which epochs and settings are chosen on validation nodes; None: the method's own rule
     metric: str | None = None
     # [R] or (): replicas with the same number divide the labels into folds among themselves, and
-    # the folds of the others choose a replica's epoch
+    # the folds of the others choose a replica's epoch and its settings
     passes: tuple[int, ...] = ()
     checkpoints: Checkpoints | None = None
     callbacks: tuple[Callback, ...] = ()
@@ -55,6 +64,22 @@ class Task:
             for part in split.parts.values():
                 digest.update(f"{part.size} ".encode() + part.tobytes())
         return digest.hexdigest()
+
+    @property
+    def held_out(self) -> Part:
+        """The part of every split at which candidates are scored, and none is trained on."""
+        return LEFT_OUT if self.passes else "validation"
+
+    def values_to_choose_by(self, scores: Sequence[float]) -> list[float]:
+        """Return what decides whether each replica takes a candidate with these scores; both [R].
+
+        A score is that of a replica at its held-out nodes, and decides for that replica. If the
+        replicas are cross-fitted, the mean of the others of its pass does.
+        """
+        if not self.passes:
+            return list(scores)
+        values = torch.tensor(scores, dtype=torch.float64)
+        return mean_of_others(values, torch.tensor(self.passes)).tolist()
 
     def first(self, replicas: int) -> Task:
         """Return the task of the first replicas alone, without progress, checkpoints, callbacks."""
@@ -233,10 +258,11 @@ def require_features(data: NodeData, method: str) -> None:
         raise InputError(f"'{data.name}' has no features, and {method} learns from them.")
 
 
-def require_validation(split: Split, purpose: str) -> None:
-    """Raise unless `split` has validation nodes."""
-    if not split.validation.size:
-        raise InputError(f"the split '{split.name}' has no validation nodes {purpose}.")
+def require_held_out(task: Task, purpose: str) -> None:
+    """Raise unless every split has nodes to choose by; `purpose` ends the error: "to tune on"."""
+    for split in task.splits:
+        if not split.parts[task.held_out].size:
+            raise InputError(f"the split '{split.name}' has no {task.held_out} nodes {purpose}.")
 
 
 def validation_scores(
@@ -245,19 +271,23 @@ def validation_scores(
     splits: Sequence[Split],
     purpose: str,
     metric: str | None = None,
+    part: Part = "validation",
 ) -> list[float]:
     """Return a metric on each replica's validation nodes, such that higher is better; [R].
 
     `scores` are [R, n, c]. Without a metric it is the share of correct predictions. `purpose`
-    ends the error for a split without validation nodes: "to tune on".
+    ends the error for a split without validation nodes: "to tune on". `part` is `Task.held_out`
+    where replicas may be cross-fitted.
     """
-    found = []
-    for own, split in zip(scores.detach().cpu().numpy(), splits, strict=True):
-        require_validation(split, purpose)
-        labels = data.labels[split.validation]
-        probabilities = own[split.validation]
+    values = []
+    for replica_scores, split in zip(scores.detach().cpu().numpy(), splits, strict=True):
+        nodes = split.parts[part]
+        if not nodes.size:
+            raise InputError(f"the split '{split.name}' has no {part} nodes {purpose}.")
+        labels = data.labels[nodes]
+        probabilities = replica_scores[nodes]
         if metric is None:
-            found.append(float(np.mean(probabilities.argmax(1) == labels)))
+            values.append(float(np.mean(probabilities.argmax(1) == labels)))
         else:
-            found.append(MEASURES[metric].score(labels, probabilities))
-    return found
+            values.append(MEASURES[metric].score(labels, probabilities))
+    return values

@@ -30,7 +30,7 @@ about every epoch. `Checkpoints` let a training that was stopped go on.
 from agnn.training._callbacks import Callback, EpochReport
 from agnn.training._checkpoint import Checkpoints, first_difference
 from agnn.training._consistency import Consistency, ConsistencySettings, Objective
-from agnn.training._cross_fitting import CrossFitted
+from agnn.training._cross_fitting import LEFT_OUT, CrossFitted, mean_of_others
 from agnn.training._early_stop import EarlyStop, StopOn
 from agnn.training._loop import (
     ExtraLoss,
@@ -66,6 +66,7 @@ from agnn.training._selection import (
 from agnn.training._targets import Targets
 
 __all__ = [
+    "LEFT_OUT",
     "BestScore",
     "BestThenLowest",
     "BothBest",
@@ -100,6 +101,7 @@ __all__ = [
     "estimate_memory",
     "first_difference",
     "free_memory",
+    "mean_of_others",
     "probabilities",
     "train",
 ]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from agnn.training._selection import Part, Selection, Tracker
 
-_LEFT_OUT: Final[Part] = "test"  # the part of a replica's split that holds its own fold
+LEFT_OUT: Final[Part] = "test"  # the part of a replica's split that holds its own fold
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class CrossFitted(Selection):
     passes: tuple[int, ...]
     """[R] Replicas with the same number divide the labels into folds among themselves."""
 
-    on: Part = _LEFT_OUT
+    on: Part = LEFT_OUT
 
     def __post_init__(self) -> None:
         for name in ("metric", "adds_penalty", "watches"):
@@ -38,22 +38,27 @@ class CrossFitted(Selection):
         return _CrossFitted(self.rule.tracker(replicas, device), passes)
 
 
+def mean_of_others(values: Tensor, passes: Tensor) -> Tensor:
+    """Return for each replica the mean over the others of its pass that have not diverged; [R].
+
+    What is chosen by it, an epoch or a setting, does not depend on the replica's own fold.
+    """
+    others = passes[:, None] == passes
+    # A product with 0 rather than a difference: not even a last bit depends on the own value.
+    others = others.double().fill_diagonal_(0.0)
+    known = values.isfinite()
+    total = others @ values.double().masked_fill(~known, 0.0)
+    return (total / (others @ known.double())).to(values.dtype)
+
+
 class _CrossFitted(Tracker):
     def __init__(self, rule: Tracker, passes: Tensor) -> None:
         self.rule = rule
         self.passes = passes
 
     def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
-        return self.rule.update(epoch, self._of_others(accuracy), self._of_others(loss))
-
-    def _of_others(self, values: Tensor) -> Tensor:
-        """Return for each replica the mean over the others of its pass that have not diverged."""
-        others = self.passes[:, None] == self.passes
-        # A product with 0 rather than a difference: not even a last bit depends on the own value.
-        others = others.double().fill_diagonal_(0.0)
-        known = values.isfinite()
-        total = others @ values.double().masked_fill(~known, 0.0)
-        return (total / (others @ known.double())).to(values.dtype)
+        score = mean_of_others(accuracy, self.passes)
+        return self.rule.update(epoch, score, mean_of_others(loss, self.passes))
 
     def stopped(self) -> Tensor | None:
         """All replicas or none: those that go on need the scores of the others."""

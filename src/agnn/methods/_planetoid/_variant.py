@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from agnn.errors import InputError
 from agnn.graph import SparseFeatures, adjacency
 from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
 from agnn.methods._planetoid._state import Start, State
-from agnn.networks import Method, Outcome, Task, require_features, require_validation
+from agnn.networks import Method, Outcome, Task, require_features, require_held_out
 
 if TYPE_CHECKING:
     from agnn.graph import SparseMatrix
@@ -66,8 +66,9 @@ class Variant(Method):
         """Train the replicas of a split together, as many as fit, and score every node."""
         require_features(task.data, self.name)
         together: dict[int, list[int]] = {}
+        # The step is chosen while a replica is trained: the others' folds have no scores yet.
+        require_held_out(replace(task, passes=()), "to choose the step on")
         for r, split in enumerate(task.splits):
-            require_validation(split, "to choose the step on")
             together.setdefault(id(split), []).append(r)
         scores: dict[int, Tensor] = {}
         for replicas in together.values():
