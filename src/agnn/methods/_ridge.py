@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agnn.graph import SparseMatrix
 
 _LEAST_SHIFT = 1e-12  # of a matrix's trace: far above double precision, far below any penalty
+_BLOCK = 256  # rows and columns that fit into a processor's cache
 _VIEWS = ("X", "AX", "A2X", "X-AX")
 
 
@@ -88,10 +89,13 @@ class _Views:
         self.X = _with_constant(scaled_columns_or_rows(data))
         self.A = normalise_rows(adjacency(data.edges, data.nodes, data.edge_weights))
         self.trained = np.unique(np.concatenate([split.train for split in splits]))  # [u]
-        # Positions in `trained`: of the training nodes of each split, and of the rest of them.
-        self.inside = [np.searchsorted(self.trained, split.train) for split in splits]
+        # Ascending positions in `trained`: of the training nodes of each split, and of the rest.
+        self.inside = [np.flatnonzero(np.isin(self.trained, split.train)) for split in splits]
         self.outside = [np.setdiff1d(np.arange(self.trained.size), used) for used in self.inside]
-        self.Y = [one_hot(data.labels[split.train], data.classes) for split in splits]
+        # The labels [u, c] of each split, with zeros for nodes that it does not train on.
+        self.Y = [np.zeros((self.trained.size, data.classes)) for _ in splits]
+        for Y, used in zip(self.Y, self.inside, strict=True):
+            Y[used] = one_hot(data.labels[self.trained[used]], data.classes)
         self._rows: dict[str, SparseMatrix] = {}
         self._products: dict[str, NDArray[np.float64]] = {}
 
@@ -128,14 +132,12 @@ class _Problem:
     views: _Views
     names: tuple[str, ...]
 
-    def weights(self, penalty: float) -> list[NDArray[np.float64]]:
-        """Return W [p, c] of every split."""
-        if not self.is_wide:
-            return [self._primal(k, penalty) for k in range(len(self.views.Y))]
-        M = self.matrix
-        inside = self.views.inside
-        solved = self._dual_from_inverse(penalty) if self.is_shared else self._dual(penalty)
-        return [np.asarray(M[used].T @ a) for used, a in zip(inside, solved, strict=True)]
+    def weights(self, penalty: float) -> Iterator[NDArray[np.float64]]:
+        """Yield W [p, c] of every split."""
+        if self.is_wide:
+            solved = self._dual_from_inverse(penalty) if self.is_shared else self._dual(penalty)
+            return (np.asarray(self.matrix.T @ values) for values in solved)
+        return (self._primal(k, penalty) for k in range(len(self.views.Y)))
 
     @cached_property
     def matrix(self) -> SparseMatrix:
@@ -166,17 +168,16 @@ class _Problem:
 
     def _primal(self, k: int, penalty: float) -> NDArray[np.float64]:
         """Return W = (M' M + penalty I)^-1 M' Y with the rows of split k alone."""
-        used, unused = self.views.inside[k], self.views.outside[k]
-        gram = self.gram
-        if unused.size:
-            rest = self.matrix[unused]
-            gram = gram - (rest.T @ rest).toarray()
-        return _solve_shifted(gram, penalty, np.asarray(self.matrix[used].T @ self.views.Y[k]))
+        rest = self.matrix[self.views.outside[k]]
+        gram = self.gram - (rest.T @ rest).toarray() if rest.shape[0] else self.gram.copy()
+        return _solve_shifted(gram, penalty, np.asarray(self.matrix.T @ self.views.Y[k]))
 
     def _dual(self, penalty: float) -> Iterator[NDArray[np.float64]]:
-        """Yield (M M' + penalty I)^-1 Y of every split, with its rows alone."""
+        """Yield (M M' + penalty I)^-1 Y of every split, with its rows alone; [u, c], 0 elsewhere."""
         for used, Y in zip(self.views.inside, self.views.Y, strict=True):
-            yield _solve_shifted(self.gram[np.ix_(used, used)], penalty, Y)
+            solved = np.zeros_like(Y)
+            solved[used] = _solve_shifted(self.gram[np.ix_(used, used)], penalty, Y[used])
+            yield solved
 
     def _dual_from_inverse(self, penalty: float) -> Iterator[NDArray[np.float64]]:
         """Yield the same from G = (M M' + penalty I)^-1 with the rows of all splits.
@@ -184,14 +185,13 @@ class _Problem:
         For rows T of a split and others F, the inverse of the block of T is
         G_TT - G_TF G_FF^-1 G_FT.
         """
-        G = _inverse_shifted(self.gram, penalty)
-        pairs = zip(self.views.inside, self.views.outside, self.views.Y, strict=True)
-        for used, unused, Y in pairs:
-            product = G[:, used] @ Y
-            solved = product[used]
+        inverse = _inverse_shifted(self.gram, penalty)
+        for unused, Y in zip(self.views.outside, self.views.Y, strict=True):
+            solved = inverse @ Y
             if unused.size:
-                inner = _solve_shifted(G[np.ix_(unused, unused)], 0.0, product[unused])
-                solved = solved - G[np.ix_(used, unused)] @ inner
+                rows = inverse[unused]
+                solved -= rows.T @ _solve_shifted(rows[:, unused], 0.0, solved[unused])
+                solved[unused] = 0.0  # as they are but for rounding
             yield solved
 
 
@@ -205,22 +205,21 @@ def _rows(view: str, A: Any, F: Any, nodes: NDArray[np.int64]) -> Any:
     return near @ F if view == "AX" else F[nodes] - near @ F
 
 
-def _shifted(gram: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
-    """Return gram + penalty I for a positive semi-definite matrix [m, m]."""
-    shifted = gram.copy()
+def _shift(gram: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
+    """Add penalty I to a positive semi-definite matrix [m, m], and return it in LAPACK's order."""
     # A smaller shift would be lost in the matrix's rounding errors, and the factor with it.
-    shifted.flat[:: len(gram) + 1] += max(penalty, _LEAST_SHIFT * float(np.trace(gram)))
-    return shifted
+    gram.flat[:: len(gram) + 1] += max(penalty, _LEAST_SHIFT * float(np.trace(gram)))
+    return gram.T  # the same matrix, column by column
 
 
 def _solve_shifted(
     gram: NDArray[np.float64], penalty: float, right: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return (gram + penalty I)^-1 right for a positive semi-definite matrix [m, m]."""
+    """Return (gram + penalty I)^-1 right for a matrix [m, m], which is overwritten."""
     from scipy import linalg
 
     factor = linalg.cho_factor(
-        _shifted(gram, penalty), lower=True, overwrite_a=True, check_finite=False
+        _shift(gram, penalty), lower=True, overwrite_a=True, check_finite=False
     )
     return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
 
@@ -229,12 +228,15 @@ def _inverse_shifted(gram: NDArray[np.float64], penalty: float) -> NDArray[np.fl
     """Return (gram + penalty I)^-1 for a positive semi-definite matrix [m, m]."""
     from scipy.linalg import lapack
 
-    factor, _ = lapack.dpotrf(_shifted(gram, penalty).T, lower=1, clean=1, overwrite_a=1)
+    factor, _ = lapack.dpotrf(_shift(gram.copy(), penalty), lower=1, clean=1, overwrite_a=1)
     lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    diagonal = np.diagonal(lower).copy()
-    inverse = lower + lower.T
-    inverse.flat[:: len(gram) + 1] = diagonal
-    return np.asarray(inverse)
+    # A block of columns at a time: the transpose of the whole would be read across its rows.
+    for first in range(0, len(gram), _BLOCK):
+        some = slice(first, first + _BLOCK)
+        lower[some, first:] = lower[first:, some].T
+        corner = np.tril(lower[some, some].T)
+        lower[some, some] = corner + np.tril(corner, -1).T
+    return np.asarray(lower.T)
 
 
 def _with_constant(X: csr_array[Any, Any]) -> csr_array[Any, Any]:

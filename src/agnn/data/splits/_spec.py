@@ -112,7 +112,7 @@ class SplitSpec:
 
     @property
     def is_cross_fitted(self) -> bool:
-        """Whether the folds of other replicas choose a replica's epoch."""
+        """Whether the folds of other replicas choose a replica's epoch and settings."""
         return self.kind == "fold-cross-fit"
 
     def passes(self, replicas: int) -> tuple[int, ...]:
