@@ -173,7 +173,7 @@ class _Problem:
         return _solve_shifted(gram, penalty, np.asarray(self.matrix.T @ self.views.Y[k]))
 
     def _dual(self, penalty: float) -> Iterator[NDArray[np.float64]]:
-        """Yield (M M' + penalty I)^-1 Y of every split, with its rows alone; [u, c], 0 elsewhere."""
+        """Yield (M M' + penalty I)^-1 Y of every split from its rows; [u, c], 0 elsewhere."""
         for used, Y in zip(self.views.inside, self.views.Y, strict=True):
             solved = np.zeros_like(Y)
             solved[used] = _solve_shifted(self.gram[np.ix_(used, used)], penalty, Y[used])
