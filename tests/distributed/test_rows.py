@@ -99,6 +99,13 @@ def test_bits_do_not_depend_on_the_ranks_and_equal_one_process(name: str) -> Non
         assert torch.equal(found.scores, alone.scores)
 
 
+def test_evaluation_in_some_epochs_has_the_same_bits_on_two_ranks() -> None:
+    task, method = task_of(made()), METHODS["agnn"].with_fields(evaluate_every=3)
+    alone = trained(task, method, 1)
+    assert_near_one_process(alone, task, method)
+    assert_same_bits(trained(task, method, 2), alone)
+
+
 def test_cora_has_the_same_bits_on_one_to_four_ranks_and_the_losses_of_one_process() -> None:
     data = load_dataset("cora")
     task, method = Task(data, (data.splits["fixed"],) * 2, (0, 1)), get_method("agnn")(epochs=10)

@@ -53,8 +53,9 @@ def test_the_same_seed_gives_the_same_bits_again(name, cora):
     assert_same_bits(first.scores, second.scores)
 
 
-def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch):
-    method = AGNN(layers=2, epochs=25)
+@pytest.mark.parametrize("every", [1, 4])
+def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(every, cora, monkeypatch):
+    method = AGNN(layers=2, epochs=25, evaluate_every=every)
     replayed = evaluate(method, cora, "fixed", (0, 1), device=GPU)
     monkeypatch.setattr("agnn.training._loop.capture_on_gpu", lambda function, _: function)
     plain = evaluate(method, cora, "fixed", (0, 1), device=GPU)
@@ -63,6 +64,8 @@ def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(cora, monkeypatch
         replayed.history.training_loss, plain.history.training_loss
     )  # fmt: skip
     assert_same_bits(replayed.history.betas, plain.history.betas)
+    assert_same_bits(replayed.history.watched_loss, plain.history.watched_loss)
+    assert torch.equal(replayed.history.selected_epochs, plain.history.selected_epochs)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)

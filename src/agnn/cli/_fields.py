@@ -58,6 +58,12 @@ HYPER_PARAMETERS: Final[Mapping[str, tuple[type, str, str, bool]]] = {
         _PRESET,
         False,
     ),
+    "evaluate_every": (
+        int,
+        "Epochs from one evaluation at the watched nodes to the next.",
+        "1",
+        False,
+    ),
     "stop_on": (str, "What counts as progress: loss or score.", "loss", False),
     "batch": (int, "Training nodes per step, with --fanout.", "all, or the method's own", False),
     "fanout": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 import numpy as np
@@ -83,6 +83,8 @@ class NetworkMethod(Method):
     fanout: tuple[int, ...] = ()
     # of the states between propagations; bf16 is for a GPU, where it takes half of the memory
     precision: Precision = "float32"
+    # epochs from one evaluation of the watched nodes to the next
+    evaluate_every: int = field(default=1, metadata={"is_in_every_result": False})
 
     @property
     @abstractmethod
@@ -94,7 +96,9 @@ class NetworkMethod(Method):
         """Return how the model is trained."""
 
     def stopping(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with the early stopping of `stop_after` and `stop_on`."""
+        """Return the recipe with `evaluate_every` and the early stopping of `stop_after`."""
+        if self.evaluate_every != recipe.evaluate_every:
+            recipe = replace(recipe, evaluate_every=self.evaluate_every)
         if self.stop_on not in get_args(StopOn):
             raise unknown_name("stop_on", str(self.stop_on), get_args(StopOn))
         if self.stop_after == 0:

@@ -71,7 +71,13 @@ def method_values(method: Method) -> dict[str, Any]:
     if isinstance(method, Tuned):
         grid = {name: list(values) for name, values in method.base.grid.items()}
         return {"tuned": method_values(method.base), "grid": grid}
-    settings = {field.name: getattr(method, field.name) for field in fields(method)}
+    settings = {
+        field.name: getattr(method, field.name)
+        for field in fields(method)
+        # What results had no name for yet is in their identity only where it is used.
+        if field.metadata.get("is_in_every_result", True)
+        or getattr(method, field.name) != field.default
+    }
     return {"name": method.name} | {
         name: method_values(value) if isinstance(value, Method) else value
         for name, value in settings.items()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 import torch
 from torch import Tensor
@@ -36,6 +36,10 @@ class CrossFitted(Selection):
         """Return a new tracker."""
         passes = torch.tensor(self.passes[:replicas], device=device)
         return _CrossFitted(self.rule.tracker(replicas, device), passes)
+
+    def every(self, epochs: int) -> Self:
+        """Return the rule where only one in so many epochs is evaluated."""
+        return replace(self, rule=self.rule.every(epochs))
 
 
 def mean_of_others(values: Tensor, passes: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import torch
 from torch import Tensor
@@ -35,6 +35,10 @@ class EarlyStop(Selection):
     def tracker(self, replicas: int, device: torch.device) -> Tracker:
         """Return a new tracker."""
         return _EarlyStop(self, replicas, device)
+
+    def every(self, epochs: int) -> Self:
+        """Return the rule where only one in so many epochs is evaluated."""
+        return replace(super().every(epochs), rule=self.rule.every(epochs))
 
 
 class _EarlyStop(Tracker):

@@ -95,6 +95,7 @@ class Problem:
 class History:
     """What was measured in every epoch; each [epochs run, R] unless it says otherwise.
 
+    In an epoch without an evaluation the values of the last one stand at the watched nodes.
     A replica that has stopped may leave the batch before the others: NaN from there on.
     """
 
@@ -157,7 +158,7 @@ def train(
             during_training.enter_context(recycled_memory())
         next_epoch = run.repeated_epoch()
         for epoch in range(done + 1, recipe.epochs + 1):
-            next_epoch()
+            next_epoch(epoch)
             done = epoch
             if progress is not None:
                 progress(epoch, recipe.epochs)
@@ -213,7 +214,8 @@ class TrainingRun:
         self.optimiser = ReplicaAdam(model, replicas, recipe, model.backend)
         self.is_penalised = recipe.selection.adds_penalty
         self.metric = recipe.selection.metric
-        self.tracker = recipe.selection.tracker(replicas, device)
+        selection = recipe.selection.every(recipe.evaluate_every)
+        self.tracker = selection.tracker(replicas, device)
         self.weights = KeptWeights(model)
         # Row e is for epoch e, counted from 1.
         seen = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
@@ -271,36 +273,74 @@ class TrainingRun:
             found |= {f"{moment}.{k}": each for k, each in enumerate(tensors)}
         return found | {f"tracker.{name}": t for name, t in self.tracker.tensors().items()}
 
-    def repeated_epoch(self) -> Callable[[], None]:
-        """Return `epoch`, on a GPU recorded; samples are drawn by the host, so never with them."""
-        if self.samples is not None:
-            return self.epoch
-        return capture_on_gpu(self.epoch, self.problem.graph.device)
+    def repeated_epoch(self) -> Callable[[int], None]:
+        """Return a function that runs the epoch of a number, on a GPU recorded.
+
+        Samples are drawn by the host, so never with them. Where not every epoch is evaluated, the
+        two parts of an epoch are recorded one by one.
+        """
+
+        def repeated(function: Callable[[], None]) -> Callable[[], None]:
+            if self.samples is not None:
+                return function
+            return capture_on_gpu(function, self.problem.graph.device)
+
+        every = 1 if self.watched is None else self.recipe.evaluate_every
+        if every == 1:
+            whole = repeated(self.epoch)
+            return lambda _: whole()
+        advance = repeated(self.advance)
+        evaluate = repeated(self.evaluate)
+
+        def run(epoch: int) -> None:
+            advance()
+            if epoch % every == 1:
+                evaluate()
+
+        return run
 
     def epoch(self) -> None:
-        """One epoch; its number is a tensor, too, so that a recorded epoch sees it change."""
+        """One epoch with an evaluation."""
+        self.advance()
+        self.evaluate()
+
+    def advance(self) -> None:
+        """The training steps of an epoch.
+
+        Its number is a tensor, too, so that a recorded epoch sees it change.
+        """
+        if self.recipe.evaluate_every > 1:  # the last evaluation's values stand until the next
+            for curve in (self.watched_accuracy, self.watched_loss):
+                curve.index_copy_(0, self.number + 1, curve.index_select(0, self.number))
         self.number += 1
         training_loss = self.update()
-        accuracy, loss = self.look()
-        epoch = self.number
-        self.training_loss.index_copy_(0, epoch, training_loss[None])
-        self.watched_accuracy.index_copy_(0, epoch, accuracy[None])
-        self.watched_loss.index_copy_(0, epoch, loss[None])
+        self.training_loss.index_copy_(0, self.number, training_loss[None])
         own = self.model.betas
         if self.betas is not None and own is not None:
-            self.betas.index_copy_(0, epoch, own[None])
-        chosen = self.tracker.update(epoch, accuracy, loss) & self.is_finite(training_loss, loss)
-        torch.where(chosen, epoch, self.selected, out=self.selected)
-        self.weights.keep(chosen)
+            self.betas.index_copy_(0, self.number, own[None])
+        self._note_divergence(training_loss)
 
-    def is_finite(self, training_loss: Tensor, loss: Tensor) -> Tensor:
-        """Return which replicas have not diverged, this epoch included; bool [R]."""
+    def evaluate(self) -> None:
+        """Measure score and loss at the watched nodes, and keep the weights that the rule chooses.
+
+        The rule is told the number of the evaluation, which is that of the epoch if all have one.
+        """
+        accuracy, loss = self.look()
+        self.watched_accuracy.index_copy_(0, self.number, accuracy[None])
+        self.watched_loss.index_copy_(0, self.number, loss[None])
         # The watched loss is computed with the weights after the step, so it is infinite or NaN
         # where they are; without one the weights themselves are checked.
-        total = training_loss + (self.weights.sums() if self.watched is None else loss)
-        first_time = ~total.isfinite() & (self.diverged_at == 0)
+        self._note_divergence(self.weights.sums() if self.watched is None else loss)
+        every = self.recipe.evaluate_every
+        evaluation = self.number if every == 1 else (self.number - 1) // every + 1
+        chosen = self.tracker.update(evaluation, accuracy, loss) & (self.diverged_at == 0)
+        torch.where(chosen, self.number, self.selected, out=self.selected)
+        self.weights.keep(chosen)
+
+    def _note_divergence(self, values: Tensor) -> None:
+        """Remember the epoch of replicas whose value [R] is the first that is infinite or NaN."""
+        first_time = ~values.isfinite() & (self.diverged_at == 0)
         torch.where(first_time, self.number, self.diverged_at, out=self.diverged_at)
-        return self.diverged_at == 0
 
     def update(self) -> Tensor:
         """One step, or one per batch; returns the mean of the losses before each, [R]."""
@@ -397,6 +437,9 @@ class TrainingRun:
         self.optimiser.continue_from(larger.optimiser, remaining)
         self.selected = larger.selected[remaining]
         self.diverged_at = larger.diverged_at[remaining]
+        # The last evaluation's values stand until the next.
+        self.watched_accuracy = larger.watched_accuracy[:, remaining]
+        self.watched_loss = larger.watched_loss[:, remaining]
 
     def _return_freed_memory(self) -> None:
         """Before an evaluation: what sampled steps have left would come on top of it."""

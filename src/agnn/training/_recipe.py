@@ -25,7 +25,8 @@ class Recipe:
     many neighbours per node and not the whole neighbourhood.
     `learning_rate`, the decays and `dropout` are one number for all replicas or one per replica.
     Parameters whose names match a pattern in `decayed` have `weight_decay`, all others
-    `other_decay`.
+    `other_decay`. The nodes that the rule watches are evaluated after epochs 1, 1 + k, 1 + 2 k, ...
+    for k = `evaluate_every`; the rule chooses among these.
     """
 
     epochs: int = 1000
@@ -37,12 +38,15 @@ class Recipe:
     batch: int | None = None
     fanout: tuple[int, ...] = ()
     selection: Selection = field(default_factory=HighestAccuracy)
+    evaluate_every: int = 1
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise InputError(f"`epochs` must be at least 1; got {self.epochs}.")
         if self.epochs > _MOST_EPOCHS:  # the curves of every epoch are kept
             raise InputError(f"`epochs` must be at most {_MOST_EPOCHS:,}; got {self.epochs}.")
+        if self.evaluate_every < 1:
+            raise InputError(f"`evaluate_every` must be at least 1; got {self.evaluate_every}.")
         if self.fanout and self.batch is None:
             raise InputError("`fanout` needs `batch`, the training nodes of a step.")
         if any(count < 1 for count in self.fanout):

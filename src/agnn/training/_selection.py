@@ -10,8 +10,8 @@ epoch is kept.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, Self, cast
 
 import torch
 from torch import Tensor
@@ -69,6 +69,17 @@ class Selection(ABC):
         It has the patience of this rule; without one, all `epochs` are run.
         """
         return BestScore(getattr(self, "patience", epochs), self.on, metric)
+
+    def every(self, epochs: int) -> Self:
+        """Return the rule where only one in so many epochs is evaluated.
+
+        Its tracker counts evaluations: the patience is about as many epochs as before, and a window
+        is as many evaluations.
+        """
+        if epochs == 1 or not hasattr(self, "patience"):
+            return self
+        rule: Self = replace(cast(Any, self), patience=-(-self.patience // epochs))
+        return rule
 
 
 @dataclass(frozen=True)
