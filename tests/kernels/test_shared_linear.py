@@ -81,3 +81,58 @@ def test_features_are_dense_where_many_are_stored():
     full, thin = sparse.csr_array(X.values.numpy()), sparse.csr_array(torch.eye(9).numpy())
     assert isinstance(features_of(full), DenseFeatures)
     assert isinstance(features_of(thin), SparseFeatures)
+
+
+def standardised_words(rows: int, width: int) -> DenseFeatures:
+    """A few words in every row, by columns of mean 0 and variance 1; one is a number."""
+    source = torch.Generator().manual_seed(5)
+    words = (torch.rand(rows, width, generator=source) < 0.02).double()
+    words[:, 3] = torch.rand(rows, generator=source, dtype=torch.float64)
+    deviation = words.std(0).clamp(min=1e-3)
+    return DenseFeatures((words - words.mean(0)) / deviation, torch.randperm(rows) + 7)
+
+
+def test_usual_numbers_and_exceptions_are_the_features():
+    x = standardised_words(90, 130)
+    assert x.usual is not None
+    exceptions = torch.zeros_like(x.values)
+    entries = x.usual.exceptions
+    exceptions[entries.row_of_entry, entries.columns.long()] = entries.values
+    assert_close(x.usual.numbers + exceptions, x.values, 1e-15)
+    assert entries.values.numel() < 0.05 * x.values.numel()
+
+
+def test_features_without_usual_numbers_have_none():
+    assert X.usual is None
+    assert DenseFeatures(torch.zeros(5, 4), torch.arange(5)).usual is None
+    assert DenseFeatures(torch.zeros(0, 4), torch.arange(0)).usual is None
+
+
+@pytest.mark.parametrize("rates", [(0.2, 0.0, 0.8), (0.5, 0.51, 0.49), None])
+@pytest.mark.parametrize("width", [7, 64, 70, 144])
+def test_features_of_usual_numbers_equal_the_reference(rates, width):
+    x = standardised_words(90, 130)
+    assert x.usual is not None
+    drop = None if rates is None else Dropout(range(3), rates).at(0)
+    weight = drawn(3, 130, width, seed=1)
+    bias = drawn(3, width, seed=2)
+    exact = mapped(x, weight, bias, drop, "reference")
+    for one, other in zip(mapped(x, weight, bias, drop, "numba"), exact, strict=True):
+        assert_close(one, other, 1e-11)
+    without_bias = shared_linear(x, weight, None, drop=drop, backend="numba")
+    assert_close(without_bias, exact[0] - bias[:, None], 1e-11)
+
+
+def test_features_of_usual_numbers_have_the_same_bits_alone_and_in_a_batch():
+    x = standardised_words(90, 130)
+    slopes = drawn(3, 90, 7, seed=4)
+
+    def of_replicas(replicas: int) -> list[torch.Tensor]:
+        weight = drawn(3, 130, 7, seed=1)[:replicas].requires_grad_()
+        drop = Dropout(range(replicas), (0.2,) * replicas).at(0)
+        out = shared_linear(x, weight, BIAS[:replicas], drop=drop, backend="numba")
+        (gradient,) = torch.autograd.grad(out, weight, slopes[:replicas])
+        return [out.detach(), gradient]
+
+    for alone, together in zip(of_replicas(1), of_replicas(3), strict=True):
+        assert_same_bits(alone[0], together[0])

@@ -18,7 +18,13 @@ share of a graph whose rows are divided.
 from typing import TYPE_CHECKING
 
 from agnn.graph._adjacency import adjacency, normalise_rows, normalise_symmetrically
-from agnn.graph._features import DenseFeatures, Features, SparseFeatures, features_of
+from agnn.graph._features import (
+    DenseFeatures,
+    Features,
+    SparseFeatures,
+    UsualNumbers,
+    features_of,
+)
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph._long_rows import LongRows
 from agnn.graph._lookup import edge_places, hop_rings, row_edges
@@ -48,6 +54,7 @@ __all__ = [
     "ReceptiveField",
     "SampledView",
     "SparseFeatures",
+    "UsualNumbers",
     "View",
     "Walks",
     "adjacency",

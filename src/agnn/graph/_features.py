@@ -24,6 +24,8 @@ _SHORTER_LINE = 64
 _FEW_ENTRIES = 100_000
 _WORTH_SHARING = 1 << 22  # entries, 16 MiB
 _DENSE = 0.25  # share of stored entries from which a dense matrix is smaller and faster
+_FEW_EXCEPTIONS = 0.05  # share of entries that differ from the usual number of their column
+_SAMPLED_ROWS = 101  # by which that number is guessed
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +182,17 @@ class SparseFeatures:
 
 
 @dataclass(frozen=True, eq=False)
+class UsualNumbers:
+    """Dense features X = 1 b^T + E, where few entries of E are not 0.
+
+    Standardised bags of words are such: b is what a word that does not occur became.
+    """
+
+    numbers: Tensor  # b [d_x]
+    exceptions: SparseFeatures  # E
+
+
+@dataclass(frozen=True, eq=False)
 class DenseFeatures:
     """X [n, d_x] with every entry stored, shared by all replicas.
 
@@ -203,6 +216,27 @@ class DenseFeatures:
     def dtype(self) -> torch.dtype:
         """The type that is computed in."""
         return torch.float64 if self.values.dtype == torch.float64 else torch.float32
+
+    @cached_property
+    def usual(self) -> UsualNumbers | None:
+        """The usual number of every column and the exceptions; None where these are many."""
+        values = self.values.to(self.dtype)
+        step = max(1, self.rows // _SAMPLED_ROWS)
+        # What most entries of a column are, is their median. A wrong guess costs time, no more.
+        numbers = values[::step].median(0).values if self.rows else values.new_zeros(self.width)
+        is_exception = values != numbers
+        counts = is_exception.sum(1)
+        if int(counts.sum()) > _FEW_EXCEPTIONS * values.numel() or not bool(numbers.any()):
+            return None
+        rows, columns = is_exception.nonzero(as_tuple=True)
+        exceptions = SparseFeatures(
+            offsets=torch.cat([counts.new_zeros(1), counts.cumsum(0)]),
+            columns=columns.to(torch.int32),
+            values=(values - numbers)[rows, columns],
+            row_ids=self.row_ids,
+            width=self.width,
+        )
+        return UsualNumbers(numbers, exceptions)
 
     def select(self, rows: Tensor) -> DenseFeatures:
         """Return the given rows, in the given order."""

@@ -1,21 +1,174 @@
 """The linear map of shared dense features on the CPU: compiled dropout, torch's matrix product.
 
 Replica by replica: the dropped features of all replicas at once would be the largest thing there.
+Where most entries of a column are the same number, X = 1 b^T + E with a sparse E (`usual`), only E
+and the entries of 1 b^T that dropout sets to zero, or those that it keeps, are gone through.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.graph import DenseFeatures
+from agnn.graph import DenseFeatures, UsualNumbers
+from agnn.kernels._cpu.lines import as_lines, without_padding
+from agnn.kernels._cpu.simd import LANES, add, inline, load, splat, store
+from agnn.kernels._cpu.threads import pieces_of, run_by_rows, threads_for
 from agnn.kernels._dropout import numba_cpu as dropout
+from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 from agnn.kernels._runtime.memory import new_tensor
+from agnn.kernels._sparse_linear import numba_cpu as sparse_linear
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout import DropoutAt
+
+U = np.uint64
+_LANES = U(LANES)
+_FOUR = U(4 * LANES)
+_HALF = np.uint32(2**31)
+_COLUMNS = U(64)  # whose rows of the weight stay in the nearest cache
+
+
+@inline
+def _list_columns(draw: Any, label: Any, begin: Any, end: Any, flags: Any, out: Any) -> Any:
+    """Write the fewer of the columns that a row drops and keeps to `out`, and return how many."""
+    words = row_state(draw.key, draw.state, label)
+    are_kept = draw.threshold > _HALF
+    for t in range(end - begin):
+        flags[t] = is_kept(words, t + begin, draw.threshold) == are_kept
+    count = U(0)
+    for t in range(end - begin):  # without a jump, which would be guessed wrongly half of the time
+        out[count] = t + begin
+        count += U(flags[t])
+    return count
+
+
+@inline
+def _listed_sums(operands: Any, r: Any, first: Any, last: Any) -> None:
+    """Add the listed rows of `sources` to those rows of `out` that they were listed for."""
+    sources, d, width, labels, drop, lines = operands
+    source = sources[r]
+    out = lines[r]
+    draw = draw_of(drop, r, source)
+    flags = np.empty(_COLUMNS, np.uint8)
+    listed = np.empty(_COLUMNS + U(1), np.uint64)
+    for begin in range(U(0), U(width), _COLUMNS):
+        end = min(begin + _COLUMNS, U(width))
+        for i in range(first, last):
+            count = _list_columns(draw, labels[i], begin, end, flags, listed)
+            at = i * U(d)
+            k = U(0)
+            while k + _FOUR <= U(d):  # four sums at a time: one would wait for its last addition
+                a0 = load(out, at + k)
+                a1 = load(out, at + k + _LANES)
+                a2 = load(out, at + k + U(2) * _LANES)
+                a3 = load(out, at + k + U(3) * _LANES)
+                for q in range(count):
+                    row = listed[q] * U(d) + k
+                    a0 = add(a0, load(source, row))
+                    a1 = add(a1, load(source, row + _LANES))
+                    a2 = add(a2, load(source, row + U(2) * _LANES))
+                    a3 = add(a3, load(source, row + U(3) * _LANES))
+                store(out, at + k, a0)
+                store(out, at + k + _LANES, a1)
+                store(out, at + k + U(2) * _LANES, a2)
+                store(out, at + k + U(3) * _LANES, a3)
+                k += _FOUR
+            while k < U(d):
+                a0 = load(out, at + k)
+                for q in range(count):
+                    a0 = add(a0, load(source, listed[q] * U(d) + k))
+                store(out, at + k, a0)
+                k += _LANES
+
+
+@inline
+def _sums_by_column(operands: Any, r: Any, first: Any, last: Any) -> None:
+    """Rows of `out`, one for each column: the sum of the gradients of the rows that list it."""
+    gradients, d, order, labels, drop, lines = operands
+    gradient = gradients[r]
+    out = lines[r]
+    draw = draw_of(drop, r, gradient)
+    flags = np.empty(_COLUMNS, np.uint8)
+    listed = np.empty(_COLUMNS + U(1), np.uint64)
+    zero = gradient.dtype.type(0)
+    for begin in range(first, last, _COLUMNS):
+        end = min(begin + _COLUMNS, last)
+        for at in range(begin * U(d), end * U(d), _LANES):
+            store(out, at, splat(zero))
+        for i in order:
+            count = _list_columns(draw, labels[i], begin, end, flags, listed)
+            for k in range(U(0), U(d), _LANES):
+                slopes = load(gradient, i * U(d) + k)
+                for q in range(count):
+                    at = listed[q] * U(d) + k
+                    store(out, at, add(load(out, at), slopes))
+
+
+def _is_kept_listed(drop: DropoutAt) -> list[bool]:
+    """Return for each replica whether the kept columns are the fewer; the dropped ones if not."""
+    threshold = drop.arrays[1]
+    return [bool(each > _HALF) for each in threshold]
+
+
+def _forward_usual(
+    usual: UsualNumbers, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+) -> Tensor:
+    """dropout(1 b^T + E) W + bias; [R, n, d]."""
+    replicas, width, d = weight.shape
+    rows = weight.detach() * usual.numbers[:, None]  # b_j W_j; [R, d_x, d]
+    # One replica after the other: torch sums a batch in another order than one alone.
+    totals = torch.stack([of_replica.sum(0) for of_replica in rows])
+    if drop is None:
+        start = totals if bias is None else totals + bias.detach()
+        return sparse_linear.forward(usual.exceptions, weight, start, None)
+    exceptions = sparse_linear.forward(usual.exceptions, weight, bias, drop)
+    n = exceptions.shape[1]
+    scales = drop.scales.to(weight.dtype)[:, None, None]
+    are_kept = torch.tensor(_is_kept_listed(drop))[:, None, None]
+    # Start from all or from none of the columns; the scale is the same for all that are kept.
+    rows.mul_(torch.where(are_kept, scales, -scales))
+    exceptions += torch.where(are_kept, 0.0, scales * totals[:, None])
+    lines, padded = as_lines(rows)
+    out, _ = as_lines(exceptions)
+    labels = usual.exceptions.row_ids.numpy().astype(np.uint32)
+    operands = (lines, padded, width, labels, drop_operands(drop), out)
+    run_by_rows(_listed_sums, operands, replicas, n, replicas * n * width * padded // 256)
+    return without_padding(torch.from_numpy(out.reshape(replicas, n, padded)), d)
+
+
+def _backward_usual(
+    usual: UsualNumbers, gradient: Tensor, drop: DropoutAt | None
+) -> tuple[Tensor, Tensor]:
+    """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
+    dweight, dbias = sparse_linear.backward(usual.exceptions, gradient, drop)
+    numbers = usual.numbers[:, None]
+    if drop is None:
+        return dweight.add_(numbers * dbias[:, None]), dbias
+    replicas, _, d = gradient.shape
+    slopes, padded = as_lines(gradient)
+    width = numbers.shape[0]
+    sums = new_tensor(replicas, width, padded, dtype=gradient.dtype)
+    labels = usual.exceptions.row_ids.numpy().astype(np.uint32)
+    operands = (
+        slopes,
+        padded,
+        usual.exceptions.summation_order,
+        labels,
+        drop_operands(drop),
+        sums.numpy().reshape(replicas, -1),
+    )
+    cost = replicas * labels.size * width * padded // 256
+    pieces = threads_for(cost) if pieces_of(replicas, cost) > 1 else 1
+    run_by_rows(_sums_by_column, operands, replicas, width, cost, pieces=pieces)
+    listed = sums[:, :, :d]
+    are_kept = torch.tensor(_is_kept_listed(drop))[:, None, None]
+    kept = torch.where(are_kept, listed, dbias[:, None] - listed)
+    scales = drop.scales.to(gradient.dtype)[:, None, None]
+    return dweight.add_(kept.mul_(scales * numbers)), dbias
 
 
 def _features_after_dropout(
@@ -32,6 +185,8 @@ def forward(
     x: DenseFeatures, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
 ) -> Tensor:
     """dropout(X) W + b; [R, n, d]."""
+    if x.usual is not None and x.dtype == weight.dtype:
+        return _forward_usual(x.usual, weight, bias, drop)
     replicas, _, d = weight.shape
     out = new_tensor(replicas, x.rows, d, dtype=weight.dtype)
     for r in range(replicas):
@@ -41,6 +196,8 @@ def forward(
 
 def backward(x: DenseFeatures, gradient: Tensor, drop: DropoutAt | None) -> tuple[Tensor, Tensor]:
     """The gradients at the weight [R, d_x, d] and at the bias [R, d]."""
+    if x.usual is not None and x.dtype == gradient.dtype:
+        return _backward_usual(x.usual, gradient, drop)
     slopes = [
         torch.mm(_features_after_dropout(x, gradient, drop, r).T, gradient[r])
         for r in range(gradient.shape[0])
