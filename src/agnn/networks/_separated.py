@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import torch
@@ -17,14 +18,7 @@ from torch.nn import functional
 from agnn.data import NodeData, Scaling
 from agnn.errors import unknown_name
 from agnn.graph import View
-from agnn.kernels import (
-    Dropout,
-    DropoutLink,
-    Link,
-    TorchLink,
-    dropout,
-    propagate,
-)
+from agnn.kernels import Dropout, DropoutLink, Link, PropagateLink
 from agnn.networks._layers import Beta, CosineAttention, FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import DeepNetwork
@@ -83,13 +77,13 @@ class SeparatedModel(NodeModel):
         nodes = view.field.nodes
         chain: list[Link] = [
             self.first.link(view.features, at(dropout, INPUT), self.backend),
-            TorchLink(functional.gelu, "GELU"),
+            _GELU(),
         ]
         if dropout is not None:
             chain.append(DropoutLink(nodes, dropout.at(INSIDE), self.backend))
         chain += [_SeparatedBlock(self, view, t, dropout) for t in range(self.hops)]
         last = self.last.link(view.field.targets, None, self.backend)
-        return [*chain, TorchLink(self.normalise, "LayerNorm"), last]
+        return [*chain, *self.normalisation_links(), last]
 
     # A ModuleList forgets its types.
     def block(self, layer: int) -> _Block:
@@ -99,20 +93,57 @@ class SeparatedModel(NodeModel):
     def _attention(self, layer: int) -> CosineAttention:
         return cast(CosineAttention, self.attention[layer])
 
-    def normalise(self, h: Tensor) -> Tensor:
-        """Return norm(h)."""
-        return functional.layer_norm(h, h.shape[-1:]) if self.normalisation == "layer" else h
+    def normalisation_links(self) -> list[Link]:
+        """Return norm(h) as links, none where it is left out."""
+        return [_LayerNorm()] if self.normalisation == "layer" else []
 
-    def mean(self, view: View, layer: int, z: Tensor, rows: int) -> Tensor:
+    def propagation_link(self, view: View, layer: int, rows: int) -> Link:
         """Return P(t) Z at the first `rows` nodes."""
         if self.attention:
-            attend = self._attention(layer)
-            return attend.forward(view.field.graph, z, rows, self.backend)
-        return propagate(view.symmetric_propagation, z, rows=rows, backend=self.backend)
+            return self._attention(layer).link(view.field.graph, rows, self.backend)
+        return PropagateLink(view.symmetric_propagation, rows, self.backend)
 
 
-class _SeparatedBlock(TorchLink):
-    """H(t) to H(t+1); [R, n, d] to [R, rows, d]."""
+class _GELU(Link):
+    """GELU(x), entry by entry."""
+
+    is_gate: ClassVar[bool] = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output; the input is kept."""
+        self.saved = (x,)
+        return functional.gelu(x)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient at the input."""
+        return torch.ops.aten.gelu_backward(gradient, self.saved[0]), ()
+
+
+class _LayerNorm(Link):
+    """Every row with mean 0 and variance 1."""
+
+    is_gate: ClassVar[bool] = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output; the input is kept, with the mean and the inverse deviation of its rows."""
+        out, means, scales = torch.native_layer_norm(x, x.shape[-1:], None, None, 1e-5)
+        self.saved = (x, means, scales)
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradient at the input."""
+        x, means, scales = self.saved
+        operation = torch.ops.aten.native_layer_norm_backward
+        is_asked = [True, False, False]  # it has neither a weight nor a bias
+        shape = list(x.shape[-1:])
+        return operation(gradient, x, shape, means, scales, None, None, is_asked)[0], ()
+
+
+class _SeparatedBlock(Link):
+    """H(t) to H(t+1); [R, n, d] to [R, rows, d].
+
+    Its parts are links, which it runs forwards and backwards.
+    """
 
     is_over_edges: ClassVar[bool] = True
     unexplained: ClassVar[str | None] = (
@@ -123,25 +154,61 @@ class _SeparatedBlock(TorchLink):
     def __init__(
         self, model: SeparatedModel, view: View, layer: int, dropout: Dropout | None
     ) -> None:
-        self.model = model
-        self.view = view
-        self.layer = layer
-        self.dropout = dropout
+        backend = model.backend
+        block = model.block(layer)
+        place = INSIDE + 1 + 2 * layer
+        self.rows = rows_by_layer(view)[layer]
+        nodes = view.field.nodes[: self.rows]
+        self.normalise = model.normalisation_links()
+        self.propagate = model.propagation_link(view, layer, self.rows)
+        self.own = block.own.link(nodes, None, backend)
+        self.mean = block.mean.link(nodes, None, backend)
+        self.after: list[Link] = [_GELU(), block.outer.link(nodes, at(dropout, place), backend)]
+        if dropout is not None:
+            self.after.append(DropoutLink(nodes, dropout.at(place + 1), backend))
+        self.parts = [*self.normalise, self.own, self.propagate, self.mean, *self.after]
+        self.parameters = tuple(each for link in self.parts for each in link.parameters)
+        self.watched = tuple(each for link in self.parts for each in link.watched)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states."""
-        model = self.model
-        backend = model.backend
-        block = model.block(self.layer)
-        place = INSIDE + 1 + 2 * self.layer
-        rows = rows_by_layer(self.view)[self.layer]
-        nodes = self.view.field.nodes[:rows]
-        z = model.normalise(x)
-        own = block.own(z[:, :rows].contiguous(), nodes, None, backend)
-        mean = model.mean(self.view, self.layer, z, rows)
-        mixed = functional.gelu(own + block.mean(mean, nodes, None, backend))
-        change = block.outer(mixed, nodes, at(self.dropout, place), backend)
-        return x[:, :rows] + dropout(change, nodes, at(self.dropout, place + 1), backend=backend)
+        z = _through(self.normalise, x)
+        states = self.own.forward(z[:, : self.rows].contiguous())
+        states += self.mean.forward(self.propagate.forward(z))
+        out = _through(self.after, states).add_(x[:, : self.rows])
+        self.saved = tuple(each for link in self.parts for each in link.saved)
+        self.counts = [len(link.saved) for link in self.parts]
+        for link in self.parts:
+            link.saved = ()
+        return out
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The gradients at the states and at all parameters."""
+        saved = iter(self.saved)
+        for link, count in zip(self.parts, self.counts, strict=True):
+            link.saved = tuple(islice(saved, count))
+        of_after = list[Tensor]()
+        slopes = gradient
+        for link in reversed(self.after):
+            slopes, of_link = link.backward(slopes)
+            of_after[:0] = of_link
+        of_means, of_mean = self.mean.backward(slopes)
+        of_z, of_propagation = self.propagate.backward(of_means)
+        of_rows, of_own = self.own.backward(slopes)
+        of_z[:, : self.rows] += of_rows
+        for link in self.normalise:
+            of_z, _ = link.backward(of_z)
+        of_z[:, : self.rows] += gradient
+        for link in self.parts:
+            link.saved = ()
+        return of_z, (*of_own, *of_propagation, *of_mean, *of_after)
+
+
+def _through(links: Sequence[Link], x: Tensor) -> Tensor:
+    """The output of links one after the other."""
+    for link in links:
+        x = link.forward(x)
+    return x
 
 
 @register
