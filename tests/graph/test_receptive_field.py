@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import Graph, ReceptiveField, _receptive_field
+from agnn.graph import Graph, ReceptiveField, _view
 from zoo import ZOO, Specimen, tiny_random, zoo_graph
 
 
@@ -155,7 +155,7 @@ def test_the_row_of_a_node_that_is_no_target_is_refused(node):
 def test_an_order_for_the_cache_moves_rows_and_nothing_in_them(name, targets, hops, monkeypatch):
     graph, chosen = zoo_graph(name), torch.tensor(targets)
     plain = ReceptiveField.around(graph, chosen, hops)
-    monkeypatch.setattr(_receptive_field, "_WORTH_ORDERING", 0)
+    monkeypatch.setattr(_view, "_WORTH_ORDERING", 0)
     ordered = ReceptiveField.around(graph, chosen, hops, is_for_many_passes=True)
     assert ordered.sizes == plain.sizes
     assert torch.equal(ordered.targets, plain.targets)

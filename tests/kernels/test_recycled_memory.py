@@ -15,7 +15,7 @@ import torch
 from agnn import get_method
 from agnn.data import NodeData
 from agnn.kernels import ReLU, recycled_memory, run_chain
-from agnn.kernels._cpu import lines
+from agnn.kernels._cpu import threads
 from agnn.kernels._runtime import memory
 from agnn.kernels._runtime.memory import LARGE, buffer_like, contiguous_copy, new_tensor
 from agnn.methods import Task
@@ -161,7 +161,7 @@ def test_training_gives_the_same_bits(
     task = Task(toy, (toy.splits["fixed"],) * 3, (0, 1, 2))
     usual = method.run(task)
     monkeypatch.setattr(memory, "LARGE", 1)
-    monkeypatch.setattr(lines, "LARGE", 1)
+    monkeypatch.setattr(threads, "LARGE", 1)
     allocated = []
     allocate = memory._Pool.allocate
     monkeypatch.setattr(

@@ -16,8 +16,7 @@ from agnn.kernels import (
     pair_skip_gram,
     random_walks,
 )
-from agnn.kernels._skip_gram import reference
-from agnn.kernels._skip_gram.tables import alias_table, huffman_paths
+from agnn.kernels._skip_gram import alias_table, huffman_paths, reference
 from properties import FAST_BACKENDS, WIDTHS
 from zoo import zoo_graph
 

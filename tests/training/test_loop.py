@@ -8,7 +8,7 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 
 from agnn.data import Split
 from agnn.errors import InputError
-from agnn.graph import View, _receptive_field
+from agnn.graph import View, _view
 from agnn.kernels import Dropout
 from agnn.training import HighestAccuracy, LastEpoch, Recipe, WindowStop, probabilities, train
 from properties import assert_close, assert_same_bits
@@ -161,7 +161,7 @@ def test_probabilities_are_a_softmax_over_classes_for_every_node(toy_problem):
 def test_an_order_for_the_cache_changes_no_bit_of_a_training(kind, toy_problem, monkeypatch):
     recipe = Recipe(epochs=5, learning_rate=0.02, dropout=0.4, selection=HighestAccuracy())
     plain, history = toy_problem.train(kind, recipe, seeds=(3, 4))
-    monkeypatch.setattr(_receptive_field, "_WORTH_ORDERING", 0)
+    monkeypatch.setattr(_view, "_WORTH_ORDERING", 0)
     ordered, again = toy_problem.train(kind, recipe, seeds=(3, 4))
     assert_same_bits(again.training_loss, history.training_loss)
     assert_same_bits(again.watched_loss, history.watched_loss)

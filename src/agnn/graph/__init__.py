@@ -17,7 +17,6 @@ share of a graph whose rows are divided.
 
 from typing import TYPE_CHECKING
 
-from agnn.graph._adjacency import adjacency, normalise_rows, normalise_symmetrically
 from agnn.graph._features import (
     DenseFeatures,
     Features,
@@ -25,22 +24,22 @@ from agnn.graph._features import (
     UsualNumbers,
     features_of,
 )
-from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
-from agnn.graph._long_rows import LongRows
-from agnn.graph._lookup import edge_places, hop_rings, row_edges
+from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph, LongRows
 from agnn.graph._part import Part, block_bounds, local_rows, rank_bounds
 from agnn.graph._propagation import (
     Propagation,
+    adjacency,
     diffusion,
+    normalise_rows,
+    normalise_symmetrically,
     symmetric,
 )
-from agnn.graph._receptive_field import ReceptiveField
 from agnn.graph._sampled_view import Block, SampledView
-from agnn.graph._view import View
+from agnn.graph._view import ReceptiveField, View, edge_places, hop_rings, row_edges
 from agnn.graph._walks import Walks
 
 if TYPE_CHECKING:
-    from agnn.graph._adjacency import SparseMatrix as SparseMatrix
+    from agnn.graph._propagation import SparseMatrix as SparseMatrix
 
 __all__ = [
     "TOO_LARGE_TO_PRUNE",

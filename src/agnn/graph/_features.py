@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.graph._long_rows import LongRows
+from agnn.graph._graph import LongRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix

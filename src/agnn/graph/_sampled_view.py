@@ -14,8 +14,7 @@ from torch import Tensor
 from agnn.graph._features import Features
 from agnn.graph._graph import Graph
 from agnn.graph._propagation import Propagation, symmetric
-from agnn.graph._receptive_field import ReceptiveField
-from agnn.graph._view import View
+from agnn.graph._view import ReceptiveField, View
 
 # (hop, nodes [k]) -> offsets [k + 1] and the places of the chosen edges; hop 0 is the targets'.
 ChooseEdges: TypeAlias = Callable[

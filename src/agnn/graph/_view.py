@@ -1,17 +1,189 @@
-"""What a model reads to compute the rows of some nodes."""
+"""What a model reads to compute the rows of some nodes: exact pruning, hop by hop."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+from typing import Final
 
 import torch
 from torch import Tensor
 
+from agnn.errors import InputError
 from agnn.graph._features import Features, SparseFeatures
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
 from agnn.graph._propagation import Propagation, neighbour_mean, normalised_adjacency, symmetric
-from agnn.graph._receptive_field import ReceptiveField
+
+_DENSE: Final = 16  # of so many nodes one is found: then all are read once
+
+
+def row_edges(graph: Graph, rows: Tensor) -> Tensor:
+    """Return where the stored edges of the given receivers stand, row after row; [k] int64."""
+    starts = graph.offsets[rows]
+    lengths = graph.offsets[rows + 1] - starts
+    ends = lengths.cumsum(0)
+    firsts = torch.repeat_interleave(starts - (ends - lengths), lengths)
+    return firsts + torch.arange(firsts.numel(), device=graph.device)
+
+
+def edge_places(graph: Graph, receivers: Tensor, senders: Tensor) -> Tensor:
+    """Return where the edges (receiver, sender) stand, -1 for those that are not there; [k] int64.
+
+    A binary search in each receiver's row, so a hub costs hardly more than any other node. The
+    rows must list their senders in ascending order, as those of a whole graph do.
+    """
+    low = graph.offsets[receivers]
+    end = graph.offsets[receivers + 1]
+    if not graph.edges or not receivers.numel():
+        return torch.full_like(receivers, -1)
+    high = end
+    last = graph.edges - 1
+    for _ in range(int((end - low).max()).bit_length()):
+        middle = (low + high) // 2
+        is_below = (low < high) & (graph.columns[middle.clamp(max=last)] < senders)
+        low = torch.where(is_below, middle + 1, low)
+        high = torch.where(is_below, high, middle)
+    is_there = (low < end) & (graph.columns[low.clamp(max=last)] == senders)
+    return torch.where(is_there, low, -1)
+
+
+def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
+    """Return the nodes at 0, 1, ..., `hops` hops from the nearest target; each [k] int64 ascending.
+
+    `targets` may come in any order and twice. A ring beyond the last node is empty.
+    """
+    ring = torch.unique(targets)
+    is_seen = torch.zeros(graph.nodes, dtype=torch.bool, device=graph.device)
+    is_seen[ring] = True
+    rings = [ring]
+    for _ in range(hops):
+        ring = _new_ring(graph.columns[row_edges(graph, ring)], is_seen)
+        rings.append(ring)
+    return rings
+
+
+def _new_ring(reached: Tensor, is_seen: Tensor) -> Tensor:
+    """Return those of the nodes `reached` not seen [n] before, ascending; then they are seen."""
+    if reached.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
+        before = is_seen.clone()
+        is_seen[reached.to(torch.int64)] = True
+        new: Tensor = (is_seen & ~before).nonzero().squeeze(1)
+        return new
+    ring: Tensor = torch.unique(reached[~is_seen[reached]]).to(torch.int64)
+    is_seen[ring] = True
+    return ring
+
+
+# Edges, both directions counted, from which an order for the cache pays: below, states fit into it.
+_WORTH_ORDERING = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ReceptiveField:
+    """What the outputs at some target rows depend on after up to `hops` propagation layers.
+
+    The nodes are relabelled by their distance from the targets, so the nodes within k hops are
+    the first `sizes[k]` rows. A layer with k layers after it computes only the first `sizes[k]`
+    rows and reads the first `sizes[k + 1]`: the same numbers as on the whole graph, for less.
+    Edges between two nodes of the outermost ring are left out: no layer reads them.
+    """
+
+    graph: Graph  # the nodes of the field, relabelled
+    nodes: Tensor  # [sizes[-1]] int64, their labels in the whole graph
+    kept_edges: Tensor | None  # [m'] int64, edges' indices in the whole graph; None: all
+    sizes: tuple[int, ...]  # hops + 1 of them, from the targets outwards
+
+    @property
+    def hops(self) -> int:
+        """The number of propagation layers the field is deep enough for."""
+        return len(self.sizes) - 1
+
+    @property
+    def edge_ids(self) -> Tensor:
+        """Where each edge stands in the whole graph; [m'] int64."""
+        if self.kept_edges is None:
+            return torch.arange(self.graph.edges, device=self.graph.device)
+        return self.kept_edges
+
+    @property
+    def targets(self) -> Tensor:
+        """The target rows' labels in the whole graph, ascending."""
+        return self.nodes[: self.sizes[0]]
+
+    def rows_of(self, nodes: Tensor) -> Tensor:
+        """Return the rows of target `nodes` in this field; any shape."""
+        rows = torch.searchsorted(self.targets, nodes)
+        found = self.targets[rows.clamp(max=self.sizes[0] - 1)]
+        if not torch.equal(found, nodes):
+            raise InputError("`nodes` must be targets of this receptive field.")
+        return rows
+
+    @classmethod
+    def whole(cls, graph: Graph, hops: int) -> ReceptiveField:
+        """Return the field in which every node is a target: nothing is pruned."""
+        return cls(
+            graph=graph,
+            nodes=torch.arange(graph.nodes, device=graph.device),
+            kept_edges=None,
+            sizes=(graph.nodes,) * (hops + 1),
+        )
+
+    @classmethod
+    def leading(cls, graph: Graph, count: int, hops: int) -> ReceptiveField:
+        """Return the field of the first `count` nodes, of which only the last layer is pruned."""
+        if not 0 < count <= graph.nodes:
+            raise InputError(f"`count` must be from 1 to {graph.nodes}; got {count}.")
+        whole = cls.whole(graph, hops)
+        return cls(graph, whole.nodes, None, (count, *whole.sizes[1:]))
+
+    @classmethod
+    def around(
+        cls, graph: Graph, targets: Tensor, hops: int, *, is_for_many_passes: bool = False
+    ) -> ReceptiveField:
+        """Return the field of the given target nodes (any order, repeats allowed) of a whole graph.
+
+        Costs what the field holds, whatever the size of the graph and the degrees of its rim.
+        With `is_for_many_passes` the rows of a large graph that lies on the CPU are ordered such
+        that neighbours are close in memory, which costs a pass over the whole graph. No result
+        depends on that order.
+        """
+        if targets.numel() == 0:
+            raise InputError("a receptive field needs at least one target node.")
+        rings = hop_rings(graph, targets, hops)
+        if rings[0].numel() == graph.nodes:
+            return cls.whole(graph, hops)
+        if is_for_many_passes and graph.device.type == "cpu" and graph.edges >= _WORTH_ORDERING:
+            rings[1:] = [ring[torch.argsort(graph.near_order[ring])] for ring in rings[1:]]
+        nodes = torch.cat(rings)
+        sizes = tuple(accumulate(ring.numel() for ring in rings))
+        inner = sizes[-2] if hops else 0  # the rows that some layer computes
+        # Only the entries of the field's nodes are ever written or read.
+        label = torch.empty(graph.nodes, dtype=torch.int64, device=graph.device)
+        label[nodes] = torch.arange(nodes.numel(), device=graph.device)
+
+        own = row_edges(graph, nodes[:inner])
+        lengths = graph.degrees[nodes[:inner]]
+        columns = label[graph.columns[own]]
+        # The outermost ring is read by the rows inside it: it keeps the edges back to them.
+        is_outward = columns >= inner
+        rows = torch.repeat_interleave(lengths)[is_outward]
+        back = edge_places(graph, nodes[columns[is_outward]], nodes[rows])
+        if bool((back < 0).any()):
+            raise InputError("`graph` must be whole, its rows ascending; got a pruned one.")
+        # Row by row, and inside a row in the whole graph's order, as every sum is.
+        order = torch.argsort(back)
+        order = order[torch.argsort(columns[is_outward][order], stable=True)]
+        back = back[order]
+        degrees = torch.bincount(columns[is_outward], minlength=nodes.numel())
+        degrees[:inner] = lengths
+        offsets = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=graph.device)
+        torch.cumsum(degrees, dim=0, out=offsets[1:])
+        columns = torch.cat([columns, rows[order]]).to(torch.int32)
+        kept = torch.cat([own, back])
+        weights = None if graph.weights is None else graph.weights[kept]
+        pruned = Graph(offsets, columns, torch.argsort(nodes), weights)
+        return cls(pruned, nodes, kept, sizes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,18 +22,14 @@ from agnn.kernels._additive_attention import (
 )
 from agnn.kernels._backends import BACKENDS, choose, obstacle, openmp_obstacle
 from agnn.kernels._chain import (
-    ELU,
-    Anchor,
-    Bias,
-    Blend,
-    Cast,
-    HeadMean,
+    Attention,
+    FirstStates,
     Link,
     PartForms,
-    ReLU,
-    RowCopies,
     TorchLink,
-    heads_of,
+    hold_gate,
+    holding,
+    is_holding,
     run_chain,
 )
 from agnn.kernels._consistency import consistency, for_versions
@@ -53,9 +49,20 @@ from agnn.kernels._dropout import (
     dropout,
     random_words,
 )
-from agnn.kernels._first_layer import FirstLayerLink
-from agnn.kernels._held import Attention, FirstStates, hold_gate, holding, is_holding
-from agnn.kernels._hop_mean import HopMean, HopState
+from agnn.kernels._links import (
+    ELU,
+    Anchor,
+    Bias,
+    Blend,
+    Cast,
+    FirstLayerLink,
+    HeadMean,
+    HopMean,
+    HopState,
+    ReLU,
+    RowCopies,
+    heads_of,
+)
 from agnn.kernels._neighbour_sample import sample_neighbours
 from agnn.kernels._part_rows import FACTS, PartRows, Runs, check_betas, part_rows
 from agnn.kernels._propagate import PropagateLink, propagate

@@ -8,22 +8,94 @@ node, however many there are. A single operation is a chain of one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Block
-from agnn.kernels._held import Attention, held_pass, hold_gate
-from agnn.kernels._runtime.memory import buffer_like
 
 if TYPE_CHECKING:
     from agnn.kernels._cosine_attention import CosineAttentionLink
     from agnn.kernels._dense_linear import DenseLinearLink
-    from agnn.kernels._first_layer import FirstLayerLink
+    from agnn.kernels._links import FirstLayerLink
     from agnn.kernels._propagate import PropagateLink
+
+
+class Attention(NamedTuple):
+    """P^(t) of some receivers: the weights of their neighbours and of themselves."""
+
+    edges: Tensor  # [R, m'] P[i, j] for the stored edges of the receivers, in stored order
+    loops: Tensor  # [R, rows] P[i, i]
+
+
+class FirstStates(NamedTuple):
+    """A map of the features: Z = X W + b, a leaf of torch's graph."""
+
+    states: Tensor  # Z [R, n, d]
+    weight: Tensor  # W [R, d_x, d]
+    bias: Tensor | None  # b [R, d]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldPass:
+    """What a forward pass with held attention and gates left behind."""
+
+    first: list[FirstStates] = field(default_factory=list)
+    hops: list[Attention] = field(default_factory=list)  # of the links over edges, in order
+
+
+_current: ContextVar[HeldPass | None] = ContextVar("agnn_held_pass", default=None)
+
+
+def held_pass() -> HeldPass | None:
+    """Return the pass that is going on, or None outside of `holding()`."""
+    return _current.get()
+
+
+@contextmanager
+def holding() -> Iterator[HeldPass]:
+    """Hold attention and gates in all operations of the block, to take a network apart.
+
+    An operation whose weights depend on its input applies them as constants, and a gate is the
+    constant factor by which it scales each unit. The output is that of the ordinary pass. It is
+    affine in the output of the first layer, Z = X W0 + b0, so its gradient G at Z says how much of
+    every unit arrives: node j adds <G_j, Z_j>, and what is left is the constant.
+
+    >>> z = torch.tensor([-1.0, 2.0], requires_grad=True)
+    >>> with holding():
+    ...     hold_gate(z, torch.nn.functional.elu(z)).sum().backward()
+    >>> z.grad.tolist()  # ELU(z) / z, which is not ELU's slope
+    [0.6321205496788025, 1.0]
+    """
+    started = HeldPass()
+    token = _current.set(started)
+    try:
+        yield started
+    finally:
+        _current.reset(token)
+
+
+def is_holding() -> bool:
+    """Return whether attention and gates are held."""
+    return _current.get() is not None
+
+
+def hold_gate(before: Tensor, after: Tensor) -> Tensor:
+    """Return `after`; inside `holding()` as `before` times constants.
+
+    Where `before` is 0 the factor is 1: the product is 0 whatever it is.
+    """
+    if _current.get() is None:
+        return after
+    factors = torch.where(before == 0, 1.0, after / before)
+    return before * factors.detach()
+
 
 # How a link runs where states have type bfloat16: on them, as a layer in float32 there and back,
 # or not at all.
@@ -255,191 +327,3 @@ def _output(links: Sequence[Link], source: Tensor) -> Tensor:
 def _memory(x: Tensor) -> int:
     """What all views of the same numbers have in common."""
     return x.untyped_storage().data_ptr()
-
-
-class ReLU(Link):
-    """max(x, 0), entry by entry."""
-
-    is_by_row: ClassVar[bool] = True
-    bf16: ClassVar[Bf16] = "states"
-
-    is_gate: ClassVar[bool] = True
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The output; kept for its signs."""
-        out = torch.clamp_min(x, 0.0, out=buffer_like(x))
-        self.saved = (out,)
-        return out
-
-    def overwrite(self, x: Tensor) -> Tensor:
-        """The output in the place of the input."""
-        return x.relu_()
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradient where the output is positive."""
-        (out,) = self.saved
-        operation = torch.ops.aten.threshold_backward
-        if (buffer := buffer_like(gradient)) is None:
-            return operation(gradient, out, 0.0), ()
-        return operation.grad_input(gradient, out, 0.0, grad_input=buffer), ()
-
-
-class ELU(Link):
-    """x where it is positive, e^x - 1 elsewhere, entry by entry."""
-
-    is_by_row: ClassVar[bool] = True
-
-    is_gate: ClassVar[bool] = True
-
-    def hold(self, x: Tensor) -> Tensor:
-        """The input times ELU(x) / x."""
-        return hold_gate(x, torch.nn.functional.elu(x))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The output; it alone gives the slope."""
-        out = torch.nn.functional.elu(x)
-        self.saved = (out,)
-        return out
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradient times 1 where the output is positive, times output + 1 elsewhere."""
-        (out,) = self.saved
-        return gradient * torch.where(out > 0, 1.0, out + 1.0), ()
-
-
-def heads_of(h: Tensor, heads: int) -> Tensor:
-    """Columns [..., d K] as [..., d, K]: column f K + k is feature f of head k."""
-    return h.reshape(*h.shape[:-1], -1, heads)
-
-
-class HeadMean(Link):
-    """The mean over the heads: [R, n, d K] to [R, n, d], column f K + k being head k's."""
-
-    is_by_row: ClassVar[bool] = True
-
-    def __init__(self, heads: int) -> None:
-        self.heads = heads
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The mean; a single head as it is."""
-        return x if self.heads == 1 else heads_of(x, self.heads).mean(-1)
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """An equal share for every head."""
-        if self.heads == 1:
-            return gradient, ()
-        return gradient.repeat_interleave(self.heads, dim=-1) / self.heads, ()
-
-
-class Anchor(Link):
-    """Passes its input on and remembers it for the links that come back to it.
-
-    Backward passes run from the end, so all of those have left their gradients here before the
-    anchor's own turn comes.
-    """
-
-    is_by_row: ClassVar[bool] = True
-
-    is_read_later: ClassVar[bool] = True
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The input itself."""
-        self.saved = (x,)  # read by the blends of the same forward pass
-        self.shape = x.shape
-        self.returned: Tensor | None = None
-        return x
-
-    def alone(self, x: Tensor) -> Tensor:
-        """The input itself; torch adds up the gradients."""
-        self.state = x
-        return x
-
-    def leave(self, gradient: Tensor, share: float) -> None:
-        """Add this share of a gradient [R, rows, d] at the first rows of the remembered state."""
-        if self.returned is None:
-            self.returned = gradient.new_zeros(self.shape)
-        self.returned[:, : gradient.shape[1]].add_(gradient, alpha=share)
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradient of what follows, with what was left here; a second pass starts afresh."""
-        returned = self.returned
-        self.returned = None
-        return gradient if returned is None else gradient + returned, ()
-
-
-class Blend(Link):
-    """share x + (1 - share) h for the state h of an anchor, at the rows of x."""
-
-    is_by_row: ClassVar[bool] = True
-
-    def __init__(self, anchor: Anchor, share: float) -> None:
-        self.anchor = anchor
-        self.share = share
-
-    def alone(self, x: Tensor) -> Tensor:
-        """The blend by torch."""
-        return torch.lerp(self.anchor.state[:, : x.shape[1]], x, self.share)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The blend [R, rows, d]."""
-        return torch.lerp(self.anchor.saved[0][:, : x.shape[1]], x, self.share, out=buffer_like(x))
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Its share of the gradient; the rest goes to the anchor."""
-        self.anchor.leave(gradient, 1.0 - self.share)
-        return torch.mul(gradient, self.share, out=buffer_like(gradient)), ()
-
-
-class Bias(Link):
-    """x + b, the same for every row."""
-
-    def __init__(self, bias: Tensor) -> None:
-        self.parameters = (bias,)  # [R, d]
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The sums [R, n, d]."""
-        return x + self.parameters[0][:, None]
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradient, and its sum over the rows."""
-        return gradient, (gradient.sum(1),)
-
-
-class Cast(Link):
-    """The same numbers in another type, and the gradient in the former one."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        self.dtype = dtype
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The states, rounded where the type is shorter."""
-        self.former = x.dtype
-        return x.to(self.dtype)
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradient, likewise."""
-        return gradient.to(self.former), ()
-
-
-class RowCopies(Link):
-    """Some rows a second time, at the end: [R, n, d] to [R, n + c, d].
-
-    A row that both receives and sends on a graph whose edges have one direction stands there as
-    two nodes.
-    """
-
-    bf16: ClassVar[Bf16] = "states"
-
-    def __init__(self, rows: Tensor) -> None:
-        self.rows = rows  # [c] int64, all different
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The states, then those of the rows."""
-        return torch.cat([x, x.index_select(1, self.rows)], 1)
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradients at both places of a row, added."""
-        n = gradient.shape[1] - self.rows.numel()
-        total = gradient[:, :n].clone(memory_format=torch.contiguous_format)
-        # Every row stands at most once in `rows`: no order of additions to depend on.
-        return total.index_add_(1, self.rows, gradient[:, n:]), ()

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.kernels._dropout import DropoutAt
 
 _STATES = (torch.float32, torch.float64, torch.bfloat16)
 
@@ -50,21 +49,6 @@ def check_rows(
             f"the whole neighbourhood."
         )
     return count
-
-
-def check_first_layer(
-    features: int, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
-) -> None:
-    """Raise unless the parameters of a first layer fit `features` features and one another."""
-    if weight.ndim != 3 or weight.shape[1] != features:
-        raise InputError(
-            f"`weight` must have shape [R, {features}, d] for {features} features; got "
-            f"{list(weight.shape)}."
-        )
-    if bias is not None and bias.shape != (weight.shape[0], weight.shape[2]):
-        raise InputError(f"`bias` must have shape [R, d]; got {list(bias.shape)}.")
-    if drop is not None and drop.keys.shape[0] != weight.shape[0]:
-        raise InputError(f"{drop.keys.shape[0]} dropout streams for {weight.shape[0]} replicas.")
 
 
 # Heads that share a vector of 16 lanes evenly.

@@ -21,9 +21,8 @@ from agnn.kernels._additive_attention.numba_rows import (
     scores,
     sums_in_order,
 )
-from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, inline, jit
-from agnn.kernels._cpu.threads import run_by_rows
+from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows, without_padding
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state
 from agnn.kernels._runtime.memory import new_tensor

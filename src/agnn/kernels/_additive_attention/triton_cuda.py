@@ -23,9 +23,8 @@ from agnn.kernels._additive_attention.triton_backward import (
 from agnn.kernels._additive_attention.triton_forward import FORWARD, Forward, score_shares
 from agnn.kernels._dropout import triton_cuda as dropout
 from agnn.kernels._dropout.triton_cuda import draw_of
+from agnn.kernels._gpu.launches import Heads, Tile, choose_tile, heads_of, sum_parts, sum_type
 from agnn.kernels._gpu.rows import csr_of
-from agnn.kernels._gpu.sums import sum_parts
-from agnn.kernels._gpu.tiles import Heads, Tile, choose_tile, heads_of, sum_type
 
 if TYPE_CHECKING:
     from agnn.kernels._additive_attention import Draws, Vectors

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from agnn.kernels._additive_attention import SLOPE as _SLOPE
 from agnn.kernels._dropout.triton_cuda import Draw, factors, stream_of
-from agnn.kernels._gpu.gather import entries_of, heads_of_rows, store_heads
 from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
-from agnn.kernels._gpu.rows import Operation, part_like
+from agnn.kernels._gpu.rows import Operation, entries_of, heads_of_rows, part_like, store_heads
 
 SLOPE = tl.constexpr(_SLOPE)
 

@@ -10,9 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels._consistency import backward
-from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
-from agnn.kernels._gpu.sums import sum_parts
-from agnn.kernels._gpu.tiles import states_of
+from agnn.kernels._gpu.launches import Kernel, states_of, sum_parts, wait_for_inputs
 
 __all__ = ["backward", "forward"]  # the first as it is defined
 

@@ -21,9 +21,16 @@ from agnn.kernels._cosine_attention.numba_rows import (
     slopes,
     sum_in_order,
 )
-from agnn.kernels._cpu.lines import as_lines, new_lines, width_argument, width_of, without_padding
 from agnn.kernels._cpu.simd import inline
-from agnn.kernels._cpu.threads import pieces_of, run_by_rows
+from agnn.kernels._cpu.threads import (
+    as_lines,
+    new_lines,
+    pieces_of,
+    run_by_rows,
+    width_argument,
+    width_of,
+    without_padding,
+)
 
 U = np.uint64
 # Below this beta, the constant shift could let a whole row underflow in float32.

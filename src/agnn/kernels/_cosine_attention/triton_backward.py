@@ -9,9 +9,8 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels._cosine_attention.triton_forward import inverse_norm, weights_of
-from agnn.kernels._gpu.gather import entries_of, rows_of, store_rows
 from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
-from agnn.kernels._gpu.rows import Operation, part_like
+from agnn.kernels._gpu.rows import Operation, entries_of, part_like, rows_of, store_rows
 
 
 class Pairs(NamedTuple):

@@ -14,9 +14,8 @@ from agnn.kernels._cosine_attention.triton_backward import (
     pair_states,
 )
 from agnn.kernels._cosine_attention.triton_forward import FORWARD, Forward
+from agnn.kernels._gpu.launches import choose_tile, states_of, sum_parts, sum_type
 from agnn.kernels._gpu.rows import csr_of
-from agnn.kernels._gpu.sums import sum_parts
-from agnn.kernels._gpu.tiles import choose_tile, states_of, sum_type
 
 
 def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, Tensor]:

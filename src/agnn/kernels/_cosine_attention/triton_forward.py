@@ -18,8 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.kernels._gpu.gather import entries_of, rows_of, store_rows
-from agnn.kernels._gpu.rows import Operation, part_like
+from agnn.kernels._gpu.rows import Operation, entries_of, part_like, rows_of, store_rows
 
 LOWEST = tl.constexpr(-40.0)
 

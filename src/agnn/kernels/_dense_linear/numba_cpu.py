@@ -13,9 +13,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.kernels._cpu.lines import as_lines, new_lines, start_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, fma, inline, load, store
-from agnn.kernels._cpu.threads import pieces_of, run_by_rows, threads_for
+from agnn.kernels._cpu.threads import (
+    as_lines,
+    new_lines,
+    pieces_of,
+    run_by_rows,
+    start_lines,
+    threads_for,
+    without_padding,
+)
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 
 if TYPE_CHECKING:

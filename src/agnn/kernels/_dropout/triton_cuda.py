@@ -9,8 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
-from agnn.kernels._gpu.tiles import power_of_two
+from agnn.kernels._gpu.launches import Kernel, power_of_two, wait_for_inputs
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout import DropoutAt

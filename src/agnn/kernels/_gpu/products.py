@@ -14,9 +14,8 @@ from torch import Tensor
 
 from agnn.graph import LongRows
 from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
-from agnn.kernels._gpu.gather import entries_of, rows_of, store_rows
-from agnn.kernels._gpu.rows import Csr, Operation, part_like
-from agnn.kernels._gpu.tiles import power_of_two, sum_type
+from agnn.kernels._gpu.launches import power_of_two, sum_type
+from agnn.kernels._gpu.rows import Csr, Operation, entries_of, part_like, rows_of, store_rows
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout import DropoutAt

@@ -18,9 +18,8 @@ from agnn.kernels._cosine_attention.numba_rows import (
 )
 from agnn.kernels._cosine_attention.numba_rows import norms as row_norms
 from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
-from agnn.kernels._cpu.lines import width_argument, width_of
 from agnn.kernels._cpu.simd import LANES, inline, jit
-from agnn.kernels._cpu.threads import run_by_rows
+from agnn.kernels._cpu.threads import run_by_rows, width_argument, width_of
 from agnn.kernels._part_rows import Runs
 from agnn.kernels._propagate.numba_cpu import product_rows
 

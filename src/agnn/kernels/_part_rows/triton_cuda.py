@@ -14,10 +14,8 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import Graph, Propagation
-from agnn.kernels._gpu.gather import bounds_of, entries_of, rows_of, store_rows
-from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
-from agnn.kernels._gpu.rows import Rows, csr_of
-from agnn.kernels._gpu.tiles import states_of
+from agnn.kernels._gpu.launches import Kernel, states_of, wait_for_inputs
+from agnn.kernels._gpu.rows import Rows, bounds_of, csr_of, entries_of, rows_of, store_rows
 from agnn.kernels._part_rows import FACTS, Runs, block_sums, width
 
 __all__ = ["attend", "attend_back", "block_sums", "norms", "propagate", "slopes", "width"]

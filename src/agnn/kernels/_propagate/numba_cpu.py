@@ -8,9 +8,8 @@ import numpy as np
 from torch import Tensor
 
 from agnn.graph import Propagation
-from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, fma, inline, load, scale, splat, store
-from agnn.kernels._cpu.threads import run_by_rows
+from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows, without_padding
 
 U = np.uint64
 _ONE = U(1)

@@ -9,7 +9,7 @@ from agnn.graph import DenseFeatures
 from agnn.kernels import _dropout as dropout
 from agnn.kernels._chain import run_chain
 from agnn.kernels._dropout import DropoutAt
-from agnn.kernels._first_layer import FirstLayerLink
+from agnn.kernels._links import FirstLayerLink
 
 
 class SharedLinearLink(FirstLayerLink):

@@ -28,8 +28,7 @@ from agnn.kernels._cpu.simd import (
 )
 
 if TYPE_CHECKING:
-    from agnn.kernels._skip_gram import Descent
-    from agnn.kernels._skip_gram.tables import Noise, Paths
+    from agnn.kernels._skip_gram import Descent, Noise, Paths
 
 U = np.uint64
 _ZERO = U(0)

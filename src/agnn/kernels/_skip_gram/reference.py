@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.kernels._counter import U, below, fraction, word
-from agnn.kernels._skip_gram.tables import Noise, Paths
+from agnn.kernels._skip_gram import Noise, Paths
 
 if TYPE_CHECKING:
     from agnn.kernels._skip_gram import Descent

@@ -9,7 +9,7 @@ from agnn.errors import InputError
 from agnn.graph import SparseFeatures
 from agnn.kernels._chain import run_chain
 from agnn.kernels._dropout import DropoutAt, factors
-from agnn.kernels._first_layer import FirstLayerLink
+from agnn.kernels._links import FirstLayerLink
 
 
 class SparseLinearLink(FirstLayerLink):

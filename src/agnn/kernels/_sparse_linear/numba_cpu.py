@@ -12,16 +12,16 @@ import numpy as np
 from torch import Tensor
 
 from agnn.graph import SparseFeatures
-from agnn.kernels._cpu.lines import (
+from agnn.kernels._cpu.simd import LANES, fma, inline, jit, load, splat, store
+from agnn.kernels._cpu.threads import (
     as_lines,
     new_lines,
+    run_by_rows,
     start_lines,
     width_argument,
     width_of,
     without_padding,
 )
-from agnn.kernels._cpu.simd import LANES, fma, inline, jit, load, splat, store
-from agnn.kernels._cpu.threads import run_by_rows
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from agnn.graph import SparseFeatures
+from agnn.kernels._gpu.launches import sum_parts
 from agnn.kernels._gpu.products import Labels, Lines, products
-from agnn.kernels._gpu.sums import sum_parts
 
 if TYPE_CHECKING:
     from agnn.kernels._dropout import DropoutAt

@@ -10,9 +10,9 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Link, heads_of, run_chain
+from agnn.kernels._chain import Attention, Link, held_pass, run_chain
 from agnn.kernels._checks import check_heads, check_rows
-from agnn.kernels._held import Attention, held_pass
+from agnn.kernels._links import heads_of
 
 
 class _Backend(Protocol):

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels._cpu.lines import as_lines, new_lines, without_padding
 from agnn.kernels._cpu.simd import (
     LANES,
     by_head,
@@ -26,7 +25,7 @@ from agnn.kernels._cpu.simd import (
     splat,
     store,
 )
-from agnn.kernels._cpu.threads import run_by_rows
+from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows, without_padding
 from agnn.kernels._runtime.memory import new_tensor
 
 U = np.uint64

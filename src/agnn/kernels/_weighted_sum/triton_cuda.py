@@ -14,10 +14,16 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels._gpu.gather import entries_of, heads_of_rows, rows_of, store_heads
-from agnn.kernels._gpu.launches import Kernel, wait_for_inputs
-from agnn.kernels._gpu.rows import Operation, csr_of, part_like
-from agnn.kernels._gpu.tiles import heads_of, power_of_two
+from agnn.kernels._gpu.launches import Kernel, heads_of, power_of_two, wait_for_inputs
+from agnn.kernels._gpu.rows import (
+    Operation,
+    csr_of,
+    entries_of,
+    heads_of_rows,
+    part_like,
+    rows_of,
+    store_heads,
+)
 
 _NUMBERS = 1024  # of each operand of the edges that one block looks at together
 
