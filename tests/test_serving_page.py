@@ -69,7 +69,7 @@ def test_the_commands_and_requests_work_in_their_order(
 
 def test_the_limits_on_the_page_are_those_of_the_program() -> None:
     from agnn.web import _connections
-    from agnn.web._body_limit import MAX_BODY
+    from agnn.web._asgi import MAX_BODY
     from agnn.web.api import _schema as schema
 
     for words in (

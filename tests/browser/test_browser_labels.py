@@ -197,7 +197,7 @@ def test_the_token_of_the_link_is_kept_out_of_the_address_and_without_it_nothing
 def test_the_file_that_the_program_opens_leads_to_the_page(
     browser: Any, labelling: Labelling, address: str, tmp_path: Path
 ) -> None:
-    from agnn.cli._explore import _page_to
+    from agnn.cli._serve import _page_to
 
     page = ExplorerPage(browser, address)
     page.page.goto(_page_to(f"{address}/#token={labelling.token}", str(tmp_path)))

@@ -104,7 +104,7 @@ def test_the_link_has_a_token_that_the_command_line_of_the_browser_does_not_show
     def run_server(_: Any, *, port: int, ready: Any) -> None:
         ready(f"http://127.0.0.1:{port}")
 
-    monkeypatch.setattr("agnn.cli._explore._open_page", open_page)
+    monkeypatch.setattr("agnn.cli._serve._open_page", open_page)
     monkeypatch.setattr("agnn.web.server.run_server", run_server)
     answer = agnn("explore --port 4711 --label-mode", run, "--labels", tmp_path / "labels.jsonl")
     assert answer.code == 0, answer.err

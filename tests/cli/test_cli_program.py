@@ -15,7 +15,7 @@ import typer
 import agnn as package
 from agnn.cli._app import COMMANDS, program
 from agnn.cli._failures import one_line
-from agnn.cli._fields import HYPER_PARAMETERS
+from agnn.cli._options import HYPER_PARAMETERS
 from agnn.data import ReadOptions
 from agnn.options import TrainingOptions
 

@@ -92,5 +92,5 @@ def test_a_column_of_large_numbers_does_not_hide_the_words_beside_it() -> None:
 
 
 def test_a_matrix_too_large_to_be_dense_is_never_standardised(monkeypatch) -> None:
-    monkeypatch.setattr("agnn.data._scaling._MOST_ENTRIES", 200 * 101 - 1)
+    monkeypatch.setattr("agnn.data._features._MOST_ENTRIES", 200 * 101 - 1)
     assert suited_scaling(words_with(np.arange(1e4, 1.02e4))) == "length"

@@ -82,7 +82,7 @@ def test_parts_are_cuts_of_the_whole_graph(cora, tmp_path, order):
 
 @pytest.mark.usefixtures("small_pieces")
 def test_statistics_of_the_features_are_those_of_the_whole(cora, tmp_path):
-    from agnn.data._scaling import column_statistics
+    from agnn.data._features import column_statistics
 
     made = partition(cora, tmp_path / "parts", 2)
     means, scales = column_statistics(cora.features)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agnn.data import NodeData
-from agnn.explanation import _counterfactuals, counterfactual, without_edges
+from agnn.explanation import _removed_edges, counterfactual, without_edges
 from agnn.runs import Run
 from opened_toys import saved_toy, zoo_run
 
@@ -61,7 +61,7 @@ def test_a_counterfactual_is_minimal_and_small_ones_are_smallest(opened: Run) ->
 def test_with_many_neighbours_pairs_are_not_all_tried_and_the_set_is_minimal(
     opened: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_counterfactuals, "_MOST_PAIRS", 0)
+    monkeypatch.setattr(_removed_edges, "_MOST_PAIRS", 0)
     seen = 0
     for node in range(5, 120):
         degree = int(opened.graph.degrees[node])
@@ -95,11 +95,11 @@ def test_neighbours_that_need_not_go_come_back(monkeypatch: pytest.MonkeyPatch) 
             first = 0.2 if gone >= {2, 3, 4} else 0.9 - harm
             return np.array([first, 0.5 * (1 - first), 0.5 * (1 - first)])
 
-    monkeypatch.setattr(_counterfactuals, "Removal", Imagined)
+    monkeypatch.setattr(_removed_edges, "Removal", Imagined)
     found = counterfactual(zoo_run("agnn", "complete"), 0)
     assert found.nodes == (2, 3, 4)
     assert found.is_smallest, "no single neighbour and no pair does it"
-    monkeypatch.setattr(_counterfactuals, "_MOST_PAIRS", 10)
+    monkeypatch.setattr(_removed_edges, "_MOST_PAIRS", 10)
     again = counterfactual(zoo_run("agnn", "complete"), 0)
     assert again.nodes == (2, 3, 4)
     assert not again.is_smallest, "the pairs were not all tried"

@@ -77,7 +77,7 @@ def findings(source: random.Random, base: Path, work: Path, count: int) -> Findi
 
 def _serve(run: Path) -> int:
     from agnn.cli import main
-    from agnn.web._body_limit import BodyLimit
+    from agnn.web._asgi import BodyLimit
     from agnn.web._connections import Connection
 
     # The times are tested elsewhere; here they would only be waited for.

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from agnn.data import NodeData
-from agnn.data._scaling import (
+from agnn.data._features import (
     SCALINGS,
 )
 from agnn.errors import InputError

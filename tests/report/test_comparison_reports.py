@@ -21,8 +21,13 @@ from agnn.report._comparisons import (
     our_words,
     verdict_words,
 )
-from agnn.report._files import drawn_figures, write_figures, write_report, write_whole
-from agnn.report._rendering import PageFigure
+from agnn.report._rendering import (
+    PageFigure,
+    drawn_figures,
+    write_figures,
+    write_report,
+    write_whole,
+)
 from agnn.studies import ComparedCell, ComparedRow, Comparison, Drawing, PaperFigure, RelevancePanel
 from agnn.studies._spec import Column, Row, Table
 from agnn.studies._verdict import ComparedReference, Making

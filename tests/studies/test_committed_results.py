@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agnn.cli import main
-from agnn.report._files import drawn_values
+from agnn.report._rendering import drawn_values
 from agnn.studies import Comparison, Store, count_figures, judge_relevances
 from agnn.studies._reading import NAMES, read_bundled
 from agnn.studies._selection import Choice

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agnn.web._asgi import Application, Message
-from agnn.web._body_limit import BodyLimit
+from agnn.web._asgi import Application, BodyLimit, Message
 from agnn.web.guards import Hosts, guarded, hosts_of, is_loopback
 
 OWN = "localhost"
@@ -179,7 +178,7 @@ def test_a_body_announced_too_large_is_refused_before_it_comes(
         await asyncio.sleep(60)
         yield b""
 
-    monkeypatch.setattr("agnn.web._body_limit._LINGER", 0.05)
+    monkeypatch.setattr("agnn.web._asgi._LINGER", 0.05)
     headers = {"content-length": "11"}
     app = BodyLimit(echo, 10, seconds=1)
     assert ask(app, "POST", content=nothing(), headers=headers).status_code == 413

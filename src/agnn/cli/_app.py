@@ -14,19 +14,16 @@ from agnn._allocator import keep_freed_memory
 from agnn.cli._compare import compare
 from agnn.cli._console import escape
 from agnn.cli._explain import explain
-from agnn.cli._explore import explore
-from agnn.cli._export import export
 from agnn.cli._failures import INTERRUPTED, Interrupted, one_line, with_rank
-from agnn.cli._fields import with_options
 from agnn.cli._lists import datasets, doctor, inspect, methods
+from agnn.cli._options import with_options
 from agnn.cli._partition import partition
 from agnn.cli._predict import predict
 from agnn.cli._report import demo, report
 from agnn.cli._reproduce import reproduce
 from agnn.cli._retrain import retrain
-from agnn.cli._serve import serve
-from agnn.cli._share import share
-from agnn.cli._sharing import pull, push
+from agnn.cli._serve import explore, serve
+from agnn.cli._sharing import export, pull, push, share
 from agnn.cli._train import train
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from agnn.cli._config import file_of
-from agnn.cli._fields import HYPER_PARAMETERS
+from agnn.cli._options import HYPER_PARAMETERS
 from agnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:

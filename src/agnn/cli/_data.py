@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agnn.cli._console import screen
-from agnn.cli._fields import TABLES
+from agnn.cli._options import TABLES
 from agnn.errors import InputError
 
 if TYPE_CHECKING:

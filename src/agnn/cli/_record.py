@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from agnn.cli._fields import HYPER_PARAMETERS
+from agnn.cli._options import HYPER_PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,14 +1,136 @@
-"""`agnn serve`: a saved model over HTTP, for this machine only unless you choose an address."""
+"""`agnn explore` and `agnn serve`: a saved run over HTTP, for this machine unless you say more."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Final
+from urllib.parse import urlencode
 
 import typer
 
 from agnn.cli._console import screen, write_json
 from agnn.cli._options import AllowUnchecked, Json, Quiet, Threads, use_threads
 from agnn.errors import InputError
+
+
+def explore(
+    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    compare: Annotated[
+        Path | None, typer.Option(help="A second run on the same data, shown beside the first.")
+    ] = None,
+    label_mode: Annotated[
+        bool,
+        typer.Option(
+            "--label-mode", help="Give nodes a class in the page, and retrain with these labels."
+        ),
+    ] = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --label-mode: the file that keeps the labels.",
+            show_default="RUN.labels.jsonl, beside the run",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --label-mode: the folder for the retrained run; the next ones have -2, -3 "
+            "... at its end.",
+            show_default="RUN-labelled",
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address and open no browser.")
+    ] = False,
+    threads: Threads = None,
+    json: Json = False,
+    allow_unchecked: AllowUnchecked = False,
+) -> None:
+    """Walk through a run in the browser: which neighbours each prediction depends on.
+
+    Reads runs of every network that `agnn explain` can explain. The page is served at 127.0.0.1
+    only, needs no other network, and runs until Ctrl-C. In label mode the link that is printed
+    holds a token, without which nothing is shown or changed.
+    """
+    console = screen(is_error=True)
+    if console.is_terminal and not json and run.is_dir():
+        console.print(f"loading {run} ...", style="dim")  # what follows takes seconds
+    from agnn.web import check_packages
+
+    check_packages()
+    from agnn.runs import load_run
+    from agnn.web.explore import Explorer, Labelling, explore_app
+    from agnn.web.server import bound_socket, run_server
+
+    use_threads(threads)
+
+    def working(words: str) -> None:
+        if not json:
+            console.print(words, style="dim")
+
+    if compare is not None and label_mode:
+        raise InputError("--label-mode shows one run; leave out --compare.")
+    for name, value in (("--labels", labels), ("--out", out)):
+        if value is not None and not label_mode:
+            raise InputError(f"{name} goes with --label-mode.")
+    bound_socket("127.0.0.1", port).close()  # a port that is taken is said before the work
+    explorer = Explorer(
+        [
+            load_run(each, trust_unchecked=allow_unchecked)
+            for each in (run, compare)
+            if each is not None
+        ]
+    )
+    labelling = None
+    if label_mode:
+        base = run.absolute()
+        labelling = Labelling(
+            explorer,
+            base,
+            labels or base.with_name(f"{base.name}.labels.jsonl"),
+            out or base.with_name(f"{base.name}-labelled"),
+            trust_unchecked=allow_unchecked,
+        )
+        working(f"labels are kept in {labelling.file.path}")
+    working("computing predictions and attention of all nodes ...")
+    explorer.prepare()
+
+    def report(address: str) -> None:
+        token = {} if labelling is None else {"token": labelling.token}
+        link = f"{address}/#{urlencode(token)}" if token else address
+        if json:
+            write_json({"address": address, **token})
+        else:
+            screen().print(f"{link}  (Ctrl-C ends it)", soft_wrap=True)
+        if not no_browser:
+            page = _page_to(link, pages.enter_context(TemporaryDirectory())) if token else link
+            _open_page(page)
+
+    with ExitStack() as pages:
+        if labelling is not None:
+            pages.callback(labelling.close)
+        run_server(explore_app(explorer, labelling), port=port, ready=report)
+
+
+def _page_to(link: str, folder: str) -> str:
+    """A file of this user's alone that leads to the link, as an address.
+
+    The command line of a browser can be read by every user of the machine.
+    """
+    page = Path(folder) / "explore.html"
+    page.write_text(f'<meta http-equiv="refresh" content="0; url={link}">', encoding="utf-8")
+    return page.as_uri()
+
+
+def _open_page(address: str) -> None:
+    """Open the address in the user's browser, which may take its time or not be there."""
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
 
 _TOKEN: Final = "AGNN_TOKEN"  # noqa: S105 (the name of a variable)
 

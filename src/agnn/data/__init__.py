@@ -25,12 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnn.data._changes import changed_data, with_labels
 from agnn.data._edges import RawCounts, unusable_weight
-from agnn.data._input_files import TABLE_FILES
-from agnn.data._labels import encoded_labels
-from agnn.data._node_data import NodeData
-from agnn.data._options import ReadKeywords, ReadOptions, flags_of
-from agnn.data._report import DataReport, check_learnable
-from agnn.data._scaling import (
+from agnn.data._features import (
     Scaling,
     check_scaling,
     column_statistics,
@@ -39,6 +34,11 @@ from agnn.data._scaling import (
     statistics_of_sums,
     suited_scaling,
 )
+from agnn.data._input_files import TABLE_FILES
+from agnn.data._labels import encoded_labels
+from agnn.data._node_data import NodeData
+from agnn.data._options import ReadKeywords, ReadOptions, flags_of
+from agnn.data._report import DataReport, check_learnable
 from agnn.data.preprocessing import Preprocessing
 from agnn.data.sources import (
     GRAPH_FILES,

@@ -18,7 +18,13 @@ from agnn.data._edges import (
     merged_edges,
     simple_edges,
 )
-from agnn.data._features import checked_features, frozen_csr, rows_summing_to_one
+from agnn.data._features import (
+    checked_features,
+    effective_scaling,
+    frozen_csr,
+    rows_summing_to_one,
+    scaled_features,
+)
 from agnn.data._labels import (
     checked_ids,
     checked_labels,
@@ -26,18 +32,39 @@ from agnn.data._labels import (
     distinct_names,
     id_text,
 )
-from agnn.data._scaling import effective_scaling, scaled_features
-from agnn.data._texts import checked_texts
 from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from agnn.data._features import SparseRows
+    from agnn.data._features import Scaling, SparseRows
     from agnn.data._report import DataReport, Reading
-    from agnn.data._scaling import Scaling
     from agnn.data.preprocessing import Preprocessing
     from agnn.data.splits import Split
+
+KINDS: Final = ("title", "url", "description")
+_SCHEMES: Final = ("http://", "https://")
+
+
+def checked_texts(texts: Mapping[str, Sequence[str]], nodes: int) -> Mapping[str, tuple[str, ...]]:
+    """Return the texts by kind, one per node; an address must be one of the web."""
+    checked = {}
+    for kind, values in texts.items():
+        if kind not in KINDS:
+            raise DataError(f"`texts` may have {', '.join(KINDS)}; got '{kind}'.")
+        cells = tuple(str(cell).strip() for cell in values)
+        if len(cells) != nodes:
+            raise DataError(f"`texts`: {len(cells)} of kind '{kind}' for {nodes} nodes.")
+        checked[kind] = cells
+    # A page links to them: any other scheme, such as javascript:, could run a program.
+    for row, address in enumerate(checked.get("url", ())):
+        if address and not address.lower().startswith(_SCHEMES):
+            raise DataError(
+                f"the address of node {row + 1} must begin with http:// or https://; got "
+                f"'{address[:60]}'."
+            )
+    return MappingProxyType(checked)
+
 
 _IDS_AT_ONCE: Final = 65_536  # hashed in one piece of text
 

@@ -15,16 +15,20 @@ would predict otherwise. Contributions come from one forward pass with attention
 1.0
 """
 
-from agnn.explanation._changes import Changes, changed_run
+from agnn.explanation._changes import Changes, changed_run, explained_run
 from agnn.explanation._contributions import HeldLogits, contributions
-from agnn.explanation._counterfactuals import Counterfactual, counterfactual
 from agnn.explanation._explain import explain
-from agnn.explanation._explained_run import explained_run
 from agnn.explanation._explanation import Explanation, ReachingNode
-from agnn.explanation._flow import layer_weights, model_paths, path_attention, path_rows
 from agnn.explanation._margin import Margin, Step, feature_name, margin, own_features
 from agnn.explanation._neighbourhood import Neighbourhood, neighbourhood, weighed_neighbourhood
-from agnn.explanation._reach import WholeGraph, reach_of
+from agnn.explanation._reach import (
+    WholeGraph,
+    layer_weights,
+    model_paths,
+    path_attention,
+    path_rows,
+    reach_of,
+)
 from agnn.explanation._relevance import (
     LayerRanking,
     class_relevance,
@@ -35,7 +39,13 @@ from agnn.explanation._relevance import (
     rankings_of,
     replica_relevances,
 )
-from agnn.explanation._removed_edges import Removal, removal_effects, without_edges
+from agnn.explanation._removed_edges import (
+    Counterfactual,
+    Removal,
+    counterfactual,
+    removal_effects,
+    without_edges,
+)
 
 __all__ = [
     "Changes",

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation._changes import explained_run, left_out_note
 from agnn.explanation._contributions import Contributions, contributions
-from agnn.explanation._explained_run import explained_run, left_out_note
 from agnn.explanation._explanation import (
     Explanation,
     FeatureShare,

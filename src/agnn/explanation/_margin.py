@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
+from agnn.explanation._changes import explained_run
 from agnn.explanation._contributions import (
     HeldLogits,
     feature_contributions,
     features_at,
     node_contributions,
 )
-from agnn.explanation._explained_run import explained_run
 from agnn.files import plain_id
 from agnn.metrics import ensemble_of
 

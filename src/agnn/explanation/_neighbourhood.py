@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation._explained_run import explained_run
+from agnn.explanation._changes import explained_run
 from agnn.explanation._margin import margin
 from agnn.explanation._reach import reach_of
 from agnn.explanation._relevance import relevance

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation._flow import model_paths
+from agnn.explanation._reach import model_paths
 from agnn.graph import Graph
 from agnn.kernels import Attention
 from agnn.metrics import Summary

@@ -25,7 +25,6 @@ one temperature that is fitted to validation nodes (`calibrate`). Two classifier
 the same test nodes: `node_difference` for one set of replicas, `trial_difference` over trials.
 """
 
-from agnn.metrics._class_accuracy import ClassAccuracy, class_accuracies
 from agnn.metrics._difference import (
     NodeDifference,
     TrialDifference,
@@ -48,10 +47,12 @@ from agnn.metrics._ensemble import (
 )
 from agnn.metrics._measures import (
     MEASURES,
+    ClassAccuracy,
     Interval,
     Measure,
     Summary,
     check_metric,
+    class_accuracies,
     percent_interval,
     replica_values,
     scored_nodes,

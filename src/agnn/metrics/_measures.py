@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.errors import InputError, unknown_name
-from agnn.metrics._ensemble import reliability
+from agnn.metrics._ensemble import held_out_predictions, reliability
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from agnn.data import NodeData, Split
@@ -258,3 +259,93 @@ def wilson_interval(right: int, count: int, folds: int = 1) -> Interval:
 def percent_interval(right: int, count: int, folds: int = 1) -> Interval:
     """Return Wilson's 95 % interval in percent; see `wilson_interval` for `folds`."""
     return Interval(*(100.0 * end for end in wilson_interval(right, count, folds)))
+
+
+@dataclass(frozen=True)
+class ClassAccuracy:
+    """Percent of correct predictions among the test nodes of one class."""
+
+    name: str
+    count: int  # test nodes of the class, over all replicas
+    right: int  # of them, how many the ensemble predicts correctly
+    interval: Interval | None  # Wilson's, of the ensemble, in percent; None without test nodes
+    replicas: Summary | None  # per replica or trial; None if none tests the class
+
+    @property
+    def ensemble(self) -> float | None:
+        """Percent of correct predictions of the ensemble."""
+        return 100.0 * self.right / self.count if self.count else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {
+            "class": self.name,
+            "test_nodes": self.count,
+            "right": self.right,
+            "ensemble": self.ensemble,
+            "wilson_interval": None if self.interval is None else list(self.interval),
+            "replicas": None if self.replicas is None else self.replicas.to_dict(),
+        }
+
+
+def class_accuracies(
+    scores: Tensor,
+    data: NodeData,
+    splits: Sequence[Split],
+    folds: int = 1,
+    *,
+    members: Sequence[int] | None = None,
+    unusable: Container[int] = (),
+) -> list[ClassAccuracy]:
+    """Return one entry per class for scores [R, n, c]; `folds` consecutive replicas are one trial.
+
+    `members` are the replicas that form the ensemble, all by default; the means over replicas
+    leave out those that are `unusable`.
+
+    Replicas differ by their initial weights and, if drawn, their split: their mean has a standard
+    error. The ensemble is a single classifier; Wilson's interval covers the uncertainty due to the
+    number of test nodes. A node is predicted only by the replicas that have it for test.
+    """
+    chosen = list(range(len(splits)) if members is None else members)
+    nodes, means = held_out_predictions(scores[chosen], [splits[r] for r in chosen], "test")
+    truth = data.labels[nodes]
+    predictions = means.argmax(1)
+    trials = _trial_accuracies(scores.argmax(-1).cpu().numpy(), data, splits, folds, unusable)
+    accuracies = []
+    for label, name in enumerate(data.class_names):
+        is_class = truth == label
+        count = int(is_class.sum())
+        right = int((is_class & (predictions == label)).sum())
+        accuracies.append(
+            ClassAccuracy(
+                name=name,
+                count=count,
+                right=right,
+                interval=percent_interval(right, count) if count else None,
+                replicas=Summary(trials[label]) if trials[label] else None,
+            )
+        )
+    return accuracies
+
+
+def _trial_accuracies(
+    predictions: NDArray[np.int64],
+    data: NodeData,
+    splits: Sequence[Split],
+    folds: int,
+    unusable: Container[int],
+) -> list[list[float]]:
+    """Return for each class the percent correct in every trial that tests it, over all folds."""
+    by_class: list[list[float]] = [[] for _ in data.class_names]
+    for first in range(0, len(splits), folds):
+        trial = [r for r in range(first, first + folds) if r not in unusable]
+        if not trial:
+            continue
+        tested = np.concatenate([splits[r].test for r in trial])
+        predicted = np.concatenate([predictions[r, splits[r].test] for r in trial])
+        truth = data.labels[tested]
+        count = np.bincount(truth, minlength=data.classes)
+        right = np.bincount(truth[predicted == truth], minlength=data.classes)
+        for label in np.flatnonzero(count).tolist():
+            by_class[label].append(100.0 * float(right[label] / count[label]))
+    return by_class

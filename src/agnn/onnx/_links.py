@@ -21,8 +21,8 @@ from agnn.kernels import (
     ReLU,
 )
 from agnn.networks import NodeModel
-from agnn.onnx._draft import Draft
 from agnn.onnx._formulas import (
+    Draft,
     Neighbourhoods,
     SymmetricPropagation,
     attention_layer,

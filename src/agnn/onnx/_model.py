@@ -16,8 +16,7 @@ from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.methods import NetworkMethod
 from agnn.networks import NodeModel
-from agnn.onnx._draft import Draft, onnx_package
-from agnn.onnx._formulas import Neighbourhoods, ensemble, scaled_features
+from agnn.onnx._formulas import Draft, Neighbourhoods, ensemble, onnx_package, scaled_features
 from agnn.onnx._links import chain_logits
 from agnn.runs import Run
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from agnn import __version__
 from agnn.files import plain
 from agnn.metrics import MEASURES, Measure
-from agnn.report._files import FIGURES, write_report, write_whole
 from agnn.report._rendering import (
     EDGE,
     FAINT,
+    FIGURES,
     INK,
     MARK,
     clear_axes,
@@ -20,6 +20,8 @@ from agnn.report._rendering import (
     page_template,
     png,
     svg,
+    write_report,
+    write_whole,
 )
 from agnn.tables import shown_text
 

@@ -18,8 +18,11 @@ from agnn.report._comparisons import (
     markdown_page,
     verdict_counts,
 )
-from agnn.report._files import (
+from agnn.report._judgements import CLAIM_RULE, claim_summary, nested_fate, relation_summary
+from agnn.report._paper_figures import panel_figure, panel_relevances
+from agnn.report._rendering import (
     FIGURES,
+    PageFigure,
     adopt_figures,
     drawn_figures,
     drawn_values,
@@ -27,9 +30,6 @@ from agnn.report._files import (
     write_report,
     write_whole,
 )
-from agnn.report._judgements import CLAIM_RULE, claim_summary, nested_fate, relation_summary
-from agnn.report._paper_figures import panel_figure, panel_relevances
-from agnn.report._rendering import PageFigure
 from agnn.studies import (
     Drawing,
     RelevancePanel,

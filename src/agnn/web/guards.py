@@ -19,8 +19,18 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from agnn.web._asgi import Application, Message, Receive, Scope, Send, header, header_values, refuse
-from agnn.web._body_limit import MAX_BODY, BodyLimit
+from agnn.web._asgi import (
+    MAX_BODY,
+    Application,
+    BodyLimit,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+    header_values,
+    refuse,
+)
 
 __all__ = [
     "FIXED_HEADERS",

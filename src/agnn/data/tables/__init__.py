@@ -25,7 +25,6 @@ except ModuleNotFoundError as error:
     ) from error
 
 from agnn.data.tables._columns import NodeTable
-from agnn.data.tables._database import open_query
 from agnn.data.tables._large import LargeTables
 from agnn.data.tables._read import (
     NewNodes,
@@ -35,7 +34,7 @@ from agnn.data.tables._read import (
     read_tables,
     with_new_nodes,
 )
-from agnn.data.tables._source import open_table
+from agnn.data.tables._source import open_query, open_table
 
 __all__ = [
     "DataFrame",

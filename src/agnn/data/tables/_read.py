@@ -19,12 +19,11 @@ from agnn.data._wording import quantity, row_list
 from agnn.data.preprocessing import Source
 from agnn.data.splits import Split
 from agnn.data.tables._columns import NodeTable, as_text, plain_text
-from agnn.data.tables._database import open_query
 from agnn.data.tables._edge_table import edge_entries
 from agnn.data.tables._fit import Fit, fitted_features
 from agnn.data.tables._ids import GrownIndex, NodeIndex
 from agnn.data.tables._leaks import feature_leaks, table_leaks
-from agnn.data.tables._source import TableSource, frame_table, open_table
+from agnn.data.tables._source import TableSource, frame_table, open_query, open_table
 from agnn.errors import DataError, InputError
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from agnn import __version__
 from agnn.errors import InputError
 from agnn.web._asgi import Application, Receive, Scope, Send
 from agnn.web._errors import new_application
-from agnn.web.api._metrics import Metrics, Observer
 from agnn.web.api._page import add_page
-from agnn.web.api._routes import Workload, add_routes
+from agnn.web.api._routes import Metrics, Observer, Workload, add_routes
 from agnn.web.api._served_model import ServedModel
 from agnn.web.guards import MAX_BODY, Hosts, TokenGuard, guarded
 

@@ -16,7 +16,7 @@ from agnn.errors import InputError
 from agnn.explanation import Changes
 from agnn.web._errors import new_application
 from agnn.web.explore._labelling import Labelling, add_labelling
-from agnn.web.explore._records import plain_numbers
+from agnn.web.explore._picture import plain_numbers
 from agnn.web.guards import TokenGuard, guarded
 
 if TYPE_CHECKING:

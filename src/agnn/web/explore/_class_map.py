@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agnn.explanation import class_relevance, edge_relevance, layer_weights
-from agnn.web.explore._records import plain_numbers
+from agnn.web.explore._picture import plain_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

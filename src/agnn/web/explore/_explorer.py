@@ -29,8 +29,7 @@ from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._cohorts import Cohorts
 from agnn.web.explore._node_map import node_map
 from agnn.web.explore._node_search import NodeSearch
-from agnn.web.explore._picture import Picture, add_removed, drawn_radii
-from agnn.web.explore._records import plain_numbers
+from agnn.web.explore._picture import Picture, add_removed, drawn_radii, plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agnn.explanation import Removal
-from agnn.web.explore._records import plain_numbers
+from agnn.web.explore._picture import plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
