@@ -2,16 +2,20 @@
 # read
 from agnn.data import (
     load_dataset as load_dataset,
-    read_tables as read_tables,
-    read_graph as read_graph,
-    from_pandas as from_pandas,
-    from_networkx as from_networkx,
-    from_scipy as from_scipy,
-    from_pyg as from_pyg,
-    with_new_nodes as with_new_nodes,
     NodeData as NodeData,
     Split as Split,
     DataReport as DataReport,
+)
+from agnn.data.tables import (
+    read_tables as read_tables,
+    from_pandas as from_pandas,
+    with_new_nodes as with_new_nodes,
+)
+from agnn.data.sources import (
+    read_graph as read_graph,
+    from_networkx as from_networkx,
+    from_scipy as from_scipy,
+    from_pyg as from_pyg,
 )
 
 # train

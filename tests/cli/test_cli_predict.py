@@ -14,7 +14,7 @@ import pytest
 
 from agnn import NodeClassifier, get_method, read_tables
 from agnn.cli._progress import training_progress
-from agnn.data import with_new_nodes
+from agnn.data.tables import with_new_nodes
 from agnn.metrics import Ensemble
 from agnn.runs import Predictions, evaluate, load_run, save_run
 from agnn.studies import duration

@@ -17,11 +17,11 @@ from agnn.data import (
     NodeData,
     Split,
     dataset_names,
-    from_scipy,
     is_bundled,
     load_dataset,
     preset_name,
 )
+from agnn.data.sources import from_scipy
 from agnn.data.store import read_data, write_data
 from agnn.errors import DataError, InputError
 

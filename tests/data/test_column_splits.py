@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agnn
-from agnn.data import NodeData, default_split, from_pandas, make_splits
+from agnn.data import NodeData, default_split, make_splits
 from agnn.data.splits._by_column import (
     group_split,
     time_split,
 )
+from agnn.data.tables import from_pandas
 from agnn.errors import DataError, InputError
 
 

@@ -11,8 +11,9 @@ import pytest
 from scipy import sparse
 
 from agnn import DataError, InputError, NodeData, from_pandas, read_tables
-from agnn.data import Split, _edges, with_new_nodes
+from agnn.data import Split, _edges
 from agnn.data._features import position_columns, structure_columns
+from agnn.data.tables import with_new_nodes
 from own_tables import PEOPLE, write_tables
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from agnn.data import NodeData, read_tables
+from agnn.data import NodeData
 from agnn.data.store import read_data, write_data
+from agnn.data.tables import read_tables
 from agnn.errors import DataError, InputError
 
 LONG = "On the convergence of a very long title that goes on and on, part "

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agnn.data import NodeData, Split, read_tables
+from agnn.data import NodeData, Split
 from agnn.data.store import read_data, write_data
+from agnn.data.tables import read_tables
 from agnn.errors import DataError, InputError
 from own_tables import write_tables
 

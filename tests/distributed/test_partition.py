@@ -13,8 +13,8 @@ import pytest
 
 import agnn.distributed._external_csr as external_csr
 import agnn.distributed._partition as partition_module
-from agnn.data import NodeData, ReadOptions, read_tables
-from agnn.data.tables import LargeTables
+from agnn.data import NodeData, ReadOptions
+from agnn.data.tables import LargeTables, read_tables
 from agnn.distributed import (
     ORDERS,
     GraphSource,

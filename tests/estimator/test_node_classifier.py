@@ -25,7 +25,8 @@ from agnn import (
     get_method,
     read_tables,
 )
-from agnn.data import Split, changed_data, with_new_nodes
+from agnn.data import Split, changed_data
+from agnn.data.tables import with_new_nodes
 from agnn.graph import Graph, features_of
 from agnn.methods import method_names
 from agnn.networks import GCN

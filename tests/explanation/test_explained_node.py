@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from agnn.data import NodeData, Split, read_tables
+from agnn.data import NodeData, Split
+from agnn.data.tables import read_tables
 from agnn.errors import AgnnError, InputError
 from agnn.explanation import (
     Explanation,

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agnn.data import NodeData, from_pandas, with_new_nodes
+from agnn.data import NodeData
+from agnn.data.tables import from_pandas, with_new_nodes
 from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier
 from agnn.graph import Graph

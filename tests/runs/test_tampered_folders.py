@@ -13,8 +13,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from agnn.data import NodeData, read_tables
+from agnn.data import NodeData
 from agnn.data.store import write_data
+from agnn.data.tables import read_tables
 from agnn.errors import DataError
 from agnn.estimator import NodeClassifier
 from agnn.files import checksum

@@ -9,7 +9,8 @@ import pytest
 from planetoid import load_planetoid, write_graph
 from scipy import sparse
 
-from agnn.data import NodeData, RawCounts, load_dataset, read_graph
+from agnn.data import NodeData, RawCounts, load_dataset
+from agnn.data.sources import read_graph
 from agnn.errors import DataError
 
 PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")

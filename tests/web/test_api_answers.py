@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from agnn import NodeClassifier, __version__, evaluate, from_pandas, get_method, save_run
-from agnn.data import with_new_nodes
+from agnn.data.tables import with_new_nodes
 from agnn.explanation import explain
 from agnn.runs import load_run
 from agnn.web._asgi import Application

@@ -76,13 +76,14 @@ def find_data(
     dataset: str | None, nodes: str | None, edges: str | None, name: str | None, read: ReadOptions
 ) -> NodeData:
     """The data that a user names."""
-    from agnn.data import GRAPH_FILES, TABLE_FILES, read_graph
+    from agnn.data import TABLE_FILES
+    from agnn.data.sources import GRAPH_FILES, read_graph
 
     options = given_options(read)
     if nodes is not None or edges is not None:
         if dataset is not None:
             raise InputError(f"give '{dataset}' or --nodes and --edges, not both.")
-        from agnn.data import read_tables
+        from agnn.data.tables import read_tables
 
         return read_tables(*both_tables(nodes, edges), name=name, **options)
     if dataset is None:

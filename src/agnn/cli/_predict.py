@@ -111,7 +111,7 @@ def _check_tables(
 
 
 def _new_graph(known: "NodeData", nodes: str, edges: str, options: dict[str, Any]) -> "NodeData":
-    from agnn.data import read_tables
+    from agnn.data.tables import read_tables
 
     if known.preprocessing is None:
         raise InputError(f"'{known.name}' was not made from a table: no table fits its model.")

@@ -20,8 +20,7 @@ labels is the same everywhere:
 - Classes sort by value where all are numbers, also where they are written as text.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agnn.data._changes import changed_data, with_labels
 from agnn.data._edges import RawCounts, unusable_weight
@@ -40,13 +39,6 @@ from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions, flags_of
 from agnn.data._report import DataReport, check_learnable
 from agnn.data.preprocessing import Preprocessing
-from agnn.data.sources import (
-    GRAPH_FILES,
-    from_networkx,
-    from_pyg,
-    from_scipy,
-    read_graph,
-)
 from agnn.data.splits import (
     CROSS_FIT,
     DEFAULT_SPLITS,
@@ -62,12 +54,10 @@ from agnn.data.store import dataset_names, is_bundled, load_dataset, preset_name
 
 if TYPE_CHECKING:
     from agnn.data._features import SparseRows as SparseRows
-    from agnn.data.tables import from_pandas, read_tables, with_new_nodes
 
 __all__ = [
     "CROSS_FIT",
     "DEFAULT_SPLITS",
-    "GRAPH_FILES",
     "TABLE_FILES",
     "DataReport",
     "NodeData",
@@ -89,38 +79,14 @@ __all__ = [
     "effective_scaling",
     "encoded_labels",
     "flags_of",
-    "from_networkx",
-    "from_pandas",
-    "from_pyg",
-    "from_scipy",
     "is_bundled",
     "load_dataset",
     "make_splits",
     "preset_name",
-    "read_graph",
-    "read_tables",
     "scale_rows",
     "statistics_of_sums",
     "suited_scaling",
     "uniform_split",
     "unusable_weight",
     "with_labels",
-    "with_new_nodes",
 ]
-
-# Imported on first use: pandas and pyarrow are an extra, and take a second.
-_LATER = {
-    "from_pandas": "agnn.data.tables",
-    "read_tables": "agnn.data.tables",
-    "with_new_nodes": "agnn.data.tables",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'agnn.data' has no attribute '{name}'")
-    return getattr(import_module(_LATER[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__

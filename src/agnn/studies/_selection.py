@@ -223,7 +223,9 @@ class GraphFolder(Mapping[str, NodeData]):
         return len(self.paths)
 
     def __getitem__(self, name: str) -> NodeData:
-        from agnn.data import read_graph  # needs an extra that the bundled tables do without
+        from agnn.data.sources import (
+            read_graph,  # needs an extra that the bundled tables do without
+        )
 
         if name not in self._read:
             path = self.paths[name]
@@ -243,7 +245,7 @@ def _header(file: Path) -> list[str]:
 
 
 def _from_tables(name: str, folder: Path) -> NodeData:
-    from agnn.data import read_tables
+    from agnn.data.tables import read_tables
 
     headers = {file: _header(file) for file in _tables(folder)}
     edges = [file for file, columns in headers.items() if {"source", "target"} <= set(columns)]

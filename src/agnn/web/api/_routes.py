@@ -1,6 +1,4 @@
-"""The operations: predict, predict for new nodes, explain, and facts about model and server."""
-
-from __future__ import annotations
+"""The operations: predict, new nodes, explain, facts on model and server; and their counts."""
 
 import asyncio
 import json
@@ -31,8 +29,6 @@ from agnn.web.api._schema import (
     new_nodes_schema,
 )
 from agnn.web.api._served_model import ServedModel
-
-__all__ = ["CONTENT_TYPE", "Metrics", "Observer"]
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
