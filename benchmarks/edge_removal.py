@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation import Removal, explain, model_paths, path_attention, path_rows
+from agnn.explanation import Removal, explain, model_paths
+from agnn.explanation._reach import path_attention, path_rows
 from agnn.metrics import Summary
 from agnn.runs import Run
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from agnn.explanation import Removal, counterfactual
+from agnn.explanation import Counterfactual, Removal
 from agnn.metrics import Summary
 from agnn.runs import Run, load_run
 from benchmarks.edge_removal import (
@@ -134,7 +134,7 @@ def collected(sample: Sequence[int], of_node: Callable[[int], dict[str, Falls]])
 
 def counterfactuals(opened: Run, sample: Sequence[int]) -> dict[str, Any]:
     """How many neighbours must go before the answer changes."""
-    sets = [counterfactual(opened, node) for node in progress(sample)]
+    sets = [Counterfactual.of(opened, node) for node in progress(sample)]
     sizes = [len(each.nodes) for each in sets if each is not None]
     degrees = opened.graph.degrees[torch.tensor(list(sample), dtype=torch.int64)].tolist()
     return {

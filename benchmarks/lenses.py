@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agnn.explanation import margin, path_attention, removal_effects
+from agnn.explanation import Margin, Removal
+from agnn.explanation._reach import path_attention
 from agnn.metrics import Summary
 from agnn.runs import Run, load_run
 
@@ -24,11 +25,11 @@ def hits(run: Run, node: int) -> dict[str, tuple[float, float]]:
     """Whether the first of each order is the neighbour that changes, and that supports, it most."""
     graph = run.graph
     beside = graph.columns[graph.offsets[node] : graph.offsets[node + 1]].numpy()
-    effects = removal_effects(run, node, [(node, int(each)) for each in beside])
+    effects = Removal(run, node).effects([(node, int(each)) for each in beside])
     nodes, weights = path_attention(run, node)
     shares = weights / weights.sum(1, keepdim=True)
     attended = dict(zip(nodes.tolist(), shares.mean(0).tolist(), strict=True))
-    lead = margin(run, node)
+    lead = Margin.of(run, node)
     added = dict(zip(lead.nodes.tolist(), lead.added.tolist(), strict=True))
     attention = np.array([attended[each] for each in beside.tolist()])
     contribution = np.array([added[each] for each in beside.tolist()])

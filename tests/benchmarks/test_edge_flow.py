@@ -7,7 +7,7 @@ import pytest
 import torch
 from benchmarks.edge_removal import edge_flow
 
-from agnn.explanation import layer_weights
+from agnn.explanation._reach import layer_weights
 from properties import as_matrix
 from zoo import ZOO
 from zoo_models import zoo_model

@@ -22,7 +22,8 @@ from scipy.stats import spearmanr
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import Removal, explain, path_attention, without_edges
+from agnn.explanation import Removal, explain, without_edges
+from agnn.explanation._reach import path_attention
 from agnn.runs import Run
 from opened_toys import saved_toy, zoo_run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from explorer_page import ExplorerPage, Opener, at, neighbours
 
-from agnn.explanation import margin, removal_effects, without_edges
+from agnn.explanation import Margin, Removal, without_edges
 from explore_runs import CLASSES, HUB
 
 TARGET, MINUS = 100, "\N{MINUS SIGN}"
@@ -32,7 +32,7 @@ def test_contribution_is_the_first_lens_and_its_sign_has_colour_and_number(
 ) -> None:
     page = explorer(node=at(TARGET), hops=1)
     assert page.page.locator("#lens-contribution").is_checked()
-    found = margin(runs[0], TARGET)
+    found = Margin.of(runs[0], TARGET)
     by_node = dict(zip(found.nodes.tolist(), found.added, strict=True))
     colours = {}
     for node, text in column(page, 0).items():
@@ -60,7 +60,7 @@ def test_the_lens_is_in_the_link_the_table_the_legend_and_the_picture(explorer: 
 def test_the_third_lens_shows_what_each_removal_does(explorer: Opener, runs: list[Any]) -> None:
     page = explorer(node=at(TARGET), hops=1, lens="removal")
     near = neighbours(runs[0], TARGET)
-    effects = removal_effects(runs[0], TARGET, [(TARGET, node) for node in near])
+    effects = Removal(runs[0], TARGET).effects([(TARGET, node) for node in near])
     shown = column(page, 0)
     for node, effect in zip(near, effects, strict=True):
         sign = MINUS if effect < -0.0005 else "+"
@@ -72,7 +72,7 @@ def test_the_waterfall_adds_up_and_a_click_on_a_bar_removes_it(
     explorer: Opener, runs: list[Any]
 ) -> None:
     page = explorer(node=at(TARGET))
-    found = margin(runs[0], TARGET)
+    found = Margin.of(runs[0], TARGET)
     rows = page.page.locator(".waterfall tbody tr").all()
     values = [row.locator(".number").inner_text().replace(MINUS, "-") for row in rows]
     assert [float(each) for each in values[:-1]] == pytest.approx(

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from explorer_page import ExplorerPage, Opener, at, neighbours
 
-from agnn.explanation import counterfactual
+from agnn.explanation import Counterfactual
 
 TARGET = 100
 
@@ -91,7 +91,7 @@ def test_the_effects_of_removals_at_another_node_are_not_drawn(
 def test_an_edge_that_changes_another_node_is_not_removed_here(
     explorer: Opener, runs: list[Any]
 ) -> None:
-    node = next(k for k in range(80, 180) if counterfactual(runs[0], k) is not None)
+    node = next(k for k in range(80, 180) if Counterfactual.of(runs[0], k) is not None)
     page = explorer(node=at(node), hops=1)
     waiting = held(page, "change")
     page.page.locator("#change").click()

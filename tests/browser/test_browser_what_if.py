@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from explorer_page import Opener, at, neighbours
 
-from agnn.explanation import Changes, changed_run, counterfactual
+from agnn.explanation import Changes, Counterfactual, changed_run
 from explore_runs import ALONE, CLASSES
 
 TARGET = 100
@@ -35,7 +35,7 @@ def test_other_betas_change_attention_contributions_and_prediction(
 
 def test_which_edge_changes_it(explorer: Opener, runs: list[Any]) -> None:
     for node in range(80, 180):
-        found = counterfactual(runs[0], node)
+        found = Counterfactual.of(runs[0], node)
         if found is not None and len(found.nodes) == 1:
             break
     assert found is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agnn.drawing import joint_layout, node_layout
-from agnn.explanation import Neighbourhood, neighbourhood
+from agnn.explanation import Neighbourhood
 from zoo_models import even_split, zoo_model
 
 
@@ -43,7 +43,7 @@ def test_no_marks_overlap(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def around() -> Neighbourhood:
-    return neighbourhood(zoo_model("agnn", "random"), 100, even_split(200), limit=40)
+    return Neighbourhood.of(zoo_model("agnn", "random"), 100, even_split(200), limit=40)
 
 
 def test_joined_nodes_stand_nearer_than_others(around: Neighbourhood) -> None:
@@ -91,7 +91,7 @@ def test_a_node_alone_stands_in_the_middle() -> None:
 def test_a_node_of_two_neighbourhoods_has_one_position_and_the_target_is_in_the_middle(
     around: Neighbourhood,
 ) -> None:
-    few = neighbourhood(zoo_model("gcn", "random"), 100, even_split(200), limit=15)
+    few = Neighbourhood.of(zoo_model("gcn", "random"), 100, even_split(200), limit=15)
     first, second = joint_layout([around, few], [np.full(40, 0.1), np.full(15, 0.2)])
     assert first[0].tolist() == second[0].tolist() == [0, 0]
     shared = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agnn.drawing import QUICK, node_layout
-from agnn.explanation import neighbourhood
+from agnn.explanation import Neighbourhood
 from zoo_models import even_split, zoo_model
 
 
@@ -32,7 +32,7 @@ def test_marks_lie_apart(hubs: int, leaves: int) -> None:
 
 
 def test_joined_nodes_stand_nearer_than_others() -> None:
-    around = neighbourhood(zoo_model("agnn", "random"), 100, even_split(200), limit=60)
+    around = Neighbourhood.of(zoo_model("agnn", "random"), 100, even_split(200), limit=60)
     place = quick_layout(around.edges, around.parents, np.full(60, 0.1))
     apart = np.linalg.norm(place[:, None] - place[None], axis=-1)
     joined = np.zeros((60, 60), dtype=bool)

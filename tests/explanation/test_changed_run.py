@@ -13,13 +13,13 @@ from agnn.data.preprocessing import Source, Structure
 from agnn.errors import InputError
 from agnn.explanation import (
     Changes,
+    Margin,
     changed_run,
     explained_run,
-    margin,
     own_features,
-    path_attention,
     without_edges,
 )
+from agnn.explanation._reach import path_attention
 from agnn.methods import get_method, method_names
 from agnn.runs import Run, evaluate
 from toy_runs import run_of
@@ -77,7 +77,7 @@ def test_it_is_the_model_on_data_built_anew(kind: str) -> None:
         assert torch.allclose(changed.scores, run.scores_on(other), atol=1e-6)
         assert np.allclose(changed.probabilities, fresh.probabilities, atol=1e-6)
         assert (changed.data.edges == other.edges).all()
-        one, two = margin(changed, TARGET), margin(fresh, TARGET)
+        one, two = Margin.of(changed, TARGET), Margin.of(fresh, TARGET)
         assert one.nodes.tolist() == two.nodes.tolist()
         assert np.allclose(one.added, two.added, atol=1e-5)
         paths = path_attention(changed, TARGET)[1], path_attention(fresh, TARGET)[1]
@@ -179,7 +179,7 @@ def test_the_features_of_a_node_and_what_they_add() -> None:
     assert sorted(each.column for each in own) == sorted(held.tolist())
     sizes = [abs(each.value) for each in own]
     assert sizes == sorted(sizes, reverse=True)
-    lead = margin(run, TARGET)
+    lead = Margin.of(run, TARGET)
     step = next(each for each in lead.steps if each.kind == "itself")
     by_column = {each.column: each.value for each in own}
     assert all(by_column[f.column] == pytest.approx(f.value) for f in step.features)

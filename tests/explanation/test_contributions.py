@@ -8,8 +8,9 @@ import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData
-from agnn.explanation import HeldLogits, layer_weights
+from agnn.explanation import HeldLogits
 from agnn.explanation._contributions import Contributions, contributions
+from agnn.explanation._reach import layer_weights
 from agnn.kernels import Attention, holding, is_holding
 from agnn.networks._agnn import AGNNModel
 from agnn.runs import Run

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agnn.data import NodeData
-from agnn.explanation import _removed_edges, counterfactual, without_edges
+from agnn.explanation import Counterfactual, _removed_edges, without_edges
 from agnn.runs import Run
 from opened_toys import saved_toy, zoo_run
 
@@ -41,7 +41,7 @@ def test_a_counterfactual_is_minimal_and_small_ones_are_smallest(opened: Run) ->
         if not 2 <= degrees[node] <= 4:
             continue
         every = changing_sets(opened, node)
-        found = counterfactual(opened, node)
+        found = Counterfactual.of(opened, node)
         assert (found is None) == (not every)
         if found is None:
             continue
@@ -65,7 +65,7 @@ def test_with_many_neighbours_pairs_are_not_all_tried_and_the_set_is_minimal(
     seen = 0
     for node in range(5, 120):
         degree = int(opened.graph.degrees[node])
-        found = counterfactual(opened, node) if 3 <= degree <= 5 else None
+        found = Counterfactual.of(opened, node) if 3 <= degree <= 5 else None
         if found is None or len(found.nodes) == 1:
             continue
         seen += 1
@@ -79,7 +79,7 @@ def test_with_many_neighbours_pairs_are_not_all_tried_and_the_set_is_minimal(
 
 
 def test_a_node_without_neighbours_has_no_counterfactual(opened: Run) -> None:
-    assert counterfactual(opened, 0) is None
+    assert Counterfactual.of(opened, 0) is None
 
 
 def test_neighbours_that_need_not_go_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,10 +96,10 @@ def test_neighbours_that_need_not_go_come_back(monkeypatch: pytest.MonkeyPatch) 
             return np.array([first, 0.5 * (1 - first), 0.5 * (1 - first)])
 
     monkeypatch.setattr(_removed_edges, "Removal", Imagined)
-    found = counterfactual(zoo_run("agnn", "complete"), 0)
+    found = Counterfactual.of(zoo_run("agnn", "complete"), 0)
     assert found.nodes == (2, 3, 4)
     assert found.is_smallest, "no single neighbour and no pair does it"
     monkeypatch.setattr(_removed_edges, "_MOST_PAIRS", 10)
-    again = counterfactual(zoo_run("agnn", "complete"), 0)
+    again = Counterfactual.of(zoo_run("agnn", "complete"), 0)
     assert again.nodes == (2, 3, 4)
     assert not again.is_smallest, "the pairs were not all tried"

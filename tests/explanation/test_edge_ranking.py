@@ -11,7 +11,8 @@ from torch import Tensor
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import edge_ranking, layer_weights
+from agnn.explanation import Relevance
+from agnn.explanation._reach import layer_weights
 from agnn.networks._layers import Beta
 from built_models import AGNN, GCN
 from properties import as_matrix
@@ -49,7 +50,7 @@ def test_the_ranking_is_the_definition_in_every_layer_and_replica(
 ) -> None:
     trained, y = run_of(model, data), data.labels.tolist()
     weights = layer_weights(model, trained.whole_view())
-    found = edge_ranking(run_of(model, data), count=20)
+    found = Relevance.of(run_of(model, data)).rankings(count=20)
     assert [each.layer for each in found] == [1, 2, 3]
     for ranking, weight in list(zip(found, weights, strict=True))[1:]:
         assert ranking.top is not None
@@ -65,7 +66,7 @@ def test_the_ranking_is_the_definition_in_every_layer_and_replica(
 
 
 def test_edges_with_an_unlabelled_end_are_left_out_and_counted(model: AGNN, data: NodeData) -> None:
-    ranking = edge_ranking(run_of(model, data), count=5)[-1]
+    ranking = Relevance.of(run_of(model, data)).rankings(count=5)[-1]
     i, j = data.edges
     unknown = (data.labels[i] < 0) | (data.labels[j] < 0)
     assert ranking.left_out == 2 * unknown.sum() > 0
@@ -74,7 +75,7 @@ def test_edges_with_an_unlabelled_end_are_left_out_and_counted(model: AGNN, data
 
 
 def test_a_layer_that_attends_evenly_has_no_shares(model: AGNN, data: NodeData) -> None:
-    first = edge_ranking(run_of(model, data), count=5)[0]
+    first = Relevance.of(run_of(model, data)).rankings(count=5)[0]
     assert first.top is None
     assert first.bottom is None
     assert 0 < first.everywhere < 1
@@ -89,7 +90,7 @@ def test_edges_of_equal_relevance_stand_in_the_order_of_their_ends() -> None:
         edges=np.array([*squares, (8, 9), (8, 10)]).T,
     )  # fmt: skip
     model = AGNN(2, 1, (0,), betas=(Beta(2.0),), hidden=6)
-    edges = edge_ranking(run_of(model, data), count=20)[0].top_edges[0].tolist()
+    edges = Relevance.of(run_of(model, data)).rankings(count=20)[0].top_edges[0].tolist()
     inside = [(i, j) for i, j in edges if i < 8]
     assert inside == sorted(inside)
     assert len(inside) == 16
@@ -100,14 +101,14 @@ def test_a_count_that_the_edges_do_not_have_is_refused(
     model: AGNN, data: NodeData, count: int
 ) -> None:
     with pytest.raises(InputError, match=rf"between 1 and the \d+ directed edges.*got {count}\."):
-        edge_ranking(run_of(model, data), count=count)
+        Relevance.of(run_of(model, data)).rankings(count=count)
 
 
 def test_a_model_without_attention_has_no_ranking(data: NodeData) -> None:
     with pytest.raises(
         InputError, match=r"relevance is defined for attention, which GCN does not learn\."
     ):
-        edge_ranking(run_of(GCN(30, 3), data))
+        Relevance.of(run_of(GCN(30, 3), data)).rankings()
 
 
 def test_attention_that_prefers_equals_ranks_them_first() -> None:
@@ -120,7 +121,7 @@ def test_attention_that_prefers_equals_ranks_them_first() -> None:
     model = AGNN(2, 2, (0,), betas=(Beta(4.0),), hidden=2)
     with torch.no_grad():
         model.first.weight.copy_(torch.eye(2)[None])
-    ranking = edge_ranking(run_of(model, data), count=4)[0]
+    ranking = Relevance.of(run_of(model, data)).rankings(count=4)[0]
     assert ranking.top is not None
     assert ranking.bottom is not None
     assert ranking.top.mean == 1.0

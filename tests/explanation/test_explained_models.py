@@ -10,7 +10,7 @@ import torch
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import HeldLogits, explain, explained_run, neighbourhood, without_edges
+from agnn.explanation import HeldLogits, Neighbourhood, explain, explained_run, without_edges
 from agnn.explanation._contributions import node_contributions
 from agnn.graph import Graph, View, features_of, symmetric
 from agnn.methods import NetworkMethod, get_method, method_names
@@ -120,7 +120,7 @@ def test_a_replica_that_diverged_is_left_out_and_named(broken: Run, toy: NodeDat
     sound = evaluate(get_method("agnn")(epochs=20), toy, "fixed", seeds=(0, 2))
     expected = explain(with_temperature(sound, broken.temperature), 60)
     assert found.margin == pytest.approx(expected.margin, abs=1e-5)
-    around = neighbourhood(broken, 60, broken.split)
+    around = Neighbourhood.of(broken, 60, broken.split)
     assert np.isfinite(around.shares).all()
     near = int(broken.graph.senders[broken.graph.offsets[60]])
     assert np.isfinite(without_edges(broken, 60, [(60, near)])).all()

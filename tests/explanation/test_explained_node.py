@@ -13,13 +13,9 @@ import torch
 from agnn.data import NodeData, Split
 from agnn.data.tables import read_tables
 from agnn.errors import AgnnError, InputError
-from agnn.explanation import (
-    Explanation,
-    edge_relevance,
-    explain,
-    layer_weights,
-    path_attention,
-)
+from agnn.explanation import Explanation, explain
+from agnn.explanation._reach import layer_weights, path_attention
+from agnn.explanation._relevance import edge_relevance
 from agnn.runs import Run, _inference, _run
 from opened_toys import TEMPERATURE, saved_toy, zoo_run
 from own_tables import write_tables

@@ -11,12 +11,8 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation import (
-    class_relevance,
-    edge_relevance,
-    layer_relevances,
-    replica_relevances,
-)
+from agnn.explanation import Relevance
+from agnn.explanation._relevance import class_relevance, edge_relevance
 from agnn.graph import Graph, SparseFeatures, View
 from agnn.kernels import Attention, attention_weights
 from agnn.networks._layers import Beta
@@ -103,7 +99,7 @@ def test_replicas_are_averaged(graph: Graph, attention: Attention) -> None:
 
 def test_a_model_s_relevance_has_a_table_a_layer_made_from_its_attention(toy: NodeData) -> None:
     model = AGNN(30, 3, (0, 1), betas=(Beta(0.0, learned=False), Beta(3.0)), hidden=4)
-    first, second = layer_relevances(run_of(model, toy))
+    first, second = Relevance.of(run_of(model, toy)).by_class()
     graph = Graph.from_edges(toy.edges, toy.nodes)
     features = SparseFeatures.from_scipy(toy.normalised_features())
     last = model.attentions(View.whole(features, graph, 2))[-1]
@@ -116,15 +112,15 @@ def test_a_model_without_attention_is_refused(toy: NodeData) -> None:
     with pytest.raises(
         InputError, match=r"relevance is defined for attention, which GCN does not learn\."
     ):
-        layer_relevances(run_of(GCN(30, 3), toy))
+        Relevance.of(run_of(GCN(30, 3), toy)).by_class()
 
 
 def test_the_mean_over_replicas_is_that_of_their_relevances(toy: NodeData) -> None:
     betas = (Beta(1.0), Beta(3.0))
     run = run_of(AGNN(30, 3, (0, 1, 2), betas=betas, hidden=4), toy)
-    for layer, table in enumerate(layer_relevances(run), start=1):
-        each = replica_relevances(run, layer)
+    for layer, table in enumerate(Relevance.of(run).by_class(), start=1):
+        each = Relevance.of(run).by_replica(layer)
         assert each.shape == (3, 3, 3)
         torch.testing.assert_close(each.mean(0), table)
     with pytest.raises(InputError, match="`layer` must be from 1 to 2; got 3"):
-        replica_relevances(run, 3)
+        Relevance.of(run).by_replica(3)

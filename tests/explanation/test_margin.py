@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from agnn.explanation import Step, WholeGraph, explain, margin, reach_of
+from agnn.explanation import Margin, Step, WholeGraph, explain, reach_of
 from agnn.methods import get_method
 from agnn.runs import Run, evaluate
 from explore_runs import ALONE, HUB, explored_data
@@ -27,7 +27,7 @@ def logits(run: Run, node: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("node", NODES)
 def test_the_steps_sum_to_the_difference_of_the_mean_logits(run: Run, node: int) -> None:
-    found = margin(run, node)
+    found = Margin.of(run, node)
     mean = logits(run, node).mean(0)
     wanted = float(mean[found.answer] - mean[found.second])
     assert found.total == pytest.approx(wanted, abs=1e-5)
@@ -37,7 +37,7 @@ def test_the_steps_sum_to_the_difference_of_the_mean_logits(run: Run, node: int)
 
 
 def test_one_replica_has_its_own_margin(run: Run) -> None:
-    found = margin(run, HUB, replica=1)
+    found = Margin.of(run, HUB, replica=1)
     own = logits(run, HUB)[1]
     first, second = torch.topk(own, 2).values.tolist()
     assert found.total == pytest.approx(first - second, abs=1e-5)
@@ -45,7 +45,7 @@ def test_one_replica_has_its_own_margin(run: Run) -> None:
 
 def test_an_explanation_has_the_same_steps_and_nodes(run: Run) -> None:
     found = explain(run, HUB, limit=5)
-    lead = margin(run, HUB)
+    lead = Margin.of(run, HUB)
     assert [step.value for step in found.lead.steps] == [step.value for step in lead.steps]
     by_node = dict(zip(lead.nodes.tolist(), lead.added, strict=True))
     for each in (found.itself, *found.neighbours, *found.for_answer):
@@ -69,7 +69,7 @@ def test_the_features_of_a_node_and_the_first_bias_sum_to_its_part(run: Run) -> 
 
 
 def test_the_sentence_names_what_speaks_for_it_and_against_it(run: Run) -> None:
-    found = margin(run, HUB)
+    found = Margin.of(run, HUB)
     words = found.sentence("M", run.data.class_names)
     names = run.data.class_names
     assert words.startswith(f"M predicts {names[found.answer]} (")
@@ -85,7 +85,7 @@ def test_the_sentence_names_what_speaks_for_it_and_against_it(run: Run) -> None:
 def test_steps_are_json_values(run: Run) -> None:
     from agnn.files import json_text
 
-    text = json_text(margin(run, 61).to_dict())
+    text = json_text(Margin.of(run, 61).to_dict())
     assert "<script>" in text or "\\u003c" in text
 
 
@@ -93,8 +93,8 @@ def test_steps_are_json_values(run: Run) -> None:
 def test_a_lookup_in_the_whole_graph_gives_the_same_margin(run: Run, replica: int | None) -> None:
     whole = WholeGraph.of(run)
     for node in NODES:
-        one = margin(run, node, replica=replica)
-        two = margin(run, node, replica=replica, reach=reach_of(run, node, whole))
+        one = Margin.of(run, node, replica=replica)
+        two = Margin.of(run, node, replica=replica, reach=reach_of(run, node, whole))
         assert (one.answer, one.second) == (two.answer, two.second)
         np.testing.assert_allclose(one.added, two.added, atol=1e-5)
         assert [step.name for step in one.steps] == [step.name for step in two.steps]
@@ -109,7 +109,7 @@ def by_name(step: Step) -> dict[str, float]:
 def test_the_sentence_never_calls_a_prediction_certain(run: Run) -> None:
     from dataclasses import replace
 
-    found = margin(run, 100)
+    found = Margin.of(run, 100)
     for chance, words in ((0.9962, "(over 99 %)"), (0.994, "(99 %)"), (0.814, "(81 %)")):
         probabilities = np.full(len(run.data.class_names), 0.0)
         probabilities[found.answer] = chance

@@ -11,14 +11,12 @@ from agnn.errors import InputError
 from agnn.explanation import (
     Neighbourhood,
     WholeGraph,
-    edge_relevance,
-    layer_weights,
     model_paths,
-    neighbourhood,
-    path_attention,
     reach_of,
 )
 from agnn.explanation._neighbourhood import Parents, choose_places
+from agnn.explanation._reach import layer_weights, path_attention
+from agnn.explanation._relevance import edge_relevance
 from agnn.graph import Graph, hop_rings
 from agnn.runs import Run
 from properties import as_matrix
@@ -50,7 +48,7 @@ def trained() -> Run:
 
 @pytest.fixture(scope="module")
 def around(trained: Run) -> Neighbourhood:
-    return neighbourhood(trained, TARGET, even_split(200), hops=2)
+    return Neighbourhood.of(trained, TARGET, even_split(200), hops=2)
 
 
 def test_all_nodes_within_the_hops_are_there_by_distance_then_attention(
@@ -107,7 +105,7 @@ def test_the_edges_are_all_edges_among_the_nodes_both_ways(around: Neighbourhood
 @pytest.mark.parametrize("kind", ["agnn", "gcn"])
 def test_each_layer_has_the_weights_that_bear_on_the_target_and_no_others(kind: str) -> None:
     trained = zoo_model(kind, "random")
-    around = neighbourhood(trained, TARGET, even_split(200), hops=2)
+    around = Neighbourhood.of(trained, TARGET, even_split(200), hops=2)
     whole = layer_weights(trained.network, trained.whole_view())
     i, j = around.nodes[around.edges]
     assert len(around.layers) == trained.network.hops
@@ -153,8 +151,8 @@ def test_a_parent_is_the_choose_places_neighbour_one_hop_nearer(around: Neighbou
 def test_a_hub_shows_its_choose_places_and_counts_the_rest() -> None:
     trained = zoo_model("agnn", "hub")
     split = even_split(701)
-    everything = neighbourhood(trained, HUB, split)
-    few = neighbourhood(trained, HUB, split, limit=20)
+    everything = Neighbourhood.of(trained, HUB, split)
+    few = Neighbourhood.of(trained, HUB, split, limit=20)
     assert everything.nodes.size == 701
     assert everything.left_out == 0
     assert few.nodes.size == 20
@@ -170,7 +168,7 @@ def test_a_hub_shows_its_choose_places_and_counts_the_rest() -> None:
 def test_whatever_is_shown_of_a_neighbourhood_hangs_together(limit: int) -> None:
     trained = zoo_model("agnn", "random")
     for target in (0, 60, 199):
-        around = neighbourhood(trained, target, even_split(200), hops=3, limit=limit)
+        around = Neighbourhood.of(trained, target, even_split(200), hops=3, limit=limit)
         assert around.nodes.size <= limit
         assert around.target == target
         for node, parent in enumerate(around.parents.tolist()):
@@ -220,7 +218,7 @@ def test_the_choice_of_nodes_is_that_of_a_plain_loop_over_all_of_them(limit: int
 
 def test_the_shares_of_gcn_are_of_all_that_reaches_the_target() -> None:
     trained = zoo_model("gcn", "lopsided")
-    around = neighbourhood(trained, 5, even_split(6), hops=1)
+    around = Neighbourhood.of(trained, 5, even_split(6), hops=1)
     nodes, weights = path_attention(trained, 5)
     share = weights[0] / weights[0].sum()
     expected = dict(zip(nodes.tolist(), share.tolist(), strict=True))
@@ -229,7 +227,7 @@ def test_the_shares_of_gcn_are_of_all_that_reaches_the_target() -> None:
 
 
 def test_nodes_beyond_the_reach_of_the_layers_have_no_weight() -> None:
-    around = neighbourhood(zoo_model("gcn", "path"), 0, even_split(6), hops=4)
+    around = Neighbourhood.of(zoo_model("gcn", "path"), 0, even_split(6), hops=4)
     assert around.nodes.tolist() == [0, 1, 2, 3, 4]
     assert (around.weights[:, :3] > 0).all()
     assert (around.weights[:, 3:] == 0).all()
@@ -238,7 +236,7 @@ def test_nodes_beyond_the_reach_of_the_layers_have_no_weight() -> None:
 
 @pytest.mark.parametrize("name", ["one node", "no edges", "isolated nodes"])
 def test_a_node_alone_is_its_own_neighbourhood(name: str) -> None:
-    around = neighbourhood(zoo_model("agnn", name), 0, even_split(ZOO[name].nodes))
+    around = Neighbourhood.of(zoo_model("agnn", name), 0, even_split(ZOO[name].nodes))
     assert around.nodes.tolist() == [0]
     assert around.edges.shape == (2, 0)
     assert around.weights == pytest.approx(np.ones((2, 1)))
@@ -251,7 +249,7 @@ def test_unlabelled_nodes_are_part_of_a_neighbourhood() -> None:
         name="path", features=data.features, labels=[0, -1, 1, 2, -1, 0], edges=data.edges,
         class_names=data.class_names,
     )  # fmt: skip
-    around = neighbourhood(run_of(random_model("agnn"), blank), 1, even_split(6))
+    around = Neighbourhood.of(run_of(random_model("agnn"), blank), 1, even_split(6))
     assert around.labels[0] == -1
 
 
@@ -262,8 +260,8 @@ def test_weights_that_are_kept_change_no_number(kind: str, name: str) -> None:
     trained = zoo_model(kind, name)
     whole = WholeGraph.of(trained)
     for target in {0, ZOO[name].nodes // 2, ZOO[name].nodes - 1}:
-        one = neighbourhood(trained, target, split, hops=2, limit=30)
-        two = neighbourhood(
+        one = Neighbourhood.of(trained, target, split, hops=2, limit=30)
+        two = Neighbourhood.of(
             trained, target, split, hops=2, limit=30, reach=reach_of(trained, target, whole)
         )
         assert two.nodes.tolist() == one.nodes.tolist()
@@ -278,11 +276,11 @@ def test_weights_that_are_kept_change_no_number(kind: str, name: str) -> None:
 def test_a_limit_or_a_distance_that_makes_no_sense_is_refused() -> None:
     trained, split = zoo_model("agnn", "path"), even_split(6)
     with pytest.raises(InputError, match=r"`limit` must be at least 1, or None.*got 0\."):
-        neighbourhood(trained, 0, split, limit=0)
+        Neighbourhood.of(trained, 0, split, limit=0)
     with pytest.raises(InputError, match=r"`hops` must not be negative; got -1\."):
-        neighbourhood(trained, 0, split, hops=-1)
+        Neighbourhood.of(trained, 0, split, hops=-1)
     with pytest.raises(InputError, match=r"index from 0 to 5; got 6\."):
-        neighbourhood(trained, 6, split)
+        Neighbourhood.of(trained, 6, split)
 
 
 @pytest.mark.parametrize("kind", ["agnn", "gcn", "appnp", "gat"])
@@ -290,7 +288,7 @@ def test_flow_is_what_of_a_state_arrives_by_way_of_an_edge(kind: str) -> None:
     """What arrives of each sender in a layer, less what stays there, came over its edges."""
     trained = zoo_model(kind, "lopsided")
     nodes = trained.data.nodes
-    found = neighbourhood(trained, nodes - 1, even_split(nodes), hops=nodes)
+    found = Neighbourhood.of(trained, nodes - 1, even_split(nodes), hops=nodes)
     paths = model_paths(trained.network, trained.whole_view())
     last = np.zeros_like(found.weights)
     last[:, 0] = 1.0

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation import layer_weights, model_paths, path_attention, path_rows
+from agnn.explanation import model_paths
+from agnn.explanation._reach import layer_weights, path_attention, path_rows
 from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
 from agnn.kernels import Attention, Link
 from agnn.networks import NodeModel, Paths

@@ -12,7 +12,7 @@ import torch
 
 from agnn import from_pandas
 from agnn.errors import InputError
-from agnn.explanation import explain, neighbourhood
+from agnn.explanation import Neighbourhood, explain
 from agnn.report import run_facts, surroundings_of
 from agnn.report._explanation_page import explanation_fragment
 from agnn.runs import Run, evaluate
@@ -86,7 +86,7 @@ def test_the_page_of_an_explanation_has_a_column_of_weights(run: Run, hub: int) 
 
 
 def test_a_neighbourhood_and_the_explorers_picture_have_them(run: Run, hub: int) -> None:
-    shown = neighbourhood(run, hub, run.split, hops=2)
+    shown = Neighbourhood.of(run, hub, run.split, hops=2)
     expected = [weight_of(run, int(i), int(j)) for i, j in shown.nodes[shown.edges].T.tolist()]
     assert shown.edge_weights.tolist() == expected
     links = _picture._link_records(shown, None)

@@ -7,7 +7,7 @@ import pytest
 from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_unique
 
 from agnn.data import NodeData
-from agnn.explanation import counterfactual, explain
+from agnn.explanation import Counterfactual, explain
 from agnn.methods import get_method
 from agnn.report import explanation_page, shown_explanation, surroundings_of
 from agnn.runs import Run, evaluate
@@ -37,7 +37,7 @@ def node(opened: Run) -> int:
 @pytest.fixture(scope="module")
 def page(opened: Run, node: int) -> str:
     found = explain(opened, node, limit=4)
-    return explanation_page(found, surroundings_of(opened, node), counterfactual(opened, node))
+    return explanation_page(found, surroundings_of(opened, node), Counterfactual.of(opened, node))
 
 
 def test_the_page_asks_for_nothing_and_its_names_are_its_own(page: str) -> None:
@@ -76,7 +76,7 @@ def test_the_page_tells_all_parts(opened: Run, node: int, page: str) -> None:
 
 def test_whose_removal_changes_the_answer_is_told(opened: Run) -> None:
     for node in range(5, 120):
-        changed = counterfactual(opened, node)
+        changed = Counterfactual.of(opened, node)
         if changed is not None:
             break
     assert changed is not None

@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 from agnn.data import NodeData
 from agnn.drawing import class_mark
 from agnn.errors import InputError
-from agnn.explanation import Neighbourhood, layer_relevances, neighbourhood
+from agnn.explanation import Neighbourhood, Relevance
 from agnn.report._neighbourhoods import Panel, neighbourhood_figure
 from agnn.report._paper_figures import contrast_figure, relevance_figure
 from agnn.report._rendering import png, svg
@@ -50,7 +50,7 @@ def marks(axes: Any) -> dict[int, Any]:
 
 @pytest.fixture(scope="module")
 def around() -> Neighbourhood:
-    return neighbourhood(zoo_model("agnn", "random"), TARGET, even_split(200), limit=30)
+    return Neighbourhood.of(zoo_model("agnn", "random"), TARGET, even_split(200), limit=30)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_every_edge_is_drawn_once_between_its_ends(axes: Any, around: Neighbourh
 
 
 def test_large_marks_hold_their_percentage(axes: Any) -> None:
-    few = neighbourhood(zoo_model("agnn", "lopsided"), 5, even_split(6))
+    few = Neighbourhood.of(zoo_model("agnn", "lopsided"), 5, even_split(6))
     drawn = neighbourhood_figure([[Panel(few, "")]], NAMES).axes[0]
     numbers = sorted(text.get_text() for text in drawn.texts)
     assert numbers == sorted(f"{100 * share:.0f}" for share in few.shares)
@@ -148,7 +148,7 @@ def test_what_is_not_shown_is_counted(around: Neighbourhood) -> None:
 
 def test_the_panels_of_a_column_have_the_same_places_and_scale() -> None:
     both = [
-        neighbourhood(zoo_model(kind, "random"), TARGET, even_split(200), hops=1)
+        Neighbourhood.of(zoo_model(kind, "random"), TARGET, even_split(200), hops=1)
         for kind in ("agnn", "gcn")
     ]
     assert both[0].nodes.tolist() != both[1].nodes.tolist(), "the order differs, by attention"
@@ -165,8 +165,8 @@ def test_the_panels_of_a_column_have_the_same_places_and_scale() -> None:
 
 
 def test_columns_of_unequal_length_and_other_nodes_fit_one_figure(around: Neighbourhood) -> None:
-    hub = neighbourhood(zoo_model("agnn", "hub"), 350, even_split(701), limit=10)
-    few = neighbourhood(zoo_model("agnn", "random"), TARGET, even_split(200), limit=10)
+    hub = Neighbourhood.of(zoo_model("agnn", "hub"), 350, even_split(701), limit=10)
+    few = Neighbourhood.of(zoo_model("agnn", "random"), TARGET, even_split(200), limit=10)
     figure = neighbourhood_figure([[Panel(around, ""), Panel(few, "")], [Panel(hub, "")]], NAMES)
     assert [axes.axison for axes in figure.axes] == [True, True, True, False]
     with pytest.raises(InputError, match="at least one panel"):
@@ -239,7 +239,7 @@ def test_the_relevance_figure_shows_the_layer_that_was_asked_for(
     models: dict[str, Run],
 ) -> None:
     trained = models["AGNN"]
-    for layer, table in enumerate(layer_relevances(trained), start=1):
+    for layer, table in enumerate(Relevance.of(trained).by_class(), start=1):
         figure = relevance_figure(trained, layer, "title")
         shown = np.ma.filled(figure.axes[0].images[0].get_array(), np.nan)
         assert shown == pytest.approx(table.numpy(), nan_ok=True)

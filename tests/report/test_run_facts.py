@@ -11,7 +11,8 @@ import torch
 from matplotlib.figure import Figure
 
 from agnn.data import NodeData, Split
-from agnn.explanation import edge_ranking, layer_relevances, layer_weights
+from agnn.explanation import Relevance
+from agnn.explanation._reach import layer_weights
 from agnn.methods import get_method
 from agnn.metrics import apply_temperature, ensemble_of
 from agnn.report import run_figures
@@ -151,8 +152,8 @@ def test_the_kept_accuracy_is_that_of_the_kept_epoch():
 
 
 def test_layers_have_the_relevance_and_the_ranking_of_their_definitions(run, facts):
-    ranked = edge_ranking(run, 100)
-    tables = layer_relevances(run)
+    ranked = Relevance.of(run).rankings(100)
+    tables = Relevance.of(run).by_class()
     for layer, ranking, table in zip(facts.attention.layers, ranked, tables, strict=True):
         np.testing.assert_array_equal(layer.relevance, table.numpy())
         assert (layer.ranking.top, layer.ranking.bottom) == (ranking.top, ranking.bottom)

@@ -15,14 +15,13 @@ import pytest
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import (
-    class_relevance,
-    edge_relevance,
+    Margin,
+    Removal,
     explain,
-    layer_weights,
-    margin,
-    removal_effects,
     without_edges,
 )
+from agnn.explanation._reach import layer_weights
+from agnn.explanation._relevance import class_relevance, edge_relevance
 from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.runs import Run, evaluate, load_run
 from agnn.web._asgi import Application
@@ -187,7 +186,7 @@ def test_a_hub_shows_some_and_counts_the_rest(get: Any, runs: list[Run]) -> None
     assert few["left_out"] == degree + 1 - 20
     assert len(everyone["nodes"]) == degree + 1
     # Attention and contribution count alike for the choice.
-    found = margin(runs[0], HUB)
+    found = Margin.of(runs[0], HUB)
     whole, added = np.abs(found.added).sum(), dict(zip(found.nodes, found.added, strict=True))
     near = sum(each["share"][0] for each in everyone["nodes"])
     worth = {
@@ -514,7 +513,7 @@ def test_a_run_of_any_network_is_shown_or_refused_with_the_reason(name: str) -> 
 def test_contributions_are_those_of_the_margin_in_every_run(get: Any, runs: list[Run]) -> None:
     sides = get("around", node=f"paper {TARGET}", hops=2, limit=600, replica=1)["sides"]
     for side, run in zip(sides, runs, strict=True):
-        found = margin(run, TARGET, replica=1)
+        found = Margin.of(run, TARGET, replica=1)
         added = dict(zip(found.nodes.tolist(), found.added, strict=True))
         for each in side["nodes"]:
             assert each["contribution"] == pytest.approx(added[each["index"]], abs=6e-5)
@@ -535,4 +534,4 @@ def test_the_effect_of_a_removal_is_what_the_prediction_loses(get: Any, runs: li
         before = run.probabilities[TARGET][answer]
         wanted = [before - without_edges(run, TARGET, [pair])[answer] for pair in pairs]
         assert effects == pytest.approx(wanted, abs=2e-6)
-        assert removal_effects(run, TARGET, pairs) == pytest.approx(wanted, abs=1e-6)
+        assert Removal(run, TARGET).effects(pairs) == pytest.approx(wanted, abs=1e-6)

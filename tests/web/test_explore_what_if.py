@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from agnn.data import NodeData
-from agnn.explanation import margin, own_features, path_attention, removal_effects
+from agnn.explanation import Margin, Removal, own_features
+from agnn.explanation._reach import path_attention
 from agnn.methods import get_method
 from agnn.runs import KnownResults, Run, evaluate
 from agnn.web._asgi import Application
@@ -90,7 +91,7 @@ def test_attention_contributions_and_prediction_follow_all_changes(
         nodes, weights = path_attention(other, TARGET)
         share = (weights / weights.sum(1, keepdim=True))[chosen].numpy()
         share = dict(zip(nodes.tolist(), share.mean(0) if replica is None else share, strict=True))
-        lead = margin(other, TARGET, replica=replica)
+        lead = Margin.of(other, TARGET, replica=replica)
         added = dict(zip(lead.nodes.tolist(), lead.added, strict=True))
         for dot in side["nodes"]:
             assert dot["share"][0] == pytest.approx(share.get(dot["index"], 0), abs=6e-6)
@@ -136,7 +137,7 @@ def test_removals_counterfactuals_and_features_are_those_of_the_changed_graph(
     pairs = [(TARGET, node) for node in beside(other.data, TARGET)[:3]]
     words = ",".join(f"{i}-{j}" for i, j in pairs)
     found = get("removals", node=f"paper {TARGET}", edges=words, **question)["effects"][0]
-    assert found == pytest.approx(removal_effects(other, TARGET, pairs).tolist(), abs=2e-6)
+    assert found == pytest.approx(Removal(other, TARGET).effects(pairs).tolist(), abs=2e-6)
     edges = get("change", node=f"paper {TARGET}", **question)["edges"]
     assert all([TARGET, gone] != edge for edge in edges)
     own = get("features", node=f"paper {TARGET}", **question)

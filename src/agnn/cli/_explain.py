@@ -58,7 +58,7 @@ def explain(
     trained = load_run(run, trust_unchecked=allow_unchecked)
     place = trained.node(node)
     found = explanation.explain(trained, place, limit=limit)
-    changed = explanation.counterfactual(trained, place) if counterfactual else None
+    changed = explanation.Counterfactual.of(trained, place) if counterfactual else None
     if html is not None:
         from agnn.report import explanation_page, surroundings_of
 

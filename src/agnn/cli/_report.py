@@ -95,7 +95,7 @@ def demo(
 ) -> None:
     """Train AGNN on Cora, explain what it attends to, and write figures and a page."""
     from agnn.data import load_dataset
-    from agnn.explanation import layer_relevances
+    from agnn.explanation import Relevance
     from agnn.runs import evaluate, prepare, replica_seeds
 
     seeds = replica_seeds(seed, replicas)
@@ -111,7 +111,7 @@ def demo(
     changed = {"--replicas": replicas, "--seed": seed, "--epochs": epochs}
     words = [f"{name} {value}" for name, value in changed.items() if value is not None]
     command = " ".join(["agnn demo", *words, "--out", shlex.quote(str(out))])
-    relevance = layer_relevances(run)[-1].numpy()
+    relevance = Relevance.of(run).by_class()[-1].numpy()
     record = run_record(run, out) | {
         "relevance": {
             "layer": len(run.betas[0]) if run.betas else 0,

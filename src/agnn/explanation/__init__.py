@@ -1,9 +1,9 @@
 """Reasons for predictions: attention over all layers, contributions to the logits, removals.
 
-`explain` answers for one node of a run. Attention (`neighbourhood`, `path_attention`, relevance)
-says where a model looks; contributions (`Explanation.for_answer`, `contributions`) say what its
-logits are made of; `changed_run` and removals (`without_edges`, `counterfactual`) compute what it
-would predict otherwise. Contributions come from one forward pass with attention and gates held
+`explain` answers for one node of a run. Attention (`Neighbourhood`, `Relevance`) says where a
+model looks; contributions (`Explanation.for_answer`, `contributions`) say what its logits are made
+of; `changed_run` and removals (`without_edges`, `Counterfactual`) compute what it would predict
+otherwise. Contributions come from one forward pass with attention and gates held
 (`agnn.kernels.holding`) and one backward pass, for every network alike.
 
 >>> import agnn
@@ -19,33 +19,11 @@ from agnn.explanation._changes import Changes, changed_run, explained_run
 from agnn.explanation._contributions import HeldLogits, contributions
 from agnn.explanation._explain import explain
 from agnn.explanation._explanation import Explanation, ReachingNode
-from agnn.explanation._margin import Margin, Step, feature_name, margin, own_features
-from agnn.explanation._neighbourhood import Neighbourhood, neighbourhood, weighed_neighbourhood
-from agnn.explanation._reach import (
-    WholeGraph,
-    layer_weights,
-    model_paths,
-    path_attention,
-    path_rows,
-    reach_of,
-)
-from agnn.explanation._relevance import (
-    LayerRanking,
-    class_relevance,
-    edge_ranking,
-    edge_relevance,
-    labelled_edges,
-    layer_relevances,
-    rankings_of,
-    replica_relevances,
-)
-from agnn.explanation._removed_edges import (
-    Counterfactual,
-    Removal,
-    counterfactual,
-    removal_effects,
-    without_edges,
-)
+from agnn.explanation._margin import Margin, Step, feature_name, own_features
+from agnn.explanation._neighbourhood import Neighbourhood
+from agnn.explanation._reach import WholeGraph, model_paths, reach_of
+from agnn.explanation._relevance import LayerRanking, Relevance
+from agnn.explanation._removed_edges import Counterfactual, Removal, without_edges
 
 __all__ = [
     "Changes",
@@ -56,31 +34,17 @@ __all__ = [
     "Margin",
     "Neighbourhood",
     "ReachingNode",
+    "Relevance",
     "Removal",
     "Step",
     "WholeGraph",
     "changed_run",
-    "class_relevance",
     "contributions",
-    "counterfactual",
-    "edge_ranking",
-    "edge_relevance",
     "explain",
     "explained_run",
     "feature_name",
-    "labelled_edges",
-    "layer_relevances",
-    "layer_weights",
-    "margin",
     "model_paths",
-    "neighbourhood",
     "own_features",
-    "path_attention",
-    "path_rows",
-    "rankings_of",
     "reach_of",
-    "removal_effects",
-    "replica_relevances",
-    "weighed_neighbourhood",
     "without_edges",
 ]

@@ -130,41 +130,42 @@ class Margin:
             "steps": [step.to_dict() for step in self.steps],
         }
 
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        node: int,
+        *,
+        replica: int | None = None,
+        reach: Reach | None = None,
+    ) -> Margin:
+        """Return the margin at one node, given by its index, of the ensemble or of one replica.
 
-def margin(
-    run: Run,
-    node: int,
-    *,
-    replica: int | None = None,
-    reach: Reach | None = None,
-) -> Margin:
-    """Return the margin at one node, given by its index, of the ensemble or of one replica.
+        The nodes that add or take most have a step of their own. With a `reach` that was looked up
+        in a whole graph, this is looked up there too.
+        """
+        run = explained_run(run)
+        whole = None if reach is None else reach.whole
+        if reach is None or whole is None or whole.by_row is None:
+            view = run.view_of(node)
+            return margin_on(run, view, held_logits(run, view), replica=replica)
+        by_row = whole.by_row
+        weights = reach.rows[0]
+        question = _question(run, run.scores_at([node]), replica)
+        lead = question.lead
+        chosen = list(question.replicas)
+        values = by_row.values[:, reach.nodes] @ torch.from_numpy(lead).float()
+        added = (weights[chosen] * values[chosen]).mean(0).numpy()
+        constant = float((by_row.constant[chosen].double().numpy() @ lead).mean())
 
-    The nodes that add or take most have a step of their own. With a `reach` that was looked up in
-    a whole graph, this is looked up there too.
-    """
-    run = explained_run(run)
-    whole = None if reach is None else reach.whole
-    if reach is None or whole is None or whole.by_row is None:
-        view = run.view_of(node)
-        return margin_on(run, view, held_logits(run, view), replica=replica)
-    by_row = whole.by_row
-    weights = reach.rows[0]
-    question = _question(run, run.scores_at([node]), replica)
-    lead = question.lead
-    chosen = list(question.replicas)
-    values = by_row.values[:, reach.nodes] @ torch.from_numpy(lead).float()
-    added = (weights[chosen] * values[chosen]).mean(0).numpy()
-    constant = float((by_row.constant[chosen].double().numpy() @ lead).mean())
+        def features(places: list[int]) -> NDArray[np.float64]:
+            nodes = reach.nodes[places]
+            gradient = by_row.gradient(nodes, lead) * weights[:, places, None].numpy()
+            first = by_row.first.weight[chosen]
+            return features_at(whole.features, nodes, first, gradient[chosen] / len(chosen))
 
-    def features(places: list[int]) -> NDArray[np.float64]:
-        nodes = reach.nodes[places]
-        gradient = by_row.gradient(nodes, lead) * weights[:, places, None].numpy()
-        first = by_row.first.weight[chosen]
-        return features_at(whole.features, nodes, first, gradient[chosen] / len(chosen))
-
-    reached = reach.nodes.numpy(), reach.sizes
-    return _margin(run, reached, question, added, constant, features)
+        reached = reach.nodes.numpy(), reach.sizes
+        return _margin(run, reached, question, added, constant, features)
 
 
 def margin_on(run: Run, view: View, held: HeldLogits, *, replica: int | None = None) -> Margin:

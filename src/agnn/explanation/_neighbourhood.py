@@ -11,10 +11,10 @@ import torch
 
 from agnn.errors import InputError
 from agnn.explanation._changes import explained_run
-from agnn.explanation._margin import margin
+from agnn.explanation._margin import Margin
 from agnn.explanation._reach import reach_of
 from agnn.explanation._relevance import relevance
-from agnn.explanation._removed_edges import removal_effects
+from agnn.explanation._removed_edges import Removal
 from agnn.graph import hop_rings, row_edges
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Neighbourhood:
     edges: NDArray[np.int64]  # [2, e] receiver and sender
     layers: tuple[LayerInside, ...]  # [l] from first to last
     lead: Margin | None = None  # of the target's prediction over the second class
-    effects: NDArray[np.float64] | None = None  # [k] of removals by `removal_effects`; NaN: untried
+    effects: NDArray[np.float64] | None = None  # [k] of removals by `Removal`; NaN: untried
     edge_weights: NDArray[np.float64] | None = None  # [e] where the edges have weights
 
     @cached_property
@@ -106,80 +106,94 @@ class Neighbourhood:
         shares: NDArray[np.float64] = (self.weights / total[:, None]).mean(0)
         return shares
 
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        node: int,
+        split: Split,
+        *,
+        hops: int = 2,
+        limit: int | None = None,
+        reach: Reach | None = None,
+        lead: Margin | None = None,
+    ) -> Neighbourhood:
+        """Return all nodes within `hops` of `node`, or the `limit` most attended of them.
 
-def neighbourhood(
-    run: Run,
-    node: int,
-    split: Split,
-    *,
-    hops: int = 2,
-    limit: int | None = None,
-    reach: Reach | None = None,
-    lead: Margin | None = None,
-) -> Neighbourhood:
-    """Return all nodes within `hops` of `node`, or the `limit` most attended of them.
+        The cost is that of the model's input for this one node, whatever the size of the graph, or
+        less where its `reach` is known. With `lead`, the node's own margin, attention and
+        contribution count alike for the choice.
+        """
+        if hops < 0:
+            raise InputError(f"`hops` must not be negative; got {hops}.")
+        if limit is not None and limit < 1:
+            raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
+        run = explained_run(run)
+        graph = run.graph
+        data = run.data
+        reach = reach_of(run, node) if reach is None else reach
+        is_reached = hops <= len(reach.sizes) - 1
+        rings = (
+            reach.rings[: hops + 1] if is_reached else hop_rings(graph, torch.tensor([node]), hops)
+        )
+        near = torch.cat(rings)
+        distance = np.repeat(np.arange(len(rings)), [ring.numel() for ring in rings])
+        # They stand in the same order: farther nodes alone are missing in one of the two.
+        reaching = _first_columns(reach.rows[0].numpy(), near.numel())
+        weight = reaching.mean(0)
+        if lead is not None:
+            added = np.abs(_at(lead, near.numpy()))
+            weight = weight / max(weight.sum(), 1e-12) + added / max(
+                np.abs(lead.added).sum(), 1e-12
+            )
+        shown, parents = _choice(graph, rings, distance, weight, limit or near.numel())
+        nodes = near[torch.from_numpy(shown)]
+        edges, edge_ids = _edges_among(graph, nodes)
+        weights = graph.weights_as(torch.float64)
+        arriving = reach.rows[0].numpy().sum(1)
+        return Neighbourhood(
+            nodes=nodes.numpy(),
+            ids=tuple(data.node_ids[i] for i in nodes.tolist()),
+            hops=distance[shown],
+            parents=parents,
+            labels=data.labels[nodes.numpy()],
+            scores=run.scores_at(nodes).double().numpy(),
+            is_train=np.isin(nodes.numpy(), split.train),
+            weights=reaching[:, shown],
+            elsewhere=np.maximum(arriving - reaching[:, shown].sum(1), 0.0),
+            farther=np.maximum(arriving - reaching.sum(1), 0.0),
+            left_out=near.numel() - nodes.numel(),
+            edges=edges,
+            layers=_layers_inside(graph, reach, nodes, shown, edges[0], edge_ids),
+            lead=lead,
+            edge_weights=None if weights is None else weights[edge_ids].numpy(),
+        )
 
-    The cost is that of the model's input for this one node, whatever the size of the graph, or
-    less where its `reach` is known. With `lead`, the node's own by `margin`, attention and
-    contribution count alike for the choice.
-    """
-    if hops < 0:
-        raise InputError(f"`hops` must not be negative; got {hops}.")
-    if limit is not None and limit < 1:
-        raise InputError(f"`limit` must be at least 1, or None for all nodes; got {limit}.")
-    run = explained_run(run)
-    graph = run.graph
-    data = run.data
-    reach = reach_of(run, node) if reach is None else reach
-    is_reached = hops <= len(reach.sizes) - 1
-    rings = reach.rings[: hops + 1] if is_reached else hop_rings(graph, torch.tensor([node]), hops)
-    near = torch.cat(rings)
-    distance = np.repeat(np.arange(len(rings)), [ring.numel() for ring in rings])
-    # They stand in the same order: farther nodes alone are missing in one of the two.
-    reaching = _first_columns(reach.rows[0].numpy(), near.numel())
-    weight = reaching.mean(0)
-    if lead is not None:
-        added = np.abs(_at(lead, near.numpy()))
-        weight = weight / max(weight.sum(), 1e-12) + added / max(np.abs(lead.added).sum(), 1e-12)
-    shown, parents = _choice(graph, rings, distance, weight, limit or near.numel())
-    nodes = near[torch.from_numpy(shown)]
-    edges, edge_ids = _edges_among(graph, nodes)
-    weights = graph.weights_as(torch.float64)
-    arriving = reach.rows[0].numpy().sum(1)
-    return Neighbourhood(
-        nodes=nodes.numpy(),
-        ids=tuple(data.node_ids[i] for i in nodes.tolist()),
-        hops=distance[shown],
-        parents=parents,
-        labels=data.labels[nodes.numpy()],
-        scores=run.scores_at(nodes).double().numpy(),
-        is_train=np.isin(nodes.numpy(), split.train),
-        weights=reaching[:, shown],
-        elsewhere=np.maximum(arriving - reaching[:, shown].sum(1), 0.0),
-        farther=np.maximum(arriving - reaching.sum(1), 0.0),
-        left_out=near.numel() - nodes.numel(),
-        edges=edges,
-        layers=_layers_inside(graph, reach, nodes, shown, edges[0], edge_ids),
-        lead=lead,
-        edge_weights=None if weights is None else weights[edge_ids].numpy(),
-    )
+    @classmethod
+    def weighed(
+        cls,
+        run: Run,
+        node: int,
+        split: Split,
+        *,
+        hops: int = 2,
+        limit: int | None = None,
+        trials: int = 20,
+    ) -> Neighbourhood:
+        """Return the neighbourhood with contributions and the effects of removing neighbours.
 
-
-def weighed_neighbourhood(
-    run: Run, node: int, split: Split, *, hops: int = 2, limit: int | None = None, trials: int = 20
-) -> Neighbourhood:
-    """Return the neighbourhood with contributions and the effects of removing neighbours.
-
-    At most `trials` edges are removed: those of the neighbours that contribute most.
-    """
-    run = explained_run(run)
-    around = neighbourhood(run, node, split, hops=hops, limit=limit, lead=margin(run, node))
-    beside = np.flatnonzero(around.hops == 1)
-    order = np.argsort(-np.abs(around.contributions[beside]), kind="stable")
-    tried = beside[order][:trials]
-    effects = np.full(around.nodes.size, np.nan)
-    effects[tried] = removal_effects(run, node, [(node, int(k)) for k in around.nodes[tried]])
-    return replace(around, effects=effects)
+        At most `trials` edges are removed: those of the neighbours that contribute most.
+        """
+        run = explained_run(run)
+        around = Neighbourhood.of(
+            run, node, split, hops=hops, limit=limit, lead=Margin.of(run, node)
+        )
+        beside = np.flatnonzero(around.hops == 1)
+        order = np.argsort(-np.abs(around.contributions[beside]), kind="stable")
+        tried = beside[order][:trials]
+        effects = np.full(around.nodes.size, np.nan)
+        effects[tried] = Removal(run, node).effects([(node, int(k)) for k in around.nodes[tried]])
+        return replace(around, effects=effects)
 
 
 def _first_columns(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:

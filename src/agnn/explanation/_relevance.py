@@ -6,24 +6,23 @@ relevant edges join nodes of one class.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation._reach import model_paths
+from agnn.explanation._reach import layer_weights, model_paths
 from agnn.graph import Graph
 from agnn.kernels import Attention
 from agnn.metrics import Summary
 from agnn.runs import Run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 # A layer whose relevances are all below this attends evenly (beta = 0): what order is left in
 # them is rounding.
@@ -70,41 +69,6 @@ def class_relevance(
     return (total / count).view(classes, classes)
 
 
-def layer_relevances(run: Run) -> list[Tensor]:
-    """Return Relevance(c2 -> c1), Eq. (8), of every layer from first to last; each [c, c].
-
-    All labels are read, those of test nodes too: this looks back, it predicts nothing.
-    """
-    data = run.data
-    return [
-        class_relevance(run.graph, attention, data.labels, data.classes)
-        for attention in whole_attention(run)
-    ]
-
-
-def replica_relevances(run: Run, layer: int) -> Tensor:
-    """Return Relevance(c2 -> c1), Eq. (8), of one layer (from 1) in each replica; [R, c, c]."""
-    layers = whole_attention(run)
-    if not 1 <= layer <= len(layers):
-        raise InputError(f"`layer` must be from 1 to {len(layers)}; got {layer}.")
-    edges, loops = layers[layer - 1]
-    alone = [Attention(edges[r : r + 1], loops[r : r + 1]) for r in range(len(edges))]
-    data = run.data
-    return torch.stack(
-        [class_relevance(run.graph, attention, data.labels, data.classes) for attention in alone]
-    )
-
-
-def whole_attention(run: Run) -> list[Attention]:
-    """Return P(1) to P(l) at every node; raises unless they are attention."""
-    paths = model_paths(run.network, run.whole_view())
-    if not paths.is_attention:
-        raise InputError(
-            f"relevance is defined for attention, which {run.network.title} does not learn."
-        )
-    return [hop.attention for hop in paths.hops]
-
-
 @dataclass(frozen=True, eq=False)
 class LayerRanking:
     """The edges of one layer from the most to the least relevant, replica by replica.
@@ -124,40 +88,75 @@ class LayerRanking:
     bottom_edges: NDArray[np.int64]  # [R, count, 2] the least relevant last
 
 
-def edge_ranking(run: Run, count: int = 100) -> list[LayerRanking]:
-    """Return how often the `count` most and least relevant edges join equals; one ranking a layer.
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Relevance in every layer of a model, from first to last.
 
-    Every undirected edge is two: R(j -> i) and R(i -> j), Eq. (9), are ranked apart, without
-    self-loops. Equal relevances stand in the order of their receivers, then senders. The paper's
-    Table 6 is of the last layer. All labels are read: this looks back, it predicts nothing.
+    All labels are read, those of test nodes too: this looks back, it predicts nothing.
     """
-    attention = whole_attention(run)
-    data = run.data
-    known = labelled_edges(run.graph, data.labels).numel()
-    if not 1 <= count <= known:
-        raise InputError(
-            f"`count` must be between 1 and the {known} directed edges of '{data.name}' "
-            f"whose ends both have a label; got {count}."
-        )
-    return rankings_of(run.graph, data.labels, attention, count)
 
+    graph: Graph
+    data: NodeData
+    attention: Sequence[Attention]  # P(1) to P(l) at every node
 
-def rankings_of(
-    graph: Graph, labels: NDArray[np.int64], attention: Sequence[Attention], count: int
-) -> list[LayerRanking]:
-    """Return the same from the layers' attention, where that is at hand."""
-    known = labelled_edges(graph, labels)
-    classes = torch.tensor(labels)
-    return [
-        _ranking(layer, graph, known, classes, edge_relevance(graph, weights).edges, count)
-        for layer, weights in enumerate(attention, start=1)
-    ]
+    @classmethod
+    def of(cls, run: Run) -> Relevance:
+        """Return the relevance in a run; raises unless its weights are attention."""
+        paths = model_paths(run.network, run.whole_view())
+        if not paths.is_attention:
+            raise InputError(
+                f"relevance is defined for attention, which {run.network.title} does not learn."
+            )
+        return cls(run.graph, run.data, [hop.attention for hop in paths.hops])
 
+    @classmethod
+    def of_weights(cls, run: Run) -> Relevance:
+        """Return the same of the weights of any model, such as GCN's fixed ones."""
+        return cls(run.graph, run.data, layer_weights(run.network, run.whole_view()))
 
-def labelled_edges(graph: Graph, labels: NDArray[np.int64]) -> Tensor:
-    """Return where the directed edges stand whose ends both have a label; [k]."""
-    is_known = torch.tensor(labels) >= 0
-    return (is_known[graph.receivers] & is_known[graph.senders]).nonzero().squeeze(1)
+    @cached_property
+    def labelled_edges(self) -> Tensor:
+        """Where the directed edges stand whose ends both have a label; [k]."""
+        is_known = torch.tensor(self.data.labels) >= 0
+        return (is_known[self.graph.receivers] & is_known[self.graph.senders]).nonzero().squeeze(1)
+
+    def by_edge(self) -> list[Tensor]:
+        """Return R(j -> i), Eq. (9), of every layer; each [R, m]."""
+        return [edge_relevance(self.graph, weights).edges for weights in self.attention]
+
+    def by_class(self) -> list[Tensor]:
+        """Return Relevance(c2 -> c1), Eq. (8), of every layer; each [c, c]."""
+        return [self._table(weights) for weights in self.attention]
+
+    def by_replica(self, layer: int) -> Tensor:
+        """Return Relevance(c2 -> c1), Eq. (8), of one layer (from 1) in each replica; [R, c, c]."""
+        if not 1 <= layer <= len(self.attention):
+            raise InputError(f"`layer` must be from 1 to {len(self.attention)}; got {layer}.")
+        edges, loops = self.attention[layer - 1]
+        alone = [Attention(edges[r : r + 1], loops[r : r + 1]) for r in range(len(edges))]
+        return torch.stack([self._table(weights) for weights in alone])
+
+    def rankings(self, count: int = 100) -> list[LayerRanking]:
+        """Return how often the `count` most and least relevant edges join equals, layer by layer.
+
+        Every undirected edge is two: R(j -> i) and R(i -> j), Eq. (9), are ranked apart, without
+        self-loops. Equal relevances stand in the order of their receivers, then senders. The
+        paper's Table 6 is of the last layer.
+        """
+        known = self.labelled_edges
+        if not 1 <= count <= known.numel():
+            raise InputError(
+                f"`count` must be between 1 and the {known.numel()} directed edges of "
+                f"'{self.data.name}' whose ends both have a label; got {count}."
+            )
+        labels = torch.tensor(self.data.labels)
+        return [
+            _ranking(layer, self.graph, known, labels, relevance, count)
+            for layer, relevance in enumerate(self.by_edge(), start=1)
+        ]
+
+    def _table(self, weights: Attention) -> Tensor:
+        return class_relevance(self.graph, weights, self.data.labels, self.data.classes)
 
 
 def _ranking(

@@ -56,6 +56,19 @@ class Removal:
         with torch.no_grad():
             return self._probabilities(self._run.network(view).softmax(-1).cpu(), replica)
 
+    def effects(
+        self, pairs: Iterable[tuple[int, int]], *, replica: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return how far the probability of the predicted class falls without each edge; [p].
+
+        Positive where the edge supports the prediction, negative where it speaks against it.
+        """
+        before = self.probabilities((), replica=replica)
+        answer = int(before.argmax())
+        after = [self.probabilities([pair], replica=replica)[answer] for pair in pairs]
+        effects: NDArray[np.float64] = before[answer] - np.array(after, dtype=np.float64)
+        return effects
+
     def _probabilities(self, scores: Tensor, replica: int | None) -> NDArray[np.float64]:
         """Return the target's probabilities [c] from scores [R, 1, c]."""
         if replica is not None:
@@ -70,21 +83,6 @@ def without_edges(run: Run, node: int, pairs: Iterable[tuple[int, int]]) -> NDAr
     model is computed again on the node's neighbourhood, with new attention and new degrees.
     """
     return Removal(run, node).probabilities(pairs)
-
-
-def removal_effects(
-    run: Run, node: int, pairs: Iterable[tuple[int, int]], *, replica: int | None = None
-) -> NDArray[np.float64]:
-    """Return how far the probability of the predicted class falls without each edge alone; [p].
-
-    Positive where the edge supports the prediction, negative where it speaks against it.
-    """
-    trial = Removal(run, node)
-    before = trial.probabilities((), replica=replica)
-    answer = int(before.argmax())
-    after = [trial.probabilities([pair], replica=replica)[answer] for pair in pairs]
-    effects: NDArray[np.float64] = before[answer] - np.array(after, dtype=np.float64)
-    return effects
 
 
 def view_without(view: View, ends: Tensor, weights: Tensor | None = None) -> View:
@@ -166,28 +164,28 @@ class Counterfactual:
             "trials": self.trials,
         }
 
+    @classmethod
+    def of(cls, run: Run, node: int) -> Counterfactual | None:
+        """Return the smallest set of neighbours whose removal changes the prediction.
 
-def counterfactual(run: Run, node: int) -> Counterfactual | None:
-    """Return the smallest set of neighbours whose removal changes the prediction.
-
-    None if no set does. Every neighbour is tried alone, and every pair if there are at most 20
-    neighbours. Then neighbours are removed one after the other, the most harmful first, until the
-    prediction changes; those that turn out to be unnecessary are put back. The result is minimal:
-    none of it can be put back, but a smaller set of others may exist.
-    """
-    search = _Search(run, node)
-    singles = [(k,) for k in range(len(search.beside))]
-    if (changing := search.first_change(singles)) is not None:
-        return search.result(changing, is_smallest=True)
-    pairs = list(combinations(range(len(search.beside)), 2))
-    is_exhaustive = len(pairs) <= _MOST_PAIRS
-    if is_exhaustive and (changing := search.first_change(pairs)) is not None:
-        return search.result(changing, is_smallest=True)
-    changing = search.grow()
-    if changing is None:
-        return None
-    least = search.prune(changing)
-    return search.result(least, is_smallest=is_exhaustive and len(least) == 3)
+        None if no set does. Every neighbour is tried alone, and every pair if there are at most 20
+        neighbours. Then neighbours are removed one after the other, the most harmful first, until
+        the prediction changes; those that turn out to be unnecessary are put back. The result is
+        minimal: none of it can be put back, but a smaller set of others may exist.
+        """
+        search = _Search(run, node)
+        singles = [(k,) for k in range(len(search.beside))]
+        if (changing := search.first_change(singles)) is not None:
+            return search.result(changing, is_smallest=True)
+        pairs = list(combinations(range(len(search.beside)), 2))
+        is_exhaustive = len(pairs) <= _MOST_PAIRS
+        if is_exhaustive and (changing := search.first_change(pairs)) is not None:
+            return search.result(changing, is_smallest=True)
+        changing = search.grow()
+        if changing is None:
+            return None
+        least = search.prune(changing)
+        return search.result(least, is_smallest=is_exhaustive and len(least) == 3)
 
 
 class _Search:

@@ -13,7 +13,6 @@ from agnn.explanation import (
     Neighbourhood,
     Step,
     explain,
-    weighed_neighbourhood,
 )
 from agnn.report._neighbourhoods import (
     MOST_DRAWN,
@@ -37,7 +36,7 @@ _LEGEND_WIDTH: Final = 6.0  # inches
 
 def surroundings_of(run: Run, node: int) -> Neighbourhood:
     """Return what the picture shows: two hops around the node, or the most attended nodes there."""
-    return weighed_neighbourhood(run, node, run.split, hops=2, limit=MOST_DRAWN)
+    return Neighbourhood.weighed(run, node, run.split, hops=2, limit=MOST_DRAWN)
 
 
 def explanation_page(

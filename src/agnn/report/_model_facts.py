@@ -10,11 +10,8 @@ import torch
 
 from agnn.explanation import (
     LayerRanking,
-    class_relevance,
-    edge_relevance,
-    labelled_edges,
+    Relevance,
     model_paths,
-    rankings_of,
 )
 from agnn.methods import NetworkMethod
 from agnn.metrics import MEASURES, Summary
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from agnn.kernels import Attention
     from agnn.methods import Method
     from agnn.runs import Run
     from agnn.training import History
@@ -107,37 +103,36 @@ def attention_facts(run: Run, title: str, listed: int) -> AttentionFacts | Absen
     no_attention = Absent(f"Relevance is defined for attention, which {title} does not learn.")
     if run.network.unexplained is not None:
         return no_attention
-    data = run.data
-    graph = run.graph
     paths = model_paths(run.network, run.whole_view())
     if not paths.is_attention:
         return no_attention
-    weights = [hop.attention for hop in paths.hops]
-    known = labelled_edges(graph, data.labels)
-    count = min(_RANKED, known.numel() // 2)
-    rankings = rankings_of(graph, data.labels, weights, count) if count else [None] * len(weights)
+    relevance = Relevance(run.graph, run.data, [hop.attention for hop in paths.hops])
+    tables = relevance.by_class()
+    count = min(_RANKED, relevance.labelled_edges.numel() // 2)
+    rankings = relevance.rankings(count) if count else [None] * len(tables)
     layers = tuple(
-        LayerFacts(t, class_relevance(graph, each, data.labels, data.classes).numpy(), ranking)
-        for t, (each, ranking) in enumerate(zip(weights, rankings, strict=True), 1)
+        LayerFacts(t, table.numpy(), ranking)
+        for t, (table, ranking) in enumerate(zip(tables, rankings, strict=True), 1)
     )
     uneven = [each.layer for each in layers if each.ranking and each.ranking.top is not None]
     if not uneven:
         return AttentionFacts(layers, None, (), ())
-    most, least = _ends(run, weights[uneven[-1] - 1], known, min(listed, count))
+    most, least = _ends(run, relevance, uneven[-1], min(listed, count))
     return AttentionFacts(layers, uneven[-1], most, least)
 
 
 def _ends(
-    run: Run, attention: Attention, known: Tensor, count: int
+    run: Run, relevance: Relevance, layer: int, count: int
 ) -> tuple[tuple[EdgeFact, ...], tuple[EdgeFact, ...]]:
-    """Return the edges among `known` [k] with the highest and lowest mean relevance."""
-    relevance = edge_relevance(run.graph, attention).edges.mean(0, dtype=torch.float64)
-    share = attention.edges.mean(0, dtype=torch.float64)
-    order = known[torch.argsort(relevance[known], descending=True, stable=True)]
+    """Return the edges between labelled nodes with the highest and lowest mean in a layer."""
+    values = relevance.by_edge()[layer - 1].mean(0, dtype=torch.float64)
+    share = relevance.attention[layer - 1].edges.mean(0, dtype=torch.float64)
+    known = relevance.labelled_edges
+    order = known[torch.argsort(values[known], descending=True, stable=True)]
 
     def edge_facts(edges: Tensor) -> tuple[EdgeFact, ...]:
         return tuple(
-            _edge_fact(run, edge, float(share[edge]), float(relevance[edge]))
+            _edge_fact(run, edge, float(share[edge]), float(values[edge]))
             for edge in edges.tolist()
         )
 

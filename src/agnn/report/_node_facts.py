@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.explanation import neighbourhood, weighed_neighbourhood
+from agnn.explanation import Neighbourhood
 from agnn.metrics import SURE, UNSURE, apply_temperature, held_out_predictions, leads
 from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN
 
@@ -259,12 +259,12 @@ def _drawable(
     good: list[tuple[NodeAnswer, Neighbourhood]] = []
     rest: list[tuple[NodeAnswer, Neighbourhood]] = []
     for row in rows:
-        around = neighbourhood(run, row.node, split, limit=MOST_DRAWN)
+        around = Neighbourhood.of(run, row.node, split, limit=MOST_DRAWN)
         fits = around.nodes.size + around.left_out in DRAWABLE
         (good if fits else rest).append((row, around))
         if len(good) == count:
             break
     return [
-        (row, weighed_neighbourhood(run, row.node, split, limit=MOST_DRAWN))
+        (row, Neighbourhood.weighed(run, row.node, split, limit=MOST_DRAWN))
         for row, _ in [*good, *rest][:count]
     ]

@@ -10,9 +10,8 @@ import torch
 
 from agnn.errors import InputError
 from agnn.explanation import (
-    layer_relevances,
-    neighbourhood,
-    replica_relevances,
+    Neighbourhood,
+    Relevance,
 )
 from agnn.graph import hop_rings
 from agnn.report._charts import relevance_heat_map
@@ -38,7 +37,7 @@ def panel_relevances(panel: DrawingPanel, runs: Mapping[str, Run]) -> list[Any] 
 
     if not isinstance(panel, RelevancePanel):
         return None
-    tables = replica_relevances(runs["agnn"], panel.layer).tolist()
+    tables = Relevance.of(runs["agnn"]).by_replica(panel.layer).tolist()
     return [
         [[None if math.isnan(value) else round(value, 6) for value in row] for row in table]
         for table in tables
@@ -71,7 +70,7 @@ PANEL_FIGURES: Final[Mapping[str, Callable[[Any, Mapping[str, Run]], Figure]]] =
 
 def relevance_figure(trained: Run, layer: int, title: str) -> Figure:
     """Return relevance(c2 -> c1), Eq. (8), of one layer (from 1), averaged over the replicas."""
-    tables = layer_relevances(trained)
+    tables = Relevance.of(trained).by_class()
     if not 1 <= layer <= len(tables):
         raise InputError(f"`layer` must be from 1 to {len(tables)}; got {layer}.")
     return relevance_heat_map(tables[layer - 1].numpy(), trained.data.class_names, title)
@@ -99,7 +98,7 @@ def contrast_figure(
         [
             _panel(
                 name,
-                neighbourhood(each, target, split, hops=hops, limit=MOST_DRAWN),
+                Neighbourhood.of(each, target, split, hops=hops, limit=MOST_DRAWN),
                 data.class_names,
                 title or data.name,
             )

@@ -21,7 +21,7 @@ from agnn.choosing import Tuned, settle
 from agnn.data import NodeData, SplitSpec, complete_split, make_splits
 from agnn.errors import DivergedError, InputError
 from agnn.executors import Shared
-from agnn.explanation import edge_ranking
+from agnn.explanation import Relevance
 from agnn.methods import Method, Task, validation_scores
 from agnn.metrics import MEASURES, node_contributions, replica_values, scored_nodes
 from agnn.runs import Run, evaluate, find_device, seeds_of_replicas
@@ -247,7 +247,7 @@ def unpack_contributions(text: str) -> NDArray[np.float64]:
 
 def _edge_shares(run: Run) -> list[dict[str, Any]]:
     """Return shares of edges within a class among the last layer's most and least relevant."""
-    last = edge_ranking(run, _RANKED_EDGES)[-1]
+    last = Relevance.of(run).rankings(_RANKED_EDGES)[-1]
     if last.top is None or last.bottom is None:
         raise InputError("the last layer attends evenly, so its edges have no order.")
     pairs = zip(last.top.values, last.bottom.values, strict=True)

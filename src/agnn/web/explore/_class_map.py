@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agnn.explanation import class_relevance, edge_relevance, layer_weights
+from agnn.explanation import Relevance
 from agnn.web.explore._picture import plain_numbers
 
 if TYPE_CHECKING:
@@ -50,14 +50,9 @@ class ClassMap:
     @cached_property
     def _relevances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The cells of every layer [l, c, c], and R(j -> i) [l, m], the mean over the replicas."""
-        graph = self._run.graph
-        data = self._run.data
-        cells = []
-        edges = []
-        for each in layer_weights(self._run.network, self._run.whole_view()):
-            cells.append(class_relevance(graph, each, data.labels, data.classes).numpy())
-            edges.append(edge_relevance(graph, each).edges.mean(0).double().numpy())
-        return np.stack(cells), np.stack(edges)
+        relevance = Relevance.of_weights(self._run)
+        edges = [layer.mean(0).double().numpy() for layer in relevance.by_edge()]
+        return np.stack(relevance.by_class()), np.stack(edges)
 
     @cached_property
     def _cells(self) -> NDArray[np.int32]:

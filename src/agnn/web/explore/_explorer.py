@@ -13,17 +13,16 @@ from agnn.drawing import QUICK, class_mark, ink_on, joint_layout
 from agnn.errors import InputError
 from agnn.explanation import (
     Changes,
+    Counterfactual,
+    Margin,
+    Neighbourhood,
     Removal,
     WholeGraph,
     changed_run,
-    counterfactual,
     explained_run,
     feature_name,
-    margin,
-    neighbourhood,
     own_features,
     reach_of,
-    removal_effects,
 )
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._cohorts import Cohorts
@@ -210,7 +209,7 @@ class Explorer:
         found = []
         for run in self._runs_with(changes):
             trials = max(_FEWEST_TRIALS, _MOST_WEIGHTS // max(Removal(run, node).cost, 1))
-            effects = removal_effects(run, node, pairs[:trials], replica=replica)
+            effects = Removal(run, node).effects(pairs[:trials], replica=replica)
             found.append([*plain_numbers(effects), *[None] * (len(pairs) - effects.size)])
         return {"effects": found}
 
@@ -230,7 +229,7 @@ class Explorer:
         degree = int(run.graph.degrees[node])
         if degree > _MOST_TRIED:
             raise InputError(f"it has {degree} neighbours; at most {_MOST_TRIED} are tried.")
-        found = counterfactual(run, node)
+        found = Counterfactual.of(run, node)
         pairs = [] if found is None else [[node, each] for each in found.nodes]
         return {"edges": pairs, "is_smallest": found is not None and found.is_smallest}
 
@@ -251,8 +250,8 @@ class Explorer:
     ) -> Picture:
         """What a run sees around a node."""
         reach = reach_of(run, node, self._whole.get(id(run)))
-        lead = margin(run, node, replica=replica, reach=reach)
-        shown = neighbourhood(
+        lead = Margin.of(run, node, replica=replica, reach=reach)
+        shown = Neighbourhood.of(
             run, node, run.splits[replica or 0], hops=hops, limit=limit, reach=reach, lead=lead
         )
         return Picture(shown, self._chances(run, shown.nodes, replica), replica)
