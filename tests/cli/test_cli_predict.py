@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from agnn import NodeClassifier, get_method, read_tables
-from agnn.cli._progress import training_progress
+from agnn.cli._console import training_progress
 from agnn.data.tables import with_new_nodes
 from agnn.metrics import Ensemble
 from agnn.runs import Predictions, evaluate, load_run, save_run

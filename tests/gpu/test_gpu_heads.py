@@ -8,7 +8,8 @@ from benchmarks.synthetic import power_law
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels import Dropout, DropoutAt, additive_attention, weighted_sum
+from agnn.kernels import Dropout, DropoutAt, weighted_sum
+from agnn.kernels._additive_attention import additive_attention
 from properties import assert_close, assert_same_bits
 from zoo import ZOO
 

@@ -16,9 +16,9 @@ from agnn.kernels import (
     dense_linear,
     dropout,
     propagate,
-    shared_linear,
     sparse_linear,
 )
+from agnn.kernels._shared_linear import shared_linear
 from properties import WIDTHS, assert_close, assert_same_bits
 from zoo import ZOO
 

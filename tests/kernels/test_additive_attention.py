@@ -12,11 +12,10 @@ from agnn.graph import Graph, ReceptiveField
 from agnn.kernels import (
     Dropout,
     DropoutAt,
-    additive_attention,
     dropout,
     weighted_sum,
 )
-from agnn.kernels._additive_attention import additive_attention_weights
+from agnn.kernels._additive_attention import additive_attention, additive_attention_weights
 from properties import CPU_BACKENDS, FAST_BACKENDS, assert_close, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 

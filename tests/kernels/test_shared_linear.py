@@ -8,7 +8,13 @@ from scipy import sparse
 
 from agnn.errors import InputError
 from agnn.graph import DenseFeatures, SparseFeatures, features_of
-from agnn.kernels import Dropout, DropoutAt, dropout, shared_linear, sparse_linear
+from agnn.kernels import (
+    Dropout,
+    DropoutAt,
+    dropout,
+    sparse_linear,
+)
+from agnn.kernels._shared_linear import shared_linear
 from properties import FAST_BACKENDS, assert_close, assert_same_bits, gradients
 
 

@@ -1,24 +1,215 @@
-"""What a user writes on the command line, as values that the library takes."""
+"""What a user writes on the command line, as values that the library takes; the data they name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import typer
 
 from agnn.cli._config import file_of
-from agnn.cli._options import HYPER_PARAMETERS
+from agnn.cli._console import screen
+from agnn.cli._options import HYPER_PARAMETERS, TABLES
 from agnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import typer
+    from rich.table import Table
 
     from agnn.choosing import ClassWeight
+    from agnn.data import DataReport, NodeData, ReadOptions
     from agnn.methods import Method
-    from agnn.runs import Training
+    from agnn.runs import Plan, Training
+
+_STYLES: Final = {"cannot train": "bold red", "leak?": "bold red", "left out": "yellow"}
+
+Dataset = Annotated[
+    str | None,
+    typer.Argument(
+        help="cora, citeseer or pubmed; or a .graphml, .gexf or .npz file.",
+        show_default="--nodes and --edges",
+    ),
+]
+Nodes = Annotated[
+    str | None,
+    typer.Option(
+        help="Table with one row per node: CSV, TSV, Parquet; or a query.", rich_help_panel=TABLES
+    ),
+]
+Edges = Annotated[
+    str | None,
+    typer.Option(
+        help="Table with one row per edge, or an .edgelist file; or a query.",
+        rich_help_panel=TABLES,
+    ),
+]
+
+
+def given_options(read: ReadOptions) -> dict[str, Any]:
+    """The options that differ from their defaults."""
+    return {
+        field.name: getattr(read, field.name)
+        for field in fields(read)
+        if field.default is not MISSING and getattr(read, field.name) != field.default
+    }
+
+
+def data_source(
+    dataset: str | None, nodes: str | None, edges: str | None, name: str | None, read: ReadOptions
+) -> str | Callable[[], NodeData]:
+    """Return what a training is given: a folder of parts, or a function that reads the data."""
+    from agnn.distributed import is_parts_folder
+
+    if dataset is None or not is_parts_folder(dataset):
+        return partial(find_data, dataset, nodes, edges, name, read)
+    tables = {"nodes": nodes, "edges": edges, "name": name} | given_options(read)
+    for field, value in tables.items():
+        if value is not None:
+            raise InputError(
+                f"{flag_of(field)} is for tables and graph files; '{dataset}' is a folder of "
+                f"parts, which `agnn partition` made with such options."
+            )
+    return dataset
+
+
+def find_data(
+    dataset: str | None, nodes: str | None, edges: str | None, name: str | None, read: ReadOptions
+) -> NodeData:
+    """The data that a user names."""
+    from agnn.data import TABLE_FILES
+    from agnn.data.sources import GRAPH_FILES, read_graph
+
+    options = given_options(read)
+    if nodes is not None or edges is not None:
+        if dataset is not None:
+            raise InputError(f"give '{dataset}' or --nodes and --edges, not both.")
+        from agnn.data.tables import read_tables
+
+        return read_tables(*both_tables(nodes, edges), name=name, **options)
+    if dataset is None:
+        raise InputError("missing argument 'dataset'; or give --nodes and --edges.")
+    end = Path(dataset).suffix.lower()
+    if end in GRAPH_FILES and read.database is None:
+        return read_graph(dataset, name=name, **options)
+    if end in TABLE_FILES:
+        raise InputError(f"'{dataset}' is a table; give --nodes TABLE and --edges TABLE.")
+    if options:
+        flag = flag_of(next(iter(options)))
+        raise InputError(f"{flag} goes with --nodes and --edges, or with a graph file.")
+    return _load_bundled(dataset, name)
+
+
+def flag_of(field: str) -> str:
+    """The option that sets a field."""
+    from agnn.data import flags_of
+
+    return flags_of(field)[0]
+
+
+def both_tables(nodes: str | None, edges: str | None) -> tuple[str, str]:
+    """Both tables; one alone is an error."""
+    if nodes is None or edges is None:
+        missing, given = ("edges", "nodes") if edges is None else ("nodes", "edges")
+        raise InputError(f"--{given} goes with --{missing}: one table of nodes, one of edges.")
+    return nodes, edges
+
+
+def check_label(nodes: str | None, edges: str | None, read: ReadOptions) -> None:
+    """Raise where tables are given without the column that holds the classes."""
+    if nodes is None or edges is None or read.label is not None:
+        return
+    from agnn.data.tables import open_query, open_table
+
+    is_file = read.database is None
+    table = open_table(nodes) if is_file else open_query(nodes, read.database or "", "nodes")
+    columns = ", ".join(table.columns[:20])
+    raise InputError(
+        f"name the column of {table.place} that holds the classes with --label; it has {columns}."
+    )
+
+
+def _load_bundled(dataset: str, name: str | None) -> NodeData:
+    from agnn.data import dataset_names, load_dataset
+    from agnn.distributed import is_parts_folder
+
+    path = Path(dataset)
+    names = ", ".join(dataset_names())
+    is_bundled = dataset.lower() in dataset_names()
+    if not is_bundled and is_parts_folder(path):
+        raise InputError(f"'{dataset}' is a folder of parts, for `agnn train` and `agnn inspect`.")
+    if not is_bundled and path.is_dir() and any(path.glob("ind.*.graph")):
+        raise InputError(
+            f"'{dataset}' holds raw Planetoid files, which are pickles and are not read; convert "
+            f"them with scripts/planetoid.py of agnn's repository, then give the .npz file."
+        )
+    if not is_bundled and (path.exists() or os.sep in dataset):
+        raise InputError(
+            f"'{dataset}' is not a graph that agnn reads; give a .graphml, .gexf or .npz file, "
+            f"--nodes and --edges, or one of {names}."
+        )
+    if name is not None:
+        raise InputError(f"--name is for your own data; '{dataset}' has its name.")
+    return load_dataset(dataset)
+
+
+def data_table(report: DataReport) -> Table:
+    """What is in the data, how each column is used, and what is unusual, the worst first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, text in (*report.count_lines(), report.class_line(), *report.column_lines()):
+        table.add_row(name, text)
+    for name, text in report.warning_lines():
+        table.add_row(Text(name, style=_STYLES.get(name.split(": ")[-1], "")), text)
+    return table
+
+
+def print_plan(plan: Plan, *, is_json: bool) -> None:
+    """Print what is worth knowing before the training."""
+    from agnn.choosing import optimism
+    from agnn.data import CROSS_FIT, DEFAULT_SPLITS
+    from agnn.methods import NetworkMethod
+
+    training = plan.training
+    note = optimism(plan.splits, plan.folds) if training.search is not None else None
+    if note is not None:
+        screen(is_error=True).print(f"note: {note}", soft_wrap=True)
+    if plan.data.reading is None or is_json:
+        return
+    console = screen()
+    console.print(f"The data: {plan.data.name}", style="bold")
+    console.print(data_table(plan.data.report))
+    about = DEFAULT_SPLITS.get(CROSS_FIT if plan.passes else plan.split_spec, "")
+    if training.is_auto and not plan.passes:
+        about = "one for all replicas"
+    console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.\n")
+    if plan.leaves_method_open:
+        console.print(
+            "The known labels do not show that neighbours are alike, so other methods are tried "
+            "first.\n"
+        )
+    if isinstance(plan.method, NetworkMethod):
+        needed = plan.method.memory_estimate(plan.task()).total / 2**20
+        memory = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
+        count = len(plan.seeds)
+        models = "1 replica" if count == 1 else f"{count} replicas"
+        console.print(f"Training {models} takes up to {memory} of memory.\n")
 
 
 def training_of(context: typer.Context, source: Any, options: dict[str, Any]) -> Training:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._console import rich_table, screen, write_json
-from agnn.cli._data import Dataset, Edges, Nodes, check_label, find_data
+from agnn.cli._arguments import Dataset, Edges, Nodes, check_label, find_data
+from agnn.cli._console import experiment_progress, rich_table, screen, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import (
     Backend,
@@ -23,7 +23,6 @@ from agnn.cli._options import (
     Threads,
     use_threads,
 )
-from agnn.cli._progress import experiment_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

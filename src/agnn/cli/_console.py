@@ -1,21 +1,28 @@
-"""Where the program writes: results to standard output, all else to standard error."""
+"""Where the program writes: results to standard output, all else to standard error.
+
+Progress is a bar on a terminal, plain lines elsewhere, or nothing.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.files import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
     from rich.table import Table
 
+    from agnn import studies, training
+    from agnn.choosing import Tried
     from agnn.tables import ResultTable
 
 _STYLES: Final = {"strong": "bold", "bad": "bold red", "warning": "yellow"}  # by kind of cell
@@ -98,3 +105,152 @@ def drop_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+_TIMED: Final = 5  # epochs, or fewer that take _ENOUGH
+_ENOUGH: Final = 2.0  # seconds
+_WORTH_TELLING: Final = 5.0  # seconds
+
+
+@contextmanager
+def training_progress(label: str, *, is_quiet: bool) -> Iterator[training.Progress | None]:
+    """What is called after every epoch."""
+    console = screen(is_error=True)
+    if is_quiet:
+        yield None
+    elif not console.is_terminal:
+        yield _EpochLines(console, label)
+    else:
+        with _bar(console) as show:
+
+            def tell(done: int, total: int) -> None:
+                show(label, done, total, f"{done}/{total} epochs")
+
+            yield tell
+
+
+@contextmanager
+def experiment_progress(*, is_quiet: bool) -> Iterator[Callable[[studies.Progress], None]]:
+    """What is called while experiments run."""
+    console = screen(is_error=True)
+    if is_quiet:
+        yield lambda _: None
+    elif not console.is_terminal:
+        yield _RunLines(console)
+    else:
+        with _bar(console) as show:
+
+            def tell(progress: studies.Progress) -> None:
+                show(progress.label, progress.done, progress.total, _run_words(progress))
+
+            yield tell
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Callable[[str, float, int, str], None]]:
+    """A bar that shows a label, how much is done of how much, and words at its end."""
+    from rich import progress as bars
+
+    columns = (
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[words]}"),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("Preparing (the first run compiles)", total=None, words="")
+
+        def show(label: str, done: float, total: int, words: str) -> None:
+            bar.update(task, description=label, completed=done, total=total, words=words)
+
+        yield show
+
+
+class _EpochLines:
+    """Plain lines: what starts, and after the first epochs how long it may take."""
+
+    def __init__(self, console: Console, label: str) -> None:
+        self.console = console
+        self.label = label
+        self.start = 0.0
+        self.before = -1  # epochs that were done at `start`
+        self.is_timed = False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Report that `done` of at most `total` epochs are done."""
+        if done == 0:  # settings are being tried
+            return
+        if self.before < 0:  # not before: a mistake in the input should be all that is printed
+            self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
+            # The first one also compiles; a training that is continued has some behind it.
+            self.start = time.perf_counter()
+            self.before = done
+        elif not self.is_timed:
+            passed = time.perf_counter() - self.start
+            timed = done - self.before
+            if timed == _TIMED or passed >= _ENOUGH:
+                self.is_timed = True
+                left = passed / timed * (total - done)
+                if left >= _WORTH_TELLING:
+                    from agnn.studies import duration
+
+                    self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
+
+
+class _RunLines:
+    """A line when other runs begin and whenever some have been finished."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.label = ""
+        self.done = -1
+
+    def __call__(self, progress: studies.Progress) -> None:
+        if (progress.label, progress.finished) == (self.label, self.done):
+            return
+        self.label = progress.label
+        self.done = progress.finished
+        self.console.print(f"{progress.label}: {_run_words(progress)}", soft_wrap=True)
+
+
+def _run_words(progress: studies.Progress) -> str:
+    """Runs done and to do, and about how long it will take."""
+    from agnn.studies import duration
+
+    counts = f"{progress.finished} of {progress.total} runs"
+    if progress.seconds_left is None:
+        return counts
+    return f"{counts}, about {duration(progress.seconds_left)} left"
+
+
+def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
+    """What reports how far a search is, and the best score so far."""
+    from agnn.metrics import MEASURES
+
+    measure = MEASURES[metric or "accuracy"]
+
+    def tell(done: int, total: int, best: float) -> None:
+        value = measure.shown(-best if measure.is_loss else best) + measure.unit
+        words = f"searched {done} of {total} settings; best validation {measure.title} {value}"
+        screen(is_error=True).print(words, soft_wrap=True)
+
+    return tell
+
+
+def print_candidate(tried: Tried, left: float | None) -> None:
+    """Report a candidate of the automatic choice: its score, and the time left if it is limited."""
+    from agnn.studies import duration
+
+    if tried.scores:
+        result = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
+    else:
+        result = tried.remark
+    line = f"tried {tried.words}: {result}"
+    if left is not None:
+        line += f"; {duration(left)} left to choose"
+    screen(is_error=True).print(line, soft_wrap=True)
+
+
+def print_warning(message: str) -> None:
+    """Print a warning as one line; also in the processes of --ranks, which find it by name."""
+    screen(is_error=True).print(f"warning: {message}", soft_wrap=True, markup=False)

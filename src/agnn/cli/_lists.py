@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agnn.cli._arguments import Dataset, Edges, Nodes, data_table, find_data
 from agnn.cli._console import rich_table, screen, write_json
-from agnn.cli._data import Dataset, Edges, Nodes, data_table, find_data
 from agnn.cli._options import Json
 from agnn.cli._partition import manifest_record, manifest_table
 

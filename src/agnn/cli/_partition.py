@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agnn.cli._arguments import Dataset, Edges, Nodes, both_tables, find_data
 from agnn.cli._console import screen, write_json
-from agnn.cli._data import Dataset, Edges, Nodes, both_tables, find_data
 from agnn.cli._options import Json, Quiet
 from agnn.errors import InputError
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agnn.cli._arguments import Edges, Nodes, both_tables, flag_of, given_options
 from agnn.cli._console import screen, write_json
-from agnn.cli._data import Edges, Nodes, both_tables, flag_of, given_options
 from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Threads, use_threads
 from agnn.errors import InputError
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agnn.cli._arguments import hyper_parameters
-from agnn.cli._console import rich_table, screen, write_json
+from agnn.cli._console import rich_table, screen, training_progress, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import (
     AllowUnchecked,
@@ -24,7 +24,6 @@ from agnn.cli._options import (
     Threads,
     use_threads,
 )
-from agnn.cli._progress import training_progress
 from agnn.cli._record import run_record, run_table
 from agnn.errors import InputError
 from agnn.files import check_new_folder, json_text

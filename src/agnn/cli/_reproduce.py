@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._console import rich_table, screen, write_json
+from agnn.cli._console import experiment_progress, rich_table, screen, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import Backend, Device, Executor, Json, Quiet, Threads, use_threads
-from agnn.cli._progress import experiment_progress
 from agnn.errors import InputError
 
 if TYPE_CHECKING:

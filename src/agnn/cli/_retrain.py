@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._console import screen, write_json
+from agnn.cli._console import screen, training_progress, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Quiet, Threads, use_threads
-from agnn.cli._progress import training_progress
 from agnn.cli._record import run_record, run_table
 
 if TYPE_CHECKING:

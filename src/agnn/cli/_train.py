@@ -6,18 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli._arguments import training_of
+from agnn.cli._arguments import (
+    Dataset,
+    Edges,
+    Nodes,
+    check_label,
+    data_source,
+    print_plan,
+    training_of,
+)
 from agnn.cli._config import Config, ConfigSchema, SaveConfig, write_config
-from agnn.cli._console import screen, write_json
-from agnn.cli._data import Dataset, Edges, Nodes, check_label, data_source, print_plan
-from agnn.cli._failures import finishing, interruptible, stopping
-from agnn.cli._options import Json, Quiet, use_threads
-from agnn.cli._progress import (
+from agnn.cli._console import (
     print_candidate,
     print_warning,
+    screen,
     training_progress,
     trial_lines,
+    write_json,
 )
+from agnn.cli._failures import finishing, interruptible, stopping
+from agnn.cli._options import Json, Quiet, use_threads
 from agnn.cli._record import run_record, run_table
 from agnn.errors import AgnnError
 

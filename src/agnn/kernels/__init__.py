@@ -16,16 +16,12 @@ from here and not from the modules below.
 """
 
 from agnn.kernels._adam import adam_step
-from agnn.kernels._additive_attention import (
-    AdditiveAttentionLink,
-    additive_attention,
-)
+from agnn.kernels._additive_attention import AdditiveAttentionLink
 from agnn.kernels._backends import BACKENDS, choose, obstacle, openmp_obstacle
 from agnn.kernels._chain import (
     Attention,
     FirstStates,
     Link,
-    PartForms,
     TorchLink,
     hold_gate,
     holding,
@@ -69,7 +65,7 @@ from agnn.kernels._propagate import PropagateLink, propagate
 from agnn.kernels._random_walk import random_walks
 from agnn.kernels._runtime.memory import recycled_memory
 from agnn.kernels._self_check import self_check
-from agnn.kernels._shared_linear import SharedLinearLink, shared_linear
+from agnn.kernels._shared_linear import SharedLinearLink
 from agnn.kernels._skip_gram import (
     Descent,
     hierarchical_skip_gram,
@@ -102,7 +98,6 @@ __all__ = [
     "HopMean",
     "HopState",
     "Link",
-    "PartForms",
     "PartRows",
     "PropagateLink",
     "ReLU",
@@ -114,7 +109,6 @@ __all__ = [
     "TorchLink",
     "WeightedSumLink",
     "adam_step",
-    "additive_attention",
     "attention_weights",
     "check_betas",
     "choose",
@@ -142,7 +136,6 @@ __all__ = [
     "run_chain",
     "sample_neighbours",
     "self_check",
-    "shared_linear",
     "sparse_linear",
     "stream_key",
     "weighted_sum",

@@ -23,11 +23,10 @@ from agnn.report._explanation_page import (
 from agnn.report._leaderboard import write_leaderboard
 from agnn.report._rendering import write_run_figures
 from agnn.report._reproduction import figure_drawer, result_values, write_page, write_reproduction
-from agnn.report._run_page import RunFacts, render_figures, run_facts, run_figures, run_page
+from agnn.report._run_page import render_figures, run_facts, run_figures, run_page
 
 __all__ = [
     "Bar",
-    "RunFacts",
     "comparison_table",
     "explanation_page",
     "figure_drawer",

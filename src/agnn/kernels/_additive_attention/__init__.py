@@ -12,8 +12,7 @@ from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels import _dropout as dropout
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Attention, Link, run_chain
-from agnn.kernels._checks import check_heads, check_rows
+from agnn.kernels._chain import Attention, Link, check_heads, check_rows, run_chain
 from agnn.kernels._dropout import DropoutAt, factors
 from agnn.kernels._links import heads_of
 from agnn.kernels._weighted_sum import hold_attention

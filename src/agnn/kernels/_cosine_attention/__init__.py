@@ -11,8 +11,16 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Block, Graph
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Attention, Bf16, Link, PartForms, run_chain
-from agnn.kernels._checks import check_rows, parameter_type, single
+from agnn.kernels._chain import (
+    Attention,
+    Bf16,
+    Link,
+    PartForms,
+    check_rows,
+    parameter_type,
+    run_chain,
+    single,
+)
 from agnn.kernels._weighted_sum import hold_attention
 
 _NUMBERS_AT_ONCE: Final = 2**23  # of the replicas whose attention is computed together

@@ -10,8 +10,17 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Block, Propagation
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Attention, Bf16, Link, PartForms, held_pass, run_chain
-from agnn.kernels._checks import check_rows, parameter_type, single
+from agnn.kernels._chain import (
+    Attention,
+    Bf16,
+    Link,
+    PartForms,
+    check_rows,
+    held_pass,
+    parameter_type,
+    run_chain,
+    single,
+)
 
 _LARGE: Final = 2**24  # numbers of a state from which one in place of two is worth the copies
 _COLUMNS: Final = 16  # of such a state that are computed together

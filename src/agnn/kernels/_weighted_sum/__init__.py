@@ -10,8 +10,7 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Attention, Link, held_pass, run_chain
-from agnn.kernels._checks import check_heads, check_rows
+from agnn.kernels._chain import Attention, Link, check_heads, check_rows, held_pass, run_chain
 from agnn.kernels._links import heads_of
 
 
