@@ -17,7 +17,7 @@ from agnn.cli._console import training_progress
 from agnn.data.tables import with_new_nodes
 from agnn.metrics import Ensemble
 from agnn.runs import Predictions, evaluate, load_run, save_run
-from agnn.studies import duration
+from agnn.tables import duration
 from own_tables import PEOPLE, write_tables
 
 NEW = "id,age,colour,motto\nq1,50,red,paint\nq2,51,blue,run and jump\n"

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.metrics import class_accuracies, percent_interval
+from agnn.metrics import ClassAccuracy, percent_interval
 
 LABELS = [0, 0, 0, 1, 1, 1, -1]
 
@@ -30,7 +30,7 @@ def test_each_class_has_its_own_share_for_replicas_and_for_the_ensemble(data):
     split = Split("s", [0, 3], [], [1, 2, 4, 5])
     # Nodes 1 and 2 are of class a, 4 and 5 of class b. The majority has 1, 4 and 5 right.
     scores = scores_of([0, 0, 1, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1, 0])
-    a, b, c = class_accuracies(scores, data, (split,) * 3)
+    a, b, c = ClassAccuracy.by_class(scores, data, (split,) * 3)
     assert (a.name, a.count, a.right, a.ensemble) == ("a", 2, 1, 50.0)
     assert a.replicas.values == (50.0, 100.0, 50.0)
     assert a.interval == percent_interval(1, 2)
@@ -45,7 +45,7 @@ def test_each_class_has_its_own_share_for_replicas_and_for_the_ensemble(data):
 def test_folds_of_a_trial_are_taken_together(data):
     first, second = Split("1", [0, 3], [], [1, 2, 4]), Split("2", [1, 4], [], [0, 3, 5])
     right, wrong = [0, 0, 0, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0]
-    a, b, _ = class_accuracies(
+    a, b, _ = ClassAccuracy.by_class(
         scores_of(right, wrong, right, right), data, (first, second) * 2, folds=2
     )
     # In trial one the fold of nodes 1, 2, 4 is right and that of 0, 3, 5 is wrong.
@@ -57,7 +57,7 @@ def test_a_replica_is_not_asked_about_a_node_that_it_learned_from(data):
     one, other = Split("1", [0, 3], [], [1, 4]), Split("2", [1, 4], [], [0, 3])
     # Each is right on what the other tests and wrong on its own: nothing counts as right.
     scores = scores_of([0, 1, 0, 1, 0, 1, 0], [1, 0, 0, 0, 1, 1, 0])
-    a, b, _ = class_accuracies(scores, data, (one, other))
+    a, b, _ = ClassAccuracy.by_class(scores, data, (one, other))
     assert (a.count, a.right, b.count, b.right) == (2, 0, 2, 0)
 
 
@@ -65,7 +65,7 @@ def test_a_replica_without_usable_weights_takes_no_part(data):
     split = Split("s", [0, 3], [], [1, 2, 4, 5])
     right, wrong = [0, 0, 0, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0]
     scores = scores_of(wrong, right, wrong)
-    a, b, _ = class_accuracies(scores, data, (split,) * 3, members=[1], unusable=[0, 2])
+    a, b, _ = ClassAccuracy.by_class(scores, data, (split,) * 3, members=[1], unusable=[0, 2])
     for of_class in (a, b):
         assert of_class.ensemble == 100.0
         assert of_class.replicas.values == (100.0,)
@@ -74,6 +74,6 @@ def test_a_replica_without_usable_weights_takes_no_part(data):
 def test_a_class_that_a_replica_does_not_test_has_fewer_values(data):
     one, other = Split("1", [0, 3], [], [1, 4]), Split("2", [0, 3], [], [2])
     scores = scores_of([*LABELS[:6], 0], [*LABELS[:6], 0])
-    a, b, _ = class_accuracies(scores, data, (one, other))
+    a, b, _ = ClassAccuracy.by_class(scores, data, (one, other))
     assert (a.replicas.n, b.replicas.n) == (2, 1)
     assert b.replicas.standard_error is None

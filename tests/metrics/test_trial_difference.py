@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t as student
 
 from agnn.errors import InputError
-from agnn.metrics import MEASURES, node_contributions, trial_difference
+from agnn.metrics import MEASURES, TrialDifference, node_contributions
 from agnn.metrics._measures import METRICS
 
 
@@ -49,9 +49,9 @@ def test_a_classifier_compared_with_itself_is_a_tie_and_a_clear_one_is_not():
     nodes = [np.arange(500)] * 3
     own = [node_contributions("accuracy", labels, good)] * 3
     other = [node_contributions("accuracy", labels, blind)] * 3
-    same = trial_difference(nodes, own, own)
+    same = TrialDifference.between(nodes, own, own)
     assert (same.mean, tuple(same.interval), same.is_tie) == (0.0, (0.0, 0.0), True)
-    found = trial_difference(nodes, own, other)
+    found = TrialDifference.between(nodes, own, other)
     assert found.mean == pytest.approx(own[0].mean() - other[0].mean())
     assert not found.is_tie
     assert found.n == 3
@@ -60,11 +60,11 @@ def test_a_classifier_compared_with_itself_is_a_tie_and_a_clear_one_is_not():
 def test_on_fixed_test_nodes_the_interval_has_both_kinds_of_spread():
     nodes, zeros = [np.arange(100)] * 4, [np.zeros(100)] * 4
     alike = [np.tile([0.0, 100.0], 50)] * 4  # every trial the same: only nodes vary
-    found = trial_difference(nodes, alike, zeros)
+    found = TrialDifference.between(nodes, alike, zeros)
     over_nodes = np.var(alike[0], ddof=1) / 100
     assert found.interval.high - found.mean == pytest.approx(1.96 * np.sqrt(over_nodes))
     shifted = [own + shift for own, shift in zip(alike, (-10, 10, -10, 10), strict=True)]
-    found = trial_difference(nodes, shifted, zeros)
+    found = TrialDifference.between(nodes, shifted, zeros)
     over_trials = np.var([-10, 10, -10, 10], ddof=1) / 4
     both = over_nodes + over_trials
     # Satterthwaite: the part over trials has three degrees of freedom, the other one many.
@@ -77,7 +77,7 @@ def test_trials_without_a_node_in_common_vary_by_no_more_than_their_spread():
     source = np.random.default_rng(0)
     nodes = [np.arange(50) + 50 * r for r in range(8)]
     gaps = [source.normal(size=50) + shift for shift in source.normal(0.0, 0.3, size=8)]
-    found = trial_difference(nodes, gaps, [np.zeros(50)] * 8)
+    found = TrialDifference.between(nodes, gaps, [np.zeros(50)] * 8)
     variance = np.var([gap.mean() for gap in gaps], ddof=1) / 8
     over_nodes = np.mean([gap.var(ddof=1) / 50 for gap in gaps]) / 8
     freedom = 7 * (variance / (variance - over_nodes)) ** 2
@@ -87,7 +87,7 @@ def test_trials_without_a_node_in_common_vary_by_no_more_than_their_spread():
 
 
 def test_one_trial_of_one_node_says_nothing():
-    found = trial_difference([np.array([3])], [np.array([100.0])], [np.array([0.0])])
+    found = TrialDifference.between([np.array([3])], [np.array([100.0])], [np.array([0.0])])
     assert tuple(found.interval) == (-np.inf, np.inf)
 
 
@@ -115,7 +115,7 @@ def test_the_interval_holds_the_truth_nineteen_times_out_of_twenty(trials, is_dr
     means, reaches = [], []
     for _ in range(800):
         nodes, gaps = crossed(source, trials, is_drawn, by_trial)
-        found = trial_difference(nodes, gaps, zeros)
+        found = TrialDifference.between(nodes, gaps, zeros)
         means.append(found.mean)
         reaches.append(found.interval.high - found.mean)
     coverage = np.mean(np.abs(np.subtract(means, 1.0)) <= reaches)

@@ -114,9 +114,9 @@ def find_data(
 
 def flag_of(field: str) -> str:
     """The option that sets a field."""
-    from agnn.data import flags_of
+    from agnn.data import ReadOptions
 
-    return flags_of(field)[0]
+    return ReadOptions.flags(field)[0]
 
 
 def both_tables(nodes: str | None, edges: str | None) -> tuple[str, str]:

@@ -192,7 +192,7 @@ class _EpochLines:
                 self.is_timed = True
                 left = passed / timed * (total - done)
                 if left >= _WORTH_TELLING:
-                    from agnn.studies import duration
+                    from agnn.tables import duration
 
                     self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
 
@@ -215,7 +215,7 @@ class _RunLines:
 
 def _run_words(progress: studies.Progress) -> str:
     """Runs done and to do, and about how long it will take."""
-    from agnn.studies import duration
+    from agnn.tables import duration
 
     counts = f"{progress.finished} of {progress.total} runs"
     if progress.seconds_left is None:
@@ -239,7 +239,7 @@ def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
 
 def print_candidate(tried: Tried, left: float | None) -> None:
     """Report a candidate of the automatic choice: its score, and the time left if it is limited."""
-    from agnn.studies import duration
+    from agnn.tables import duration
 
     if tried.scores:
         result = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"

@@ -167,7 +167,7 @@ def _without_help(parameter: inspect.Parameter) -> inspect.Parameter:
 
 def _reading_parameters(names: Sequence[str] | None) -> dict[str, inspect.Parameter]:
     """Return an option for each of these fields of ReadOptions: a switch, a text, or several."""
-    from agnn.data import ReadOptions, flags_of
+    from agnn.data import ReadOptions
 
     hints = get_type_hints(ReadOptions, include_extras=True)
     parameters = {}
@@ -184,7 +184,7 @@ def _reading_parameters(names: Sequence[str] | None) -> dict[str, inspect.Parame
             help_text = f"{help_text[:-1]}; may be repeated."
         else:
             kind = str | None
-        option = typer.Option(*flags_of(name), help=help_text, rich_help_panel=TABLES)
+        option = typer.Option(*ReadOptions.flags(name), help=help_text, rich_help_panel=TABLES)
         parameters[name] = _parameter(name, kind, option, default=default)
     return parameters
 

@@ -36,7 +36,7 @@ from agnn.data._features import (
 from agnn.data._input_files import TABLE_FILES
 from agnn.data._labels import encoded_labels
 from agnn.data._node_data import NodeData
-from agnn.data._options import ReadKeywords, ReadOptions, flags_of
+from agnn.data._options import ReadKeywords, ReadOptions
 from agnn.data._report import DataReport, check_learnable
 from agnn.data.preprocessing import Preprocessing
 from agnn.data.splits import (
@@ -78,7 +78,6 @@ __all__ = [
     "default_split",
     "effective_scaling",
     "encoded_labels",
-    "flags_of",
     "is_bundled",
     "load_dataset",
     "make_splits",

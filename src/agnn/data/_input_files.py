@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,22 @@ PARQUET_FILES: Final = (".parquet", ".pq")
 EDGE_LIST_FILES: Final = (".edgelist", ".edges")
 TABLE_FILES: Final = (*CSV_FILES, *PARQUET_FILES, *EDGE_LIST_FILES)
 """Endings of files that hold a table."""
+
+# What a damaged archive makes NumPy and SciPy raise.
+DAMAGE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,  # also of a text that is nested too deep
+    MemoryError,
+)
 
 ROW_LIMIT: Final = 16 * 2**20
 """Bytes in one row of a table: a longer one is a missing quote, or an attack."""

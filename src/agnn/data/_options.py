@@ -121,6 +121,11 @@ class ReadOptions:
             if name in (self.label, *splits, *self.ignore):
                 raise InputError(f"column '{name}' has two roles; give it one.")
 
+    @staticmethod
+    def flags(field: str) -> tuple[str, ...]:
+        """Return the command-line flags that set a field; the usual one first."""
+        return _FLAGS.get(field, (f"--{field.replace('_', '-')}",))
+
     @property
     def shown_columns(self) -> dict[str, str]:
         """The columns that are shown to people, by what they hold."""
@@ -133,11 +138,6 @@ class ReadOptions:
         return self.split_column or self.split_time or self.split_group
 
 
-def flags_of(field: str) -> tuple[str, ...]:
-    """Return the command-line flags that set a field of `ReadOptions`; the usual one first."""
-    return _FLAGS.get(field, (f"--{field.replace('_', '-')}",))
-
-
 def option_for(field: str, column: str | None = None) -> str:
     """Return an option as messages suggest it: for Python, and for a shell ready to be pasted.
 
@@ -145,7 +145,7 @@ def option_for(field: str, column: str | None = None) -> str:
     "`ignore` (--ignore 'last note')"
     """
     value = "" if column is None else f" {shlex.quote(column)}"
-    return f"`{field}` ({flags_of(field)[0]}{value})"
+    return f"`{field}` ({ReadOptions.flags(field)[0]}{value})"
 
 
 def check_columns(place: str, columns: Sequence[str], wanted: Sequence[str | None]) -> None:

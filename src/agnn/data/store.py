@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
-import zlib
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -28,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agnn.data._edges import RawCounts
+from agnn.data._input_files import DAMAGE
 from agnn.data._node_data import NodeData
 from agnn.data._report import ColumnUse, Reading
 from agnn.data.splits import Split
@@ -52,18 +51,6 @@ __all__ = [
 _NAMES: Final = ("citeseer", "cora", "pubmed")
 _FORMAT: Final = "agnn-data-1"
 _CHECKSUM: Final = "sha256"
-_DAMAGE: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-    MemoryError,
-)
 
 
 def write_data(data: NodeData, path: Path, *, source: str = "") -> str:
@@ -124,7 +111,7 @@ def read_data(
         return _data(arrays, preprocessing)
     except AgnnError as error:
         raise DataError(f"{title} is damaged or is not stored data: {error}") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise DataError(f"{title} is damaged or is not stored data: {reason}.") from error
 

@@ -6,8 +6,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agnn.explanation._margin import Margin, comma_list
+from agnn.explanation._margin import Margin
 from agnn.files import plain, plain_id
+from agnn.tables import enumeration
 
 if TYPE_CHECKING:
     import numpy as np
@@ -293,7 +294,7 @@ def _neighbours(explanation: Explanation) -> str:
     weight = "attention" if explanation.is_attention else "propagation weight"
     return (
         f"Over all layers, {percent(explanation.itself.weight)} of the {weight} stays with the "
-        f"node itself, and of the others {comma_list(listed)} {_have(len(listed))} most{rest}."
+        f"node itself, and of the others {enumeration(listed)} {_have(len(listed))} most{rest}."
     )
 
 
@@ -309,9 +310,9 @@ def _training(explanation: Explanation) -> str:
 def _reasons(explanation: Explanation) -> str:
     nodes = [_name(node) for node in explanation.for_answer[:_NAMED]]
     names = [share.name for share in explanation.features[:_NAMED] if share.toward_answer > 0]
-    listed = [comma_list(nodes)] if nodes else []
+    listed = [enumeration(nodes)] if nodes else []
     if names:
-        listed.append(f"by feature, {comma_list(names)}")
+        listed.append(f"by feature, {enumeration(names)}")
     if not listed:
         return ""
     return f"Most is contributed to {explanation.prediction} by {'; '.join(listed)}."
@@ -323,7 +324,7 @@ def _second(explanation: Explanation) -> str:
     stated = f"The second most probable class is {name} with {chance}"
     listed = [_name(node) for node in explanation.for_second[:_NAMED]]
     return (
-        f"{stated}, to which {comma_list(listed)} contribute{_s_of(listed)} most."
+        f"{stated}, to which {enumeration(listed)} contribute{_s_of(listed)} most."
         if listed
         else f"{stated}."
     )

@@ -19,6 +19,7 @@ from agnn.explanation._contributions import (
 )
 from agnn.files import plain_id
 from agnn.metrics import ensemble_of
+from agnn.tables import enumeration, shown_text, signed_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,11 +114,11 @@ class Margin:
         if self.second != self.answer:
             sentence += f" ahead of {class_names[self.second]}"
         if pro:
-            sentence += f", mostly because of {comma_list(pro)}"
+            sentence += f", mostly because of {enumeration(pro)}"
         if con:
             is_one = len(con) == 1 and not con[0].startswith(_OWN)
             speak = "speaks" if is_one else "speak"
-            sentence += f"{';' if pro else ','} {comma_list(con)} {speak} most against it"
+            sentence += f"{';' if pro else ','} {enumeration(con)} {speak} most against it"
         return f"{sentence}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -307,21 +308,5 @@ def _largest(row: NDArray[np.float64]) -> list[int]:
 
 
 def _words(step: Step) -> str:
-    name = _OWN if step.kind == "itself" else _short(step.name)
-    return f"{name} ({_with_sign(step.value)})"
-
-
-def _short(name: str) -> str:
-    """Return a long title without its middle, so that titles which begin alike stay apart."""
-    if len(name) <= _LONGEST:
-        return name
-    return f"{name[: _LONGEST - 16]}\N{HORIZONTAL ELLIPSIS}{name[-15:]}"
-
-
-def _with_sign(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
-
-
-def comma_list(names: list[str]) -> str:
-    """Return "a", "a and b", or "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    name = _OWN if step.kind == "itself" else shown_text(step.name, _LONGEST)
+    return f"{name} ({signed_number(step.value)})"

@@ -22,7 +22,7 @@ Repeated measurements are summarised by their mean and its standard error:
 
 The replicas of a run form an `Ensemble`: the mean of their probabilities, sharpened or softened by
 one temperature that is fitted to validation nodes (`calibrate`). Two classifiers are compared on
-the same test nodes: `node_difference` for one set of replicas, `trial_difference` over trials.
+the same test nodes: `node_difference` for one set of replicas, `TrialDifference` over trials.
 """
 
 from agnn.metrics._difference import (
@@ -30,7 +30,6 @@ from agnn.metrics._difference import (
     TrialDifference,
     node_contributions,
     node_difference,
-    trial_difference,
 )
 from agnn.metrics._ensemble import (
     SURE,
@@ -52,7 +51,6 @@ from agnn.metrics._measures import (
     Measure,
     Summary,
     check_metric,
-    class_accuracies,
     percent_interval,
     replica_values,
     scored_nodes,
@@ -75,7 +73,6 @@ __all__ = [
     "apply_temperature",
     "calibrate",
     "check_metric",
-    "class_accuracies",
     "ensemble_of",
     "held_out_ensemble",
     "held_out_predictions",
@@ -85,6 +82,5 @@ __all__ = [
     "percent_interval",
     "replica_values",
     "scored_nodes",
-    "trial_difference",
     "wilson_interval",
 ]

@@ -52,6 +52,37 @@ class TrialDifference:
             "is_tie": self.is_tie,
         }
 
+    @classmethod
+    def between(
+        cls,
+        nodes: Sequence[NDArray[np.int64]],
+        first: Sequence[NDArray[np.float64]],
+        second: Sequence[NDArray[np.float64]],
+        differences: Sequence[float] | None = None,
+    ) -> TrialDifference:
+        """Return the mean over trials of the first classifier's measure minus the second's.
+
+        Trial r tests `nodes[r]` [k_r], which contribute `first[r]` and `second[r]` [k_r] to the
+        measure. If these are only some of its nodes, `differences` are those of the trials over all
+        of them, and the interval is rather too wide.
+
+        Nodes and trials are two crossed samples, and test nodes may be the same in every trial or
+        drawn anew. The mean varies as the trials do, plus what trials have in common because they
+        test the same nodes, but by no less than its nodes vary. The interval is Student's, because
+        a few trials know their own spread badly (degrees of freedom by Satterthwaite 1946).
+        """
+        gaps = [ours - theirs for ours, theirs in zip(first, second, strict=True)]
+        trials = Summary(differences or [float(gap.mean()) for gap in gaps])
+        over_nodes, in_common = _node_variances(nodes, gaps)
+        if trials.standard_error is None:
+            reach = _NORMAL * math.sqrt(over_nodes)
+        else:
+            over_both = max(over_nodes, trials.standard_error**2 + in_common)
+            reach = _student(over_both, over_both - over_nodes, trials.n - 1) * math.sqrt(over_both)
+        return TrialDifference(
+            trials.mean, Interval(trials.mean - reach, trials.mean + reach), trials.n
+        )
+
 
 @dataclass(frozen=True)
 class NodeDifference:
@@ -130,36 +161,6 @@ def node_contributions(
     if measure not in _CONTRIBUTIONS:
         raise InputError(f"no contributions of nodes are known for '{measure}'.")
     return _CONTRIBUTIONS[measure](labels, np.asarray(probabilities, dtype=np.float64))
-
-
-def trial_difference(
-    nodes: Sequence[NDArray[np.int64]],
-    first: Sequence[NDArray[np.float64]],
-    second: Sequence[NDArray[np.float64]],
-    differences: Sequence[float] | None = None,
-) -> TrialDifference:
-    """Return the mean over trials of the first classifier's measure minus the second's.
-
-    Trial r tests `nodes[r]` [k_r], which contribute `first[r]` and `second[r]` [k_r] to the
-    measure. If these are only some of its nodes, `differences` are those of the trials over all
-    of them, and the interval is rather too wide.
-
-    Nodes and trials are two crossed samples, and test nodes may be the same in every trial or
-    drawn anew. The mean varies as the trials do, plus what trials have in common because they test
-    the same nodes, but by no less than its nodes vary. The interval is Student's, because a few
-    trials know their own spread badly (degrees of freedom by Satterthwaite 1946).
-    """
-    gaps = [ours - theirs for ours, theirs in zip(first, second, strict=True)]
-    trials = Summary(differences or [float(gap.mean()) for gap in gaps])
-    over_nodes, in_common = _node_variances(nodes, gaps)
-    if trials.standard_error is None:
-        reach = _NORMAL * math.sqrt(over_nodes)
-    else:
-        over_both = max(over_nodes, trials.standard_error**2 + in_common)
-        reach = _student(over_both, over_both - over_nodes, trials.n - 1) * math.sqrt(over_both)
-    return TrialDifference(
-        trials.mean, Interval(trials.mean - reach, trials.mean + reach), trials.n
-    )
 
 
 def _node_variances(

@@ -287,45 +287,47 @@ class ClassAccuracy:
             "replicas": None if self.replicas is None else self.replicas.to_dict(),
         }
 
+    @classmethod
+    def by_class(
+        cls,
+        scores: Tensor,
+        data: NodeData,
+        splits: Sequence[Split],
+        folds: int = 1,
+        *,
+        members: Sequence[int] | None = None,
+        unusable: Container[int] = (),
+    ) -> list[ClassAccuracy]:
+        """Return one entry per class for scores [R, n, c]; `folds` replicas in turn are one trial.
 
-def class_accuracies(
-    scores: Tensor,
-    data: NodeData,
-    splits: Sequence[Split],
-    folds: int = 1,
-    *,
-    members: Sequence[int] | None = None,
-    unusable: Container[int] = (),
-) -> list[ClassAccuracy]:
-    """Return one entry per class for scores [R, n, c]; `folds` consecutive replicas are one trial.
+        `members` are the replicas that form the ensemble, all by default; the means over replicas
+        leave out those that are `unusable`.
 
-    `members` are the replicas that form the ensemble, all by default; the means over replicas
-    leave out those that are `unusable`.
-
-    Replicas differ by their initial weights and, if drawn, their split: their mean has a standard
-    error. The ensemble is a single classifier; Wilson's interval covers the uncertainty due to the
-    number of test nodes. A node is predicted only by the replicas that have it for test.
-    """
-    chosen = list(range(len(splits)) if members is None else members)
-    nodes, means = held_out_predictions(scores[chosen], [splits[r] for r in chosen], "test")
-    truth = data.labels[nodes]
-    predictions = means.argmax(1)
-    trials = _trial_accuracies(scores.argmax(-1).cpu().numpy(), data, splits, folds, unusable)
-    accuracies = []
-    for label, name in enumerate(data.class_names):
-        is_class = truth == label
-        count = int(is_class.sum())
-        right = int((is_class & (predictions == label)).sum())
-        accuracies.append(
-            ClassAccuracy(
-                name=name,
-                count=count,
-                right=right,
-                interval=percent_interval(right, count) if count else None,
-                replicas=Summary(trials[label]) if trials[label] else None,
+        Replicas differ by their initial weights and, if drawn, their split: their mean has a
+        standard error. The ensemble is a single classifier; Wilson's interval covers the
+        uncertainty due to the number of test nodes. A node is predicted only by the replicas that
+        have it for test.
+        """
+        chosen = list(range(len(splits)) if members is None else members)
+        nodes, means = held_out_predictions(scores[chosen], [splits[r] for r in chosen], "test")
+        truth = data.labels[nodes]
+        predictions = means.argmax(1)
+        trials = _trial_accuracies(scores.argmax(-1).cpu().numpy(), data, splits, folds, unusable)
+        accuracies = []
+        for label, name in enumerate(data.class_names):
+            is_class = truth == label
+            count = int(is_class.sum())
+            right = int((is_class & (predictions == label)).sum())
+            accuracies.append(
+                ClassAccuracy(
+                    name=name,
+                    count=count,
+                    right=right,
+                    interval=percent_interval(right, count) if count else None,
+                    replicas=Summary(trials[label]) if trials[label] else None,
+                )
             )
-        )
-    return accuracies
+        return accuracies
 
 
 def _trial_accuracies(

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from agnn.report._judgements import claim_lines, claim_summary, relation_lines
 from agnn.report._rendering import PageFigure, page_template
-from agnn.studies import RULE, Verdict, count_figures, duration
+from agnn.studies import RULE, Verdict, count_figures
 from agnn.tables import (
     NOTHING,
     Cell,
     Column,
     ResultTable,
     Row,
+    duration,
     mean_text,
     number,
     signed_number,

@@ -19,7 +19,6 @@ from agnn.metrics import (
     ClassAccuracy,
     Interval,
     Summary,
-    class_accuracies,
     percent_interval,
 )
 from agnn.report._model_facts import (
@@ -171,7 +170,7 @@ def run_facts(run: Run) -> RunFacts:
         measures=run.measures if all(split.test.size for split in splits) else {},
         interval=_interval(test),
         by_class=tuple(
-            class_accuracies(
+            ClassAccuracy.by_class(
                 scores,
                 data,
                 splits,

@@ -66,7 +66,7 @@ from agnn.studies._verdict import (
     Margin,
     Verdict,
 )
-from agnn.studies._works import Progress, duration
+from agnn.studies._works import Progress
 
 __all__ = [
     "RULE",
@@ -95,7 +95,6 @@ __all__ = [
     "count_figures",
     "count_runs",
     "drawing_hash",
-    "duration",
     "judge_relevances",
     "reproduce",
     "results_of",

@@ -12,16 +12,17 @@ import numpy as np
 from agnn.choosing import rare_class_warning
 from agnn.data import make_splits
 from agnn.errors import UnavailableError
-from agnn.metrics import MEASURES, Summary, TrialDifference, trial_difference
+from agnn.metrics import MEASURES, Summary, TrialDifference
 from agnn.studies._batches import kept_positions, unpack_contributions
 from agnn.studies._store import StoredRun
-from agnn.studies._works import Work, duration
+from agnn.studies._works import Work
 from agnn.tables import (
     NOTHING,
     Cell,
     Column,
     ResultTable,
     Row,
+    duration,
     enumeration,
     shown_text,
     signed_number,
@@ -319,7 +320,7 @@ def _difference(
         tested = np.concatenate([split.test for split in splits[start : start + folds]])
         # Runs keep the contributions of these nodes only, where there are very many.
         nodes.append(tested[kept_positions(tested.size)])
-    return trial_difference(
+    return TrialDifference.between(
         nodes,
         [unpack_contributions(run.extra["contributions"]) for run, _ in pairs],
         [unpack_contributions(run.extra["contributions"]) for _, run in pairs],

@@ -256,19 +256,3 @@ class Clock:
 def _cost(work: Work) -> float:
     epochs = getattr(work.method, "epochs", _USUAL_EPOCHS)
     return float(work.data.nodes * SplitSpec.parse(work.split).folds * epochs)
-
-
-def duration(seconds: float) -> str:
-    """Return a time as a person would state it.
-
-    >>> duration(4.21), duration(45.2), duration(200), duration(40_000)
-    ('4.2 s', '45 s', '3.3 min', '11 h')
-    """
-    unit = "s"
-    if seconds >= 6000:
-        seconds /= 3600
-        unit = "h"
-    elif seconds >= 100:
-        seconds /= 60
-        unit = "min"
-    return f"{seconds:.1f} {unit}" if seconds < 10 else f"{seconds:.0f} {unit}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agnn.data._edges import edge_notes, mean_weights, simple_edges, unusable_weight, weight_note
-from agnn.data._input_files import check_file, check_fits
+from agnn.data._input_files import DAMAGE, check_file, check_fits
 from agnn.data._labels import Labels, check_classes, checked_ids, class_notes, encoded_labels
 from agnn.data._node_data import NodeData
 from agnn.data._report import Reading
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
 
 _MASKS: Final = ("train", "val", "test")  # what masks are called after
 _CSR_PARTS: Final = ("data", "indices", "indptr", "shape")
-# What a damaged archive makes NumPy and SciPy raise.
-_DAMAGE: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    MemoryError,
-)
 
 
 def from_scipy(
@@ -181,7 +165,7 @@ def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData
     except AgnnError as error:
         reason = str(error)
         raise DataError(reason if str(path) in reason else f"'{path}': {reason}") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         if "allow_pickle" in str(error):
             raise DataError(
                 f"'{path}' holds pickled objects, which could run any code and are not opened; "
