@@ -16,11 +16,11 @@ from agnn.studies import (
     ComparedRow,
     Comparison,
     JudgedClaim,
+    JudgedPanel,
     Margin,
     PaperFigure,
     RelevancePanel,
     Result,
-    judge_relevances,
 )
 from agnn.studies._spec import Claim, Column, Row, Table
 from agnn.studies._verdict import Making
@@ -113,7 +113,7 @@ def test_a_panel_says_what_was_measured_and_what_the_paper_says():
     panel = RelevancePanel(
         "pubmed", "PubMed, layer 4", 4, ((NAMES[0], NAMES[1]),), ((NAMES[1], NAMES[2]),), "-0.141"
     )
-    text = "\n".join(relation_lines(judge_relevances(panel, [FIRST, FIRST])))
+    text = "\n".join(relation_lines(JudgedPanel.of(panel, [FIRST, FIRST])))
     assert "**PubMed, layer 4**, 2 replicas. The diagonal is dominant, as in the paper" in text
     assert "| strongest, \N{MINUS SIGN}0.141 | \N{MINUS SIGN}0.300 ± 0.000 | 3 | 3 to 3 |" in text
     assert "None of the 1 relations that the paper calls strongest are among" in text

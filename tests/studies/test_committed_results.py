@@ -9,7 +9,7 @@ import pytest
 
 from agnn.cli import main
 from agnn.report._rendering import drawn_values
-from agnn.studies import Comparison, Store, count_figures, judge_relevances
+from agnn.studies import Comparison, Counts, JudgedPanel, Store
 from agnn.studies._reading import NAMES, read_bundled
 from agnn.studies._selection import Choice
 from agnn.studies._spec import Table
@@ -48,7 +48,7 @@ def comparisons(committed: Store) -> dict[str, Comparison]:
 
 def test_every_published_figure_is_counted_once(comparisons):
     """Counted by hand from the paper: 49, 15, 6, 15 and 6 figures, and GCN in its appendix."""
-    counts = count_figures(list(comparisons.values()))
+    counts = Counts.of(list(comparisons.values()))
     by_table = Counter(figure.table.name for figure in counts.figures)
     assert by_table == {
         "table2": 49, "table3": 15, "table4": 6, "table5": 15, "table6": 6, "table7": 3,
@@ -84,7 +84,7 @@ def test_agnn_leads_gln_on_random_splits_by_another_margin_than_the_papers(compa
 def test_cora_s_strongest_relations_are_the_papers_and_citeseer_s_are_not():
     values = drawn_values(ROOT / "docs", "figure1")
     citeseer, cora = (
-        judge_relevances(panel, values[f"figure1-{panel.stem}"])
+        JudgedPanel.of(panel, values[f"figure1-{panel.stem}"])
         for panel in read_bundled("figure1").panels
     )
     assert [each.rank for each in citeseer.strongest] == [9, 8, 11, 5]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.studies.small_tables import small_table, stored_run
 
-from agnn.studies import Store, count_figures
+from agnn.studies import Counts, Store
 from agnn.studies._verdict import compare_table
 
 TABLE = """
@@ -49,7 +49,7 @@ def finished(table, accuracies: dict[str, list[float | None]]) -> Store:
 def test_copies_and_variants_are_not_further_figures():
     table = small_table(TABLE)
     store = finished(table, {"GCN": [81.0, 80.0], "GCN, deeper": [80.0, 80.1]})
-    counts = count_figures([compare_table(table, store), compare_table(table, store)])
+    counts = Counts.of([compare_table(table, store), compare_table(table, store)])
     assert {kind: len(cells) for kind, cells in counts.cells.items()} == {
         "trained": 3, "data": 0, "presets": 0, "others": 0, "copies": 3,
     }  # fmt: skip
@@ -62,19 +62,19 @@ def test_copies_and_variants_are_not_further_figures():
 def test_the_headline_is_of_methods_whose_figures_have_an_error_and_plain_settings():
     table = small_table(TABLE)
     store = finished(table, {"GCN": [81.0, 80.0], "GCN, deeper": [80.0, 80.1]})
-    headline = count_figures([compare_table(table, store)]).headline
+    headline = Counts.of([compare_table(table, store)]).headline
     assert [figure.as_published.row.title for figure in headline] == ["GCN"]
     without = small_table(TABLE.replace(" ± 0.1", ""))
-    assert count_figures([compare_table(without, store)]).headline == ()
+    assert Counts.of([compare_table(without, store)]).headline == ()
 
 
 def test_a_table_of_ours_has_figures_of_other_papers():
     table = small_table(TABLE.replace("Table 1", "not in the paper"))
     store = finished(table, {"GCN": [81.0, 80.0], "GCN, deeper": [80.0, 80.1]})
-    counts = count_figures([compare_table(table, store)])
+    counts = Counts.of([compare_table(table, store)])
     assert (len(counts.cells["others"]), counts.figures) == (3, ())
 
 
 def test_cells_without_a_figure_of_ours_or_the_papers_do_not_count():
-    counts = count_figures([compare_table(small_table(TABLE), Store.in_memory())])
+    counts = Counts.of([compare_table(small_table(TABLE), Store.in_memory())])
     assert not any(counts.cells.values())

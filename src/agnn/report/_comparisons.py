@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from agnn.report._judgements import claim_lines, claim_summary, relation_lines
 from agnn.report._rendering import PageFigure, page_template
-from agnn.studies import RULE, Verdict, count_figures
+from agnn.studies import RULE, Counts, Verdict
 from agnn.tables import (
     NOTHING,
     Cell,
@@ -70,7 +70,7 @@ def comparison_page(title: str, sections: Sequence[TableSection | DrawingSection
 
 def comparison_markdown(comparison: Comparison, command: str) -> str:
     """Return one section: the table, its verdicts, its notes, its making."""
-    figures = count_figures([comparison]).figures
+    figures = Counts.of([comparison]).figures
     nearest = [each.nearest.cell for each in figures if each.nearest != each.as_published]
     table = comparison.table
     lines = [f"## {table.heading}", "", f"    {command}", ""]

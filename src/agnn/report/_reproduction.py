@@ -31,13 +31,13 @@ from agnn.report._rendering import (
     write_whole,
 )
 from agnn.studies import (
+    Counts,
     Drawing,
+    JudgedPanel,
     RelevancePanel,
     Store,
     Verdict,
-    count_figures,
     drawing_hash,
-    judge_relevances,
     results_of,
 )
 from agnn.tables import Column, ResultTable, Row, enumeration
@@ -176,7 +176,7 @@ def _judge_panels(experiment: Experiment, folder: Path) -> list[JudgedPanel]:
         return []
     values = drawn_values(folder, experiment.name)
     return [
-        judge_relevances(panel, values[stem])
+        JudgedPanel.of(panel, values[stem])
         for panel in experiment.panels
         if isinstance(panel, RelevancePanel)
         and (stem := f"{experiment.name}-{panel.stem}") in values
@@ -203,7 +203,7 @@ def scoreboard_markdown(
 ) -> str:
     """Return the summary of a page; `judged` are the panels of figures by experiment."""
     comparisons = [each.comparison for each in results if each.comparison is not None]
-    counts = count_figures(comparisons)
+    counts = Counts.of(comparisons)
     lines = ["## Scoreboard", ""]
     if counts.headline:
         lines += [_headline(counts.headline), ""]

@@ -44,8 +44,6 @@ from agnn.studies._scoreboard import (
     JudgedPanel,
     PublishedFigure,
     Relation,
-    count_figures,
-    judge_relevances,
 )
 from agnn.studies._selection import select_experiments
 from agnn.studies._spec import (
@@ -92,10 +90,8 @@ __all__ = [
     "Store",
     "Verdict",
     "compare",
-    "count_figures",
     "count_runs",
     "drawing_hash",
-    "judge_relevances",
     "reproduce",
     "results_of",
     "select_experiments",

@@ -73,40 +73,40 @@ class Counts:
         }
         return tuple(figure for figure in self.figures if _is_headline(figure, trained))
 
+    @classmethod
+    def of(cls, comparisons: Sequence[Comparison]) -> Counts:
+        """Sort the compared cells of all tables by kind, and gather the variants of each figure."""
+        cells: dict[str, list[ComparedCell]] = {kind: [] for kind in _KINDS}
+        variants: dict[Hashable, list[Variant]] = {}  # by figure
+        homes: dict[Hashable, tuple[Table, Column]] = {}  # where a figure first stands
+        seen: set[Hashable] = set()
+        for comparison in comparisons:
+            table = comparison.table
+            for compared in comparison.rows:
+                row = compared.row
+                for column, cell in zip(table.columns, compared.cells, strict=True):
+                    if cell.difference is None:
+                        continue
+                    figure = _identity(row, column, cell)
+                    seeds = table.seeds if row.seeds is None else row.seeds
+                    # The same runs: settings, splits and their number are those of the figure.
+                    runs = (figure, row.configuration, row.split, seeds)
+                    kind = "copies" if table.source == "runs" and runs in seen else _kind(table)
+                    seen.add(runs)
+                    cells[kind].append(cell)
+                    if kind == "trained":
+                        variants.setdefault(figure, []).append(Variant(row, cell))
+                        homes.setdefault(figure, (table, column))
+        return Counts(
+            {kind: tuple(of_kind) for kind, of_kind in cells.items()},
+            tuple(PublishedFigure(*homes[figure], tuple(variants[figure])) for figure in variants),
+        )
+
 
 def _is_headline(figure: PublishedFigure, methods: set[str | None]) -> bool:
     row = figure.as_published.row
     is_plain = not row.fields and (row.value or figure.column.value) is None
     return row.method in methods and is_plain and figure.column.split in (None, "fixed")
-
-
-def count_figures(comparisons: Sequence[Comparison]) -> Counts:
-    """Sort the compared cells of all tables by kind, and gather the variants of each figure."""
-    cells: dict[str, list[ComparedCell]] = {kind: [] for kind in _KINDS}
-    variants: dict[Hashable, list[Variant]] = {}  # by figure
-    homes: dict[Hashable, tuple[Table, Column]] = {}  # where a figure first stands
-    seen: set[Hashable] = set()
-    for comparison in comparisons:
-        table = comparison.table
-        for compared in comparison.rows:
-            row = compared.row
-            for column, cell in zip(table.columns, compared.cells, strict=True):
-                if cell.difference is None:
-                    continue
-                figure = _identity(row, column, cell)
-                seeds = table.seeds if row.seeds is None else row.seeds
-                # The same runs: the settings, the splits and their number are those of the figure.
-                runs = (figure, row.configuration, row.split, seeds)
-                kind = "copies" if table.source == "runs" and runs in seen else _kind(table)
-                seen.add(runs)
-                cells[kind].append(cell)
-                if kind == "trained":
-                    variants.setdefault(figure, []).append(Variant(row, cell))
-                    homes.setdefault(figure, (table, column))
-    return Counts(
-        {kind: tuple(of_kind) for kind, of_kind in cells.items()},
-        tuple(PublishedFigure(*homes[figure], tuple(variants[figure])) for figure in variants),
-    )
 
 
 def _kind(table: Table) -> str:
@@ -161,49 +161,51 @@ class JudgedPanel:
         last = len(self.relations) - len(self.weakest)
         return sum(relation.rank > last for relation in self.weakest)
 
+    @classmethod
+    def of(
+        cls, panel: RelevancePanel, relevances: Sequence[Sequence[Sequence[float | None]]]
+    ) -> JudgedPanel:
+        """Compare relevances [R, c, c] with what the paper reads from the panel.
 
-def judge_relevances(
-    panel: RelevancePanel, relevances: Sequence[Sequence[Sequence[float | None]]]
-) -> JudgedPanel:
-    """Compare relevances [R, c, c] with what the paper reads from the panel.
-
-    Row c1 receives and column c2 sends. None stands for a pair of classes that no edge joins.
-    """
-    values = np.array(relevances, dtype=np.float64)
-    names = load_dataset(panel.dataset).class_names
-    if values.ndim != 3 or values.shape[1:] != (len(names), len(names)):
-        raise DataError(
-            f"the relevances of '{panel.title}' have the shape {values.shape}, not one table of "
-            f"{len(names)} by {len(names)} classes per replica; draw the figure again."
+        Row c1 receives and column c2 sends. None stands for a pair of classes that no edge joins.
+        """
+        values = np.array(relevances, dtype=np.float64)
+        names = load_dataset(panel.dataset).class_names
+        if values.ndim != 3 or values.shape[1:] != (len(names), len(names)):
+            raise DataError(
+                f"the relevances of '{panel.title}' have the shape {values.shape}, not one table "
+                f"of {len(names)} by {len(names)} classes per replica; draw the figure again."
+            )
+        replicas = values.shape[0]
+        pairs = [
+            (receiver, sender)
+            for receiver in range(len(names))
+            for sender in range(len(names))
+            if receiver != sender and not np.isnan(values[:, receiver, sender]).any()
+        ]
+        between = np.array(
+            [values[:, receiver, sender] for receiver, sender in pairs]
+        )  # [pairs, R]
+        ranks = _ranks(between)
+        by_mean = _ranks(between.mean(axis=1, keepdims=True))[:, 0]
+        relations: dict[tuple[str, str], Relation] = {}
+        for k, (receiver, sender) in enumerate(pairs):
+            relations[names[sender], names[receiver]] = Relation(
+                sender=names[sender],
+                receiver=names[receiver],
+                value=Summary(between[k].tolist()),
+                rank=int(by_mean[k]),
+                ranks=tuple(ranks[k].tolist()),
+            )
+        return JudgedPanel(
+            panel=panel,
+            replicas=replicas,
+            is_dominant=bool(_is_dominant(values.mean(axis=0, keepdims=True)).all()),
+            dominant=int(_is_dominant(values).sum()),
+            relations=tuple(sorted(relations.values(), key=lambda relation: relation.rank)),
+            strongest=_named_relations(panel, panel.strongest, relations),
+            weakest=_named_relations(panel, panel.weakest, relations),
         )
-    replicas = values.shape[0]
-    pairs = [
-        (receiver, sender)
-        for receiver in range(len(names))
-        for sender in range(len(names))
-        if receiver != sender and not np.isnan(values[:, receiver, sender]).any()
-    ]
-    between = np.array([values[:, receiver, sender] for receiver, sender in pairs])  # [pairs, R]
-    ranks = _ranks(between)
-    by_mean = _ranks(between.mean(axis=1, keepdims=True))[:, 0]
-    relations: dict[tuple[str, str], Relation] = {}
-    for k, (receiver, sender) in enumerate(pairs):
-        relations[names[sender], names[receiver]] = Relation(
-            sender=names[sender],
-            receiver=names[receiver],
-            value=Summary(between[k].tolist()),
-            rank=int(by_mean[k]),
-            ranks=tuple(ranks[k].tolist()),
-        )
-    return JudgedPanel(
-        panel=panel,
-        replicas=replicas,
-        is_dominant=bool(_is_dominant(values.mean(axis=0, keepdims=True)).all()),
-        dominant=int(_is_dominant(values).sum()),
-        relations=tuple(sorted(relations.values(), key=lambda relation: relation.rank)),
-        strongest=_named_relations(panel, panel.strongest, relations),
-        weakest=_named_relations(panel, panel.weakest, relations),
-    )
 
 
 def _is_dominant(values: NDArray[np.float64]) -> NDArray[np.bool_]:
