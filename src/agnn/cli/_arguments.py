@@ -22,7 +22,6 @@ from typing import (
 import typer
 
 from agnn.cli._config import file_of
-from agnn.cli._console import screen
 from agnn.cli._options import HYPER_PARAMETERS, TABLES
 from agnn.errors import InputError, unknown_name
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from agnn.choosing import ClassWeight
     from agnn.data import DataReport, NodeData, ReadOptions
     from agnn.methods import Method
-    from agnn.runs import Plan, Training
+    from agnn.runs import Training
 
 _STYLES: Final = {"cannot train": "bold red", "leak?": "bold red", "left out": "yellow"}
 
@@ -178,38 +177,6 @@ def data_table(report: DataReport) -> Table:
     for name, text in report.warning_lines():
         table.add_row(Text(name, style=_STYLES.get(name.split(": ")[-1], "")), text)
     return table
-
-
-def print_plan(plan: Plan, *, is_json: bool) -> None:
-    """Print what is worth knowing before the training."""
-    from agnn.choosing import optimism
-    from agnn.data import CROSS_FIT, DEFAULT_SPLITS
-    from agnn.methods import NetworkMethod
-
-    training = plan.training
-    note = optimism(plan.splits, plan.folds) if training.search is not None else None
-    if note is not None:
-        screen(is_error=True).print(f"note: {note}", soft_wrap=True)
-    if plan.data.reading is None or is_json:
-        return
-    console = screen()
-    console.print(f"The data: {plan.data.name}", style="bold")
-    console.print(data_table(plan.data.report))
-    about = DEFAULT_SPLITS.get(CROSS_FIT if plan.passes else plan.split_spec, "")
-    if training.is_auto and not plan.passes:
-        about = "one for all replicas"
-    console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.\n")
-    if plan.leaves_method_open:
-        console.print(
-            "The known labels do not show that neighbours are alike, so other methods are tried "
-            "first.\n"
-        )
-    if isinstance(plan.method, NetworkMethod):
-        needed = plan.method.memory_estimate(plan.task()).total / 2**20
-        memory = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
-        count = len(plan.seeds)
-        models = "1 replica" if count == 1 else f"{count} replicas"
-        console.print(f"Training {models} takes up to {memory} of memory.\n")
 
 
 def training_of(context: typer.Context, source: Any, options: dict[str, Any]) -> Training:

@@ -1,10 +1,12 @@
-"""A run as JSON for machines and as a short table for people."""
+"""A run as JSON for machines and as a short table for people, and what is known before it."""
 
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
+from agnn.cli._arguments import data_table
+from agnn.cli._console import screen
 from agnn.cli._options import HYPER_PARAMETERS
 
 if TYPE_CHECKING:
@@ -13,7 +15,39 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from agnn.runs import Run
+    from agnn.runs import Plan, Run
+
+
+def print_plan(plan: Plan, *, is_json: bool) -> None:
+    """Print what is worth knowing before the training."""
+    from agnn.choosing import optimism
+    from agnn.data import CROSS_FIT, DEFAULT_SPLITS
+    from agnn.methods import NetworkMethod
+
+    training = plan.training
+    note = optimism(plan.splits, plan.folds) if training.search is not None else None
+    if note is not None:
+        screen(is_error=True).print(f"note: {note}", soft_wrap=True)
+    if plan.data.reading is None or is_json:
+        return
+    console = screen()
+    console.print(f"The data: {plan.data.name}", style="bold")
+    console.print(data_table(plan.data.report))
+    about = DEFAULT_SPLITS.get(CROSS_FIT if plan.passes else plan.split_spec, "")
+    if training.is_auto and not plan.passes:
+        about = "one for all replicas"
+    console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.\n")
+    if plan.leaves_method_open:
+        console.print(
+            "The known labels do not show that neighbours are alike, so other methods are tried "
+            "first.\n"
+        )
+    if isinstance(plan.method, NetworkMethod):
+        needed = plan.method.memory_estimate(plan.task()).total / 2**20
+        memory = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"
+        count = len(plan.seeds)
+        models = "1 replica" if count == 1 else f"{count} replicas"
+        console.print(f"Training {models} takes up to {memory} of memory.\n")
 
 
 def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:

@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli._arguments import (
-    Dataset,
-    Edges,
-    Nodes,
-    check_label,
-    data_source,
-    print_plan,
-    training_of,
-)
+from agnn.cli._arguments import Dataset, Edges, Nodes, check_label, data_source, training_of
 from agnn.cli._config import Config, ConfigSchema, SaveConfig, write_config
 from agnn.cli._console import (
     print_candidate,
@@ -26,7 +18,7 @@ from agnn.cli._console import (
 )
 from agnn.cli._failures import finishing, interruptible, stopping
 from agnn.cli._options import Json, Quiet, use_threads
-from agnn.cli._record import run_record, run_table
+from agnn.cli._record import print_plan, run_record, run_table
 from agnn.errors import AgnnError
 
 if TYPE_CHECKING:

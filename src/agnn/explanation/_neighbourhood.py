@@ -170,7 +170,7 @@ class Neighbourhood:
         )
 
     @classmethod
-    def weighed(
+    def with_effects(
         cls,
         run: Run,
         node: int,

@@ -36,7 +36,7 @@ _LEGEND_WIDTH: Final = 6.0  # inches
 
 def surroundings_of(run: Run, node: int) -> Neighbourhood:
     """Return what the picture shows: two hops around the node, or the most attended nodes there."""
-    return Neighbourhood.weighed(run, node, run.split, hops=2, limit=MOST_DRAWN)
+    return Neighbourhood.with_effects(run, node, run.split, hops=2, limit=MOST_DRAWN)
 
 
 def explanation_page(

@@ -265,6 +265,6 @@ def _drawable(
         if len(good) == count:
             break
     return [
-        (row, Neighbourhood.weighed(run, row.node, split, limit=MOST_DRAWN))
+        (row, Neighbourhood.with_effects(run, row.node, split, limit=MOST_DRAWN))
         for row, _ in [*good, *rest][:count]
     ]
