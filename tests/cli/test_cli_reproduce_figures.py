@@ -142,14 +142,17 @@ def test_the_edges_of_both_rows_are_ranked_once_and_kept_replica_by_replica(
 ) -> None:
     asked = []
 
-    def edge_ranking(run: Any, count: int) -> list[Any]:
+    def rankings(run: Any, count: int) -> list[Any]:
         asked.append((run.replicas, run.data.name, count))
         last = SimpleNamespace(
             top=SimpleNamespace(values=(0.75, 0.5)), bottom=SimpleNamespace(values=(0.125, 0.25))
         )
         return [None, last]
 
-    monkeypatch.setattr("agnn.studies._batches.edge_ranking", edge_ranking)
+    def relevance(run: Any) -> Any:
+        return SimpleNamespace(rankings=lambda count: rankings(run, count))
+
+    monkeypatch.setattr("agnn.studies._batches.Relevance", SimpleNamespace(of=relevance))
     (here / "edges.toml").write_text(EDGES, encoding="utf-8")
     answer = agnn("reproduce edges.toml --quiet --json")
     (found,) = json.loads(answer.out)["experiments"]
