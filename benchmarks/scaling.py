@@ -34,9 +34,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import Split
-from agnn.distributed import Ranks, RowsTask, train_rows
+from agnn.distributed import Meeting, Ranks, RowsTask, train_rows
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._ranks import Exchange
+from agnn.executors import LaunchedRank
 from agnn.graph import DenseFeatures, Graph, Part, block_bounds, rank_bounds
 from agnn.networks import AGNN
 from agnn.training import Problem, train
@@ -236,11 +237,10 @@ def _load(path: Path) -> Part:
 
 
 def _rank(rank: int, size: int, port: int, folder: str, case: Case) -> None:
-    os.environ.update(
-        RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
-    )
     torch.set_num_threads(1)
-    ranks = TimedRanks.join() if size > 1 else TimedRanks()
+    ranks = TimedRanks()
+    if size > 1:
+        ranks = TimedRanks.join(Meeting.attend(LaunchedRank(rank, size, rank, size, port=port)))
     ranks.epochs = epochs = Epochs()
     _time_packing(epochs)
     part = _load(Path(folder) / f"part-{size}-{rank}.npz")

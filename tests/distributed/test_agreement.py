@@ -13,7 +13,8 @@ import pytest
 from thread_ranks import on_ranks
 
 from agnn.cli import main
-from agnn.distributed._ranks import Ranks, RanksError
+from agnn.distributed._meeting import RanksError
+from agnn.distributed._ranks import Ranks
 
 FACTS = {
     "torch": "2.13.0",
@@ -45,7 +46,7 @@ def test_ranks_with_the_same_facts_go_on() -> None:
 def test_a_difference_is_named_with_its_rank_on_every_rank(
     other: dict[str, Any], difference: str, different: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agnn.distributed._ranks._HEAD_START", 0.0)
+    monkeypatch.setattr("agnn.distributed._ranks.HEAD_START", 0.0)
 
     def error_of(ranks: Ranks) -> tuple[str, bool]:
         with pytest.raises(RanksError, match=f"rank {different} ") as caught:

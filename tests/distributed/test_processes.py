@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from agnn.distributed._processes import _cause, resume_hint, run_together, stop_at_sigterm
-from agnn.distributed._ranks import LostRankError
+from agnn.distributed._meeting import LostRankError
 from agnn.errors import DataError, InputError, StoppedError, UnavailableError
 from agnn.executors import LaunchedRank
 from agnn.training import Checkpoints

@@ -10,13 +10,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
 import torch
 
 from agnn.cli import main
-from agnn.distributed._ranks import _device_and_engine, _store
+from agnn.distributed._meeting import open_store
+from agnn.distributed._ranks import engine_of, rank_device
 from agnn.executors import LaunchedRank
 
 WORDS = ["train", "cora", "--epochs", "12", "--quiet", "--json"]
@@ -135,17 +137,35 @@ def test_divided_replicas_of_a_killed_process_are_continued_by_another(tmp_path:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "two"]
 
 
+class Gpu(NamedTuple):
+    uuid: str
+
+
 @pytest.mark.parametrize(
-    ("gpus", "ranks", "expected"),
-    [(4, 4, ("cuda:3", "nccl")), (2, 4, ("cuda:1", "gloo")), (1, 4, ("cuda:0", "gloo"))],
+    ("visible", "engine", "device"),
+    [
+        (["abcd"] * 4, "nccl", "cuda:3"),
+        (["ab"] * 4, "gloo", "cuda:1"),
+        (["a"] * 4, "gloo", "cuda:0"),
+        (["a", "b", "c", "d"], "nccl", "cuda:0"),  # as Slurm shows them
+        (["a", "b", "c", "a"], "gloo", "cuda:0"),
+    ],
 )
-def test_ranks_share_gpus_where_there_are_too_few(
-    monkeypatch: pytest.MonkeyPatch, gpus: int, ranks: int, expected: tuple[str, str]
+def test_nccl_is_used_where_every_rank_has_a_gpu_of_its_own(
+    visible: list[str], engine: str, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    launched = LaunchedRank(ranks - 1, ranks, ranks - 1, ranks)
-    assert _device_and_engine(launched, "cuda") == expected
-    assert _device_and_engine(launched, "cpu") == ("cpu", "gloo")
+    identities = []
+    for rank, gpus in enumerate(visible):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda gpus=gpus: len(gpus))
+        monkeypatch.setattr(
+            torch.cuda, "get_device_properties", lambda index, gpus=gpus: Gpu(gpus[index])
+        )
+        chosen, identity = rank_device(LaunchedRank(rank, 4, rank, 4), "cuda")
+        identities.append(identity)
+    assert chosen == device
+    assert engine_of(identities) == engine
+    assert engine_of([*identities[:3], ""]) == "gloo", "a rank computes on its CPU"
+    assert rank_device(LaunchedRank(1, 4, 1, 4), "cpu") == ("cpu", "")
 
 
 def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:
@@ -176,7 +196,7 @@ def test_a_store_on_loopback_is_not_reached_by_another_address(host: str, is_ope
     """127.0.0.2 stands for another address of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    store = _store(LaunchedRank(0, 1, host=host, port=port), is_master=True)
+    store = open_store(LaunchedRank(0, 1, host=host, port=port), 30, is_master=True)
     store.set("key", "ours")
     try:
         with socket.create_connection(("127.0.0.2", port), timeout=30):

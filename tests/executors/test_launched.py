@@ -32,7 +32,7 @@ def test_a_process_of_torchrun_knows_its_place(environment: pytest.MonkeyPatch) 
     assert launched_rank() is None
     for name, value in TORCHRUN.items():
         environment.setenv(name, value)
-    expected = LaunchedRank(5, 8, 1, 4, "10.0.0.1", 29400, restarts=2, has_lasting_store=True)
+    expected = LaunchedRank(5, 8, 1, 4, "10.0.0.1", 29400, has_lasting_store=True)
     assert launched_rank() == expected
 
 

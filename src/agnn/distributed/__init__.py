@@ -15,6 +15,7 @@ a `PartsFolder` opens them, memory-mapped and checked. A `Division` trains on se
 
 from agnn.distributed._division import Axis, Division, parts_of
 from agnn.distributed._graph_source import GraphSource
+from agnn.distributed._meeting import Meeting
 from agnn.distributed._order import ORDERS, check_order
 from agnn.distributed._partition import partition
 from agnn.distributed._parts import Manifest, PartsFolder, is_parts_folder
@@ -28,6 +29,7 @@ __all__ = [
     "Division",
     "GraphSource",
     "Manifest",
+    "Meeting",
     "PartsFolder",
     "Ranks",
     "RowsTask",

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from agnn.distributed._meeting import Meeting
 from agnn.distributed._outcome import SentOutcome, receive_outcome
 from agnn.distributed._parts import PartsFolder
 from agnn.distributed._processes import run_together, stop_at_sigterm
@@ -47,7 +48,7 @@ class Division:
     axis: Axis = "rows"
     wire: str = "float32"  # type of the states on their way; "bfloat16" halves the volume
     # The processes exist already, started by torchrun, and this is one of them.
-    is_joined: bool = False
+    meeting: Meeting | None = None
     parts: str | None = None  # a folder of parts, in place of a graph in memory
 
     def __post_init__(self) -> None:
@@ -88,20 +89,21 @@ class Division:
                 f"from the whole graph before the training. Train it on the graph itself."
             )
         rows = RowsTask.of(method, task, self.wire)
-        if self.is_joined or self.ranks == 1:
-            outcome = self._run_here(rows, task, identity or {})
+        if self.meeting is not None:
+            with self.meeting.telling():
+                ranks = Ranks.join(self.meeting, task.device)
+                ranks.agree({**package_versions(), "ranks": self.ranks, **(identity or {})})
+                outcome = self._run_here(rows, task, ranks)
+        elif self.ranks == 1:
+            outcome = self._run_here(rows, task, Ranks(device=task.device))
         else:
             outcome = _train_in_processes(rows, task, self)
         if outcome is not None and outcome.history is not None:
             check_usable(outcome.history)
         return outcome
 
-    def _run_here(self, rows: RowsTask, task: Task, identity: Mapping[str, Any]) -> Outcome | None:
+    def _run_here(self, rows: RowsTask, task: Task, ranks: Ranks) -> Outcome | None:
         """Train in this process, which may be one of several of torchrun."""
-        ranks = Ranks(device=task.device)
-        if self.is_joined:
-            ranks = Ranks.join(LaunchedRank.from_environment(), task.device)
-            ranks.agree({**package_versions(), "ranks": self.ranks, **identity})
         source = self._sources(rows.method, task)[ranks.rank]
         shared = task.checkpoints
         checkpoints = None if shared is None else RankCheckpoints(ranks, shared)
@@ -173,13 +175,15 @@ def _train_in_processes(rows: RowsTask, task: Task, division: Division) -> Outco
 
 def _train_in_child(launched: LaunchedRank, payload: Any, progress: Progress) -> SentOutcome | None:
     rows, source, device, shared = payload
-    ranks = Ranks.join(launched, device)
-    checkpoints = None
-    if shared is not None:
-        checkpoints = RankCheckpoints(ranks, shared)
-        stop_at_sigterm(checkpoints)
-    outcome = _train_rank(rows, source, ranks, progress, checkpoints)
-    return None if outcome is None else SentOutcome.of(outcome, checkpoints)
+    meeting = Meeting.attend(launched)
+    with meeting.telling():
+        ranks = Ranks.join(meeting, device)
+        checkpoints = None
+        if shared is not None:
+            checkpoints = RankCheckpoints(ranks, shared)
+            stop_at_sigterm(checkpoints)
+        outcome = _train_rank(rows, source, ranks, progress, checkpoints)
+        return None if outcome is None else SentOutcome.of(outcome, checkpoints)
 
 
 def _threads(processes: int) -> int:

@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from agnn._allocator import keep_freed_memory
-from agnn.distributed._ranks import LostRankError, silence
+from agnn.distributed._meeting import LOST, LostRankError, rank_timeout
 from agnn.errors import AgnnError, StoppedError, UnavailableError
 from agnn.executors import LaunchedRank, end_with_parent
 from agnn.training import Checkpoints, Progress
 
-# Exit codes of a process.
+# Exit codes of a process, beside LOST.
 _CRASHED: Final = 1
 _FAILED: Final = 2
-_LOST: Final = 3
 _STOPPED: Final = 75
 _PATIENCE: Final = 10.0  # seconds for the other processes to end by themselves
 _TELL_EVERY: Final = 0.1  # seconds between two reports of progress
@@ -133,10 +132,10 @@ def _watch(
 
 def _end(processes: Sequence[Any]) -> None:
     """Let processes end by themselves, which tells more, and then by force."""
-    end = time.monotonic() + min(_PATIENCE, silence())
+    end = time.monotonic() + min(_PATIENCE, rank_timeout())
     while any(process.is_alive() for process in processes) and time.monotonic() < end:
         # Those that only lost another one say nothing about the cause.
-        codes = {process.exitcode for process in processes} - {None, 0, _LOST}
+        codes = {process.exitcode for process in processes} - {None, 0, LOST}
         wait([process.sentinel for process in processes if process.is_alive()], timeout=0.5)
         if codes:
             end = min(end, time.monotonic() + 5.0)
@@ -155,11 +154,11 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
     if _STOPPED in bad.values():
         raise StoppedError(_report(folder, min(r for r, code in bad.items() if code == _STOPPED)))
     ended = [rank for rank in bad if hasattr(processes[rank], "was_ended")]
-    causes = [rank for rank, code in bad.items() if code != _LOST and rank not in ended]
+    causes = [rank for rank, code in bad.items() if code != LOST and rank not in ended]
     rank = min(causes or ended or bad, key=lambda rank: bad[rank] if bad[rank] < 0 else 1)
     code = bad[rank]
     if rank in ended:  # the others lost it, and it did not end by itself
-        cause = f"did not answer for {silence():.0f} seconds and was ended"
+        cause = f"did not answer for {rank_timeout():.0f} seconds and was ended"
     elif code < 0:
         name = signal.Signals(-code).name
         hint = ", perhaps for lack of memory" if -code == signal.SIGKILL else ""
@@ -237,7 +236,7 @@ def _child(
 def _cause(error: BaseException) -> tuple[int, str]:
     """Return the exit code of a process with this error, and its report; none if unexpected."""
     if isinstance(error, LostRankError):
-        return _LOST, str(error)
+        return LOST, str(error)
     if isinstance(error, StoppedError):
         return _STOPPED, str(error)
     if isinstance(error, AgnnError):

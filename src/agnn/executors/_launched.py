@@ -21,7 +21,6 @@ class LaunchedRank:
     local_size: int = 1
     host: str = "127.0.0.1"
     port: int = 0
-    restarts: int = 0  # after failures
     # Whether the store at this address is the launcher's, which outlives the ranks.
     has_lasting_store: bool = False
 
@@ -37,7 +36,6 @@ class LaunchedRank:
                 local_size=int(given.get("LOCAL_WORLD_SIZE", "1")),
                 host=given.get("MASTER_ADDR", "127.0.0.1"),
                 port=int(given.get("MASTER_PORT", "0")),
-                restarts=int(given.get("TORCHELASTIC_RESTART_COUNT", "0")),
                 has_lasting_store=given.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
             )
         except (KeyError, ValueError) as error:

@@ -22,7 +22,7 @@ from agnn.data import (
     default_split,
     make_splits,
 )
-from agnn.distributed import WIRES, Division, PartsFolder, is_parts_folder
+from agnn.distributed import WIRES, Division, Meeting, PartsFolder, is_parts_folder
 from agnn.errors import InputError, unknown_name
 from agnn.executors import launched_rank, parse_executor
 from agnn.files import check_new_folder, check_space
@@ -107,7 +107,19 @@ class Training(TrainingOptions):
         return run
 
     def plan(self) -> Plan:
-        """Check everything that can be checked before the training, and return what to train."""
+        """Check everything that can be checked before the training, and return what to train.
+
+        Processes of torchrun meet before they read anything: what keeps one of them from training
+        ends all.
+        """
+        launched = launched_rank()
+        if launched is None:
+            return self._plan(None)
+        meeting = Meeting.attend(launched)
+        with meeting.telling():
+            return self._plan(meeting)
+
+    def _plan(self, meeting: Meeting | None) -> Plan:
         if self.out is not None:
             check_new_folder(self.out)
         device = find_device(self.device)
@@ -124,7 +136,7 @@ class Training(TrainingOptions):
         passes = SplitSpec.parse(spec).passes(len(splits))
         _check_scorable(data, splits, self.metric, passes)
         folds = max(1, len(splits) // len(seeds))
-        division = self._division(1 if passes else len(splits))
+        division = self._division(1 if passes else len(splits), meeting)
         if passes and division is not None and division.axis == "replicas":
             raise InputError(
                 "cross-fitted replicas choose each other's epochs, so processes divide the rows of "
@@ -215,14 +227,13 @@ class Training(TrainingOptions):
         name = self.method or default_name(data)
         return prepare(name, data, spec, self.given_changes, is_tuned=self.tuned)
 
-    def _division(self, replicas: int) -> Division | None:
+    def _division(self, replicas: int, meeting: Meeting | None) -> Division | None:
         """Return how a training of so many independent replicas is divided among processes.
 
         None where it is not. Cross-fitted replicas are not independent of each other.
         """
-        launched = launched_rank()
-        if launched is not None:
-            return Division(launched.size, "rows", self.wire, is_joined=True, parts=self.parts)
+        if meeting is not None:
+            return Division(meeting.size, "rows", self.wire, meeting, self.parts)
         if self.parts is not None:
             axis = self.divide or "rows"
             return Division(self.ranks or 1, cast("Axis", axis), self.wire, parts=self.parts)
@@ -246,8 +257,8 @@ class Training(TrainingOptions):
         out = Path(self.out).absolute()
         file = out.with_name(f"{out.name}.checkpoint")
         is_resumed = self.resume
-        launched = launched_rank()
-        if launched is not None and launched.restarts:
+        meeting = None if division is None else division.meeting
+        if meeting is not None and meeting.is_restart:
             is_resumed = file.exists()  # torchrun starts the same command again after a failure
         checkpoints = Checkpoints(file, every, resume=is_resumed)
         if is_first_rank() and (division is None or division.axis == "rows"):
