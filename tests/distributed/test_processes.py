@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agnn.distributed._processes import _cause, resume_hint, run_together, stop_at_sigterm
 from agnn.distributed._meeting import LostRankError
+from agnn.distributed._processes import _cause, resume_hint, run_together, stop_at_sigterm
 from agnn.errors import DataError, InputError, StoppedError, UnavailableError
 from agnn.executors import LaunchedRank
 from agnn.training import Checkpoints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -134,7 +135,14 @@ REFUSED = (
 )
 
 
-ACCEPTED = {"agnn", "gcn", "gcnii", "gln", "multilayer_perceptron"}
+def methods_on_ranks(page: str) -> dict[str, tuple[bool, bool]]:
+    """Whether docs/scaling.md says that a method runs by rows, and on a folder of parts."""
+    rows = re.findall(r"^\| `(\w+)`(.*?) \| (yes|refused)[^|]*\| (yes|refused)[^|]*\|$", page, re.M)
+    return {name: (by_rows == "yes", parts == "yes") for name, _, by_rows, parts in rows}
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+ON_RANKS = methods_on_ranks(PAGE)
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True], ids=["rows", "parts"])
@@ -145,15 +153,23 @@ def test_a_divided_training_is_that_of_one_process_or_is_refused(
     method = get_method(name)()
     if isinstance(method, NetworkMethod):
         method = method.with_fields(epochs=3)
+    if name == "agnn_plus":
+        method = method.with_fields(strength=0.0)
     data = toy_parts if is_on_disk else toy
     divided = Training(data=data, method=method, split="fixed", ranks=1, divide="rows")
-    if name not in ACCEPTED | (set() if is_on_disk else {"sgc"}):
+    if not ON_RANKS.get(name, (False, False))[is_on_disk]:
         with pytest.raises(InputError, match=REFUSED):
             divided.run()
         return
     run = divided.run()
     plain = Training(data=toy, method=method, split="fixed").run()
     torch.testing.assert_close(run.scores, plain.scores, rtol=1e-4, atol=1e-5)
+
+
+def test_consistency_is_not_divided_among_ranks(toy: NodeData) -> None:
+    method = get_method("agnn_plus")().with_fields(epochs=3)
+    with pytest.raises(InputError, match=r"trains on more .*; --set strength=0 leaves that out"):
+        Training(data=toy, method=method, split="fixed", ranks=1, divide="rows").run()
 
 
 def test_features_that_depend_on_the_whole_graph_are_refused_on_parts(

@@ -47,13 +47,15 @@ def train(
     For your own tables give --nodes, --edges and --label instead.
     Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
+    from agnn.distributed import launched_meeting
     from agnn.runs import is_first_rank
 
     del config, config_schema  # read before the other options
     use_threads(options["threads"])
-    check_label(nodes, edges, read)
-    source = data_source(dataset, nodes, edges, name, read)
-    plan = training_of(context, source, options).plan()
+    with launched_meeting():  # the other ranks are to learn what keeps this one from training
+        check_label(nodes, edges, read)
+        source = data_source(dataset, nodes, edges, name, read)
+        plan = training_of(context, source, options).plan()
     quiet = quiet or not is_first_rank()
     if plan.checkpoints is not None:
         plan.checkpoints.on_warning = print_warning

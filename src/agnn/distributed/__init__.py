@@ -15,7 +15,7 @@ a `PartsFolder` opens them, memory-mapped and checked. A `Division` trains on se
 
 from agnn.distributed._division import Axis, Division, parts_of
 from agnn.distributed._graph_source import GraphSource
-from agnn.distributed._meeting import Meeting
+from agnn.distributed._meeting import Meeting, launched_meeting
 from agnn.distributed._order import ORDERS, check_order
 from agnn.distributed._partition import partition
 from agnn.distributed._parts import Manifest, PartsFolder, is_parts_folder
@@ -35,6 +35,7 @@ __all__ = [
     "RowsTask",
     "check_order",
     "is_parts_folder",
+    "launched_meeting",
     "partition",
     "parts_of",
     "train_rows",

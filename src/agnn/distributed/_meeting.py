@@ -6,6 +6,7 @@ store, from its start to its end, over which it shows that it is alive and says 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ipaddress
 import json
@@ -23,7 +24,7 @@ from typing import Any, Final, NoReturn, Self
 import torch.distributed as dist
 
 from agnn.errors import InputError, StoppedError, UnavailableError
-from agnn.executors import LaunchedRank
+from agnn.executors import LaunchedRank, launched_rank
 
 LOST: Final = 3  # exit code of a process that lost another rank
 _TIMEOUT: Final = 45.0  # seconds after which a rank that is silent counts as gone
@@ -90,6 +91,7 @@ class Meeting:
         self._seen = dict.fromkeys(self._signs, now)  # when a sign changed last
         self._patience = self.timeout
         self._store: Any = None
+        self._threads: list[threading.Thread] = []
 
     @classmethod
     def attend(cls, launched: LaunchedRank) -> Self:
@@ -97,8 +99,13 @@ class Meeting:
         meeting = cls(launched)
         store = meeting._connect()
         meeting._store = meeting._meet(store)
-        for work in (meeting._beat, meeting._watch):
-            threading.Thread(target=work, name=work.__name__, daemon=True).start()
+        meeting._threads = [
+            threading.Thread(target=work, name=work.__name__, daemon=True)
+            for work in (meeting._beat, meeting._watch)
+        ]
+        for thread in meeting._threads:
+            thread.start()
+        atexit.register(meeting._end_threads)
         return meeting
 
     @property
@@ -108,6 +115,16 @@ class Meeting:
     @property
     def _hosts_store(self) -> bool:
         return self.rank == 0 and not self.launched.has_lasting_store
+
+    def _let_others_read(self) -> None:
+        """Wait for the others to read why all end, where the store ends with this process.
+
+        That of torchrun ends with the first machine's.
+        """
+        launched = self.launched
+        is_first_of_several = self.rank == launched.local_rank and launched.local_size < self.size
+        if self._hosts_store or is_first_of_several:
+            time.sleep(3 * self._interval)
 
     def _connect(self) -> Any:
         try:
@@ -176,6 +193,7 @@ class Meeting:
         """Raise if another rank has failed or is gone."""
         if self._error is not None:
             self._has_raised = True
+            self._let_others_read()
             if not self._error.is_reporter:
                 time.sleep(HEAD_START)  # torchrun ends all ranks of a machine when one has ended
             raise self._error
@@ -197,11 +215,13 @@ class Meeting:
         except (RanksError, StoppedError):  # which all have
             raise
         except BaseException as error:
+            if self._failure:
+                raise
             reason = _first_line(error) or type(error).__name__
             text = f"rank {self.rank} of {self.size} failed: {reason}"
             self._tell([self.rank], text)
-            if self._is_told.wait(3 * self._interval) and self._hosts_store:
-                time.sleep(3 * self._interval)  # for the others to read it
+            if self._is_told.wait(3 * self._interval):
+                self._let_others_read()
             raise
 
     def raise_broken(self, error: Exception) -> NoReturn:
@@ -221,6 +241,11 @@ class Meeting:
             is_reporter=self.launched.local_rank == 0,
         ) from error
 
+    @property
+    def is_left(self) -> bool:
+        """Whether this rank has left it."""
+        return self._is_left.is_set()
+
     def leave(self) -> None:
         """End the signs of life, saying so: the others are not to miss them."""
         end = time.monotonic() + self.timeout
@@ -228,7 +253,14 @@ class Meeting:
             time.sleep(self._interval / 4)  # the store ends with this process
         self._is_left.set()
         self._is_over.wait(3 * self._interval)
+        self._end_threads()
+        atexit.unregister(self._end_threads)
+
+    def _end_threads(self) -> None:
+        # An interpreter that ends while a thread is in the store's code would crash.
         self._is_over.set()
+        for thread in self._threads:
+            thread.join(3 * self._interval)
 
     def _present_signs(self) -> dict[int, str]:
         """Return the last signs of the others, less those that have left."""
@@ -260,6 +292,8 @@ class Meeting:
         while not self._is_over.is_set():
             count += 1
             is_leaving = self._is_left.wait(self._interval)
+            if self._is_over.is_set():
+                return
             left = " left" if is_leaving else ""
             try:
                 self._store.set(f"sign-{self.rank}", f"{count} {self.begun}{left}")
@@ -331,6 +365,26 @@ class Meeting:
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
         os._exit(LOST)
+
+
+_meetings: Final[list[Meeting]] = []  # of this process, which torchrun gives one place
+
+
+@contextmanager
+def launched_meeting() -> Iterator[Meeting | None]:
+    """Meet the other processes of torchrun, and tell them why this one fails in the block.
+
+    None where torchrun did not start this process. Blocks inside this one have the same meeting,
+    until it is left at the end of a training.
+    """
+    launched = launched_rank()
+    if launched is None:
+        yield None
+        return
+    if not _meetings or _meetings[-1].is_left:
+        _meetings[:] = [Meeting.attend(launched)]
+    with _meetings[-1].telling():
+        yield _meetings[-1]
 
 
 def open_store(launched: LaunchedRank, timeout: float, *, is_master: bool = False) -> Any:

@@ -22,7 +22,14 @@ from agnn.data import (
     default_split,
     make_splits,
 )
-from agnn.distributed import WIRES, Division, Meeting, PartsFolder, is_parts_folder
+from agnn.distributed import (
+    WIRES,
+    Division,
+    Meeting,
+    PartsFolder,
+    is_parts_folder,
+    launched_meeting,
+)
 from agnn.errors import InputError, unknown_name
 from agnn.executors import launched_rank, parse_executor
 from agnn.files import check_new_folder, check_space
@@ -112,11 +119,7 @@ class Training(TrainingOptions):
         Processes of torchrun meet before they read anything: what keeps one of them from training
         ends all.
         """
-        launched = launched_rank()
-        if launched is None:
-            return self._plan(None)
-        meeting = Meeting.attend(launched)
-        with meeting.telling():
+        with launched_meeting() as meeting:
             return self._plan(meeting)
 
     def _plan(self, meeting: Meeting | None) -> Plan:
