@@ -65,7 +65,7 @@ def test_queries_are_divided_as_the_tables_are(agnn: Any, here: Path) -> None:
         ("cora --out p --parts 9999", "2,708 nodes is divided into 1 to 64 parts"),
         (
             "cora --out p --order best",
-            "unknown order 'best'; known: given, streaming, metis",
+            "unknown order 'best'; known: auto, given, streaming, metis",
         ),
         ("cora --out p --order column:x", "an order by a column goes with --nodes and --edges"),
         ("cora --out p --memory much", "--memory takes a size of at least 100MB, such as 4GB"),

@@ -21,6 +21,8 @@ from agnn.distributed import (
     PartsFolder,
     partition,
 )
+from agnn.distributed._external_csr import disk_graph
+from agnn.distributed._order import chosen_order
 from agnn.errors import DataError, InputError, UnavailableError
 from agnn.graph import Graph, Part
 
@@ -324,11 +326,46 @@ def test_duckdb_without_space_says_what_to_do(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("parts", "memory", "is_installed", "expected"),
+    [
+        (4, 2**30, True, "metis"),
+        (4, 1000, True, "streaming"),
+        (4, 2**30, False, "streaming"),
+        (1, 2**30, True, "given"),
+    ],
+)
+def test_the_automatic_order_is_metis_where_the_memory_allows_it(
+    parts: int,
+    memory: int,
+    is_installed: bool,
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = object() if is_installed else None
+    monkeypatch.setattr("agnn.distributed._order.find_spec", lambda _: spec)
+    edges = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
+    graph = disk_graph([edges], 5, tmp_path, 2**20)
+    assert chosen_order(graph, parts, "auto", memory) == expected
+    assert chosen_order(graph, parts, "given", memory) == "given"
+
+
+def test_the_manifest_says_which_order_was_taken(cora: NodeData, tmp_path: Path) -> None:
+    by_default = partition(cora, tmp_path / "default", 4, memory=10_000)
+    assert by_default.order == "streaming"
+    mine = partition(cora, tmp_path / "mine", 4, positions=np.arange(cora.nodes)[::-1])
+    assert mine.order == "given"
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"parts": 0}, "`parts` must be at least 1; got 0"),
         ({"parts": 99}, "2,708 nodes is divided into 1 to 64 parts"),
-        ({"order": "random"}, "unknown order 'random'; known: given, streaming, metis, column"),
+        (
+            {"order": "random"},
+            "unknown order 'random'; known: auto, given",
+        ),
         ({"positions": np.zeros(2708, int)}, "`positions` must hold every node once"),
         ({"positions": np.arange(2707)}, "`positions` must hold every node once"),
         ({"spill": "nowhere"}, "there is no folder 'nowhere' for temporary files"),

@@ -30,9 +30,10 @@ def partition(
         str,
         typer.Option(
             help="given (as in the table), streaming (neighbours together, in one sweep after "
-            "the other), metis, or column:NAME (sorted by a column of the nodes)."
+            "the other), metis, or column:NAME (sorted by a column of the nodes); auto is metis "
+            "where it is installed and --memory allows it, else streaming."
         ),
-    ] = "given",
+    ] = "auto",
     memory: Annotated[
         str, typer.Option(help="How much memory may be used, about; the rest goes to disk.")
     ] = "4GB",

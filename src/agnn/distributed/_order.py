@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from agnn.distributed._external_csr import DiskGraph
 from agnn.errors import InputError, UnavailableError
 
-ORDERS: Final = ("given", "streaming", "metis")
+ORDERS: Final = ("auto", "given", "streaming", "metis")
 _PASSES: Final = 3  # over the nodes; later ones know where all neighbours are
+# What METIS takes, about: the graph with weights, and ever coarser ones beside it.
+_METIS_NODE: Final = 128  # bytes
+_METIS_ENTRY: Final = 48  # bytes per stored edge
 _SLACK: Final = 1.02  # how much more than an even share a part may have
 
 
@@ -25,6 +28,20 @@ def check_order(order: str) -> None:
         raise UnavailableError(
             "pymetis is not installed, and --order metis needs it: pip install pymetis."
         )
+
+
+def chosen_order(graph: DiskGraph, parts: int, order: str, memory: int) -> str:
+    """Return the order that "auto" stands for: METIS where it is installed and the memory allows.
+
+    METIS cuts fewer edges than "streaming"; a single part needs no order.
+    """
+    if order != "auto":
+        return order
+    if parts == 1:
+        return "given"
+    needed = _METIS_NODE * graph.nodes + _METIS_ENTRY * graph.columns.size
+    can_use_metis = needed <= memory and graph.columns.size < 2**31
+    return "metis" if can_use_metis and find_spec("pymetis") is not None else "streaming"
 
 
 def node_order(graph: DiskGraph, parts: int, order: str) -> NDArray[np.int64] | None:

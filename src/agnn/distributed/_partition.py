@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, statistics_of_sums
 from agnn.distributed._external_csr import DiskGraph, disk_graph, map_file
 from agnn.distributed._graph_source import GraphSource, TextIds
-from agnn.distributed._order import check_order, node_order
+from agnn.distributed._order import check_order, chosen_order, node_order
 from agnn.distributed._parts import (
     MANIFEST,
     Manifest,
@@ -39,7 +39,7 @@ def partition(
     out: Path | str,
     parts: int,
     *,
-    order: str = "given",
+    order: str = "auto",
     positions: NDArray[np.integer] | None = None,
     memory: int = 4 * 2**30,
     spill: Path | str | None = None,
@@ -51,7 +51,8 @@ def partition(
         source: data in memory, or a graph that is read in pieces.
         out: the new folder.
         parts: how many parts, each for one rank or machine.
-        order: "given", "streaming" or "metis"; see `agnn.distributed.ORDERS`.
+        order: "given", "streaming" or "metis"; "auto" is METIS where it is installed and `memory`
+            allows it, else "streaming".
         positions: [n] an order of your own, the nodes in the order in which they are divided.
         memory: bytes that may be used, about.
         spill: folder for temporary files; None for one beside `out`.
@@ -78,6 +79,7 @@ def partition(
         tell("reading the features")
         features = _DiskFeatures.write(graph_source, scratch)
         tell("ordering the nodes")
+        order = chosen_order(graph, 1 if positions is not None else parts, order, memory)
         if positions is None:
             positions = node_order(graph, parts, order)
         tell("writing the parts")

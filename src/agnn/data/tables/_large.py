@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agnn.data._labels import Labels
 
 _CELL: Final = 40  # bytes of a cell in memory, about
-_BATCH: Final = 1_000_000  # edges that DuckDB gives at once
+_BATCH: Final = 250_000  # edges that DuckDB gives at once
 _EDGE_SCHEMA: Final = pa.schema(
     [("source", pa.large_string()), ("target", pa.large_string()), ("row", pa.int64())]
 )
@@ -203,9 +203,13 @@ class LargeTables:
         edges = pa.RecordBatchReader.from_batches(_EDGE_SCHEMA, self._edge_batches(own_errors))
         connection = duckdb.connect(str(spill / "ids.duckdb"))
         try:
+            (threads,) = connection.sql("SELECT current_setting('threads')").fetchone()
             for setting in (
-                # Half of it: the arrays of the nodes and what is being written need the rest.
-                f"memory_limit = '{max(self.memory // 2, 2**28) // 2**20}MiB'",
+                # Each has buffers of its own.
+                f"threads = {min(threads, max(1, self.memory // 2**30))}",
+                # A quarter: DuckDB does not count all that it uses, and the arrays of the nodes and
+                # what is being written need the rest.
+                f"memory_limit = '{max(self.memory // 4, 2**28) // 2**20}MiB'",
                 f"temp_directory = '{str(spill).replace(chr(39), chr(39) * 2)}'",
                 "preserve_insertion_order = false",
                 "enable_progress_bar = false",
@@ -239,6 +243,7 @@ class LargeTables:
                 rows = pa.array(np.arange(row, row + len(frame)))
                 yield pa.record_batch([*ends, rows], _EDGE_SCHEMA)
                 row += len(frame)
+                pa.default_memory_pool().release_unused()  # it keeps what a batch has taken
         except AgnnError as error:
             own_errors.append(error)
             raise

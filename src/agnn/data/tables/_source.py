@@ -161,6 +161,7 @@ def _failure(what: str, file: Path, error: Exception) -> str:
 
 
 _BATCH: Final = 4_000_000  # rows; ids are looked up per batch, which has a cost of its own
+_STREAMED: Final = 500_000  # rows of a table that may be larger than memory
 _CELLS: Final = 32_000_000  # of a batch: wide tables have fewer rows at once
 
 
@@ -227,7 +228,7 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
         return TableSource(
             place=place,
             columns=_parquet_columns(file, is_streamed=is_streamed),
-            batches=lambda some: _parquet_batches(file, some),
+            batches=lambda some: _parquet_batches(file, some, _STREAMED if is_streamed else _BATCH),
         )
     if end in EDGE_LIST_FILES:
         return TableSource(
@@ -268,7 +269,7 @@ def _parquet_columns(path: Path, *, is_streamed: bool) -> tuple[str, ...]:
         return tuple(file.schema_arrow.names)
 
 
-def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+def _parquet_batches(path: Path, columns: Sequence[str], most: int) -> Iterator[pd.DataFrame]:
     """Return frames of these columns; text stays encoded until its size is known."""
     with _readable_errors(path):
         with parquet.ParquetFile(path) as file:
@@ -276,7 +277,7 @@ def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[pd.DataFram
         texts = [name for name in columns if _is_text(types[name])]
         rows = 0
         waiting = []  # a file has its own batches, often much smaller ones
-        at_once = max(1, min(_BATCH, _CELLS // max(1, len(columns))))
+        at_once = max(1, min(most, _CELLS // max(1, len(columns))))
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(at_once, columns=list(columns)):
                 for name in columns:
