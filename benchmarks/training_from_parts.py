@@ -52,7 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "parts"
         source = GraphSource.synthetic(given.nodes, given.edges, given.features)
-        partition(source, folder, 4)
+        partition(source, folder, 4, order="given")
         whole = _child("whole", folder, 0)
         parts = _child("parts", folder, whole["peak bytes"] // 2)
     result = {

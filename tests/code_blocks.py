@@ -14,7 +14,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RUN = ("python", "sh")  # the others are data, formulas and what programs print
-SHOWN = ("text", "toml", "json")
+SHOWN = ("text", "toml", "json", "yaml")
 _PROGRAM = re.compile(r"(?:agnn|python|pip|make|curl|torchrun|uvx|pipx|dask) ")
 _BLOCK = re.compile(
     r"(?:^ *<!-- not run: (?P<reason>[^\n]+?) -->\n\n?)?"

@@ -203,7 +203,7 @@ class LargeTables:
         edges = pa.RecordBatchReader.from_batches(_EDGE_SCHEMA, self._edge_batches(own_errors))
         connection = duckdb.connect(str(spill / "ids.duckdb"))
         try:
-            (threads,) = connection.sql("SELECT current_setting('threads')").fetchone()
+            (threads,) = connection.execute("SELECT current_setting('threads')").fetchone()
             for setting in (
                 # Each has buffers of its own.
                 f"threads = {min(threads, max(1, self.memory // 2**30))}",
