@@ -78,6 +78,7 @@ from . import (
     choosing as choosing,
     cli as cli,
     data as data,
+    decisions as decisions,
     distributed as distributed,
     drawing as drawing,
     errors as errors,

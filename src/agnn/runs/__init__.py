@@ -30,7 +30,7 @@ from agnn.runs._plan import (
     seeds_of_replicas,
     suited_method,
 )
-from agnn.runs._predictions import Predictions, check_table_file
+from agnn.runs._predictions import Predictions, check_table_file, set_words
 from agnn.runs._retrain import (
     accuracy_before_and_after,
     accuracy_difference,
@@ -76,6 +76,7 @@ __all__ = [
     "save_run",
     "seconds_of",
     "seeds_of_replicas",
+    "set_words",
     "suited_method",
     "usual_replicas",
     "versions",

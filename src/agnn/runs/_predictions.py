@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from agnn.data import NodeData
 
+NO_CLASS: Final = "none of the classes fits"  # how an empty set of classes reads
 _ENDS: Final = (".csv", ".parquet")
 
 
@@ -29,6 +30,8 @@ class Predictions(Ensemble):
     class_names: tuple[str, ...]  # [c]
     labels: tuple[str | None, ...] | None = None  # [k] None: of nodes that came without a label
     id_name: str = "id"  # of the column of ids
+    extra_columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """[k] each: what was decided about the nodes, by the name of its column."""
 
     @classmethod
     def of(cls, ids: Sequence[Hashable], names: Sequence[str], ensemble: Ensemble) -> Predictions:
@@ -65,7 +68,14 @@ class Predictions(Ensemble):
             disagreement=self.disagreement[kept],
             ids=tuple(self.ids[k] for k in kept),
             labels=(None,) * len(kept),
+            extra_columns={
+                name: [values[k] for k in kept] for name, values in self.extra_columns.items()
+            },
         )
+
+    def with_columns(self, **columns: Sequence[Any]) -> Predictions:
+        """Return the predictions with further columns [k]."""
+        return replace(self, extra_columns={**self.extra_columns, **columns})
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -84,7 +94,7 @@ class Predictions(Ensemble):
         """Return columns by name: id, prediction, label, probability of each class, disagreement.
 
         The ids have the name that they have in the table of nodes. `label` and `is_labelled` are
-        there for the nodes of a graph that has labels.
+        there for the nodes of a graph that has labels. `extra_columns` come last.
         """
         columns: dict[str, list[Any]] = {"prediction": self.classes.tolist()}
         if self.labels is not None:
@@ -93,6 +103,7 @@ class Predictions(Ensemble):
         for title, values in zip(self._titles, self.probabilities.T, strict=True):
             columns[title] = values.tolist()
         columns["disagreement"] = self.disagreement.tolist()
+        columns |= {name: list(values) for name, values in self.extra_columns.items()}
         name = "id" if self.id_name in columns else self.id_name
         return {name: _alike(self.ids), **columns}
 
@@ -104,7 +115,11 @@ class Predictions(Ensemble):
         return [f"probability_of_{name}" for name in names]
 
     def save(self, path: Path | str) -> None:
-        """Write the columns to a new CSV or Parquet file, completely or not at all."""
+        """Write the columns to a new CSV or Parquet file, completely or not at all.
+
+        A set of classes is a list in Parquet. In CSV its classes are separated by " | ", and an
+        empty one reads "none of the classes fits".
+        """
         check_table_file(path)
         from agnn.data.tables import DataFrame
 
@@ -113,12 +128,21 @@ class Predictions(Ensemble):
             frame["label"] = frame["label"].astype(object)  # text also where no node has one
         with writing_file(path) as draft:
             if Path(path).suffix.lower() == ".csv":
+                for name, values in self.extra_columns.items():
+                    frame[name] = [set_words(value) for value in values]
                 frame.to_csv(draft, index=False)
             else:
                 frame.to_parquet(draft, index=False)
 
     def __repr__(self) -> str:
         return f"Predictions({len(self)} nodes, classes {', '.join(self.class_names)})"
+
+
+def set_words(value: Any) -> Any:
+    """Return a set of classes as text; any other value as it is."""
+    if not isinstance(value, list):
+        return value
+    return " | ".join(value) or NO_CLASS
 
 
 def check_table_file(path: Path | str) -> None:

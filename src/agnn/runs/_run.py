@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import ReadKeywords
+    from agnn.decisions import PredictionSets, Score
     from agnn.explanation import Explanation
     from agnn.graph import Features, Graph, View
     from agnn.networks import NodeModel
@@ -386,14 +387,19 @@ class Run:
         `database`, `drop_unknown`, `edge_weight` and `ignore_weights` apply. The cost is that of
         the new nodes' neighbourhood, whatever the size of the graph.
         """
+        return self.score_new(nodes, edges, **options)[0]
+
+    def score_new(
+        self, nodes: Any, edges: Any, **options: Unpack[ReadKeywords]
+    ) -> tuple[Predictions, Tensor]:
+        """Return what `predict_new` returns, and every replica's probabilities; [R, k, c]."""
         self._require_network("predict nodes it has not seen")
         ids, scores = scores_of_new(self._inference, nodes, edges, **options)
         ensemble = self.ensemble_of(scores)
         if not np.isfinite(ensemble.probabilities).all():
             raise InputError("the numbers in the columns of the new nodes are too large.")
-        return replace(
-            Predictions.of(ids, self.data.class_names, ensemble), id_name=id_name(self.data)
-        )
+        predictions = Predictions.of(ids, self.data.class_names, ensemble)
+        return replace(predictions, id_name=id_name(self.data)), scores
 
     def predict_graph(self, data: NodeData) -> Predictions:
         """Return the predictions for every node of another graph with the same features."""
@@ -496,6 +502,26 @@ class Run:
 
     # What can be made of it. Each of these calls the function of that purpose, which takes a run;
     # its package imports this one, so it is imported when it is called.
+
+    def predict_set(
+        self,
+        coverage: float = 0.9,
+        ids: Sequence[Hashable] | None = None,
+        *,
+        score: Score = "lac",
+        by_class: bool = False,
+        calibrate_on: str | Sequence[Hashable] | None = None,
+    ) -> PredictionSets:
+        """Return for some nodes, or all, the classes that fit, the true one in `coverage` of them.
+
+        See `agnn.decisions.calibrate_sets`; its rule also takes new nodes.
+        """
+        from agnn.decisions import AskedNodes, calibrate_sets
+
+        rule = calibrate_sets(
+            self, coverage, score=score, by_class=by_class, calibrate_on=calibrate_on
+        )
+        return rule.predict(AskedNodes.known(self, ids))
 
     def explain(self, node: Hashable, *, limit: int = 10) -> Explanation:
         """Explain the prediction of one node, given by its id.

@@ -1,0 +1,28 @@
+"""Decisions on predictions: sets of classes, thresholds for acting, nodes unlike any seen.
+
+All of them are calibrated on labels that chose nothing: with cross-fitting (`split="cross-fit"`)
+every label, by the replicas that were not trained on it.
+
+>>> import agnn
+>>> cora = agnn.load_dataset("cora")
+>>> run = agnn.evaluate("agnn", cora, split="5-fold-cross-fit", changes={"epochs": 5})
+>>> sets = run.predict_set(0.9, ["1131150"])
+>>> sets.is_member.shape, len(sets.sets)
+((1, 7), 1)
+>>> sets.rule.guarantee.split(",")[0]
+'About 90% of the sets hold the true class'
+"""
+
+from agnn.decisions._held_out import AskedNodes, Judges, find_judges
+from agnn.decisions._sets import ClassCoverage, PredictionSets, Score, SetRule, calibrate_sets
+
+__all__ = [
+    "AskedNodes",
+    "ClassCoverage",
+    "Judges",
+    "PredictionSets",
+    "Score",
+    "SetRule",
+    "calibrate_sets",
+    "find_judges",
+]
