@@ -1,20 +1,22 @@
 """`agnn predict`: predictions of a saved model, for the nodes of its training or for new ones."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from agnn.cli._arguments import Edges, Nodes, both_tables, flag_of, given_options
-from agnn.cli._console import screen, write_json
+from agnn.cli._console import rich_table, screen, write_json
 from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Threads, use_threads
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from agnn.data import NodeData, ReadOptions
-    from agnn.runs import Predictions
+    from agnn.decisions import AskedNodes, Rules, Score, Wanted
+    from agnn.runs import Predictions, Run
 
 _SHOWN = 10
+DECISIONS = "Decisions, calibrated on labels that chose nothing"
 
 
 def predict(
@@ -45,6 +47,83 @@ def predict(
             "label.",
         ),
     ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Also write the set of classes that fit each node; this share of the sets, such "
+            "as 0.9, holds the true class.",
+            show_default=False,
+            rich_help_panel=DECISIONS,
+        ),
+    ] = None,
+    score: Annotated[
+        str,
+        typer.Option(
+            "--set-score",
+            help="lac: the smallest sets; daps: also by the neighbours, more even over the graph; "
+            "aps.",
+            rich_help_panel=DECISIONS,
+        ),
+    ] = "lac",
+    by_class: Annotated[
+        bool,
+        typer.Option(
+            "--by-class",
+            help="The coverage holds for the nodes of every class; the sets are larger.",
+            rich_help_panel=DECISIONS,
+        ),
+    ] = False,
+    class_name: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            help="A class to act on from some probability, which --precision, --recall or --costs "
+            "chooses.",
+            show_default=False,
+            rich_help_panel=DECISIONS,
+        ),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            help="This share of the nodes that are acted on shall be of the class.",
+            show_default=False,
+            rich_help_panel=DECISIONS,
+        ),
+    ] = None,
+    recall: Annotated[
+        float | None,
+        typer.Option(
+            help="This share of the class shall be acted on.",
+            show_default=False,
+            rich_help_panel=DECISIONS,
+        ),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            help="What a false alarm and a miss cost, such as 1,5.",
+            show_default=False,
+            rich_help_panel=DECISIONS,
+        ),
+    ] = None,
+    novelty: Annotated[
+        float | None,
+        typer.Option(
+            help="Also flag nodes unlike the labelled ones; this share of ordinary nodes, such as "
+            "0.05, is flagged by mistake.",
+            show_default=False,
+            rich_help_panel=DECISIONS,
+        ),
+    ] = None,
+    calibrate_on: Annotated[
+        str | None,
+        typer.Option(
+            help="test: the test nodes calibrate; for runs without cross-fitting.",
+            show_default="labels out of fold",
+            rich_help_panel=DECISIONS,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv or .parquet file for the predictions.")
     ] = None,
@@ -60,8 +139,10 @@ def predict(
 
     Without tables, the nodes that it was trained with; with --nodes and --edges, new nodes. The
     columns are the id, prediction, label and is_labelled (not of new nodes), probability_of_CLASS
-    for each class, and disagreement.
+    for each class, and disagreement; then set and set_size, act_on_CLASS, novelty_p_value and
+    is_novel, where they are asked for.
     """
+    from agnn.decisions import Wanted
     from agnn.runs import check_table_file, load_run
 
     options = given_options(read)
@@ -74,10 +155,30 @@ def predict(
     for option, value in {"--nodes": nodes, "--batch": batch, "--unlabelled": unlabelled}.items():
         if out_of_fold and value:
             raise InputError(f"--out-of-fold is for labelled nodes of the run; leave out {option}.")
+    wanted = Wanted(
+        coverage=coverage,
+        score=cast("Score", score),
+        by_class=by_class,
+        class_name=class_name,
+        precision=precision,
+        recall=recall,
+        costs=_two_numbers(costs),
+        false_alarms=novelty,
+        calibrate_on=calibrate_on,
+    )
+    if batch is not None and not wanted.is_empty:
+        raise InputError("--batch goes without decisions, which need the scores of all nodes.")
     if out is not None:
         check_table_file(out)
     trained = load_run(run, device=device, backend=backend, trust_unchecked=allow_unchecked)
-    if out_of_fold:
+    rules = None if wanted.is_empty else wanted.calibrate(trained)
+    warnings: list[str] = []
+    if rules is not None:
+        asked = _asked(
+            trained, wanted, nodes, edges, options, out_of_fold=out_of_fold, new_graph=new_graph
+        )
+        predictions, warnings = rules.apply(asked)
+    elif out_of_fold:
         predictions = trained.predict_out_of_fold()
     elif nodes is None or edges is None:
         predictions = trained.predict(batch=batch)
@@ -92,11 +193,18 @@ def predict(
     if out is not None:
         predictions.save(out)
     if json:
-        record = {"run": str(run), "method": trained.method.name, "nodes": len(predictions)}
+        record: dict[str, Any] = {
+            "run": str(run),
+            "method": trained.method.name,
+            "nodes": len(predictions),
+        }
+        if rules is not None:
+            record["decisions"] = rules.to_dict() | {"warnings": warnings}
         more = {"predictions": predictions.to_dict()} if out is None else {"out": str(out)}
         write_json(record | more)
     else:
         _show(predictions, out)
+        _show_rules(rules, warnings)
 
 
 def _check_tables(
@@ -108,6 +216,42 @@ def _check_tables(
     elif is_new_graph or options:
         flag = "--new-graph" if is_new_graph else flag_of(next(iter(options)))
         raise InputError(f"{flag} goes with --nodes and --edges.")
+
+
+def _asked(
+    trained: "Run",
+    wanted: "Wanted",
+    nodes: str | None,
+    edges: str | None,
+    options: dict[str, Any],
+    *,
+    out_of_fold: bool,
+    new_graph: bool,
+) -> "AskedNodes":
+    """Return the nodes that the options mean, in the graph around them."""
+    from agnn.decisions import AskedNodes
+
+    if out_of_fold:
+        return AskedNodes.out_of_fold(trained)
+    if nodes is None or edges is None:
+        return AskedNodes.known(trained)
+    if new_graph:
+        return AskedNodes.of_graph(trained, _new_graph(trained.data, nodes, edges, options))
+    return AskedNodes.new(trained, nodes, edges, has_neighbours=wanted.has_neighbours, **options)
+
+
+def _two_numbers(costs: str | None) -> tuple[float, float] | None:
+    """Return the costs of a false alarm and of a miss in text such as 1,5."""
+    if costs is None:
+        return None
+    try:
+        false_alarm, miss = (float(number) for number in costs.split(","))
+    except ValueError as error:
+        raise InputError(
+            f"--costs takes two numbers, of a false alarm and of a miss, such as 1,5; got "
+            f"'{costs}'."
+        ) from error
+    return false_alarm, miss
 
 
 def _new_graph(known: "NodeData", nodes: str, edges: str, options: dict[str, Any]) -> "NodeData":
@@ -129,14 +273,38 @@ def _show(predictions: "Predictions", out: Path | None) -> None:
     if out is not None:
         console.print(f"{count:,} predictions written to {out}", soft_wrap=True)
         return
-    table = Table("id", "prediction", "probability", "disagreement", box=None)
+    more = {name: of for name, of in predictions.extra_columns.items() if name != "set_size"}
+    table = Table("id", "prediction", "probability", "disagreement", *more, box=None)
     for k in range(min(count, _SHOWN)):
         table.add_row(
             str(predictions.ids[k]),
             predictions.classes[k],
             f"{predictions.confidence[k]:.3f}",
             f"{predictions.disagreement[k]:.2f}",
+            *(_cell(values[k]) for values in more.values()),
         )
     console.print(table)
     if count > _SHOWN:
         console.print(f"... and {count - _SHOWN:,} more; --out FILE.csv writes them all.")
+
+
+def _cell(value: Any) -> str:
+    """Return a decision on a node as text."""
+    from agnn.runs import set_words
+
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3f}" if isinstance(value, float) else str(set_words(value))
+
+
+def _show_rules(rules: "Rules | None", warnings: list[str]) -> None:
+    """Print what the decisions promise, how the sets do in each class, and what to beware of."""
+    if rules is None:
+        return
+    console = screen()
+    if rules.sets is not None:
+        console.print(rich_table(rules.sets.table))
+    for sentence in rules.words:
+        console.print(sentence, soft_wrap=True)
+    for warning in warnings:
+        console.print(f"Warning: {warning}", style="yellow", soft_wrap=True)

@@ -10,19 +10,31 @@ every label, by the replicas that were not trained on it.
 >>> sets.is_member.shape, len(sets.sets)
 ((1, 7), 1)
 >>> sets.rule.guarantee.split(",")[0]
-'About 90% of the sets hold the true class'
+'About 90 % of the sets hold the true class'
 """
 
 from agnn.decisions._held_out import AskedNodes, Judges, find_judges
+from agnn.decisions._novelty import Novelty, NoveltyRule, calibrate_novelty
+from agnn.decisions._rules import Rules, Wanted
 from agnn.decisions._sets import ClassCoverage, PredictionSets, Score, SetRule, calibrate_sets
+from agnn.decisions._thresholds import Costs, Share, Threshold, choose_threshold
 
 __all__ = [
     "AskedNodes",
     "ClassCoverage",
+    "Costs",
     "Judges",
+    "Novelty",
+    "NoveltyRule",
     "PredictionSets",
+    "Rules",
     "Score",
     "SetRule",
+    "Share",
+    "Threshold",
+    "Wanted",
+    "calibrate_novelty",
     "calibrate_sets",
+    "choose_threshold",
     "find_judges",
 ]

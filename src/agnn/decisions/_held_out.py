@@ -56,6 +56,12 @@ class AskedNodes:
         return cls(run.predict(ids), run.scores, rows, run.data, is_known=True)
 
     @classmethod
+    def out_of_fold(cls, run: Run) -> AskedNodes:
+        """Return the tested nodes, each predicted by replicas that were not trained on it."""
+        predictions = run.predict_out_of_fold()
+        return replace(cls.known(run, predictions.ids), predictions=predictions)
+
+    @classmethod
     def of_graph(cls, run: Run, data: NodeData) -> AskedNodes:
         """Return all nodes of a graph: the run's, or another with the same features."""
         if run.is_trained_on(data):

@@ -19,6 +19,7 @@ from agnn.decisions._held_out import AskedNodes, Judges, find_judges
 from agnn.decisions._likeness import assumption_warnings
 from agnn.errors import InputError, unknown_name
 from agnn.metrics import Interval, percent_interval
+from agnn.tables import NOTHING, Cell, Column, ResultTable, Row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,8 +78,8 @@ class SetRule:
         how_many = "At least" if len(self.reference.judges) == 1 else "About"
         which = "the sets of every class's nodes" if self.by_class else "the sets"
         return (
-            f"{how_many} {self.coverage:.0%} of {which} hold the true class, if the nodes asked "
-            f"about are drawn like the {self.reference.count:,} labels that calibrated them."
+            f"{how_many} {100.0 * self.coverage:g} % of {which} hold the true class, if the nodes "
+            f"asked about are drawn like the {self.reference.count:,} labels that calibrated them."
         )
 
     def predict(self, asked: AskedNodes) -> PredictionSets:
@@ -96,7 +97,19 @@ class SetRule:
             is_judged = np.isin(asked.rows, nodes)
             p_values[is_judged] = left_out[np.searchsorted(nodes, asked.rows[is_judged])]
         warnings = assumption_warnings(self.run, self.reference.judges, asked)
-        return PredictionSets(asked.predictions, p_values, self, tuple(warnings))
+        return PredictionSets(asked.predictions, p_values, self, (*warnings, *self._uneven))
+
+    @property
+    def _uneven(self) -> list[str]:
+        """A sentence about the class whose nodes are covered least, if that is clearly too few."""
+        known = [each for each in self.class_coverages if each.count]
+        worst = min(known, key=lambda each: each.covered / each.count)
+        if worst.interval is None or worst.interval.high >= 100.0 * self.coverage:
+            return []
+        return [
+            f"of the nodes of class '{worst.name}' only {worst.coverage:.0f} % have a set with it; "
+            f"sets by class (--by-class, by_class=True) cover every class."
+        ]
 
     @cached_property
     def _left_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -124,6 +137,23 @@ class SetRule:
     def sizes(self) -> NDArray[np.int64]:
         """Sizes of the sets of the calibrating nodes, each left out; [k]."""
         return np.asarray(self.is_in_set(self._left_out[1]).sum(1))
+
+    @property
+    def table(self) -> ResultTable:
+        """Coverage and number of labels of each class."""
+        columns = (
+            Column("class", ("class",), is_name=True),
+            Column("coverage", ("coverage",), " %", 1, is_number=True),
+            Column("95 % interval", ("low", "high"), is_number=True),
+            Column("labels", ("labels",), is_number=True),
+        )
+        rows = []
+        for of_class in self.class_coverages:
+            interval = of_class.interval or ()
+            words = " to ".join(f"{end:.1f}" for end in interval) or NOTHING
+            cells = (of_class.name, of_class.coverage, Cell(words, interval), of_class.count)
+            rows.append(Row(cells))
+        return ResultTable(columns, tuple(rows), "Sets that hold the true class, by class")
 
     def is_in_set(self, p_values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which classes with these p-values are in a set."""
@@ -177,17 +207,17 @@ class PredictionSets:
             for row, is_member in zip(order.tolist(), self.is_member.tolist(), strict=True)
         ]
 
-    def to_predictions(self) -> Predictions:
-        """Return the predictions with the columns `set` and `set_size`."""
-        return self.predictions.with_columns(set=self.sets, set_size=self.sizes.tolist())
+    def apply(self, predictions: Predictions) -> Predictions:
+        """Return predictions of the same nodes with the columns `set` and `set_size`."""
+        return predictions.with_columns(set=self.sets, set_size=self.sizes.tolist())
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return columns by name, those of `Predictions` and `set` and `set_size`."""
-        return self.to_predictions().to_dict()
+        """Return columns by name: those of `Predictions`, `set` and `set_size`."""
+        return self.apply(self.predictions).to_dict()
 
     def save(self, path: Path | str) -> None:
         """Write the columns to a new CSV or Parquet file."""
-        self.to_predictions().save(path)
+        self.apply(self.predictions).save(path)
 
     def __repr__(self) -> str:
         return (

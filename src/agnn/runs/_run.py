@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import ReadKeywords
-    from agnn.decisions import PredictionSets, Score
+    from agnn.decisions import Novelty, PredictionSets, Score, Threshold
     from agnn.explanation import Explanation
     from agnn.graph import Features, Graph, View
     from agnn.networks import NodeModel
@@ -522,6 +522,46 @@ class Run:
             self, coverage, score=score, by_class=by_class, calibrate_on=calibrate_on
         )
         return rule.predict(AskedNodes.known(self, ids))
+
+    def predict_novelty(
+        self,
+        false_alarms: float = 0.05,
+        ids: Sequence[Hashable] | None = None,
+        *,
+        calibrate_on: str | Sequence[Hashable] | None = None,
+    ) -> Novelty:
+        """Return for some nodes, or all, how unlike the labelled ones they are.
+
+        See `agnn.decisions.calibrate_novelty`; its rule also takes new nodes.
+        """
+        from agnn.decisions import AskedNodes, calibrate_novelty
+
+        rule = calibrate_novelty(self, false_alarms, calibrate_on=calibrate_on)
+        return rule.predict(AskedNodes.known(self, ids))
+
+    def choose_threshold(
+        self,
+        class_name: str,
+        *,
+        precision: float | None = None,
+        recall: float | None = None,
+        costs: tuple[float, float] | None = None,
+        calibrate_on: str | Sequence[Hashable] | None = None,
+    ) -> Threshold:
+        """Return the probability from which to act on a class, for one of three goals.
+
+        See `agnn.decisions.choose_threshold`; `threshold.apply(predictions)` adds a column.
+        """
+        from agnn.decisions import choose_threshold
+
+        return choose_threshold(
+            self,
+            class_name,
+            precision=precision,
+            recall=recall,
+            costs=costs,
+            calibrate_on=calibrate_on,
+        )
 
     def explain(self, node: Hashable, *, limit: int = 10) -> Explanation:
         """Explain the prediction of one node, given by its id.

@@ -1,0 +1,116 @@
+"""Several decisions at once, as the command line and the served API ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agnn.decisions._novelty import NoveltyRule, calibrate_novelty
+from agnn.decisions._sets import Score, SetRule, calibrate_sets
+from agnn.decisions._thresholds import Threshold, choose_threshold
+from agnn.errors import InputError
+
+if TYPE_CHECKING:
+    from agnn.decisions._held_out import AskedNodes
+    from agnn.runs import Predictions, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to decide beside the predictions; None: nothing of that kind."""
+
+    coverage: float | None = None  # of prediction sets
+    score: Score = "lac"
+    by_class: bool = False
+    class_name: str | None = None  # to act on
+    precision: float | None = None
+    recall: float | None = None
+    costs: tuple[float, float] | None = None
+    false_alarms: float | None = None  # of novelty
+    calibrate_on: str | Sequence[Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        goals = (self.precision, self.recall, self.costs)
+        has_goal = any(goal is not None for goal in goals)
+        if has_goal and self.class_name is None:
+            raise InputError("a precision, recall or costs go with a class to act on (--class).")
+        if self.class_name is not None and not has_goal:
+            raise InputError(
+                "a class to act on goes with one goal: precision, recall or costs (--precision, "
+                "--recall, --costs)."
+            )
+        if self.coverage is None and (self.by_class or self.score != "lac"):
+            raise InputError("the score and by-class are for sets; give their coverage.")
+        if self.calibrate_on is not None and self.is_empty:
+            raise InputError("nothing is to be calibrated; leave out `calibrate_on`.")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be decided."""
+        return self.coverage is None and self.class_name is None and self.false_alarms is None
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether a decision on a node reads its neighbours' scores."""
+        return self.false_alarms is not None or self.score == "daps"
+
+    def calibrate(self, run: Run) -> Rules:
+        """Return the rules, calibrated on the labels of a run that chose nothing."""
+        sets = threshold = novelty = None
+        if self.coverage is not None:
+            sets = calibrate_sets(
+                run,
+                self.coverage,
+                score=self.score,
+                by_class=self.by_class,
+                calibrate_on=self.calibrate_on,
+            )
+        if self.class_name is not None:
+            threshold = choose_threshold(
+                run,
+                self.class_name,
+                precision=self.precision,
+                recall=self.recall,
+                costs=self.costs,
+                calibrate_on=self.calibrate_on,
+            )
+        if self.false_alarms is not None:
+            novelty = calibrate_novelty(run, self.false_alarms, calibrate_on=self.calibrate_on)
+        return Rules(sets, threshold, novelty)
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """Calibrated rules; None: nothing of that kind is decided."""
+
+    sets: SetRule | None
+    threshold: Threshold | None
+    novelty: NoveltyRule | None
+
+    def apply(self, asked: AskedNodes) -> tuple[Predictions, list[str]]:
+        """Return the predictions with a column per decision, and warnings about them."""
+        predictions = asked.predictions
+        warnings: list[str] = []
+        if self.sets is not None:
+            sets = self.sets.predict(asked)
+            predictions = sets.apply(predictions)
+            warnings += sets.warnings
+        if self.threshold is not None:
+            predictions = self.threshold.apply(predictions)
+            if self.threshold.warning is not None:
+                warnings.append(self.threshold.warning)
+        if self.novelty is not None:
+            predictions = self.novelty.predict(asked).apply(predictions)
+        return predictions, warnings
+
+    @property
+    def words(self) -> list[str]:
+        """What each rule promises, a sentence each."""
+        guarantees = [rule.guarantee for rule in (self.sets, self.novelty) if rule is not None]
+        return [*guarantees, *([] if self.threshold is None else [self.threshold.words])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as JSON values, by the name of the decision."""
+        rules = {"sets": self.sets, "threshold": self.threshold, "novelty": self.novelty}
+        return {name: rule.to_dict() for name, rule in rules.items() if rule is not None}

@@ -1,0 +1,309 @@
+"""Prediction sets hold the true class as often as they promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+import pytest
+import torch
+from made_up_runs import fixed_run, folded_run, made_up_data, made_up_run, made_up_scores
+
+from agnn.data import Split
+from agnn.decisions import AskedNodes, calibrate_sets
+from agnn.decisions._sets import cumulative_scores
+from agnn.errors import InputError
+from agnn.runs import KnownResults, Run
+
+SCORES = ("lac", "aps", "daps")
+
+
+def ids_of_tested(run: Run) -> list[str]:
+    return [run.data.node_ids[node] for node in run.split.test]
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("coverage", ["0.5", "0.8", "0.9", "0.95"])
+def test_each_node_left_out_in_turn_is_covered_exactly_as_often_as_promised(
+    score: str, coverage: str
+) -> None:
+    """Among n + 1 nodes with different scores, ceil((n + 1) coverage) are covered: no chance."""
+    run = fixed_run(nodes=65)
+    ids = ids_of_tested(run)
+    covered = 0
+    for left_out in ids:
+        others = [node_id for node_id in ids if node_id != left_out]
+        sets = run.predict_set(float(coverage), [left_out], score=score, calibrate_on=others)
+        covered += bool(sets.is_member[0, run.data.labels[run.node(left_out)]])
+    assert covered == ceil(len(ids) * Fraction(coverage))
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_by_class_each_class_is_covered_exactly_as_often_as_promised(score: str) -> None:
+    run = fixed_run(nodes=95)
+    ids = ids_of_tested(run)
+    labels = run.data.labels[run.split.test]
+    covered = np.zeros(3, dtype=int)
+    for left_out, label in zip(ids, labels, strict=True):
+        others = [node_id for node_id in ids if node_id != left_out]
+        sets = run.predict_set(0.8, [left_out], score=score, by_class=True, calibrate_on=others)
+        covered[label] += sets.is_member[0, label]
+    counts = np.bincount(labels)
+    assert covered.tolist() == [ceil(count * Fraction("0.8")) for count in counts.tolist()]
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("by_class", [False, True])
+def test_a_calibrating_node_has_the_set_that_the_others_give_it(score: str, by_class: bool) -> None:
+    run = fixed_run(nodes=95)
+    ids = ids_of_tested(run)
+    together = run.predict_set(
+        0.8, ids, score=score, by_class=by_class, calibrate_on="test"
+    ).p_values
+    for k in (0, 7, 50):
+        others = [node_id for node_id in ids if node_id != ids[k]]
+        rule = calibrate_sets(run, 0.8, score=score, by_class=by_class, calibrate_on=others)
+        alone = rule.predict(AskedNodes.known(run, [ids[k]])).p_values
+        np.testing.assert_allclose(together[k], alone[0])
+
+
+def cross_conformal_p_value(run: Run, known: list[int], node: int, label: int) -> float:
+    """By its definition: each labelled node is compared by the replicas that left it out."""
+    scores = run.scores.numpy()
+    above = 0.0
+    for other in known:
+        judges = [r for r, split in enumerate(run.splits) if other in split.test]
+        above += np.mean(
+            [scores[r, other, run.data.labels[other]] <= scores[r, node, label] for r in judges]
+        )
+    return (1.0 + above) / (1.0 + len(known))
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_cross_fitted_sets_compare_a_node_with_each_label_by_the_replicas_that_left_it_out(
+    passes: int,
+) -> None:
+    whole = folded_run(passes=passes)
+    known = [node for node in range(whole.data.nodes) if node not in (3, 58)]
+    splits = [
+        Split(split.name, np.setdiff1d(split.train, [3, 58]), [], np.setdiff1d(split.test, [3, 58]))
+        for split in whole.splits
+    ]
+    labels = np.array(whole.data.labels)
+    labels[[3, 58]] = -1
+    run = replace(whole, data=replace(whole.data, labels=labels), splits=tuple(splits))
+    sets = run.predict_set(0.9, ["3", "58"])
+    for row, node in enumerate((3, 58)):
+        expected = [cross_conformal_p_value(run, known, node, label) for label in range(3)]
+        np.testing.assert_allclose(sets.p_values[row], expected)
+
+
+def test_cross_fitted_sets_cover_as_often_as_promised() -> None:
+    """New nodes from the same source, 60 draws: the mean is within three standard errors.
+
+    Replicas that disagree more would cover more.
+    """
+    shares = []
+    for seed in range(60):
+        whole = folded_run(nodes=140, seed=seed)
+        labels = np.array(whole.data.labels)
+        asked = np.arange(60, 140)
+        labels[asked] = -1
+        splits = []
+        for split in whole.splits:
+            train, test = np.setdiff1d(split.train, asked), np.setdiff1d(split.test, asked)
+            splits.append(Split(split.name, train, [], test))
+        run = replace(whole, data=replace(whole.data, labels=labels), splits=tuple(splits))
+        sets = run.predict_set(0.8)
+        shares.append(sets.is_member[asked, whole.data.labels[asked]].mean())
+    error = np.std(shares, ddof=1) / np.sqrt(len(shares))
+    assert abs(np.mean(shares) - 0.8) < 3 * error + 0.01
+    assert error < 0.02
+
+
+def test_validation_nodes_do_not_calibrate_and_the_message_says_what_to_do() -> None:
+    with pytest.raises(InputError, match=r"validation nodes chose the epoch.*--split cross-fit"):
+        fixed_run().predict_set(0.9)
+    with pytest.raises(InputError, match="takes 'test' or a list of ids; got 'validation'"):
+        fixed_run().predict_set(0.9, calibrate_on="validation")
+    with pytest.raises(InputError, match=r"node '0' cannot calibrate: it is not a test node"):
+        fixed_run().predict_set(0.9, calibrate_on=["0", "7"])
+
+
+@pytest.mark.parametrize("coverage", [-1.0, 0.0, 1.0, 90.0, float("nan")])
+def test_a_coverage_outside_0_and_1_is_refused(coverage: float) -> None:
+    with pytest.raises(InputError, match=r"`coverage` must be between 0 and 1, such as 0.9"):
+        folded_run().predict_set(coverage)
+
+
+def test_too_few_labels_for_the_coverage_are_refused_with_the_number_needed() -> None:
+    run = fixed_run(nodes=30)
+    ids = ids_of_tested(run)
+    assert run.predict_set(0.9, calibrate_on=ids[:9]).rule.reference.count == 9
+    with pytest.raises(InputError, match=r"0.9 needs at least 9 labels to calibrate; there are 8"):
+        run.predict_set(0.9, calibrate_on=ids[:8])
+    with pytest.raises(InputError, match=r"within every class needs at least 19 labels of each"):
+        run.predict_set(0.95, by_class=True, calibrate_on="test")
+
+
+def test_the_epochs_that_tested_nodes_chose_calibrate_nothing() -> None:
+    run = replace(folded_run(), split_spec="5-fold")
+    watched = replace(run, method=type(run.method)())
+    object.__setattr__(watched.method, "watched", "test")
+    with pytest.raises(InputError, match="every tested label of this run also chose an epoch"):
+        watched.predict_set(0.9)
+
+
+def test_unknown_scores_are_refused_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="unknown score 'lacs'; did you mean 'lac'"):
+        folded_run().predict_set(0.9, score="lacs")  # type: ignore[arg-type]
+
+
+def test_cumulative_scores_add_the_classes_before_and_half_of_the_class() -> None:
+    scores = cumulative_scores(np.array([[0.2, 0.5, 0.3]]))
+    np.testing.assert_allclose(scores, [[0.9, 0.25, 0.65]])
+
+
+def test_daps_is_half_of_a_node_and_half_of_the_mean_of_its_neighbours() -> None:
+    run = fixed_run()
+    mean = run.scores.numpy().mean(0)
+    own = cumulative_scores(mean)
+    rule = calibrate_sets(run, 0.9, score="daps", calibrate_on="test")
+    (values,) = rule.reference.values
+    (judge,) = rule.reference.judges
+    labels = run.data.labels
+    beside = {10: (9, 11), 30: (29, 31), 57: (56, 0), 58: (58,), 59: (59,)}
+    for node, neighbours in beside.items():
+        expected = 0.5 * own[node] + 0.5 * own[list(neighbours)].mean(0)
+        place = np.flatnonzero(judge.nodes == node)[0]
+        np.testing.assert_allclose(values[place], expected[labels[node]])
+
+
+def test_class_coverages_count_the_calibrating_nodes_whose_set_has_their_class() -> None:
+    run = folded_run(nodes=90)
+    sets = run.predict_set(0.7)
+    labels = run.data.labels
+    is_covered = sets.is_member[np.arange(90), labels]
+    for label, of_class in enumerate(sets.rule.class_coverages):
+        assert of_class.count == (labels == label).sum()
+        assert of_class.covered == is_covered[labels == label].sum()
+    assert sum(of_class.covered for of_class in sets.rule.class_coverages) == 63  # 0.7 of 90
+    assert sets.rule.to_dict()["mean_size"] == pytest.approx(sets.sizes.mean())
+    assert [row["labels"] for row in sets.rule.table.records()] == np.bincount(labels).tolist()
+
+
+def test_a_class_that_is_hardly_covered_is_named() -> None:
+    run = folded_run(nodes=90)
+    scores = run.scores.clone()
+    scores[:, :, 2] *= 1e-3  # never likely
+    scores /= scores.sum(-1, keepdim=True)
+    biased = replace(run, known=KnownResults(scores=scores, temperature=1.0))
+    warnings = biased.predict_set(0.7).warnings
+    assert any("of class 'class 2' only" in warning for warning in warnings), warnings
+    assert not biased.predict_set(0.7, by_class=True).warnings
+
+
+def test_the_guarantee_is_one_sentence_with_its_assumption() -> None:
+    assert folded_run().predict_set(0.9).rule.guarantee == (
+        "About 90 % of the sets hold the true class, if the nodes asked about are drawn like the "
+        "60 labels that calibrated them."
+    )
+    split = fixed_run().predict_set(0.9, calibrate_on="test").rule.guarantee
+    assert split.startswith("At least 90 % of the sets hold the true class, if")
+
+
+def test_nodes_unlike_the_labelled_ones_get_a_warning() -> None:
+    data = made_up_data(300)
+    scores = made_up_scores(data, 1)
+    split = Split("fixed", list(range(5)), [], list(range(5, 150)))
+    run = made_up_run(data, scores, [split])
+    assert not run.predict_set(0.8, calibrate_on="test").warnings
+    strange = scores.copy()
+    strange[:, 150:] = 1 / 3  # of none of the classes
+    other = made_up_run(data, strange, [split])
+    assert (
+        "are not like the labelled ones" in other.predict_set(0.8, calibrate_on="test").warnings[0]
+    )
+    # Only the nodes asked about count.
+    assert not other.predict_set(0.8, ids_of_tested(run), calibrate_on="test").warnings
+
+
+def test_data_with_times_gets_a_warning() -> None:
+    run = fixed_run()
+    timed = replace(run, data=run.data.with_splits({"time": run.split}))
+    assert "of other times than the labelled ones" in timed.predict_set(
+        0.8, calibrate_on="test"
+    ).warnings[0]  # fmt: skip
+
+
+def test_sets_are_columns_that_read_and_an_empty_one_says_so(tmp_path) -> None:
+    import pandas as pd
+
+    run = folded_run(nodes=90)
+    sets = run.predict_set(0.3)
+    assert (sets.sizes == 0).any()
+    assert (sets.sizes > 0).any()
+    sets.save(tmp_path / "sets.csv")
+    sets.save(tmp_path / "sets.parquet")
+    texts = pd.read_csv(tmp_path / "sets.csv")
+    lists = pd.read_parquet(tmp_path / "sets.parquet")
+    assert texts["set_size"].tolist() == lists["set_size"].tolist() == sets.sizes.tolist()
+    assert [list(names) for names in lists["set"]] == sets.sets
+    expected = [" | ".join(names) or "none of the classes fits" for names in sets.sets]
+    assert texts["set"].tolist() == expected
+    assert sets.to_dict()["set"] == sets.sets
+
+
+def test_the_most_probable_class_comes_first_in_a_set() -> None:
+    sets = folded_run().predict_set(0.95)
+    names = sets.predictions.class_names
+    for row, members in zip(sets.predictions.probabilities, sets.sets, strict=True):
+        shares = [row[names.index(name)] for name in members]
+        assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
+def test_mapie_gives_the_same_sets(coverage: float) -> None:
+    """LAC is a quantile of 1 - p; MAPIE computes the same one from an estimator."""
+    classification = pytest.importorskip("mapie.classification")
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    run = fixed_run(nodes=205, replicas=1)
+    probabilities = run.scores[0].numpy()
+
+    class Known(ClassifierMixin, BaseEstimator):
+        classes_ = np.arange(3)
+
+        def fit(self, X, y):
+            return self
+
+        def predict_proba(self, X):
+            return probabilities[X[:, 0]]
+
+        def predict(self, X):
+            return self.predict_proba(X).argmax(1)
+
+        def __sklearn_is_fitted__(self) -> bool:
+            return True
+
+    calibrating, asked = run.split.test[:100], run.split.test[100:]
+    peer = classification.SplitConformalClassifier(
+        Known(), confidence_level=coverage, conformity_score="lac", prefit=True
+    )
+    peer.conformalize(calibrating[:, None], run.data.labels[calibrating])
+    _, theirs = peer.predict_set(asked[:, None])
+    ids = run.data.node_ids
+    sets = run.predict_set(
+        coverage, [ids[node] for node in asked], calibrate_on=[ids[node] for node in calibrating]
+    )
+    assert (sets.is_member == theirs[:, :, 0]).all()
+
+
+def test_sets_come_from_scores_without_the_temperature() -> None:
+    """The temperature was fitted to labels, with cross-fitting to those that calibrate."""
+    run = folded_run()
+    hot = replace(run, known=KnownResults(scores=run.scores, temperature=3.0))
+    assert (hot.predict_set(0.8).p_values == run.predict_set(0.8).p_values).all()
+    assert torch.equal(hot.scores, run.scores)
