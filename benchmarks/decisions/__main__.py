@@ -1,0 +1,74 @@
+"""`python -m benchmarks.decisions`: whether decisions keep what they promise, as tables.
+
+python -m benchmarks.decisions sets
+python -m benchmarks.decisions cross-fitted --datasets cora --draws 10
+python -m benchmarks.decisions novelty
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import torch
+
+import agnn
+from agnn.tables import ResultTable
+from benchmarks.decisions.sets import cross_fitted_table, novelty_table, sets_table
+
+_REPLICAS = {"cora": 5, "citeseer": 5, "pubmed": 3}
+
+
+def main() -> None:
+    """Make the tables that are named on the command line; all by default."""
+    summary = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="benchmarks.decisions", description=summary)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
+    parser.add_argument("--datasets", nargs="+", default=[*_REPLICAS])
+    parser.add_argument("--methods", nargs="+", default=["agnn"])
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--labels", type=int, default=500, help="of cross-fitted runs")
+    parser.add_argument("--threads", type=int, default=1)
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    for name in chosen.tables or TABLES:
+        if name not in TABLES:
+            parser.error(f"unknown table '{name}'; known: {', '.join(TABLES)}")
+        for table in TABLES[name](chosen):
+            sys.stdout.write(f"{table.caption}\n\n{table.markdown()}\n\n")
+            sys.stdout.flush()
+
+
+def _sets(chosen: argparse.Namespace) -> list[ResultTable]:
+    runs = [
+        agnn.evaluate(method, agnn.load_dataset(name), "fixed", replicas=_REPLICAS.get(name, 5))
+        for name in chosen.datasets
+        for method in chosen.methods
+    ]
+    return [sets_table(runs, chosen.draws, has_mapie=find_spec("mapie") is not None)]
+
+
+def _cross_fitted(chosen: argparse.Namespace) -> list[ResultTable]:
+    return [
+        cross_fitted_table(agnn.load_dataset(name), method, chosen.labels, chosen.draws)
+        for name in chosen.datasets
+        for method in chosen.methods
+    ]
+
+
+def _novelty(chosen: argparse.Namespace) -> list[ResultTable]:
+    return [novelty_table(chosen.datasets, replicas=3, rate=0.05, draws=chosen.draws)]
+
+
+# Every table by its name; a function from the options to tables.
+TABLES: dict[str, Callable[[argparse.Namespace], list[ResultTable]]] = {
+    "sets": _sets,
+    "cross-fitted": _cross_fitted,
+    "novelty": _novelty,
+}
+
+
+if __name__ == "__main__":
+    main()
