@@ -16,12 +16,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agnn import NodeClassifier, __version__, evaluate, from_pandas, get_method, save_run
+from agnn import (
+    NodeClassifier,
+    __version__,
+    evaluate,
+    from_pandas,
+    get_method,
+    read_tables,
+    save_run,
+)
 from agnn.data.tables import with_new_nodes
 from agnn.explanation import explain
 from agnn.runs import load_run
 from agnn.web._asgi import Application
 from agnn.web.api import ServedModel, ServeOptions, served_application
+from own_tables import write_tables
 
 NEW = {
     "nodes": [
@@ -338,3 +347,76 @@ def test_many_new_nodes_and_edges_take_no_longer_than_they_must(app: Application
     assert answer.status_code == 200
     assert len(answer.json()["predictions"]) == 1000
     assert time.process_time() - start < 10  # some tenths; minutes, were each id looked for in vain
+
+
+@pytest.fixture(scope="module")
+def cross_fitted(tmp_path_factory: pytest.TempPathFactory) -> ServedModel:
+    """A cross-fitted model of the tables, whose every label calibrates."""
+    folder = tmp_path_factory.mktemp("cross-fitted")
+    data = read_tables(*write_tables(folder), label="topic", text="motto")
+    run = evaluate(get_method("gcn")(epochs=20), data, "5-fold-cross-fit", (0,))
+    save_run(run, folder / "run")
+    return ServedModel(load_run(folder / "run"))
+
+
+def test_decisions_are_those_of_the_run(ask: Any, cross_fitted: ServedModel) -> None:
+    app = served_application(cross_fitted)
+    decisions = {"coverage": 0.8, "act_on": "art", "recall": 0.5, "novelty": 0.2}
+    ids = list(cross_fitted.run.data.node_ids[:5])
+    found = ask(app, "POST", "/predict", json={"ids": ids, "decisions": decisions}).json()
+    run = cross_fitted.run
+    sets = run.predict_set(0.8, ids)
+    novelty = run.predict_novelty(0.2, ids)
+    threshold = run.choose_threshold("art", recall=0.5)
+    for k, answer in enumerate(found["predictions"]):
+        assert answer["decisions"] == {
+            "set": sets.sets[k],
+            "set_size": int(sets.sizes[k]),
+            "act_on_art": bool(threshold.acts_on(run.predict(ids))[k]),
+            "novelty_p_value": novelty.p_values[k],
+            "is_novel": bool(novelty.is_novel[k]),
+        }
+    assert found["rules"]["sets"]["guarantee"] == sets.rule.guarantee
+    assert found["rules"]["threshold"]["probability"] == threshold.probability
+    assert isinstance(found["warnings"], list)
+
+
+@pytest.mark.parametrize("decisions", [{"coverage": 0.8}, {"coverage": 0.8, "novelty": 0.2}])
+def test_new_nodes_get_decisions_too(
+    ask: Any, cross_fitted: ServedModel, decisions: dict[str, float]
+) -> None:
+    """With and without scores of neighbours the sets are the same."""
+    body = {**NEW, "decisions": decisions}
+    found = ask(served_application(cross_fitted), "POST", "/predict/new", json=body).json()
+    alone = ask(
+        served_application(cross_fitted),
+        "POST", "/predict/new", json={**NEW, "decisions": {"coverage": 0.8}},
+    ).json()  # fmt: skip
+    sets = [answer["decisions"]["set"] for answer in found["predictions"]]
+    assert sets == [answer["decisions"]["set"] for answer in alone["predictions"]]
+    assert all(("is_novel" in each["decisions"]) == ("novelty" in decisions)
+               for each in found["predictions"])  # fmt: skip
+
+
+def test_decisions_that_cannot_be_made_are_a_conflict(
+    ask: Any, served: dict[str, ServedModel], cross_fitted: ServedModel
+) -> None:
+    body = {"ids": ["p0"], "decisions": {"coverage": 0.9}}
+    refused = ask(served_application(served["tables"]), "POST", "/predict", json=body)
+    assert refused.status_code == 409
+    assert "--split cross-fit" in refused.json()["error"]
+    body["decisions"] = {"precision": 0.9}
+    refused = ask(served_application(cross_fitted), "POST", "/predict", json=body)
+    assert refused.status_code == 409
+    assert "go with a class to act on" in refused.json()["error"]
+    body["decisions"] = {"coverage": 1.5}
+    refused = ask(served_application(cross_fitted), "POST", "/predict", json=body)
+    assert refused.status_code == 422
+
+
+def test_without_decisions_an_answer_has_no_word_of_them(
+    ask: Any, cross_fitted: ServedModel
+) -> None:
+    answer = ask(served_application(cross_fitted), "POST", "/predict", json={"ids": ["p0"]}).json()
+    assert list(answer) == ["predictions"]
+    assert "decisions" not in answer["predictions"][0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from agnn.data import NodeData, Split, check_learnable
+from agnn.decisions import AskedNodes, calibrate_novelty, calibrate_sets
 from agnn.errors import InputError
 from agnn.estimator._inputs import (
     class_labels,
@@ -212,6 +213,41 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the ensemble's probabilities at the fitted temperature; [n, c]."""
         return self.ensemble(X, edges=edges, edge_weight=edge_weight).probabilities
 
+    def predict_set(
+        self,
+        X: Any = None,
+        coverage: float = 0.9,
+        *,
+        edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
+        **options: Any,
+    ) -> NDArray[np.bool_]:
+        """Return which classes fit each node, the true one in `coverage` of the rows; [n, c].
+
+        The columns are those of `predict_proba`. The options are those of
+        `agnn.decisions.calibrate_sets`: `score`, `by_class`, `calibrate_on`. It needs cross-fitting
+        (`split="cross-fit"`), or test nodes that calibrate (`calibrate_on="test"`).
+        """
+        check_is_fitted(self)
+        rule = calibrate_sets(self.run_, coverage, **options)
+        return rule.predict(self._asked(X, edges, edge_weight)).is_member
+
+    def predict_novelty(
+        self,
+        X: Any = None,
+        *,
+        edges: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
+        calibrate_on: str | Sequence[Hashable] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return p-values of the nodes being like the labelled ones; [n].
+
+        Calling those novel that have at most 0.05 raises false alarms at 5 % of ordinary nodes.
+        """
+        check_is_fitted(self)
+        rule = calibrate_novelty(self.run_, calibrate_on=calibrate_on)
+        return rule.predict(self._asked(X, edges, edge_weight)).p_values
+
     def disagreement(
         self,
         X: Any = None,
@@ -367,16 +403,33 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None) -> Tensor:
         """Return every replica's probabilities at the nodes that `X` means; [R, n, c]."""
+        meant = self._meant(X, edges, edge_weight)
+        if isinstance(meant, NodeData):
+            return self.run_.scores_on(meant)
+        return self.run_.scores if X is None else self.run_.scores[:, meant]
+
+    def _asked(self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None) -> AskedNodes:
+        """Return the nodes that `X` means, for a decision."""
+        meant = self._meant(X, edges, edge_weight)
+        if isinstance(meant, NodeData):
+            return AskedNodes.of_graph(self.run_, meant)
+        ids = self.run_.data.node_ids
+        return AskedNodes.known(self.run_, None if X is None else [ids[node] for node in meant])
+
+    def _meant(
+        self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None
+    ) -> NodeData | NDArray[np.int64]:
+        """Return the graph that `X` means, or the indices of nodes of the training data."""
         if X is None:
-            return self.run_.scores
-        if not isinstance(X, NodeData):
-            if self.graph is not None:
-                return self.run_.scores[:, positions(X, self.graph)]
-            if edges is None and (ids := ids_in(X)) is not None:
-                return self.run_.scores[:, [self.run_.node(node_id) for node_id in ids]]
-            features = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
-            X = graph_of_arrays(features, edges, edge_weight=edge_weight)
-        return self.run_.scores_on(X)
+            return np.arange(self.run_.data.nodes)
+        if isinstance(X, NodeData):
+            return X
+        if self.graph is not None:
+            return positions(X, self.graph)
+        if edges is None and (ids := ids_in(X)) is not None:
+            return np.array([self.run_.node(node_id) for node_id in ids], dtype=np.int64)
+        features = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        return graph_of_arrays(features, edges, edge_weight=edge_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,7 @@
 >>> import agnn
 >>> run = agnn.evaluate("agnn", agnn.load_dataset("cora"), changes={"epochs": 1})
 >>> model = ServedModel(run)
->>> model.facts().nodes, [answer.id for answer in model.known(["1131150"])]
+>>> model.facts().nodes, [answer.id for answer in model.known(["1131150"]).predictions]
 (2708, ['1131150'])
 >>> application = served_application(model)  # FastAPI's TestClient or any ASGI server takes it
 """

@@ -49,6 +49,9 @@ def _examples(address: str, model: ServedModel) -> list[str]:
         return f"{asked} -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
 
     commands = [post_command("/predict", {"ids": [plain_id(node)]})]
+    if model.run.is_cross_fitted:
+        sets = {"ids": [plain_id(node)], "decisions": {"coverage": 0.9}}
+        commands.append(post_command("/predict", sets))
     if model.preprocessing is not None:
         new = {"id": "a new node", "columns": example_columns(model.preprocessing)}
         weight = [] if model.run.data.edge_weights is None else [1.0]

@@ -23,7 +23,6 @@ from agnn.web.api._schema import (
     Health,
     KnownNodes,
     ModelFacts,
-    Prediction,
     Predictions,
     Problem,
     new_nodes_schema,
@@ -179,13 +178,13 @@ def _add_questions(
         "/predict", response_model=Predictions, responses=_responses(_ASKED, token, (415,))
     )
     async def predict(question: KnownNodes) -> Response:
-        """Predict nodes of the graph, with probabilities."""
+        """Predict nodes of the graph, with probabilities and, if asked for, decisions."""
 
         def answer() -> bytes:
-            return _json_bytes(model.known(question.ids))
+            return _json_bytes(model.known(question.ids, question.decisions))
 
         # A thread takes longer to start than a few predictions that only have to be looked up.
-        is_instant = model.is_instant(question.ids)
+        is_instant = question.decisions is None and model.is_instant(question.ids)
         return _json(answer() if is_instant else await work.run(answer))
 
     @router.post(
@@ -197,7 +196,7 @@ def _add_questions(
 
         def answer() -> bytes:
             nodes = [(each.id, _by_column(each.columns)) for each in given.nodes]
-            return _json_bytes(model.new(nodes, given.edges))
+            return _json_bytes(model.new(nodes, given.edges, given.decisions))
 
         return _json(await work.run(answer))
 
@@ -214,8 +213,9 @@ def _add_questions(
         return _json(await work.run(answer))
 
 
-def _json_bytes(predictions: list[Prediction]) -> bytes:
-    return Predictions(predictions=predictions).model_dump_json().encode()
+def _json_bytes(predictions: Predictions) -> bytes:
+    # What was not asked for is left out.
+    return predictions.model_dump_json(exclude_unset=True).encode()
 
 
 def _json(body: bytes) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -54,10 +54,39 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+_Cost = Annotated[float, Field(strict=True, ge=0, le=1e15)]
+_Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+
+
+class Decisions(Strict):
+    """What to decide beside the predictions, calibrated on labels that chose nothing."""
+
+    coverage: _Share | None = Field(
+        default=None, description="the share of prediction sets that hold the true class"
+    )
+    score: Literal["lac", "aps", "daps"] = Field(default="lac", description="of prediction sets")
+    by_class: StrictBool = Field(default=False, description="the coverage holds within every class")
+    act_on: _Text | None = Field(
+        default=None, description="a class to act on, with one of three goals"
+    )
+    precision: _Share | None = None
+    recall: _Share | None = None
+    costs: tuple[_Cost, _Cost] | None = Field(
+        default=None, description="of a false alarm and of a miss"
+    )
+    novelty: _Share | None = Field(
+        default=None, description="the share of ordinary nodes that may be flagged as novel"
+    )
+    calibrate_on: Literal["test"] | None = Field(
+        default=None, description="for a model that was not cross-fitted"
+    )
+
+
 class KnownNodes(Strict):
     """Nodes of the graph that the model was trained on, by their ids."""
 
     ids: list[Id] = Field(min_length=1, max_length=MOST_IDS)
+    decisions: Decisions | None = None
 
 
 class Prediction(BaseModel):
@@ -70,12 +99,22 @@ class Prediction(BaseModel):
     disagreement: float = Field(
         ge=0, le=1, description="the share of replicas that predict another class"
     )
+    decisions: dict[str, list[str] | bool | int | float] | None = Field(
+        default=None,
+        description="set, set_size, act_on_CLASS, novelty_p_value and is_novel, as asked for",
+    )
 
 
 class Predictions(BaseModel):
     """One prediction per node, in the order of the request."""
 
     predictions: list[Prediction]
+    rules: dict[str, Any] | None = Field(
+        default=None, description="what each decision promises and what it reaches on labels"
+    )
+    warnings: list[str] | None = Field(
+        default=None, description="where the assumption behind the decisions may not hold"
+    )
 
 
 class Health(BaseModel):
@@ -138,6 +177,7 @@ def new_nodes_schema(
         __doc__="New nodes, and edges among them and to nodes of the graph.",
         nodes=(list[node], Field(min_length=1, max_length=MOST_NEW_NODES)),  # type: ignore[valid-type]
         edges=(list[edge], Field(default_factory=list, max_length=MOST_EDGES)),
+        decisions=(Decisions | None, None),
     )
 
 

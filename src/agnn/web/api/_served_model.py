@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from agnn.errors import AgnnError, UnavailableError
+from agnn.decisions import AskedNodes, Rules, Wanted
+from agnn.errors import AgnnError, InputError, UnavailableError
 from agnn.explanation import explain
 from agnn.files import plain_id
 from agnn.runs import Predictions, Run
@@ -18,15 +19,18 @@ from agnn.web.api._schema import (
     MOST_IDS,
     MOST_NEW_NODES,
     MOST_REASONS,
+    Decisions,
     Explained,
     ModelFacts,
     Prediction,
 )
+from agnn.web.api._schema import Predictions as Answers
 
 if TYPE_CHECKING:
-    from agnn.data import Preprocessing
+    from agnn.data import Preprocessing, ReadKeywords
 
 _FEW: Final = 32  # predictions that take some tenths of a millisecond
+_KEPT_RULES: Final = 16
 _NO_NODE: Final = "\0 no node"  # an id that no node has
 _WEIGHT: Final = "weight"
 
@@ -85,9 +89,30 @@ class ServedModel:
             },
         )
 
-    def known(self, ids: Sequence[Hashable]) -> list[Prediction]:
+    def known(self, ids: Sequence[Hashable], decisions: Decisions | None = None) -> Answers:
         """Predictions for nodes of the graph."""
-        return _answers(self.run.predict(ids))
+        wanted = _wanted(decisions)
+        if wanted.is_empty:
+            return Answers(predictions=_answers(self.run.predict(ids)))
+        return self._decide(wanted, AskedNodes.known(self.run, ids))
+
+    def _decide(self, wanted: Wanted, asked: AskedNodes) -> Answers:
+        """Predictions with decisions, and what these promise."""
+        rules = self._rules(wanted)
+        predictions, warnings = rules.apply(asked)
+        return Answers(predictions=_answers(predictions), rules=rules.to_dict(), warnings=warnings)
+
+    @cached_property
+    def _rules(self) -> Callable[[Wanted], Rules]:
+        """The rules that a request asks for; those of the last requests are kept."""
+
+        def rules(wanted: Wanted) -> Rules:
+            try:
+                return wanted.calibrate(self.run)
+            except InputError as error:
+                raise ConflictError(str(error)) from error
+
+        return lru_cache(_KEPT_RULES)(rules)
 
     def is_instant(self, ids: Sequence[Hashable]) -> bool:
         """Whether `known` only looks up scores that are there, for a few ids that all exist."""
@@ -99,7 +124,12 @@ class ServedModel:
     def _has_scores(self) -> bool:
         return self.run.is_cheap(range(self.run.data.nodes))
 
-    def new(self, nodes: Sequence[NewNode], edges: Sequence[Link]) -> list[Prediction]:
+    def new(
+        self,
+        nodes: Sequence[NewNode],
+        edges: Sequence[Link],
+        decisions: Decisions | None = None,
+    ) -> Answers:
         """Predictions for new nodes in the graph that they make larger."""
         if self.run.model is None:
             raise ConflictError(
@@ -107,7 +137,14 @@ class ServedModel:
             )
         table, links, key = _tables(self.run, nodes, edges)
         weight = None if self.run.data.edge_weights is None else _WEIGHT
-        return _answers(self.run.predict_new(table, links, node_id=key, edge_weight=weight))
+        options: ReadKeywords = {"node_id": key, "edge_weight": weight}
+        wanted = _wanted(decisions)
+        if wanted.is_empty:
+            return Answers(predictions=_answers(self.run.predict_new(table, links, **options)))
+        asked = AskedNodes.new(
+            self.run, table, links, has_neighbours=wanted.has_neighbours, **options
+        )
+        return self._decide(wanted, asked)
 
     def explanation(self, node: Hashable, limit: int) -> Explained:
         """The explanation of the prediction for a node of the graph."""
@@ -116,10 +153,30 @@ class ServedModel:
         return explain(self.run, self.run.node(node), limit=limit).to_dict()
 
 
+def _wanted(decisions: Decisions | None) -> Wanted:
+    """What the body of a request asks to decide."""
+    if decisions is None:
+        return Wanted()
+    try:
+        return Wanted(
+            coverage=decisions.coverage,
+            score=decisions.score,
+            by_class=decisions.by_class,
+            class_name=decisions.act_on,
+            precision=decisions.precision,
+            recall=decisions.recall,
+            costs=decisions.costs,
+            false_alarms=decisions.novelty,
+            calibrate_on=decisions.calibrate_on,
+        )
+    except InputError as error:
+        raise ConflictError(str(error)) from error
+
+
 def _answers(found: Predictions) -> list[Prediction]:
     """Predictions in the API's schema."""
     names = found.class_names
-    return [
+    answers = [
         Prediction(
             id=plain_id(node),
             prediction=names[answer],
@@ -131,6 +188,10 @@ def _answers(found: Predictions) -> list[Prediction]:
             found.ids, found.answers, found.probabilities.tolist(), found.disagreement, strict=True
         )
     ]
+    if found.extra_columns:
+        for k, answer in enumerate(answers):
+            answer.decisions = {name: values[k] for name, values in found.extra_columns.items()}
+    return answers
 
 
 def _tables(run: Run, nodes: Sequence[NewNode], edges: Sequence[Link]) -> tuple[Any, Any, str]:
