@@ -147,6 +147,15 @@ class TrainingOptions:
             panel=_CHOOSING,
         ),
     ] = False
+    unseen: Annotated[
+        bool,
+        Option(
+            help="Also train without the tested nodes in the graph, for the accuracy on nodes "
+            "that come later; takes as much time again.",
+            panel=_CHOOSING,
+            is_common=True,
+        ),
+    ] = False
     tuned: Annotated[
         bool,
         Option(help="Choose from the method's grid on validation nodes.", panel=_CHOOSING),

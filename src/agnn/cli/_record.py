@@ -62,6 +62,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "method": run.method.name,
         "split": run.split_spec,
         "accuracy": run.accuracy.to_dict(),
+        "unseen": None if run.unseen is None else run.unseen.to_dict(),
         "metric": run.metric,
         "measures": {name: found.to_dict() for name, found in run.measures.items()},
         "baselines": [each.to_dict() for each in run.baselines],
@@ -116,6 +117,7 @@ def run_table(
         *(("worse", Cell(warning, kind="bad")) for warning in worse),
         ("better", better_command(run, arguments, out)),
         ("test accuracy", Cell(accuracy_words(run), kind="strong")),
+        ("unseen nodes", unseen_words(run)),
         ("ensemble", ensemble_words(run)),
         ("baselines", baseline_words(run)),
         *_measure_rows(run),
@@ -154,6 +156,16 @@ def accuracy_words(run: Run) -> str:
         f"{accuracy.n} {repeated}{plural}{of_folds}: models that differ in their seed; deviation "
         f"{accuracy.deviation:.2f})"
     )
+
+
+def unseen_words(run: Run) -> str | None:
+    """Return the accuracy of replicas that were trained without the tested nodes in the graph."""
+    from agnn.tables import mean_text
+
+    if run.unseen is None:
+        return None
+    accuracy = mean_text(run.unseen, 2, " %")
+    return f"{accuracy}, trained without the tested nodes in the graph: for nodes that come later"
 
 
 def interval_words(run: Run) -> str:

@@ -22,7 +22,7 @@ labels is the same everywhere:
 
 from typing import TYPE_CHECKING
 
-from agnn.data._changes import changed_data, with_labels
+from agnn.data._changes import changed_data, with_labels, without_nodes
 from agnn.data._edges import RawCounts, unusable_weight
 from agnn.data._features import (
     Scaling,
@@ -88,4 +88,5 @@ __all__ = [
     "uniform_split",
     "unusable_weight",
     "with_labels",
+    "without_nodes",
 ]

@@ -85,6 +85,39 @@ def with_labels(data: NodeData, labels: Mapping[int, int]) -> NodeData:
     return replace(data, labels=changed)
 
 
+def without_nodes(data: NodeData, nodes: NDArray[np.int64]) -> tuple[NodeData, NDArray[np.int64]]:
+    """Return the data without some nodes and their edges, and the indices of those that remain.
+
+    Splits are left out. Features that are measures of the graph alone are measured again.
+    """
+    kept = np.setdiff1d(np.arange(data.nodes), nodes)
+    place = np.full(data.nodes, -1)
+    place[kept] = np.arange(kept.size)
+    is_kept = (place[data.edges] >= 0).all(0)
+    edges = place[data.edges[:, is_kept]]
+    preprocessing = data.preprocessing
+    features: Any = data.features[kept]
+    if preprocessing is not None and preprocessing.is_structural:
+        features = preprocessing.features(Source(None, edges, kept.size))
+    weights = None if data.edge_weights is None else data.edge_weights[is_kept]
+    rest = replace(
+        data,
+        features=frozen_csr(features),
+        labels=_frozen(data.labels[kept]),
+        edges=_frozen(edges),
+        node_ids=tuple(data.node_ids[node] for node in kept),
+        splits={},
+        edge_weights=None if weights is None else _frozen(weights),
+        texts={kind: tuple(words[node] for node in kept) for kind, words in data.texts.items()},
+    )
+    return rest, kept
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
 def _edges(name: str, pairs: Pairs, nodes: int) -> NDArray[np.int64]:
     """Return the undirected edges, each once, first < second, sorted; [2, k]."""
     given = np.array([(int(i), int(j)) for i, j in pairs], dtype=np.int64).reshape(-1, 2)

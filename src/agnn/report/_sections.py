@@ -253,6 +253,7 @@ def _accuracy_values(facts: RunFacts) -> dict[str, Any]:
         "measures": {name: summary.to_dict() for name, summary in facts.measures.items()},
         "accuracy": {
             "replicas": facts.accuracy.to_dict(),
+            "unseen": facts.config.get("unseen"),
             "ensemble": facts.calibration.accuracy,
             "wilson_interval": None if facts.interval is None else list(facts.interval),
             "classes": [each.to_dict() for each in facts.by_class],

@@ -115,6 +115,7 @@ def run_config(run: Run) -> dict[str, Any]:
         "seeds": list(run.seeds),
         "class_weight": weight if weight is None or isinstance(weight, str) else dict(weight),
         "accuracy": run.accuracy.to_dict(),
+        "unseen": None if run.unseen is None else run.unseen.to_dict(),
         "metric": run.metric,
         "choice": run.choice,
         "confidence": {**run.calibration.to_dict(), "temperature": run.temperature},

@@ -127,6 +127,7 @@ class _Config:
     machine: _Machine  # empty where it is unknown
     has_model: bool
     notes: dict[str, Any] | None
+    unseen: _Accuracy | None = None  # also where an older folder lacks it
 
 
 def load_run(
@@ -272,6 +273,7 @@ def _read_run(folder: Path, content: Mapping[str, Any], device: str, backend: st
         splits=splits,
         seeds=seeds,
         accuracy=accuracy,
+        unseen=None if config.unseen is None else Summary(config.unseen.values),
         model=model,
         split_spec=config.split,
         history=history,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agnn.runs._devices import machine_words
 
 if TYPE_CHECKING:
+    from agnn.metrics import Summary
     from agnn.runs._run import Run
 
 
@@ -33,7 +34,8 @@ def model_card(run: Run) -> str:
         f"- Classes: {names}",
         f"- Split: {_plain(run.split_spec)}; train, validation, test of the first {unit}: "
         f"{', '.join(str(part.size) for part in run.splits[0].parts.values())}.",
-        f"- Test accuracy of one {unit}: {_accuracy(run)}",
+        f"- Test accuracy of one {unit}: {_summary(run.accuracy)}",
+        *_unseen(run),
         f"- Test accuracy of the ensemble: {calibration.accuracy:.2f} % "
         f"({calibration.test_nodes:,} nodes; 95 % interval {low:.1f} to {high:.1f}).",
         f"- Temperature {calibration.temperature:.4f}, fitted to "
@@ -86,8 +88,13 @@ def _weights(run: Run) -> str | dict[str, float] | None:
     return weight if weight is None or isinstance(weight, str) else dict(weight)
 
 
-def _accuracy(run: Run) -> str:
-    accuracy = run.accuracy
+def _unseen(run: Run) -> list[str]:
+    if run.unseen is None:
+        return []
+    return [f"- Trained without the tested nodes in the graph: {_summary(run.unseen)}"]
+
+
+def _summary(accuracy: Summary) -> str:
     if accuracy.standard_error is None:
         return f"{accuracy.mean:.2f} % (n = 1)."
     return f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (n = {accuracy.n})."

@@ -48,6 +48,7 @@ from agnn.runs._duration import seconds_of
 from agnn.runs._folder import keep_elsewhere, save_run
 from agnn.runs._parts import whole_run
 from agnn.runs._run import KnownResults, Run
+from agnn.runs._unseen import check_unseen, unseen_accuracy
 from agnn.training import Checkpoints, Progress
 
 if TYPE_CHECKING:
@@ -357,6 +358,8 @@ class Plan:
             self.method.sampling(self.method.recipe())
         task = self.task(progress)
         method = settle(self.method, task)
+        if self.training.unseen:
+            check_unseen(method)
         checkpoints = self.checkpoints
         if checkpoints is not None:
             if not method.has_checkpoints:
@@ -376,12 +379,16 @@ class Plan:
         spec = SplitSpec.parse(self.split_spec)
         unusable = unusable_replicas(outcome.history, len(self.seeds))
         values = trial_values("accuracy", outcome.scores, self.data, self.splits, spec, unusable)
+        unseen = None
+        if self.training.unseen:
+            unseen = unseen_accuracy(method, task, self.data, spec)
         run = Run(
             data=self.data,
             method=method,
             splits=self.splits,
             seeds=self.seeds,
             accuracy=Summary(values),
+            unseen=unseen,
             model=outcome.model,
             split_spec=self.split_spec,
             history=outcome.history,

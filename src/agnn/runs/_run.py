@@ -78,6 +78,12 @@ class Run:
     Unusable replicas are left out, see `unusable`.
     """
 
+    unseen: Summary | None = None
+    """The same by replicas that were trained without the tested nodes in the graph.
+
+    This is what to expect of nodes that come later; None where it was not asked for.
+    """
+
     model: NodeModel | None = None
     """The trained network; None for methods without one."""
 

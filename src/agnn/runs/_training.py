@@ -51,6 +51,7 @@ from agnn.runs._plan import (
     seeds_of_replicas,
 )
 from agnn.runs._run import Run
+from agnn.runs._unseen import check_unseen
 from agnn.training import Callback, Checkpoints, Progress
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ class Training(TrainingOptions):
                 "cross-fitted replicas choose each other's epochs, so processes divide the rows of "
                 "the graph: `divide='rows'` (--divide rows)."
             )
+        if self.unseen and not self.is_auto:
+            check_unseen(method)
         if self.method is None:
             by_rows = division is not None and division.axis == "rows"
             method = method.reduced(
@@ -353,6 +356,11 @@ def _divided_trainings(training: Training) -> None:
     is_divided = is_torchrun or training.ranks is not None or training.parts is not None
     if not is_divided and (training.divide is not None or training.wire != "float32"):
         raise InputError("--divide and --wire are for trainings with --ranks or torchrun.")
+    if training.unseen and is_divided:
+        raise InputError(
+            f"{_words('unseen')} trains on graphs in the memory of one process; leave out --ranks, "
+            f"torchrun and folders of parts."
+        )
     many = {"--search": training.search is not None, "--method auto": training.is_auto}
     for option, is_given in many.items():
         if is_given and (training.parts is not None or is_torchrun):
@@ -458,6 +466,8 @@ def evaluate(
               rule;
             - `time_limit`: for "auto", seconds or a text such as "5m" for the choice and the
               training; `nested`: also repeat the choice on three splits;
+            - `unseen`: also train without the tested nodes in the graph, for `run.unseen`: the
+              accuracy on nodes that come later;
             - `search`, `search_file`, `executor`, `threads`: settings to try first, where the
               trials are kept, and who trains them; `tuned`: choose from the method's grid;
             - `out`, `checkpoint`, `resume`: a folder for the run, the time between checkpoints
