@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -199,14 +199,15 @@ def without_class(data: NodeData, label: int) -> NodeData:
 
 
 def measure_novelty(
-    data: NodeData, label: int, replicas: int, rate: float, draws: int
+    run: Run, data: NodeData, label: int, rate: float, draws: int
 ) -> tuple[float, list[float], list[float]]:
-    """Return the AUROC of a class that was left out, and false alarms and finds for each draw."""
+    """Return the AUROC of a class that `run` was trained without, false alarms and finds.
+
+    `data` has the class; false alarms and the share that is found are those of each draw.
+    """
     from sklearn.metrics import roc_auc_score
 
     test = data.split("fixed").test
-    method = agnn.preset_method("agnn", "fixed", data.name)
-    run = agnn.evaluate(method, without_class(data, label), "fixed", replicas=replicas)
     left_out = [data.node_ids[node] for node in test if data.labels[node] == label]
     areas, alarms, finds = [], [], []
     for calibrating, judging, _ in halves(run, draws):
@@ -219,14 +220,16 @@ def measure_novelty(
     return float(np.mean(areas)), alarms, finds
 
 
-def novelty_table(names: Sequence[str], replicas: int, rate: float, draws: int) -> ResultTable:
+def novelty_table(replicas: Mapping[str, int], rate: float, draws: int) -> ResultTable:
     """Return how well left-out classes are found, over all classes of each dataset."""
     rows = []
-    for name in names:
+    for name, count in replicas.items():
         data = agnn.load_dataset(name)
-        measured = [
-            measure_novelty(data, label, replicas, rate, draws) for label in range(data.classes)
-        ]
+        method = agnn.preset_method("agnn", "fixed", name)
+        measured = []
+        for label in range(data.classes):
+            run = agnn.evaluate(method, without_class(data, label), "fixed", replicas=count)
+            measured.append(measure_novelty(run, data, label, rate, draws))
         areas = Summary([area for area, _, _ in measured])
         alarms = Summary([alarm for _, of_class, _ in measured for alarm in of_class])
         finds = Summary([float(np.mean(found)) for _, _, found in measured])
