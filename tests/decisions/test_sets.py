@@ -307,3 +307,13 @@ def test_sets_come_from_scores_without_the_temperature() -> None:
     hot = replace(run, known=KnownResults(scores=run.scores, temperature=3.0))
     assert (hot.predict_set(0.8).p_values == run.predict_set(0.8).p_values).all()
     assert torch.equal(hot.scores, run.scores)
+
+
+def test_sure_predictions_of_training_nodes_are_no_reason_for_a_warning() -> None:
+    """They are asked about, too, where all nodes are, but their labels are known."""
+    data = made_up_data(300)
+    scores = made_up_scores(data, 1)
+    scores[:, :150] = np.eye(3)[data.labels[:150]]
+    split = Split("fixed", list(range(150)), [], list(range(150, 270)))
+    run = made_up_run(data, scores, [split])
+    assert not run.predict_set(0.8, calibrate_on="test").warnings
