@@ -153,7 +153,6 @@ class TrainingOptions:
             help="Also train without the tested nodes in the graph, for the accuracy on nodes "
             "that come later; takes as much time again.",
             panel=_CHOOSING,
-            is_common=True,
         ),
     ] = False
     tuned: Annotated[
