@@ -88,7 +88,7 @@ class AskedNodes:
         if not has_neighbours:
             predictions, scores = run.score_new(nodes, edges, **options)
             return cls(predictions, scores, np.arange(len(predictions)), None)
-        from agnn.data import with_new_nodes
+        from agnn.data.tables import with_new_nodes
 
         grown = with_new_nodes(run.data, nodes, edges, **options)
         rows = np.arange(run.data.nodes, grown.nodes)

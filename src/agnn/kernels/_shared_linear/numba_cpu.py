@@ -14,9 +14,14 @@ import torch
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, UsualNumbers
-from agnn.kernels._cpu.lines import as_lines, without_padding
 from agnn.kernels._cpu.simd import LANES, add, inline, load, splat, store
-from agnn.kernels._cpu.threads import pieces_of, run_by_rows, threads_for
+from agnn.kernels._cpu.threads import (
+    as_lines,
+    pieces_of,
+    run_by_rows,
+    threads_for,
+    without_padding,
+)
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 from agnn.kernels._runtime.memory import new_tensor
