@@ -128,7 +128,8 @@ _WORK_PER_SECOND: Final = 1e9
 _GPU_AS_CORES: Final = 300
 _LONG_STEP: Final = 0.5  # seconds: some minutes for the steps that a training takes
 _LONGEST_STEP: Final = 2.0
-_NARROW: Final = 32  # width that loses nothing on average; see docs/choosing_a_method.md
+# What loses nothing on average; see docs/choosing_a_method.md.
+_LIMITS: Final[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
 
 @register
@@ -207,13 +208,19 @@ class AGNNPlus(DeepNetwork):
     ) -> AGNNPlus:
         """Return the method, smaller where a step would take long.
 
-        States are narrower where it would take more than half a second. Without consistency, which
-        takes one version and reads only what the training nodes depend on, where it would still
-        take more than two, and on sampled neighbourhoods and divided rows.
+        States are narrower and the patience is shorter where it would take more than half a
+        second. Without consistency, which takes one version and reads only what the training nodes
+        depend on, where it would still take more than two, and on sampled neighbourhoods and
+        divided rows.
         """
         method = self
-        if self.step_seconds(data, replicas, device) > _LONG_STEP and "hidden" not in given:
-            method = method.with_fields(hidden=min(_NARROW, method.hidden))
+        if self.step_seconds(data, replicas, device) > _LONG_STEP:
+            smaller = {
+                name: min(limit, getattr(self, name))
+                for name, limit in _LIMITS.items()
+                if name not in given
+            }
+            method = method.with_fields(**smaller)
         is_kept = method.step_seconds(data, replicas, device) <= _LONGEST_STEP
         if "strength" in given or (is_kept and not self.fanout and not by_rows):
             return method
