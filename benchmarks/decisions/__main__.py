@@ -3,6 +3,7 @@
 python -m benchmarks.decisions sets
 python -m benchmarks.decisions cross-fitted --datasets cora --draws 10
 python -m benchmarks.decisions novelty
+python -m benchmarks.decisions audit suggest --seeds 5
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 
 import agnn
 from agnn.tables import ResultTable
+from benchmarks.decisions import audit, suggest
 from benchmarks.decisions.sets import cross_fitted_table, novelty_table, sets_table
 
 _REPLICAS = {"cora": 5, "citeseer": 5, "pubmed": 3}
@@ -30,6 +32,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["agnn"])
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--labels", type=int, default=500, help="of cross-fitted runs")
+    parser.add_argument("--seeds", type=int, default=5, help="of audits and suggestions")
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
@@ -63,11 +66,21 @@ def _novelty(chosen: argparse.Namespace) -> list[ResultTable]:
     return [novelty_table(replicas, rate=0.05, draws=chosen.draws)]
 
 
+def _audit(chosen: argparse.Namespace) -> list[ResultTable]:
+    return [audit.result_table(list(audit.measure(range(chosen.seeds))))]
+
+
+def _suggest(chosen: argparse.Namespace) -> list[ResultTable]:
+    return [suggest.result_table(list(suggest.measure(range(chosen.seeds))))]
+
+
 # Every table by its name; a function from the options to tables.
 TABLES: dict[str, Callable[[argparse.Namespace], list[ResultTable]]] = {
     "sets": _sets,
     "cross-fitted": _cross_fitted,
     "novelty": _novelty,
+    "audit": _audit,
+    "suggest": _suggest,
 }
 
 

@@ -326,6 +326,7 @@ _PLACES = {  # the first words of a module's place -> the heading; the first tha
     "runs": "Runs and run folders",
     "estimator": "NodeClassifier",
     "explanation": "Explanations",
+    "decisions": "Decisions",
     "studies": "Reproduction and comparison",
     "report": "Reports",
     "distributed": "Several machines",

@@ -11,8 +11,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from agnn import __version__
 from agnn._allocator import keep_freed_memory
+from agnn.cli._audit import audit
 from agnn.cli._compare import compare
 from agnn.cli._console import escape
+from agnn.cli._curve import curve
 from agnn.cli._explain import explain
 from agnn.cli._failures import INTERRUPTED, Interrupted, one_line, with_rank
 from agnn.cli._lists import datasets, doctor, inspect, methods
@@ -24,6 +26,7 @@ from agnn.cli._reproduce import reproduce
 from agnn.cli._retrain import retrain
 from agnn.cli._serve import explore, serve
 from agnn.cli._sharing import export, pull, push, share
+from agnn.cli._suggest import suggest
 from agnn.cli._train import train
 
 if TYPE_CHECKING:
@@ -37,6 +40,9 @@ COMMANDS: Mapping[Callable[..., None], tuple[str, str]] = {
     compare: ("Train", "agnn compare cora --replicas 5 --out compared"),
     predict: ("Ask", "agnn predict runs/cora --out predictions.csv"),
     explain: ("Ask", "agnn explain runs/cora 8617 --counterfactual --html why.html"),
+    suggest: ("Label", "agnn suggest --nodes nodes.csv --edges edges.csv --count 20"),
+    audit: ("Label", "agnn audit runs/own --out suspicious.csv"),
+    curve: ("Label", "agnn curve runs/own --repeats 5"),
     report: ("Look", "agnn report runs/cora --out report.html"),
     explore: ("Look", "agnn explore runs/cora --compare runs/gcn"),
     share: ("Look", "agnn share runs/cora --cohort wrong --out wrong.html"),
@@ -57,6 +63,7 @@ READERS: Mapping[str, Sequence[str] | None] = {
     "compare": None,
     "inspect": None,
     "partition": None,
+    "suggest": None,
     "predict": (
         "database",
         "node_id",

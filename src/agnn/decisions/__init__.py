@@ -1,7 +1,7 @@
-"""Decisions on predictions: sets of classes, thresholds for acting, nodes unlike any seen.
+"""Decisions on predictions and labels: sets, thresholds, novelty; audits, suggestions, curves.
 
-All of them are calibrated on labels that chose nothing: with cross-fitting (`split="cross-fit"`)
-every label, by the replicas that were not trained on it.
+Sets, thresholds and novelty are calibrated on labels that chose nothing: with cross-fitting
+(`split="cross-fit"`) every label, by the replicas that were not trained on it.
 
 >>> import agnn
 >>> cora = agnn.load_dataset("cora")
@@ -13,17 +13,24 @@ every label, by the replicas that were not trained on it.
 'About 90 % of the sets hold the true class'
 """
 
+from agnn.decisions._audit import Audit, SuspiciousLabel, audit
+from agnn.decisions._curve import CurvePoint, Extrapolation, LearningCurve, learning_curve
 from agnn.decisions._held_out import AskedNodes, Judges, find_judges
 from agnn.decisions._novelty import Novelty, NoveltyRule, calibrate_novelty
 from agnn.decisions._rules import Rules, Wanted
 from agnn.decisions._sets import ClassCoverage, PredictionSets, Score, SetRule, calibrate_sets
+from agnn.decisions._suggest import Suggestion, Suggestions, suggest
 from agnn.decisions._thresholds import Costs, Share, Threshold, choose_threshold
 
 __all__ = [
     "AskedNodes",
+    "Audit",
     "ClassCoverage",
     "Costs",
+    "CurvePoint",
+    "Extrapolation",
     "Judges",
+    "LearningCurve",
     "Novelty",
     "NoveltyRule",
     "PredictionSets",
@@ -31,10 +38,16 @@ __all__ = [
     "Score",
     "SetRule",
     "Share",
+    "Suggestion",
+    "Suggestions",
+    "SuspiciousLabel",
     "Threshold",
     "Wanted",
+    "audit",
     "calibrate_novelty",
     "calibrate_sets",
     "choose_threshold",
     "find_judges",
+    "learning_curve",
+    "suggest",
 ]

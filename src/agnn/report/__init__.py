@@ -12,6 +12,7 @@ says, `run_figures` draws it, `run_page` writes the HTML. The same holds for `ex
 'RunFacts'
 """
 
+from agnn.report._audit_page import audit_page
 from agnn.report._comparisons import comparison_table
 from agnn.report._explanation_page import (
     Bar,
@@ -27,6 +28,7 @@ from agnn.report._run_page import render_figures, run_facts, run_figures, run_pa
 
 __all__ = [
     "Bar",
+    "audit_page",
     "comparison_table",
     "explanation_page",
     "figure_drawer",
