@@ -28,7 +28,8 @@ for name, table in tables.items():
 # Your part starts here.
 data = read_tables(folder / "papers.csv", folder / "citations.csv", label="topic", text="words")
 model = NodeClassifier("agnn", parameters={"layers": 2, "epochs": 200}, replicas=3).fit(data)
-print(f"{model.accuracy_.mean:.1f} ± {model.accuracy_.standard_error:.1f} % of test papers right")
+low, high = model.run_.interval
+print(f"{model.accuracy_.mean:.1f} % of the labelled papers right ({low:.1f} to {high:.1f})")
 model.save(folder / "run")
 
 # Another day: the folder is all that is needed.

@@ -26,8 +26,8 @@ def tables(here: Path) -> Path:
 def test_training_on_tables_reports_on_the_data_first(agnn: Any) -> None:
     answer = agnn(f"train {TABLES} --text motto --epochs 3 --replicas 2")
     assert answer.code == 0
-    first, _, last = answer.out.partition("AGNN+ on nodes, split stratified")
-    assert "Split stratified: 60, 20 and 20 % of each class, drawn anew" in first
+    first, _, last = answer.out.partition("AGNN+ on nodes, split 3-fold-cross-fit")
+    assert "Split 3-fold-cross-fit: every replica trains on all labels but one fold" in first
     for words in ("60, all ids different", "nodes without an edge: 1 (p59)", "art 30, sport 20"):
         assert words in first
     assert "test accuracy" in last
@@ -37,7 +37,7 @@ def test_training_on_tables_reports_on_the_data_first(agnn: Any) -> None:
 def test_a_quiet_training_prints_its_result_and_no_report_on_the_data(agnn: Any) -> None:
     answer = agnn(f"train {TABLES} {SHORT}")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("AGNN+ on nodes, split stratified")
+    assert answer.out.startswith("AGNN+ on nodes, split 3-fold-cross-fit")
 
 
 def test_inspect_says_each_thing_once_and_the_worst_first(agnn: Any, here: Path) -> None:
@@ -61,7 +61,7 @@ def test_json_carries_the_report_under_data(agnn: Any) -> None:
     found = json.loads(answer.out)
     data = read_tables(Path("nodes.csv"), Path("edges.csv"), label="topic")
     assert found["data"] == json.loads(json.dumps(data.report.to_dict()))
-    assert (found["dataset"], found["split"]) == ("nodes", "stratified")
+    assert (found["dataset"], found["split"]) == ("nodes", "3-fold-cross-fit")
 
 
 @pytest.mark.usefixtures("tables")
@@ -72,15 +72,15 @@ def test_own_data_called_cora_has_the_defaults_not_cora_s_presets(agnn: Any) -> 
     assert found["hyper_parameters"]["layers"] == 4
 
 
-def test_few_labels_are_cross_validated_with_a_validation_part(agnn: Any, here: Path) -> None:
+def test_few_labels_are_cross_fitted_with_a_replica_per_fold(agnn: Any, here: Path) -> None:
     lines = node_lines()
     few = [line if i < 25 else line.replace("art", "").replace("sport", "") for i, line in
            enumerate(lines)]  # fmt: skip
     (here / "nodes.csv").write_text(text(few))
     (here / "edges.csv").write_text(text(edge_lines()))
-    found = json.loads(agnn(f"train {TABLES} {SHORT} --json").out)
-    assert found["split"] == "stratified-5-fold"
-    assert found["accuracy"]["n"] == 2
+    found = json.loads(agnn(f"train {TABLES} --epochs 3 --quiet --json").out)
+    assert found["split"] == "10-fold-cross-fit"
+    assert found["accuracy"]["n"] == 1
     assert len(found["seeds"]) == 10
     assert "note" not in found, "nothing was chosen by the tested fold"
     assert found["hyper_parameters"]["watched"] == "validation"

@@ -67,11 +67,6 @@ BAD_NODES: dict[str, tuple[str | bytes, str]] = {
     "short row": (NODES + "p60,art\n", "'nodes.csv', row 61: 2 cells where the header has 5."),
     "open quote": (NODES + 'p60,art,1,"red\np61,art,1,red,x\n', "row 61: "),
     "same column": (NODES.replace("colour", "age"), "'nodes.csv' has two columns called 'age'"),
-    "lone class": (
-        NODES.replace("p0,art", "p0,rare"),
-        "class 'rare' of 'nodes' has one labelled node ('p0'): it cannot be in both "
-        "training and test.",
-    ),
 }
 
 

@@ -307,7 +307,7 @@ def test_class_weights_are_taken_by_train_and_kept(agnn: Any, here: Path) -> Non
     line = "train --nodes nodes.csv --edges edges.csv --label topic --epochs 2 --replicas 2"
     answer = agnn(f"{line} --class-weight art=2.5 --out run")
     assert answer.code == 0
-    assert "Training 2 replicas takes up to " in answer.out
+    assert "Training 3 replicas takes up to " in answer.out
     assert "by the mean of the replicas (95 % interval " in answer.out
     assert " test nodes); calibration error" in " ".join(answer.out.split())
     assert NodeClassifier.load("run").class_weight == {"art": 2.5}

@@ -22,7 +22,7 @@ KEYS = {
     "dataset", "method", "split", "accuracy", "betas", "selected_epochs", "seconds",
     "seconds_per_replica_epoch", "device", "backend", "seeds", "versions", "machine",
     "hyper_parameters", "configuration", "confidence", "baselines", "warnings", "diverged_epochs",
-    "metric", "measures",
+    "metric", "measures", "unseen",
 }  # fmt: skip
 SHORT = "--epochs 5 --replicas 2 --json --quiet"
 

@@ -110,12 +110,14 @@ def test_a_served_model_takes_edges_with_weights(run: Run) -> None:
     model = ServedModel(run)
     model.warm()
     nodes = [("new", {"size": 0.5})]
-    light, heavy = (model.new(nodes, [("new", "n0", weight)]) for weight in (0.01, 50.0))
-    assert light[0].probability != heavy[0].probability
+    light, heavy = (
+        model.new(nodes, [("new", "n0", weight)]).predictions[0] for weight in (0.01, 50.0)
+    )
+    assert light.probability != heavy.probability
     table = pd.DataFrame({"id": ["new"], "size": [0.5]})
     links = pd.DataFrame({"source": ["new"], "target": ["n0"], "w": [50.0]})
     expected = run.predict_new(table, links).probabilities[0]
-    np.testing.assert_allclose(list(heavy[0].probabilities.values()), expected, atol=1e-6)
+    np.testing.assert_allclose(list(heavy.probabilities.values()), expected, atol=1e-6)
 
 
 def test_the_schema_of_a_weighted_model_asks_for_weights(run: Run) -> None:

@@ -43,14 +43,30 @@ def test_the_default_method_is_agnn_on_the_papers_datasets_and_agnn_plus_elsewhe
 
 def test_consistency_is_left_out_where_it_would_take_too_long(toy):
     assert AGNNPlus().reduced(toy, 10, "cpu") == AGNNPlus()
-    assert AGNNPlus().reduced(toy, 10**7, "cpu") == AGNNPlus(strength=0.0)
+    small = AGNNPlus(hidden=32, patience=50)
+    assert AGNNPlus().reduced(toy, 10**7, "cpu") == replace(small, strength=0.0)
     assert AGNNPlus().reduced(toy, 10, "cpu", by_rows=True) == AGNNPlus(strength=0.0)
     assert AGNNPlus(fanout=(5,)).reduced(toy, 10, "cpu").strength == 0.0
     assert GCN().reduced(toy, 10**7, "cpu", by_rows=True) == GCN()
     # Who asks for it gets it.
-    assert AGNNPlus().reduced(toy, 10**7, "cpu", by_rows=True, given=["strength"]) == AGNNPlus()
+    given = ["strength"]
+    assert AGNNPlus().reduced(toy, 10**7, "cpu", by_rows=True, given=given) == small
+    given = ["strength", "hidden", "patience"]
+    assert AGNNPlus().reduced(toy, 10**7, "cpu", by_rows=True, given=given) == AGNNPlus()
     asked = Training(data=toy, replicas=2, changes={"strength": 1.0}).plan()
     assert asked.method == AGNNPlus(strength=1.0)
+
+
+def test_states_are_narrow_where_a_step_takes_long(toy):
+    """Between half a second and two, by the work that a core does in a second."""
+    replicas = 1
+    while AGNNPlus().step_seconds(toy, replicas, "cpu") <= 0.6:
+        replicas += max(1, replicas // 10)
+    assert AGNNPlus().reduced(toy, replicas, "cpu") == AGNNPlus(hidden=32, patience=50)
+    per_replica = AGNNPlus().step_seconds(toy, 1, "cpu")
+    assert AGNNPlus().step_seconds(toy, 7, "cpu") == pytest.approx(7 * per_replica)
+    assert AGNNPlus(hidden=32).step_seconds(toy, 1, "cpu") == pytest.approx(per_replica / 2)
+    assert AGNNPlus(strength=0.0).step_seconds(toy, 1, "cpu") == pytest.approx(per_replica / 2)
 
 
 def test_a_training_step_without_consistency_is_one_version_on_the_pruned_view(toy):
