@@ -185,6 +185,9 @@ def ensemble_words(run: Run) -> str | None:
         error += f", {found.after.error:.3f} at temperature {found.temperature:.2f}"
     elif found.validation_nodes:
         error = f"calibration error {found.after.error:.3f}"
+    if run.is_cross_fitted and run.replicas == run.folds:
+        # A label has one replica that was not trained on it: nothing tests the ensemble.
+        return f"the {run.replicas} replicas together predict unlabelled nodes; {error}"
     return f"{found.accuracy:.2f} % by the mean of the replicas ({interval_words(run)}); {error}"
 
 
