@@ -37,9 +37,9 @@ def explored_data() -> NodeData:
     )  # fmt: skip
 
 
-def write_run(folder: Path, method: str) -> Path:
+def write_run(folder: Path, method: str, split: str = "fixed") -> Path:
     """Three replicas of a method on this data, in a new folder; AGNN has a layer more than GCN."""
     fields = {"epochs": 40} | ({"layers": 3} if method == "agnn" else {})
-    run = evaluate(get_method(method)(**fields), explored_data(), "fixed", seeds=range(3))
+    run = evaluate(get_method(method)(**fields), explored_data(), split, seeds=range(3))
     save_run(run, folder)
     return folder

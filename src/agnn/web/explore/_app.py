@@ -17,6 +17,7 @@ from agnn.explanation import Changes
 from agnn.web._errors import new_application
 from agnn.web.explore._labelling import Labelling, add_labelling
 from agnn.web.explore._picture import plain_numbers
+from agnn.web.explore._shared_answers import COVERAGE
 from agnn.web.guards import TokenGuard, guarded
 
 if TYPE_CHECKING:
@@ -146,6 +147,14 @@ def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: boo
     def cohort(key: Node) -> JSONResponse:
         with node_turn() as explorer:
             return JSONResponse(explorer.cohort(key))
+
+    @app.get("/api/set")
+    def prediction_set(
+        node: Node, coverage: Annotated[float, Query(gt=0.0, lt=1.0)] = COVERAGE
+    ) -> JSONResponse:
+        """The classes that fit a node."""
+        with node_turn() as explorer:
+            return JSONResponse(explorer.sets(explorer.runs[0].node(node), coverage))
 
     @app.get("/api/map")
     def points() -> JSONResponse:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from agnn.decisions import contradicted_labels
 from agnn.errors import InputError
 from agnn.metrics import SURE, UNSURE, leads
 from agnn.web.explore._node_map import training_distance
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from agnn.runs import Run
 
+SUSPICIOUS: Final = "suspicious"
 _DISAGREE: Final = 0.3
 _CELL: Final = re.compile(r"cell-(\d{1,6})-(\d{1,6})")
 
@@ -38,7 +40,8 @@ class Cohort(NamedTuple):
 class Cohorts:
     """The cohorts of one run, or of two on the same data.
 
-    Nodes that the first replica was trained on are in none: it knows their labels.
+    Nodes that the first replica was trained on are in none, because it knows their labels; among
+    the suspicious labels are also those that only other replicas were not trained on.
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
@@ -49,7 +52,7 @@ class Cohorts:
         self._is_checked = self._is_open & (self._labels >= 0)
         self._answers = [each.probabilities.argmax(1) for each in runs]
         made = [] if len(runs) < 2 else self._differences(runs)
-        self.all = {each.key: each for each in (*made, *self._own())}
+        self.all = {each.key: each for each in (*made, *self._own(), *self._suspicious())}
 
     def find(self, key: str) -> Cohort:
         """The cohort with this key; cell-T-P is a cell of the confusion matrix."""
@@ -122,6 +125,18 @@ class Cohorts:
         words = f"No training node within {layers} hops, as many as the model has layers."
         is_in = self._is_open & (distance > layers)
         return [*found, self._cohort("far", "Far from training nodes", words, is_in, sure)]
+
+    def _suspicious(self) -> list[Cohort]:
+        """Labels that replicas which were not trained on them contradict, in a list of one."""
+        try:
+            nodes = contradicted_labels(self._run)
+        except InputError:  # no replica tests a label
+            return []
+        about = (
+            "Models that were not trained on the label predict another class; the least probable "
+            "label first."
+        )
+        return [Cohort(SUSPICIOUS, "Suspicious labels", about, nodes)]
 
     def _differences(self, runs: Sequence[Run]) -> list[Cohort]:
         one = runs[0].probabilities

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agnn.decisions import AskedNodes, PredictionSets, audit, calibrate_sets
 from agnn.drawing import QUICK, class_mark, ink_on, joint_layout
 from agnn.errors import InputError
 from agnn.explanation import (
@@ -25,7 +26,7 @@ from agnn.explanation import (
     reach_of,
 )
 from agnn.web.explore._class_map import ClassMap
-from agnn.web.explore._cohorts import Cohorts
+from agnn.web.explore._cohorts import SUSPICIOUS, Cohorts
 from agnn.web.explore._node_map import node_map
 from agnn.web.explore._node_search import NodeSearch
 from agnn.web.explore._picture import Picture, add_removed, drawn_radii, plain_numbers
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from agnn.decisions import Audit
     from agnn.explanation import Margin
     from agnn.metrics import Summary
     from agnn.runs import Run
@@ -46,6 +48,7 @@ _FEWEST_TRIALS: Final = 5
 _MOST_TRIED: Final = 200  # neighbours in a search for what changes a prediction
 _MOST_LISTED: Final = 500  # nodes of a cohort
 _MOST_FEATURES: Final = 100  # of a node in a list
+_MOST_COVERAGES: Final = 10  # whose sets are kept in memory
 _AS_TRAINED: Final = Changes()
 
 
@@ -73,6 +76,7 @@ class Explorer:
         self.class_lock = threading.Lock()
         self._whole: dict[int, WholeGraph] = {}  # by the identity of the run
         self._changed: tuple[Changes, tuple[Run, ...]] | None = None
+        self._sets: dict[tuple[int, float], PredictionSets | str] = {}  # by run and coverage
         self._maps = [ClassMap(run) for run in self.runs]
         self._layout = layout
 
@@ -286,11 +290,46 @@ class Explorer:
         return Cohorts(self.runs)
 
     def cohort(self, key: str) -> dict[str, Any]:
-        """A cohort with the ids and indices of its first nodes."""
+        """A cohort with the ids and indices of its first nodes.
+
+        Of suspicious labels also why each is suspicious, and the class to correct it to.
+        """
         found = self.cohorts.find(key)
         nodes = found.nodes[:_MOST_LISTED].tolist()
         ids = [str(self.data.node_ids[node]) for node in nodes]
-        return {**found.to_dict(), "nodes": nodes, "ids": ids}
+        record = {**found.to_dict(), "nodes": nodes, "ids": ids}
+        if key != SUSPICIOUS:
+            return record
+        suspicious = self._audit.suspicious[: len(nodes)]
+        reasons = [
+            f"Suspicious label: models that were not trained on it predict {label.prediction} "
+            f"({label.probability:.0%}), and {label.label} has {label.label_probability:.0%}. "
+            f"{label.reason}"
+            for label in suspicious
+        ]
+        proposed = [self.data.class_names.index(label.prediction) for label in suspicious]
+        return record | {"reasons": reasons, "proposed": proposed}
+
+    @cached_property
+    def _audit(self) -> Audit:
+        return audit(self.runs[0])
+
+    def sets(self, node: int, coverage: float) -> dict[str, Any]:
+        """The prediction set of a node by every run as trained, or why a run has none."""
+        return {"sets": [self._set(k, node, coverage) for k in range(len(self.runs))]}
+
+    def _set(self, run: int, node: int, coverage: float) -> dict[str, Any]:
+        if (run, coverage) not in self._sets:
+            if len(self._sets) >= _MOST_COVERAGES:
+                self._sets.clear()
+            self._sets[run, coverage] = _all_sets(self.runs[run], coverage)
+        sets = self._sets[run, coverage]
+        if isinstance(sets, str):
+            return {"classes": None, "said": sets}
+        order = np.argsort(-sets.predictions.probabilities[node], kind="stable")
+        is_member = sets.rule.is_in_set(sets.p_values[node])
+        classes = [label for label in order.tolist() if is_member[label]]
+        return {"classes": classes, "said": sets.rule.guarantee}
 
     @cached_property
     def layout(self) -> NodeMap:
@@ -319,6 +358,14 @@ class Explorer:
         for end in ("receivers", "senders"):
             found[end] = [str(self.data.node_ids[node]) for node in found[end]]
         return found
+
+
+def _all_sets(run: Run, coverage: float) -> PredictionSets | str:
+    """Return the prediction sets of all nodes, or why there are none."""
+    try:
+        return calibrate_sets(run, coverage).predict(AskedNodes.known(run))
+    except InputError as error:
+        return str(error)
 
 
 def _check(name: str, value: int, low: int, high: int) -> None:

@@ -7,10 +7,12 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from agnn.data import with_labels
+from agnn.decisions import suggest
 from agnn.errors import InputError
 from agnn.runs import LabelFile, accuracy_before_and_after, labels_csv, load_run, retrain_plan
 from agnn.web._errors import ConflictError, JsonRoute
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 _LISTED: Final = 5  # of what was given last
 _MOST_NODES: Final = 100_000  # that are given a class at once
 _MOST_FOLDERS: Final = 1000
+_BATCH: Final = 20  # nodes to label next
+_MOST_SUGGESTED: Final = 500
 
 
 class Labelling:
@@ -103,6 +107,24 @@ class Labelling:
         """Take back what was given last; kept when this returns."""
         with self._lock:
             self.file.undo()
+
+    def suggestions(self, count: int) -> dict[str, Any]:
+        """The nodes to label next, as a cohort; those that were labelled here are not in it."""
+        with self._lock:
+            data = with_labels(self.run.data, self.file.labels)
+            predictions = self.explorer.runs[0].probabilities.argmax(1)
+        unlabelled = data.nodes - data.labelled.size
+        batch = suggest(data, min(count, max(unlabelled, 1)))
+        return {
+            "key": "next",
+            "title": "What to label next",
+            "about": " ".join(batch.sentences),
+            "count": len(batch.nodes),
+            "nodes": [suggestion.node for suggestion in batch.nodes],
+            "ids": [str(suggestion.id) for suggestion in batch.nodes],
+            "reasons": [f"Suggested: {suggestion.reason}." for suggestion in batch.nodes],
+            "proposed": [int(predictions[suggestion.node]) for suggestion in batch.nodes],
+        }
 
     def start(self) -> None:
         """Train with the labels in the background."""
@@ -222,6 +244,12 @@ def add_labelling(app: FastAPI, labelling: Labelling) -> None:
     def undo(_: _Body) -> JSONResponse:
         labelling.undo()
         return JSONResponse(labelling.to_dict())
+
+    @router.get("/api/suggestions")
+    def suggestions(
+        count: Annotated[int, Query(ge=1, le=_MOST_SUGGESTED)] = _BATCH,
+    ) -> JSONResponse:
+        return JSONResponse(labelling.suggestions(count))
 
     @router.get("/api/labels.csv")
     def table() -> Response:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from agnn.web.explore._explorer import Explorer
 
+COVERAGE: Final = 0.9  # of the prediction sets, unless another one is asked for
 HOPS: Final = 2
 _LIMIT: Final = 60  # nodes in a picture
 _TRIALS: Final = 20  # neighbours of a node whose edges are removed, those that contribute most
@@ -104,6 +105,8 @@ def _answers(
         if progress is not None:
             progress(done, len(nodes))
     yield from removals
+    for node in nodes:
+        yield f"set {explorer.data.node_ids[node]}", explorer.sets(node, COVERAGE)
 
 
 def _neighbours_together(explorer: Explorer, nodes: Sequence[int]) -> list[int]:
@@ -157,10 +160,10 @@ def _cohorts(explorer: Explorer, shared_nodes: set[int]) -> Iterator[tuple[str, 
     classes = range(explorer.data.classes)
     for key in [*explorer.cohorts.all, *(f"cell-{i}-{j}" for i in classes for j in classes)]:
         cohort = explorer.cohort(key)
-        nodes = [node for node in cohort["nodes"] if node in shared_nodes]
-        if nodes or key in explorer.cohorts.all:
-            ids = [str(explorer.data.node_ids[node]) for node in nodes]
-            yield f"cohort {key}", {**cohort, "nodes": nodes, "ids": ids, "count": len(nodes)}
+        rows = [k for k, node in enumerate(cohort["nodes"]) if node in shared_nodes]
+        if rows or key in explorer.cohorts.all:
+            by_node = {name: [v[k] for k in rows] for name, v in cohort.items() if type(v) is list}
+            yield f"cohort {key}", cohort | by_node | {"count": len(rows)}
 
 
 def _classes(explorer: Explorer) -> Iterator[tuple[str, Any]]:

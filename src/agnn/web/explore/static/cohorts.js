@@ -3,6 +3,7 @@
 import { dotOf } from "./answers.js";
 import { at, button, html } from "./dom.js";
 import { ask } from "./questions.js";
+import { NEXT } from "./queue.js";
 import { counted } from "./words.js";
 
 export class CohortBar {
@@ -18,14 +19,20 @@ export class CohortBar {
 
   /** Offer the cohorts of the run that is shown, and forget what is known of another. */
   refresh() {
-    const { cohorts } = this.page.about;
-    if (this.now?.key !== "lasso") this.now = null;
+    const { cohorts, is_labelling: isLabelling } = this.page.about;
+    if (this.now?.key !== "lasso") this.forget();
     at("who").replaceChildren(html("option", { value: "" }, "all nodes"),
-      ...cohorts.map(({ key, title, count }) => html("option", { value: key }, `${title} (${count.toLocaleString("en")})`)));
+      ...cohorts.map(({ key, title, count }) => html("option", { value: key }, `${title} (${count.toLocaleString("en")})`)),
+      ...(isLabelling ? [html("option", { value: NEXT }, "What to label next")] : []));
     at("cohort-list").replaceChildren(...cohorts.map(({ key, title, about, count }) =>
       html("li", {}, button(title, () => this.page.cohort(key), { class: "walk", title: about }), " ",
         html("b", {}, count.toLocaleString("en")), html("small", {}, about))));
     this.#confusion();
+  }
+
+  /** Ask for the cohort again when it is next shown. */
+  forget() {
+    this.now = null;
   }
 
   /** Show the cohort that the link names. */
@@ -34,7 +41,8 @@ export class CohortBar {
     if (!key && this.now?.key === "lasso") return this.show(); // it has no name, so no link has it
     if (key !== (this.now?.key ?? "")) {
       try {
-        this.now = key ? await ask("cohort", { key }) : null;
+        const isNext = key === NEXT && this.page.about.is_labelling;
+        this.now = isNext ? await ask("suggestions") : key ? await ask("cohort", { key }) : null;
       } catch (error) {
         this.now = null;
         this.page.state.cohort = "";
@@ -61,6 +69,7 @@ export class CohortBar {
     at("differ").textContent = now ? `${isListed ? "" : `${now.title}: ${counted(now.count, "node")}. `}${now.about}` : "";
     at("which").textContent = !now ? "" : `${here < 0 ? "–" : here + 1} of ${now.ids.length.toLocaleString("en")}`;
     at("previous").disabled = at("next").disabled = !now?.ids.length;
+    at("reason").textContent = (here >= 0 && now?.reasons?.[here]) || "";
     this.page.labelling?.show();
     at("cells").querySelectorAll("button").forEach((each) =>
       each.setAttribute("aria-pressed", String(each.dataset.key === now?.key)));

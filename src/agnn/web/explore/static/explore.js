@@ -16,6 +16,7 @@ import { GraphMap } from "./map.js";
 import { showNear } from "./near.js";
 import { ask, keepToken } from "./questions.js";
 import { searchable } from "./search.js";
+import { makeSets, showSets } from "./sets.js";
 import { Stage } from "./stage.js";
 import { changeWords, showChanges, whatIf } from "./whatif.js";
 import { showWhy } from "./why.js";
@@ -48,6 +49,7 @@ export class Page {
     this.showHeat = heatMap(this, () => this.state.cell);
     searchable(this, at("search"), at("found"), this.walk);
     makeControls(this);
+    makeSets(this);
     this.showBetas = whatIf(this);
     this.labelling = about.is_labelling ? new Labelling(this) : null;
     keys(this);
@@ -72,16 +74,29 @@ export class Page {
     this.map.show();
   }
 
+  coverage = (coverage) => {
+    this.state.coverage = coverage;
+    this.#keepLink(false);
+    return showSets(this);
+  };
+
+  /** Choose a cohort by its key; whether there is such a one. */
   cohort = async (key) => {
     this.state.cohort = key;
     if (!key) this.cohorts.choose(null);
     await this.cohorts.follow();
     this.#keepLink(true);
+    return this.state.cohort === key;
   };
 
   /** The id of the node whose neighbourhood is shown. */
   shownNode() {
     return this.state.view === "node" ? this.state.node : "";
+  }
+
+  /** The node whose neighbourhood is shown; null on the map, and while another one is on its way. */
+  settledNode() {
+    return this.around && this.around.node.id === this.shownNode() ? this.around.node : null;
   }
 
   /** What the zoom keys act on. */
@@ -289,6 +304,7 @@ export class Page {
       verdict: at("verdict").textContent,
     });
     showWhy(this, sides, gone);
+    showSets(this);
     document.title = `${node.title ?? node.id} · agnn explore`;
     showChanges(this);
     showNear(this, sides, views, looks, gone);

@@ -18,7 +18,9 @@ export function keys(page) {
     "-": () => page.picture().magnify(1 / 1.4),
     0: () => page.picture().fit(),
   };
-  if (page.labelling) Object.assign(actions, { l: page.labelling.focus, u: page.labelling.undo });
+  if (page.labelling) Object.assign(actions, {
+    l: page.labelling.focus, u: page.labelling.undo, k: page.labelling.queue.keep, t: page.labelling.queue.take, s: page.labelling.queue.nextBatch,
+  });
   for (let hops = 1; hops <= page.mostHops; hops++) actions[hops] = () => page.hops(hops);
   addEventListener("keydown", (event) => {
     const isTyping = /** @type {Element} */ (event.target).closest?.("input:not([type=radio]):not([type=range]), select, textarea");

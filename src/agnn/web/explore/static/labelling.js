@@ -3,6 +3,7 @@
 import { dotOf } from "./answers.js";
 import { LATER, at, button, html } from "./dom.js";
 import { ask, send } from "./questions.js";
+import { Queue } from "./queue.js";
 import { download } from "./save.js";
 import { counted } from "./words.js";
 
@@ -21,9 +22,10 @@ export class Labelling {
     this.training = LATER;
     this.timer = 0;
     this.version = 0; // of the run that is shown
+    this.queue = new Queue(page, this);
     at("label-card").hidden = false;
     at("label-classes").replaceChildren(...page.marks.slice(0, -1).map((mark, k) => button(
-      html("span", {}, dotOf(mark), mark.name), () => this.#give(k), { "aria-pressed": "false", title: k < 9 ? `${mark.name} (l, then ${k + 1})` : mark.name })));
+      html("span", {}, dotOf(mark), mark.name), () => this.give(k), { "aria-pressed": "false", title: k < 9 ? `${mark.name} (l, then ${k + 1})` : mark.name })));
     at("label-classes").addEventListener("keydown", (event) => this.#key(event));
     at("label-undo").addEventListener("click", () => this.undo());
     at("label-csv").addEventListener("click", () => this.#export());
@@ -37,7 +39,7 @@ export class Labelling {
   /** What the class would be given to: the node that is shown, or the cohort on the map. */
   #chosen() {
     const { page } = this;
-    if (page.state.view === "node") return page.around ? [page.around.node.index] : [];
+    if (page.state.view === "node") return page.settledNode() ? [page.around.node.index] : [];
     return page.cohorts.now?.nodes ?? [];
   }
 
@@ -62,13 +64,15 @@ export class Labelling {
     }
   }
 
-  async #give(label) {
+  /** Give the class to what is chosen, and go on where that is a node of the queue. @param {number} label */
+  async give(label) {
     const nodes = this.#chosen(), { marks } = this.page;
     if (!nodes.length) return;
     try {
       this.#take(await send("labels", { nodes, label }));
       const who = nodes.length === 1 ? this.#name(nodes[0]) : counted(nodes.length, "node");
       at("label-kept").textContent = `Kept: ${who} as ${marks[label].name}.`;
+      if (nodes.length === 1 && this.queue.holds(nodes[0])) this.queue.advance();
     } catch (error) {
       at("label-kept").textContent = `Not kept: ${error.message}`;
     }
@@ -85,6 +89,7 @@ export class Labelling {
     try {
       this.#take(await send("labels/undo", {}));
       at("label-kept").textContent = `Undone: ${last.count === 1 ? last.name : counted(last.count, "node")} as ${this.page.marks[last.label].name}.`;
+      if (last.count === 1 && this.queue.holds(last.index)) this.page.walk(last.id);
     } catch (error) {
       at("label-kept").textContent = `Not undone: ${error.message}`;
     }
@@ -174,6 +179,7 @@ export class Labelling {
       each.disabled = !nodes.length;
       each.setAttribute("aria-pressed", String(k === given));
     });
+    this.queue.show();
     const count = this.classes.size, { latest = [], file = "" } = this.labels ?? {};
     at("label-count").textContent = `${counted(count, "label")}, kept in ${file}.`;
     at("label-list").replaceChildren(...latest.map((each) => html("li", {}, dotOf(page.marks[each.label]),

@@ -3,7 +3,7 @@
 import { LENSES } from "./lens.js";
 
 /**
- * @typedef {{node: string, view: string, colour: string, cohort: string, lens: string, hops: number, limit: number, layer: number, replica: number|null,
+ * @typedef {{node: string, view: string, colour: string, cohort: string, lens: string, hops: number, limit: number, layer: number, replica: number|null, coverage: number,
  *   without: [number, number][], added: [number, number][], dropped: [number, number][], betas: number[]|null,
  *   cell: [number, number, number, number]|null}} State
  * `layer` 0 is all layers together; `without` and `added` are edges as index pairs, `dropped` pairs of a
@@ -13,10 +13,11 @@ import { LENSES } from "./lens.js";
 
 /** @type {State} */
 export const START = {
-  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, without: [], added: [], dropped: [], betas: null, cell: null,
+  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, coverage: 0.9, without: [], added: [], dropped: [], betas: null, cell: null,
 };
 
 const COLOURS = ["prediction", "truth", "error", "confidence", "disagreement", "split"];
+export const COVERAGES = [0.8, 0.9, 0.95, 0.99]; // of prediction sets
 export const MORE = 60; // nodes that one asks for at a time
 export const MOST = 600; // that the server shows
 
@@ -44,6 +45,7 @@ export function readLink(hash) {
     limit: number("limit", 1, MOST, START.limit),
     layer: number("layer", 0, 99, START.layer),
     replica: number("replica", 0, 9999, null),
+    coverage: COVERAGES.find((each) => String(each) === said.get("coverage")) ?? START.coverage,
     without: numbers(said.get("without"), 2),
     added: numbers(said.get("with"), 2),
     dropped: numbers(said.get("drop"), 2),
@@ -60,7 +62,7 @@ export function readLink(hash) {
 export function writeLink(state) {
   const said = new URLSearchParams(state.node ? { node: state.node } : {});
   if (state.node && state.view === "map") said.set("view", "map");
-  for (const key of ["colour", "cohort", "lens", "hops", "limit", "layer", "replica"]) {
+  for (const key of ["colour", "cohort", "lens", "hops", "limit", "layer", "replica", "coverage"]) {
     if (state[key] !== START[key]) said.set(key, String(state[key]));
   }
   for (const [key, words] of Object.entries(changesOf(state))) if (words) said.set(key, words);

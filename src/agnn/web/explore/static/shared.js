@@ -1,5 +1,6 @@
 /** A page without a server: the same answers, looked up in a compressed file inside the page. */
 
+import { START } from "./link.js";
 import { answerWith } from "./questions.js";
 
 const MOST_FOUND = 20;
@@ -22,6 +23,8 @@ export class Answers {
   cohort = ({ key }) => this.#find(`cohort ${key}`) ?? refuse("None of these nodes is in this file.");
   around = ({ node }) => this.#find(`around ${node}`)
     ?? refuse(`“${node}” is not in this file, which has ${this.nodes.length.toLocaleString("en")} nodes. For all: \`agnn explore\`.`);
+
+  set = ({ node, coverage }) => (coverage === START.coverage ? this.#find(`set ${node}`) : refuse("This file has the sets at 90 %. For others: `agnn explore`."));
 
   /** The effect of each edge alone; null where it was not tried. */
   removals({ node, edges }) {

@@ -12,7 +12,8 @@
  * @typedef {{mean: number, standard_error: number|null, n: number}} Summary
  * @typedef {{title: string, folder: string, replicas: number, layers: number, betas: number[]|null, accuracy: Summary}} RunFacts
  * @typedef {{key: string, title: string, about: string, count: number}} CohortFacts
- * @typedef {CohortFacts & {nodes: number[], ids: string[]}} Cohort
+ * @typedef {CohortFacts & {nodes: number[], ids: string[], reasons?: string[], proposed?: number[]}} Cohort
+ *   why each node is in it and the class that is proposed, where there are such
  * @typedef {{cohort: string, hops: number, count: number, title?: string}} Shared what a file without a server is about
  * @typedef {{data: string, nodes: number, edges: number, start: string, classes: Mark[], runs: RunFacts[],
  *   cohorts: CohortFacts[], confusion: number[][], is_labelling?: boolean, shared?: Shared}} About `classes` ends with "no label"
@@ -52,7 +53,8 @@
  * @typedef {{about: About, map: MapAnswer, search: Found, cohort: Cohort, around: Around,
  *   relevance: {layers: (number|null)[][][]}, cell: CellEdges, removals: {effects: (number|null)[][]},
  *   change: {edges: Pair[], is_smallest: boolean}, features: Features, without: Change, labels: Labels,
- *   "labels.csv": string, training: Training}} Answers by question
+ *   "labels.csv": string, suggestions: Cohort,
+ *   set: {sets: {classes: number[]|null, said: string}[]}, training: Training}} Answers by question
  *
  * @typedef {{lens: string, value: (number|null)[], radius: number[], sign: number[], number: string[],
  *   words: string[], weight: number[], way: number[]}} Look what a lens shows: by position, then by link
