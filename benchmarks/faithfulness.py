@@ -1,4 +1,4 @@
-"""Is attention an explanation? Figures for docs/explanations.md, of saved runs of AGNN.
+"""Is attention an explanation? Figures for docs/notes/faithfulness.md, of saved runs of AGNN.
 
 agnn train cora --replicas 10 --out runs/cora
 python -m benchmarks.faithfulness runs/cora --out faithfulness-cora.json

@@ -1,4 +1,4 @@
-"""The tables of docs/explanations.md from measured values; prints them for results given as files.
+"""The tables of docs/notes/faithfulness.md from measured values; prints those of given files.
 
 python -m benchmarks.faithfulness_tables benchmarks/results/faithfulness.json
 """

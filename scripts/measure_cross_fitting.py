@@ -1,89 +1,289 @@
-"""Compare cross-fitting with splits of 60, 20 and 20 % where few labels are known.
+"""Measure what cross-fitting and the default's choice of a method are worth where labels are few.
 
-    python scripts/measure_cross_fitting.py [FOLDER] [--draws 10] [--device cuda]
+    python scripts/measure_cross_fitting.py folds FOLDER --out folds.json [--draws 10]
+    python scripts/measure_cross_fitting.py choice FOLDER --out choice.json [--draws 10]
 
-Of Cora, CiteSeer, PubMed and the .npz graphs in FOLDER, 10 or 50 labels per class in the mean are
-drawn at random (at least three of each class) and all others are hidden. The default method is
-trained with ten replicas on each kind of split, and scored on the hidden labels: the ensemble, one
-replica, and how far the accuracy that the run reports is from that of one replica.
+FOLDER holds graphs as .npz files; `folds` takes Cora, CiteSeer and PubMed as well, under other
+names, so that they have no presets. 10 or 50 labels per class in the mean are drawn uniformly, and
+all others are hidden. A draw that has fewer than two labels of a class is drawn again.
+
+`folds` trains AGNN+ with ten replicas on splits of 60, 20 and 20 %, and cross-fitted. It prints the
+accuracy at the hidden labels of the ensemble and of one replica, and compares the accuracy that
+cross-fitting reports, and its 95 % interval, with the true one of its replicas.
+
+`choice` trains the default and the methods that it chooses from, on the splits that a graph comes
+with, else on drawn labels. It prints the score of the ensembles at test nodes, or at hidden labels:
+AUC with two classes, accuracy with more; and their balanced accuracy.
+
+Results are kept after every draw: the same command goes on where it was stopped. `--minutes` ends
+it, and `--print` prints the tables of the results that are there.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import json
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import agnn
 from agnn.data import NodeData
+from agnn.metrics import MEASURES, Summary
 
-SPLITS = ("stratified", "cross-fit")
+BUNDLED = ("cora", "citeseer", "pubmed")
+ALIKE = (*BUNDLED, "acm", "facebook_pages")  # graphs with like neighbours
+UNLIKE = ("blogcatalog", "twitch_en")
+WITH_SPLITS = ("minesweeper", "wisconsin", "cornell")
+PER_CLASS = (10, 50)
+LEAST = 2  # labels of each class
+REPLICAS = 10
+CANDIDATES = ("agnn_plus", "agnn", "separated", "appnp", "ridge")
+DEFAULT = "default"
+
+Results = dict[str, dict[str, Any]]  # what was measured, by "graph/labels per class/draw"
 
 
 def main() -> None:
-    """Print a row per graph and number of labels."""
+    """Measure until the time is over, and print the tables."""
+    options = parse_options()
+    measure, graphs, tables = {
+        "folds": (measure_folds, (*ALIKE, *UNLIKE), folds_tables),
+        "choice": (measure_choice, (*WITH_SPLITS, "acm", *UNLIKE), choice_tables),
+    }[options.what]
+    graphs = options.graphs or graphs
+    results: Results = json.loads(options.out.read_text()) if options.out.exists() else {}
+    if not options.print:
+        collect(results, partial(measure, options), graphs, options)
+    print(tables(results, graphs))
+
+
+def parse_options() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, nargs="?", help="with .npz graphs")
+    parser.add_argument("what", choices=("folds", "choice"))
+    parser.add_argument("folder", type=Path, help="with graphs, .npz")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file of the results")
+    parser.add_argument("--graphs", nargs="*", help="names; all by default")
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--device", default="auto")
-    options = parser.parse_args()
-    print("| graph | labels | ensemble | one replica | reported less true |\n|---|---|---|---|---|")
-    for per_class in (10, 50):
-        for data in graphs(options.folder):
-            draws = [
-                [measure(data, per_class, draw, split, options.device) for split in SPLITS]
-                for draw in range(options.draws)
-            ]
-            values = np.array(draws)  # [draws, splits, ensemble, replica and difference]
-            cells = [cell(values[:, :, k]) for k in range(3)]
-            print(f"| {data.name} | {per_class * data.classes} | {' | '.join(cells)} |", flush=True)
+    parser.add_argument("--epochs", type=int, help="fewer, to try this program")
+    parser.add_argument("--print", action="store_true", help="print the tables, train nothing")
+    return parser.parse_args()
 
 
-def graphs(folder: Path | None) -> Iterator[NodeData]:
-    """Return the bundled graphs, then those in the folder."""
-    for name in ("cora", "citeseer", "pubmed"):
-        yield agnn.load_dataset(name)
-    for file in sorted(folder.glob("*.npz")) if folder else ():
-        yield agnn.read_graph(file)
+def collect(
+    results: Results,
+    measure: Callable[[NodeData, int | None, int], dict[str, Any]],
+    graphs: tuple[str, ...],
+    options: argparse.Namespace,
+) -> None:
+    """Add what is missing: one draw of every graph after the other, so that a part is balanced."""
+    start = time.monotonic()
+    longest = 0.0
+    for draw in range(options.draws):
+        for name in graphs:
+            data = read(name, options.folder)
+            for per_class in (None,) if name in WITH_SPLITS else PER_CLASS:
+                key = f"{name}/{per_class or 'own'}/{draw}"
+                begun = time.monotonic()
+                if key in results or begun - start + longest > 60 * options.minutes:
+                    continue
+                results[key] = measure(data, per_class, draw)
+                longest = max(longest, time.monotonic() - begun)
+                options.out.parent.mkdir(parents=True, exist_ok=True)
+                options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+                print(key, f"{time.monotonic() - begun:.1f} s", flush=True)
 
 
-def measure(
-    data: NodeData, per_class: int, draw: int, split: str, device: str
-) -> tuple[float, float, float]:
-    """Return the accuracy of ensemble and replica at hidden labels, and the reported one's bias."""
-    known = draw_labels(data, per_class, np.random.default_rng(1000 * draw + per_class))
-    hidden = np.setdiff1d(data.labelled, known)
+@cache
+def read(name: str, folder: Path) -> NodeData:
+    """Return a graph; one that comes with the package under another name, without its presets."""
+    if name in BUNDLED:
+        return replace(agnn.load_dataset(name), name=f"{name} without presets")
+    return agnn.read_graph(folder / f"{name}.npz")
+
+
+def draw_labels(data: NodeData, per_class: int, draw: int) -> tuple[NodeData, np.ndarray]:
+    """Return the data with labels drawn uniformly, and the nodes whose labels are hidden."""
+    source = np.random.default_rng(1000 * draw + per_class)
+    while True:
+        order = source.permutation(data.labelled)
+        known = order[: per_class * data.classes]
+        if np.bincount(data.labels[known], minlength=data.classes).min() >= LEAST:
+            break
     labels = np.full(data.nodes, -1)
     labels[known] = data.labels[known]
     labels.setflags(write=False)
-    few = replace(data, labels=labels, splits={}, dataset=None)
-    run = agnn.evaluate(None, few, split, replicas=10, device=device)
+    return replace(data, labels=labels, splits={}, dataset=None), order[known.size :]
+
+
+def measure_folds(
+    options: argparse.Namespace, data: NodeData, per_class: int, draw: int
+) -> dict[str, Any]:
+    """Return the accuracies at hidden labels on both kinds of splits, and the reported one."""
+    few, hidden = draw_labels(data, per_class, draw)
     truth = data.labels[hidden]
-    ensemble = 100 * float((run.probabilities[hidden].argmax(1) == truth).mean())
-    replica = 100 * float((run.scores.argmax(-1).numpy()[:, hidden] == truth).mean())
-    return ensemble, replica, run.accuracy.mean - replica
+    result: dict[str, Any] = {"labels": few.labelled.size}
+    for split in ("stratified", "cross-fit"):
+        run = agnn.evaluate(
+            "agnn_plus",
+            few,
+            split,
+            replicas=REPLICAS,
+            device=options.device,
+            changes={"epochs": options.epochs},
+        )
+        ensemble = 100 * float((run.probabilities[hidden].argmax(1) == truth).mean())
+        replica = 100 * float((run.scores.argmax(-1).numpy()[:, hidden] == truth).mean())
+        result[split] = {
+            "ensemble": ensemble,
+            "replica": replica,
+            "reported": run.accuracy.mean,
+            "interval": list(run.interval),
+        }
+    return result
 
 
-def draw_labels(data: NodeData, per_class: int, source: np.random.Generator) -> np.ndarray:
-    """Return nodes drawn uniformly, with a few more of classes that have fewer than three."""
-    order = source.permutation(data.labelled)
-    drawn = order[: per_class * data.classes]
-    rest = order[drawn.size :]
-    for label in range(data.classes):
-        missing = 3 - int((data.labels[drawn] == label).sum())
-        drawn = np.concatenate([drawn, rest[data.labels[rest] == label][: max(0, missing)]])
-    return drawn
+def measure_choice(
+    options: argparse.Namespace, data: NodeData, per_class: int | None, draw: int
+) -> dict[str, Any]:
+    """Return each method's measures at test nodes or hidden labels, and what the default took."""
+    if per_class is None:
+        trained, split = data, data.splits[f"own-{draw + 1}"]
+        tested = split.test
+    else:
+        trained, tested = draw_labels(data, per_class, draw)
+        split = "cross-fit"
+    result: dict[str, Any] = {}
+    for name in (DEFAULT, *CANDIDATES):
+        # A changed setting would keep the default from choosing.
+        changes = {} if name in (DEFAULT, "ridge") else {"epochs": options.epochs}
+        run = agnn.evaluate(
+            None if name == DEFAULT else name,
+            trained,
+            split,
+            replicas=REPLICAS,
+            device=options.device,
+            changes=changes,
+        )
+        probabilities = run.probabilities[tested]
+        result[name] = {
+            measure: MEASURES[measure](data.labels[tested], probabilities)
+            for measure in ("accuracy", "balanced_accuracy", "auc")
+        } | {"method": run.method.name, "reported": run.accuracy.mean}
+        if per_class is not None:
+            answers = run.scores.argmax(-1).numpy()[:, tested]
+            result[name]["replica"] = 100 * float((answers == data.labels[tested]).mean())
+            result[name]["interval"] = list(run.interval)
+    return result
 
 
-def cell(values: np.ndarray) -> str:
-    """Return the means of both splits, and the paired difference with its standard error."""
-    first, second = values.mean(0)
-    pairs = values[:, 1] - values[:, 0]
-    error = pairs.std(ddof=1) / np.sqrt(pairs.size) if pairs.size > 1 else float("nan")
-    return f"{first:.1f} -> {second:.1f} ({pairs.mean():+.1f} ± {error:.1f})"
+def rows_of(results: Results, graph: str, per_class: int | None) -> list[dict[str, Any]]:
+    """Return the results of all draws of a graph and a number of labels per class."""
+    return [r for k, r in results.items() if k.startswith(f"{graph}/{per_class or 'own'}/")]
+
+
+def folds_tables(results: Results, graphs: tuple[str, ...]) -> str:
+    """Return the gains of cross-fitting, and how far the reported accuracy is from the true one."""
+    lines = [
+        "| graph | labels | draws | ensemble | one replica | reported less true | covered |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for per_class in PER_CLASS:
+        gains: dict[str, list[Summary]] = {"ensemble": [], "replica": []}
+        for graph in graphs:
+            rows = rows_of(results, graph, per_class)
+            if not rows:
+                continue
+            cells = []
+            for what, summaries in gains.items():
+                pairs = [(r["stratified"][what], r["cross-fit"][what]) for r in rows]
+                first, second = np.mean(pairs, axis=0)
+                gain = Summary([b - a for a, b in pairs])
+                cells.append(f"{first:.1f} -> {second:.1f} ({signed(gain)})")
+                if graph in ALIKE:
+                    summaries.append(gain)
+            cells += estimate_cells([r["cross-fit"] for r in rows])
+            lines.append(
+                f"| {graph} | {rows[0]['labels']} | {len(rows)} | {' | '.join(cells)} |",
+            )
+        if gains["ensemble"]:
+            means = [signed_mean(summaries) for summaries in gains.values()]
+            lines.append(f"| mean, like neighbours | | | {' | '.join(means)} | | |")
+    everything = [r["cross-fit"] for r in results.values()]
+    if everything:
+        lines.append(
+            f"| all | | {len(everything)} | | | {' | '.join(estimate_cells(everything))} |"
+        )
+    return "\n".join(lines)
+
+
+def choice_tables(results: Results, graphs: tuple[str, ...]) -> str:
+    """Return each method's mean score, and the default's distance from the best mean."""
+    lines = [
+        f"| graph | labels per class | draws | measure | {' | '.join((DEFAULT, *CANDIDATES))} | "
+        "default less best | it took |",
+        "|" + "---|" * (len(CANDIDATES) + 7),
+    ]
+    estimates = []
+    for graph in graphs:
+        for per_class in (None, *PER_CLASS):
+            rows = rows_of(results, graph, per_class)
+            if not rows:
+                continue
+            counts: dict[str, int] = {}
+            for row in rows:
+                counts[row[DEFAULT]["method"]] = counts.get(row[DEFAULT]["method"], 0) + 1
+                if per_class is not None:
+                    estimates.append(row[DEFAULT])
+            took = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+            score = "auc" if graph in ("minesweeper", "twitch_en") else "accuracy"
+            for measure in (score, "balanced_accuracy"):
+                means = {
+                    name: float(np.mean([row[name][measure] for row in rows]))
+                    for name in (DEFAULT, *CANDIDATES)
+                }
+                best = max(CANDIDATES, key=means.__getitem__)
+                gap = Summary([row[DEFAULT][measure] - row[best][measure] for row in rows])
+                cells = " | ".join(f"{mean:.1f}" for mean in means.values())
+                lines.append(
+                    f"| {graph} | {per_class or 'own split'} | {len(rows)} | {measure} | {cells} | "
+                    f"{signed(gap)} | {took} |"
+                )
+    if estimates:
+        bias, covered = estimate_cells(estimates)
+        lines.append(
+            f"\nThe default's reported less its true accuracy on drawn labels: {bias}; "
+            f"95 % intervals that cover it: {covered} (n = {len(estimates)})."
+        )
+    return "\n".join(lines)
+
+
+def estimate_cells(estimates: list[Mapping[str, Any]]) -> list[str]:
+    """Return the bias of the reported accuracy, and how often its interval covers the true one."""
+    bias = Summary([e["reported"] - e["replica"] for e in estimates])
+    covered = [e["interval"][0] <= e["replica"] <= e["interval"][1] for e in estimates]
+    return [signed(bias), f"{100 * float(np.mean(covered)):.0f} %"]
+
+
+def signed(summary: Summary) -> str:
+    """Return a mean difference with its standard error."""
+    error = summary.standard_error
+    return f"{summary.mean:+.2f}" + ("" if error is None else f" ± {error:.2f}")
+
+
+def signed_mean(summaries: list[Summary]) -> str:
+    """Return the mean over graphs of mean differences, with its standard error over draws."""
+    mean = float(np.mean([summary.mean for summary in summaries]))
+    errors = [summary.standard_error or 0.0 for summary in summaries]
+    return f"{mean:+.2f} ± {float(np.sqrt(np.square(errors).sum())) / len(errors):.2f}"
 
 
 if __name__ == "__main__":

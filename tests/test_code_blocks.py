@@ -29,7 +29,7 @@ ELSEWHERE = {  # pages with a test of their own
     "docs/your_own_graph.md": "test_walkthrough.py",
     "docs/serving.md": "test_serving_page.py",
     "docs/pyg.md": "pyg/test_pyg_page.py",
-    "docs/leaderboard.md": "test_leaderboard_walkthrough.py",
+    "docs/choosing_a_method.md": "test_choosing_page.py",
     "docs/explanations.md": "explanation/test_explanations_page.py",
 }
 NOT_RUN = {

@@ -127,7 +127,7 @@ def test_verdicts_are_marked_for_the_style_sheet() -> None:
 
 
 def test_pages_that_docstrings_name_are_links() -> None:
-    assert "[Choosing a method](../../choosing_a_method.md)" in _docstring(get_method("agnn_plus"))
+    assert "](../../notes/defaults.md) has the figures" in _docstring(get_method("agnn_plus"))
     assert "[Explanations](../../explanations.md)" in _command("explain")
 
 

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 import torch
 
 import agnn
+from agnn.data import NodeData
 from agnn.tables import ResultTable
 from benchmarks.decisions import audit, suggest
 from benchmarks.decisions.sets import cross_fitted_table, novelty_table, sets_table
@@ -28,10 +29,13 @@ def main() -> None:
     summary = (__doc__ or "").split("\n")[0]
     parser = argparse.ArgumentParser(prog="benchmarks.decisions", description=summary)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
-    parser.add_argument("--datasets", nargs="+", default=[*_REPLICAS])
+    parser.add_argument(
+        "--datasets", nargs="+", default=[*_REPLICAS], help="names, or .npz files for cross-fitted"
+    )
     parser.add_argument("--methods", nargs="+", default=["agnn"])
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--labels", type=int, default=500, help="of cross-fitted runs")
+    parser.add_argument("--epochs", type=int, help="of cross-fitted runs, at most")
     parser.add_argument("--seeds", type=int, default=5, help="of audits and suggestions")
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
@@ -55,10 +59,14 @@ def _sets(chosen: argparse.Namespace) -> list[ResultTable]:
 
 def _cross_fitted(chosen: argparse.Namespace) -> list[ResultTable]:
     return [
-        cross_fitted_table(agnn.load_dataset(name), method, chosen.labels, chosen.draws)
-        for name in chosen.datasets
+        cross_fitted_table(data, method, chosen.labels, chosen.draws, chosen.epochs)
+        for data in map(_load, chosen.datasets)
         for method in chosen.methods
     ]
+
+
+def _load(name: str) -> NodeData:
+    return agnn.read_graph(name) if name.endswith(".npz") else agnn.load_dataset(name)
 
 
 def _novelty(chosen: argparse.Namespace) -> list[ResultTable]:

@@ -246,7 +246,7 @@ def _linked(text: str) -> str:
         title = (ROOT / path[0]).read_text(encoding="utf-8").split("\n")[0].removeprefix("# ")
         return f"[{title}](../../{path[1]}.md)"
 
-    return re.sub(r"\bdocs/(\w+)\.md\b", link, text)
+    return re.sub(r"\bdocs/([\w/]+)\.md\b", link, text)
 
 
 def field_notes(method: type) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The figures of docs/explanations.md are those that were measured and committed."""
+"""The figures of docs/notes/faithfulness.md are those that were measured and committed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agnn.metrics import Summary
 
 ROOT = Path(__file__).parents[2]
 RESULTS = json.loads((ROOT / "benchmarks/results/faithfulness.json").read_text(encoding="utf-8"))
-PAGE = (ROOT / "docs/explanations.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/notes/faithfulness.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", list(all_tables(RESULTS)))

@@ -39,8 +39,12 @@ def test_demo_writes_a_page_figures_and_the_run(agnn: Any, here: Path, cora: Any
 
 def test_demo_tells_people_the_result_and_where_the_page_is(agnn: Any, here: Path) -> None:
     answer = agnn(f"{LINE} --out shown")
-    for words in ("test accuracy", "beta, layer 2", "5 Probabilistic Methods", "Relevance"):
+    for words in ("% of the nodes right", "most frequent class", "One paper, explained: 8617"):
         assert words in answer.out
+    assert "AGNN predicts " in answer.out
+    assert "Its label is Neural Networks." in answer.out
+    for words in ("beta", "Relevance"):
+        assert words not in answer.out
     assert str(Path("shown") / "index.html") in answer.out
     assert (here / "shown" / "index.html").exists()
 

@@ -214,9 +214,12 @@ def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     assert uses(asked)["nodes x"] == "left out"
 
 
-def test_frames_are_not_files() -> None:
-    with pytest.raises(agnn.InputError, match=r"for pandas frames use `agnn\.from_pandas`"):
-        read_tables(*nodes_and_ring(x=[1.0, 2.0, 3.0]))
+def test_a_frame_may_stand_beside_a_file(tmp_path: Path) -> None:
+    nodes, edges = nodes_and_ring(x=[1.0, 2.0, 3.0])
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    data = read_tables(nodes, tmp_path / "edges.csv")
+    assert data.name == "frames"
+    assert data.fingerprint == from_pandas(nodes, edges).fingerprint
 
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d %H:%M:%S"])

@@ -68,18 +68,71 @@ def test_the_features_of_a_node_and_the_first_bias_sum_to_its_part(run: Run) -> 
         np.testing.assert_allclose(features.sum(1), added[[0, 2]], atol=1e-5)
 
 
-def test_the_sentence_names_what_speaks_for_it_and_against_it(run: Run) -> None:
-    found = Margin.of(run, HUB)
-    words = found.sentence("M", run.data.class_names)
+def test_main_reasons_are_named_only_where_they_are_most_of_what_speaks_for_it(run: Run) -> None:
     names = run.data.class_names
-    assert words.startswith(f"M predicts {names[found.answer]} (")
-    assert f"ahead of {names[found.second]}" in words
-    own = [step for step in found.steps if step.kind in ("itself", "node")]
-    best = max(own, key=lambda step: step.value)
-    name = "its own features" if best.kind == "itself" else best.name
-    assert (best.value > 0.005) == (f"because of {name} (+{best.value:.2f})" in words)
-    worst = min(own, key=lambda step: step.value)
-    assert (worst.value < -0.005) == ("against it" in words)
+    spread = 0
+    for node in range(0, run.data.nodes, 7):
+        lead = Margin.of(run, node)
+        words = lead.sentence("M", names)
+        assert words.startswith(f"M predicts {names[lead.answer]} (")
+        assert f"ahead of {names[lead.second]}" in words
+        addends = np.sort([lead.constant, *lead.added])
+        in_favour = addends[addends > 0].sum()
+        is_most = addends[-3:][addends[-3:] > 0].sum() >= in_favour / 2
+        assert ("mostly because of" in words) == (is_most and addends[-1] > 0.005)
+        assert ("spread over" in words) == (not is_most)
+        best = max(lead.steps, key=lambda step: step.value if step.kind != "rest" else -np.inf)
+        if best.value > 0.005:
+            name = {"itself": "its own features", "constant": "the model's constant"}
+            said = f" {name.get(best.kind, best.name)} (+{best.value:.2f})"
+            assert said in words.partition("against it")[0]
+        spread += not is_most
+    if run.method.name != "gat":  # whose constant is most, after so few epochs
+        assert 0 < spread < len(range(0, run.data.nodes, 7))
+
+
+def test_groups_are_all_nodes_of_a_distance_and_a_label(run: Run) -> None:
+    lead = Margin.of(run, HUB)
+    groups = [step for step in lead.steps if step.kind == "group"]
+    if run.method.name == "gat":  # see above
+        assert not groups
+        return
+    assert groups, "the hub's reasons are spread"
+    listed = [step.node for step in lead.steps if step.kind in ("itself", "node")]
+    beside = {int(j) for i, j in run.data.edges.T if i == HUB}
+    beside |= {int(i) for i, j in run.data.edges.T if j == HUB}
+    names = run.data.class_names
+    for name, value in ((step.name, step.value) for step in groups):
+        is_near = "neighbour" in name
+        label = next((k for k, each in enumerate(names) if f"labelled {each}" in name), -1)
+        if "other classes" in name:
+            label = ({0, 1, 2} - {lead.answer, lead.second}).pop()
+        members = [
+            (node, added)
+            for node, added in zip(lead.nodes.tolist(), lead.added, strict=True)
+            if node not in listed and (node in beside) == is_near and run.data.labels[node] == label
+        ]
+        assert int(name.split()[0].replace(",", "")) == len(members)
+        assert value == pytest.approx(sum(added for _, added in members), abs=1e-6)
+    assert sum(step.nodes for step in groups) + len(listed) == lead.nodes.size
+    assert ("other" in groups[0].name.replace("of other", "")) == (len(listed) > 1)
+
+
+def test_the_largest_single_node_is_named_where_reasons_are_spread() -> None:
+    from agnn.explanation._steps import reasons_text
+
+    group = Step("group", 0.9, 1101, title="1,101 neighbours labelled red")
+    largest = Step("node", 0.15, node=290, id="290")
+    own = Step("itself", 0.13, node=1)
+    assert reasons_text([own, group], largest) == (
+        "; the reasons are spread over 1,101 nodes: 1,101 neighbours labelled red (+0.90) and its "
+        "own features (+0.13); the largest single one is 290 (+0.15)"
+    )
+    assert "single" not in reasons_text([own, largest, group], largest)
+    against = Step("group", -0.2, 7, title="7 farther nodes labelled green")
+    assert reasons_text([own, against], None).endswith(
+        "; 7 farther nodes labelled green (\u22120.20) speak most against it"
+    )
 
 
 def test_steps_are_json_values(run: Run) -> None:

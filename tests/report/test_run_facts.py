@@ -271,7 +271,7 @@ def test_a_run_without_test_nodes_shows_what_it_can(run):
     assert "no test nodes" in absent(found.certainty)
     assert absent(found.unlabelled) == "Every node has a label."
     assert "neither a test node nor" in absent(found.surroundings)
-    assert found.interval is None
+    assert (found.result.accuracy, found.result.interval) == (None, None)
 
 
 def test_a_graph_whose_labelled_nodes_share_no_edge_has_no_ranking():

@@ -116,10 +116,10 @@ def test_light_dark_paper_and_phone_are_thought_of(page):
 def test_the_figures_of_the_page_are_the_facts(page, facts):
     text = PageReader(page).text
     assert f"{facts.accuracy.mean:.2f} % ± {facts.accuracy.standard_error:.2f}" in text
-    low, high = facts.interval
+    low, high = facts.result.interval
     assert f"{facts.calibration.accuracy:.2f} % {low:.1f} to {high:.1f}" in text
     assert "standard error over n = 3 replicas" in text
-    assert "s 95 % interval, for" in text
+    assert "95 % interval, for" in text
     row = facts.by_class[0]
     assert f"{row.replicas.mean:.1f} ± {row.replicas.standard_error:.1f}" in text
     assert f"{row.interval.low:.1f} to {row.interval.high:.1f}" in text
@@ -165,7 +165,8 @@ def test_folds_are_told_as_trials_and_their_optimism_too(hostile):
 
 
 def test_a_run_without_test_nodes_has_a_page(facts, figures):
-    blank = replace(facts, interval=None, certainty=Absent("No test."))
+    untested = replace(facts.result, accuracy=None, interval=None)
+    blank = replace(facts, result=untested, certainty=Absent("No test."))
     text = PageReader(run_page(blank, figures)).text
     assert text.count("The run has no test nodes") == 3
     assert "No test." in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from rich.console import Console
 
 import agnn
 from agnn.cli import main
-from agnn.cli._record import better_command, run_table
+from agnn.cli._record import better_command
 from agnn.data import NodeData, Split
 from agnn.data.tables import from_pandas
 from agnn.methods import LabelPropagation, Majority, Ridge
 from agnn.metrics import node_difference
 from agnn.report import run_facts
-from agnn.runs import KnownResults
+from agnn.runs import KnownResults, ResultSummary
 
 
 def graph(*, is_learnable: bool, seed: int = 0) -> NodeData:
@@ -85,10 +83,10 @@ def test_a_model_that_is_worse_is_called_worse_first_and_the_better_one_is_named
     assert command == (
         "agnn train --nodes 'my nodes.csv' --split fixed --method ridge --out runs/a-ridge"
     )
-    console = Console(width=400, record=True, file=io.StringIO())
-    console.print(run_table(run, None, given))
-    lines = [line.split()[0] for line in console.export_text().splitlines()]
-    assert lines[:3] == ["worse", "better", "test"]
+    result = ResultSummary.of(run, "runs/a", command)
+    assert result.headline.startswith(f"WORSE than features alone ({features.score}): ")
+    assert result.lines[1] == f"better: {command}"
+    assert run.result.lines[1] == "better: --method ridge"
     assert better_command(run, [], None) is None
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LONGEST_WORDS = 5000
 _CLASSES = 4  # shown with their probabilities
+_CHANCE = 24  # letters of the longest bar of a probability
+_NAME = 24  # letters of what carries a prediction, at least
 
 
 def explain(
@@ -109,10 +111,12 @@ def _show_summary(found: "Explanation") -> None:
     console.print(title)
     console.print(shown_text(found.sentence, _LONGEST_WORDS))
     console.print()
-    columns = max(12, min(console.width, 100) - 57)
+    named = max(_NAME, *(len(step.name) for step in found.lead.steps))
+    named = min(named, max(_NAME, console.width - 45))
+    columns = max(12, min(console.width, 100) - 33 - named)
     for k in found.order[:_CLASSES]:
         mark = "  (label)" if k == found.label else ""
-        length = max(1, round(columns * float(found.probabilities[k])))
+        length = max(1, round(_CHANCE * float(found.probabilities[k])))
         line = Text(f" {names[k]:<30} ")
         line.append(
             "\N{FULL BLOCK}" * length, style="blue" if k == found.answer else "bright_black"
@@ -120,7 +124,7 @@ def _show_summary(found: "Explanation") -> None:
         console.print(line.append(f" {found.probabilities[k]:.1%}{mark}"))
     console.print()
     table = Table(box=None, padding=(0, 1), header_style="dim")
-    table.add_column("what carries it", width=24, no_wrap=True)
+    table.add_column("what carries it", width=named, no_wrap=True)
     table.add_column(f"over {names[found.second]}", width=columns, no_wrap=True)
     table.add_column("adds", width=5, justify="right", no_wrap=True)
     table.add_column("class", width=18, no_wrap=True, style="dim")
@@ -128,7 +132,7 @@ def _show_summary(found: "Explanation") -> None:
     for each in bars.bars:
         colour = "orange3" if each.step.value < 0 else "blue"
         label = shown_text(each.step.label or "", 18)
-        name = shown_text(each.step.name, 24)
+        name = shown_text(each.step.name, named)
         bar = Text(_block(each, columns), style=colour)
         table.add_row(name, bar, signed_number(each.step.value), label)
     lead = Text(signed_number(found.margin), style="bold")

@@ -57,10 +57,13 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
     `chosen` have one entry per trained replica; with k folds these are k for each trial. A value
     of `accuracy` is a replica's or a trial's; replicas without usable weights have none.
     """
+    from agnn.runs import ResultSummary
+
     record: dict[str, Any] = {
         "dataset": run.data.name,
         "method": run.method.name,
         "split": run.split_spec,
+        "result": ResultSummary.of(run, out).to_dict(),
         "accuracy": run.accuracy.to_dict(),
         "unseen": None if run.unseen is None else run.unseen.to_dict(),
         "metric": run.metric,
@@ -96,39 +99,47 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
     return record
 
 
-def run_table(
-    run: Run,
-    out: Path | None = None,
-    arguments: Sequence[str] = (),
-) -> Table:
-    """Return the result in a few lines.
+def print_result(
+    run: Run, title: str, out: Path | None = None, arguments: Sequence[str] = ()
+) -> None:
+    """Print the result in one look, then the details.
 
-    Where a baseline is better that comes first, with the command that trains it if the
-    `arguments` of `agnn train` are given.
+    A result that is worse than a baseline is called so on the first line, and the second has the
+    command that trains the better one if the `arguments` of `agnn train` are given.
     """
+    from agnn.runs import ResultSummary
+
+    result = ResultSummary.of(run, out, better_command(run, arguments, out))
+    console = screen()
+    console.print(title, style="bold")
+    first, *others = result.lines
+    console.print(first, style="bold red" if result.worse_than else "bold green")
+    for line in others:
+        # A command is not broken into lines: it can be copied.
+        console.print(line, soft_wrap=line.startswith(("next: ", "better: ")))
+    console.print()
+    console.print(run_table(run, out))
+
+
+def run_table(run: Run, out: Path | None = None) -> Table:
+    """Return the details of a result, with all warnings."""
     from agnn.cli._console import rich_table
     from agnn.runs import machine_words
     from agnn.tables import Cell, facts_table
 
-    worse = [each.warning or "" for each in run.baselines if each.difference.is_worse]
-    others = [warning for warning in run.warnings if warning not in worse]
     choice = run.choice or {}
-    facts = [
-        *(("worse", Cell(warning, kind="bad")) for warning in worse),
-        ("better", better_command(run, arguments, out)),
-        ("test accuracy", Cell(accuracy_words(run), kind="strong")),
+    facts: list[tuple[str | Cell, str | Cell | None]] = [
+        *(("warning", Cell(warning, kind="warning")) for warning in run.warnings),
+        ("test accuracy", accuracy_words(run)),
         ("unseen nodes", unseen_words(run)),
         ("ensemble", ensemble_words(run)),
-        ("baselines", baseline_words(run)),
         *_measure_rows(run),
         ("choice", choice.get("words")),
         ("nested estimate", (choice.get("nested") or {}).get("words")),
-        *((f"beta, layer {layer}", text) for layer, text in enumerate(beta_words(run), 1)),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),
         ("machine", machine_words(run.machine) or None),
         ("note", run.caveat),
-        *(("warning", Cell(warning, kind="warning")) for warning in others),
         ("written to", None if out is None else str(out)),
     ]
     return rich_table(facts_table(facts))
@@ -191,17 +202,6 @@ def ensemble_words(run: Run) -> str | None:
     return f"{found.accuracy:.2f} % by the mean of the replicas ({interval_words(run)}); {error}"
 
 
-def baseline_words(run: Run) -> str | None:
-    """Return what the baselines reach."""
-    names = {
-        "most_frequent_class": "most frequent class",
-        "features": "features alone",
-        "graph": "edges alone",
-    }
-    shown = [f"{names[each.baseline]} {each.score}" for each in run.baselines]
-    return ", ".join(shown) or None
-
-
 # Options of `agnn train` that describe a method or its training; a value follows, or none.
 _METHOD_OPTIONS: Final = (
     *(f"--{name.replace('_', '-')}" for name in HYPER_PARAMETERS),
@@ -239,19 +239,6 @@ def better_command(run: Run, arguments: Sequence[str], out: Path | None) -> str 
             kept.append(word)
     to = [] if out is None else ["--out", f"{out}-{best}"]
     return shlex.join(["agnn", *kept, "--method", str(best), *to])
-
-
-def beta_words(run: Run) -> list[str]:
-    """Return each layer's beta over the replicas: mean, lowest and highest."""
-    from agnn.metrics import Summary
-
-    found = []
-    for column in zip(*(run.betas or []), strict=True):
-        lowest = min(column)
-        highest = max(column)
-        mean = f"{Summary(column).mean:.2f}"
-        found.append(mean if lowest == highest else f"{mean} ({lowest:.2f} to {highest:.2f})")
-    return found
 
 
 def _measure_rows(run: Run) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agnn.cli._arguments import hyper_parameters
-from agnn.cli._console import rich_table, screen, training_progress, write_json
+from agnn.cli._console import screen, training_progress, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import (
     AllowUnchecked,
@@ -24,18 +24,14 @@ from agnn.cli._options import (
     Threads,
     use_threads,
 )
-from agnn.cli._record import run_record, run_table
+from agnn.cli._record import print_result, run_record
 from agnn.errors import InputError
 from agnn.files import check_new_folder, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from agnn.runs import Run
-    from agnn.tables import ResultTable
 
 _DATASET = "cora"
 _SPLIT = "fixed"
@@ -94,7 +90,7 @@ def demo(
 ) -> None:
     """Train AGNN on Cora, explain what it attends to, and write figures and a page."""
     from agnn.data import load_dataset
-    from agnn.explanation import Relevance
+    from agnn.explanation import Relevance, explain
     from agnn.runs import evaluate, prepare, replica_seeds
 
     seeds = replica_seeds(seed, replicas)
@@ -123,10 +119,12 @@ def demo(
         write_json(record)
         return
     console = screen()
-    console.print(f"{method.title} on {_DATASET}, split {_SPLIT}", style="bold")
-    console.print(run_table(run))
-    console.print("\nRelevance of the last layer, from column to row (0: an even share)")
-    console.print(rich_table(_relevance_table(run.data.class_names, relevance)))
+    print_result(run, f"{method.title} on {_DATASET}, split {_SPLIT}", out / "run")
+    node = run.node(_EXAMPLE)
+    console.print(f"\nOne paper, explained: {_EXAMPLE}", style="bold")
+    console.print(explain(run, node).sentence)
+    label = run.data.class_names[run.data.labels[node]]
+    console.print(f"Its label is {label}. The numbers say how much each paper adds.")
     console.print(f"\nThe page, with figures: {out / 'index.html'}", soft_wrap=True)
     console.print("What to do next:")
     folder = shlex.quote(str(out / "run"))
@@ -160,21 +158,6 @@ def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
         (draft / "index.html").write_text(page, encoding="utf-8")
         (draft / "result.json").write_text(json_text(record, indent=2), encoding="utf-8")
         save_run(run, draft / "run")
-
-
-def _relevance_table(
-    class_names: tuple[str, ...], relevance: "NDArray[np.float64]"
-) -> "ResultTable":
-    """Return rows by name and number, columns by number: it fits 80 characters."""
-    from agnn.tables import Column, ResultTable, Row, signed_number
-
-    numbers = range(1, len(class_names) + 1)
-    columns = (Column(""), *(Column(str(number), is_number=True) for number in numbers))
-    rows = [
-        Row((f"{number} {name}", *map(signed_number, values)))
-        for number, name, values in zip(numbers, class_names, relevance.tolist(), strict=True)
-    ]
-    return ResultTable(columns, tuple(rows))
 
 
 def check_demo_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ import typer
 from agnn.cli._console import screen, training_progress, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Quiet, Threads, use_threads
-from agnn.cli._record import run_record, run_table
+from agnn.cli._record import print_result, run_record
 
 if TYPE_CHECKING:
     from agnn.metrics import NodeDifference
@@ -64,10 +64,8 @@ def retrain(
         }
         write_json(run_record(after, out) | {"retrained": compared})
         return
-    console = screen()
-    console.print(f"{after.method.title} on {after.data.name}, {len(given)} labels", style="bold")
-    console.print(run_table(after, out))
-    console.print(
+    print_result(after, f"{after.method.title} on {after.data.name}, {len(given)} labels", out)
+    screen().print(
         f"Accuracy on the test nodes without a new label: {first.mean:.1f} % before, "
         f"{second.mean:.1f} % now{_difference_words(difference)}."
     )

@@ -11,14 +11,13 @@ from agnn.cli._config import Config, ConfigSchema, SaveConfig, write_config
 from agnn.cli._console import (
     print_candidate,
     print_warning,
-    screen,
     training_progress,
     trial_lines,
     write_json,
 )
 from agnn.cli._failures import finishing, interruptible, stopping
 from agnn.cli._options import Json, Quiet, use_threads
-from agnn.cli._record import print_plan, run_record, run_table
+from agnn.cli._record import print_plan, print_result, run_record
 from agnn.errors import AgnnError
 
 if TYPE_CHECKING:
@@ -79,12 +78,10 @@ def train(
         report = {} if run.data.reading is None else {"data": run.data.report.to_dict()}
         write_json(run_record(run, out) | report)
     else:
-        console = screen()
         tuned = f", {run.method.configuration}" if plan.training.tuned else ""
         title = f"{run.method.title} on {run.data.name}, split {run.split_spec}{tuned}"
-        console.print(title, style="bold")
         given = sys.argv[1:] if sys.argv[1:2] == ["train"] else []
-        console.print(run_table(run, out, given))
+        print_result(run, title, out, given)
     if failure is not None:
         raise failure
 

@@ -13,7 +13,7 @@ Sets, thresholds and novelty are calibrated on labels that chose nothing: with c
 'About 90 % of the sets hold the true class'
 """
 
-from agnn.decisions._audit import Audit, SuspiciousLabel, audit
+from agnn.decisions._audit import Audit, SuspiciousLabel, audit, contradicted_labels
 from agnn.decisions._curve import CurvePoint, Extrapolation, LearningCurve, learning_curve
 from agnn.decisions._held_out import AskedNodes, Judges, find_judges
 from agnn.decisions._novelty import Novelty, NoveltyRule, calibrate_novelty
@@ -47,6 +47,7 @@ __all__ = [
     "calibrate_novelty",
     "calibrate_sets",
     "choose_threshold",
+    "contradicted_labels",
     "find_judges",
     "learning_curve",
     "suggest",

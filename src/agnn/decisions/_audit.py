@@ -41,7 +41,7 @@ class SuspiciousLabel(NamedTuple):
     neighbours: int  # that have a label
     neighbours_with_label: int  # that have the same one
     neighbours_with_prediction: int
-    features_prediction: str | None  # by the node's own features; None where there are no features
+    features_prediction: str | None  # by the node's own features; None where they were not asked
 
     @property
     def reason(self) -> str:
@@ -176,10 +176,11 @@ class Audit:
         )
 
 
-def audit(run: Run) -> Audit:
+def audit(run: Run, *, with_features: bool = True) -> Audit:
     """Return the labels that replicas which were not trained on them contradict.
 
     With cross-fitting (`split="cross-fit"`) every label is checked, otherwise those of test nodes.
+    `with_features` also asks what the features alone say, which trains a ridge regression.
 
     >>> import agnn
     >>> cora = agnn.load_dataset("cora")
@@ -192,22 +193,14 @@ def audit(run: Run) -> Audit:
     True
     """
     data = run.data
-    splits = [run.splits[replica] for replica in run.members]
-    nodes, ensemble = held_out_ensemble(run.scores[run.members], splits, run.temperature)
-    if not nodes.size:
-        raise InputError(
-            "no label of this run is tested by a model that was not trained on it; train with "
-            "`agnn train --split cross-fit`."
-        )
+    nodes, probabilities = _held_out_probabilities(run)
     labels = data.labels[nodes]
-    probabilities = ensemble.probabilities
-    answers = ensemble.answers
+    answers = probabilities.argmax(1)
     own = probabilities[np.arange(nodes.size), labels]
-    contradicted = np.flatnonzero(answers != labels)
-    order = contradicted[np.argsort(own[contradicted], kind="stable")]
+    order = _contradicted(labels, probabilities)
     confident = confident_classes(labels, probabilities)
     by_class = _neighbour_labels(data, nodes[order])
-    by_features = _feature_answers(run)
+    by_features = _feature_answers(run) if with_features else None
     names = data.class_names
     suspicious = []
     for place, k in enumerate(order.tolist()):
@@ -235,6 +228,35 @@ def audit(run: Run) -> Audit:
     np.add.at(counts, (labels[is_confident], confident[is_confident]), 1)
     noise = _noise_matrix(labels, probabilities)
     return Audit(data, tuple(suspicious), int(order.size), int(nodes.size), counts, noise)
+
+
+def contradicted_labels(run: Run) -> NDArray[np.int64]:
+    """Return the nodes of `audit`, by index, the most suspicious label first; without reasons."""
+    nodes, probabilities = _held_out_probabilities(run)
+    return nodes[_contradicted(run.data.labels[nodes], probabilities)]
+
+
+def _held_out_probabilities(run: Run) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the tested nodes [k], and what replicas that were not trained on them predict [k, c].
+
+    Raises where no node is tested.
+    """
+    splits = [run.splits[replica] for replica in run.members]
+    nodes, ensemble = held_out_ensemble(run.scores[run.members], splits, run.temperature)
+    if not nodes.size:
+        raise InputError(
+            "no label of this run is tested by a model that was not trained on it; train with "
+            "`agnn train --split cross-fit`."
+        )
+    return nodes, ensemble.probabilities
+
+
+def _contradicted(
+    labels: NDArray[np.int64], probabilities: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return where another class than the label is predicted, the least probable label first."""
+    rows = np.flatnonzero(probabilities.argmax(1) != labels)
+    return rows[np.argsort(probabilities[rows, labels[rows]], kind="stable")]
 
 
 def confident_classes(

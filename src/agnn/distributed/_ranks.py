@@ -113,9 +113,12 @@ class Ranks:
         for rank, theirs in enumerate(by_rank):
             difference = first_difference(theirs, by_rank[0])
             if difference is not None:
+                meeting = self._meeting
+                if meeting is not None:
+                    meeting.leave()  # no rank is to miss one that ends before it
                 if self.rank > 0:
                     time.sleep(HEAD_START)  # torchrun ends all when one has ended
-                launched = None if self._meeting is None else self._meeting.launched
+                launched = None if meeting is None else meeting.launched
                 raise RanksError(
                     f"rank {rank} has another training than rank 0: {difference}. Start all ranks "
                     f"with the same command, data and versions.",

@@ -197,7 +197,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_new(self, nodes: Any, edges: Any, **options: Any) -> Predictions:
         """Return predictions, with probabilities and ids, for nodes that were not there in `fit`.
 
-        `nodes` and `edges` are files or pandas frames like those that the training data was read
+        `nodes` and `edges` are files or data frames like those that the training data was read
         from; an edge may name new and known ids. See `Run.predict_new`.
         """
         check_is_fitted(self)

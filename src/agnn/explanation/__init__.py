@@ -19,11 +19,12 @@ from agnn.explanation._changes import Changes, changed_run, explained_run
 from agnn.explanation._contributions import HeldLogits, contributions
 from agnn.explanation._explain import explain
 from agnn.explanation._explanation import Explanation, ReachingNode
-from agnn.explanation._margin import Margin, Step, feature_name, own_features
+from agnn.explanation._margin import Margin, feature_name, own_features
 from agnn.explanation._neighbourhood import Neighbourhood
 from agnn.explanation._reach import WholeGraph, model_paths, reach_of
 from agnn.explanation._relevance import LayerRanking, Relevance
 from agnn.explanation._removed_edges import Counterfactual, Removal, without_edges
+from agnn.explanation._steps import Step
 
 __all__ = [
     "Changes",

@@ -315,7 +315,7 @@ def _reasons(explanation: Explanation) -> str:
         listed.append(f"by feature, {enumeration(names)}")
     if not listed:
         return ""
-    return f"Most is contributed to {explanation.prediction} by {'; '.join(listed)}."
+    return f"The largest single contributions to {explanation.prediction}: {'; '.join(listed)}."
 
 
 def _second(explanation: Explanation) -> str:

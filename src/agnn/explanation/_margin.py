@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,9 +16,16 @@ from agnn.explanation._contributions import (
     features_at,
     node_contributions,
 )
-from agnn.files import plain_id
+from agnn.explanation._steps import (
+    SMALL,
+    NodeFeature,
+    Step,
+    group_steps,
+    is_large,
+    reasons_text,
+    spread_over_many,
+)
 from agnn.metrics import ensemble_of
-from agnn.tables import enumeration, shown_text, signed_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,50 +39,6 @@ if TYPE_CHECKING:
 
 _STEPS: Final = 6  # nodes with a step of their own, besides the node itself
 _FEATURES: Final = 3  # named under a step
-_NAMED: Final = 2  # nodes on either side in the sentence
-_OWN: Final = "its own features"
-_LONGEST: Final = 48  # letters of a name in the sentence
-_SMALL: Final = 0.005  # less than this is shown as 0.00
-
-
-class NodeFeature(NamedTuple):
-    """A feature that a node has, and what it adds to the margin at a target."""
-
-    column: int  # in the data's features
-    name: str
-    value: float
-
-
-class Step(NamedTuple):
-    """One addend of the margin."""
-
-    kind: str  # "constant", "itself", "node" or "rest"
-    value: float
-    nodes: int = 1  # how many nodes it stands for
-    node: int | None = None  # index in the data
-    id: Hashable | None = None  # the data's own
-    title: str | None = None  # where the data has one
-    hops: int | None = None
-    label: str | None = None  # of that node, where it is known
-    features: tuple[NodeFeature, ...] = ()  # of that node, the largest addends first
-
-    @property
-    def name(self) -> str:
-        """The node's title or id, or what the step stands for."""
-        if self.kind == "node":
-            return self.title or str(self.id)
-        if self.kind == "rest":
-            return f"{self.nodes:,} other node{'' if self.nodes == 1 else 's'}"
-        return {"constant": "constant", "itself": "the node itself"}[self.kind]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the same as JSON values."""
-        return {
-            **self._asdict(),
-            "id": None if self.node is None else plain_id(self.id),
-            "name": self.name,
-            "features": [feature._asdict() for feature in self.features],
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +57,7 @@ class Margin:
     added: NDArray[np.float64]  # [k] what each adds
     constant: float  # what biases add
     steps: tuple[Step, ...]  # constant, itself, the largest others, the rest; they sum to `total`
+    largest: Step | None = None  # the other node that adds most, where it adds anything
 
     @property
     def total(self) -> float:
@@ -103,23 +66,13 @@ class Margin:
 
     def sentence(self, method: str, class_names: Sequence[str]) -> str:
         """Return the prediction and its main reasons in one sentence."""
-        nodes = [step for step in self.steps if step.kind in ("itself", "node")]
-        order = sorted(nodes, key=lambda step: -step.value)
-        pro = [_words(step) for step in order[: _NAMED + 1] if step.value > _SMALL]
-        con = [_words(step) for step in order[: -_NAMED - 1 : -1] if step.value < -_SMALL]
         chance = float(self.probabilities[self.answer])
         # Nothing is certain: a rounded 100 % would say so.
         sure = "over 99 %" if chance >= 0.995 else f"{100 * chance:.0f} %"
         sentence = f"{method} predicts {class_names[self.answer]} ({sure})"
         if self.second != self.answer:
             sentence += f" ahead of {class_names[self.second]}"
-        if pro:
-            sentence += f", mostly because of {enumeration(pro)}"
-        if con:
-            is_one = len(con) == 1 and not con[0].startswith(_OWN)
-            speak = "speaks" if is_one else "speak"
-            sentence += f"{';' if pro else ','} {enumeration(con)} {speak} most against it"
-        return f"{sentence}."
+        return f"{sentence}{reasons_text(self.steps, self.largest)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction, the margin and its steps as JSON values."""
@@ -251,10 +204,9 @@ def _margin(
         first = np.sort(np.argpartition(-sizes, _STEPS)[:_STEPS])
     listed = 1 + first
     places = [0, *listed[np.argsort(-added[listed], kind="stable")].tolist()]
-    rows = features(places)
-    listed_steps = [Step("constant", constant, 0)]
-    listed_steps += [
-        Step(
+
+    def node_step(place: int, row: NDArray[np.float64] | None = None) -> Step:
+        return Step(
             kind="node" if place else "itself",
             value=float(added[place]),
             node=int(nodes[place]),
@@ -262,15 +214,30 @@ def _margin(
             title=run.data.text_of(int(nodes[place]), "title") or None,
             hops=int(np.searchsorted(within, place, side="right")),
             label=_label(run, int(nodes[place])),
-            features=tuple(
-                NodeFeature(k, feature_name(run, k), float(row[k])) for k in _largest(row)
-            ),
+            features=()
+            if row is None
+            else tuple(NodeFeature(k, feature_name(run, k), float(row[k])) for k in _largest(row)),
         )
-        for place, row in zip(places, rows, strict=True)
+
+    is_spread = spread_over_many(constant, added, places)
+    if is_spread:
+        places = [places[0], *(k for k in places[1:] if is_large(float(added[k]), added))]
+    steps = [
+        Step("constant", constant, 0),
+        *(node_step(place, row) for place, row in zip(places, features(places), strict=True)),
     ]
-    if (rest := added.size - len(places)) > 0:
-        value = float(added.sum()) - sum(step.value for step in listed_steps[1:])
-        listed_steps.append(Step("rest", value, rest))
+    is_other = np.ones(added.size, dtype=bool)
+    is_other[places] = False
+    others = np.flatnonzero(is_other)
+    if is_spread:
+        classes = (question.answer, question.second), run.data.class_names
+        hops = np.searchsorted(within, others, side="right")
+        labels = run.data.labels[nodes[others]]
+        steps += group_steps(added[others], hops, labels, classes, is_rest=len(places) > 1)
+    elif others.size:
+        value = float(added.sum()) - sum(step.value for step in steps[1:])
+        steps.append(Step("rest", value, others.size))
+    best = 1 + int(added[1:].argmax()) if added.size > 1 else 0
     return Margin(
         answer=question.answer,
         second=question.second,
@@ -278,7 +245,8 @@ def _margin(
         nodes=nodes,
         added=added,
         constant=constant,
-        steps=tuple(listed_steps),
+        steps=tuple(steps),
+        largest=node_step(best) if best and added[best] > SMALL else None,
     )
 
 
@@ -304,9 +272,4 @@ def _label(run: Run, node: int) -> str | None:
 def _largest(row: NDArray[np.float64]) -> list[int]:
     """Return the columns of the largest addends that are worth a word."""
     order = np.argsort(-np.abs(row), kind="stable")[:_FEATURES].tolist()
-    return [k for k in order if abs(row[k]) > _SMALL]
-
-
-def _words(step: Step) -> str:
-    name = _OWN if step.kind == "itself" else shown_text(step.name, _LONGEST)
-    return f"{name} ({signed_number(step.value)})"
+    return [k for k in order if abs(row[k]) > SMALL]

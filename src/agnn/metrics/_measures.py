@@ -243,7 +243,7 @@ def wilson_interval(right: int, count: int, folds: int = 1) -> Interval:
     With `folds` the nodes were predicted by that many models, each trained on most of the others'
     nodes, and the interval is wider: it has Student's quantile for `folds` - 1 degrees of freedom
     in place of the normal one. In simulations with 40 to 400 labels it covers 95 to 97 % of the
-    true accuracies, where the plain interval covers 90 to 94 % (docs/choosing_a_method.md).
+    true accuracies, where the plain interval covers 90 to 94 % (docs/notes/cross_fitting.md).
     """
     from scipy.stats import binomtest, norm, t
 

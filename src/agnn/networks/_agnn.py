@@ -130,7 +130,7 @@ class AGNN(DeepNetwork):
     def for_data(self, data: NodeData) -> Method:
         """Return the method for other graphs than the paper's.
 
-        Chosen on validation nodes of six graphs; docs/choosing_a_method.md has the figures. Four
+        Chosen on validation nodes of six graphs; docs/notes/defaults.md has the figures. Four
         layers lose 18 points on a graph whose neighbours often differ.
         """
         return super().for_data(data).with_fields(layers=2, hidden=64, patience=100)

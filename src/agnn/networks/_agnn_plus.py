@@ -128,7 +128,7 @@ _WORK_PER_SECOND: Final = 1e9
 _GPU_AS_CORES: Final = 300
 _LONG_STEP: Final = 0.5  # seconds: some minutes for the steps that a training takes
 _LONGEST_STEP: Final = 2.0
-# What loses nothing on average; see docs/choosing_a_method.md.
+# What loses nothing on average; see docs/notes/defaults.md.
 _LIMITS: Final[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
 
@@ -138,7 +138,7 @@ class AGNNPlus(DeepNetwork):
     """AGNN whose output layer reads the mean over all hops, trained by consistency.
 
     The defaults were chosen on validation nodes of six graphs, the presets on those of the fixed
-    splits; docs/choosing_a_method.md has the figures.
+    splits; docs/notes/defaults.md has the figures.
     """
 
     name: ClassVar[str] = "agnn_plus"
@@ -208,13 +208,12 @@ class AGNNPlus(DeepNetwork):
     ) -> AGNNPlus:
         """Return the method, smaller where a step would take long.
 
-        States are narrower and the patience is shorter where it would take more than half a
-        second. Without consistency, which takes one version and reads only what the training nodes
-        depend on, where it would still take more than two, and on sampled neighbourhoods and
-        divided rows.
+        States are narrower and the patience is shorter where it `is_slow`. Without consistency,
+        which takes one version and reads only what the training nodes depend on, where it would
+        still take more than two seconds, and on sampled neighbourhoods and divided rows.
         """
         method = self
-        if self.step_seconds(data, replicas, device) > _LONG_STEP:
+        if self.is_slow(data, replicas, device):
             smaller = {
                 name: min(limit, getattr(self, name))
                 for name, limit in _LIMITS.items()
@@ -225,6 +224,10 @@ class AGNNPlus(DeepNetwork):
         if "strength" in given or (is_kept and not self.fanout and not by_rows):
             return method
         return method.with_fields(**self.reduction)
+
+    def is_slow(self, data: NodeData, replicas: int, device: str) -> bool:
+        """Return whether a step takes more than half a second."""
+        return self.step_seconds(data, replicas, device) > _LONG_STEP
 
     def step_seconds(self, data: NodeData, replicas: int, device: str) -> float:
         """Return about how long a step takes.

@@ -171,9 +171,9 @@ class Method(ABC):
         """
         return self
 
-    def step_seconds(self, data: NodeData, replicas: int, device: str) -> float:
-        """Return about how long a training step takes; 0 where nobody has measured it."""
-        return 0.0
+    def is_slow(self, data: NodeData, replicas: int, device: str) -> bool:
+        """Return whether a training step takes long; False where nobody has measured it."""
+        return False
 
     def alternatives(self) -> Sequence[Method]:
         """Return the settings between which validation nodes choose before training; none here."""

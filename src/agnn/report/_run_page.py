@@ -17,9 +17,7 @@ from agnn.files import plain
 from agnn.metrics import (
     Calibration,
     ClassAccuracy,
-    Interval,
     Summary,
-    percent_interval,
 )
 from agnn.report._model_facts import (
     AttentionFacts,
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 
     from agnn.data import DataReport, NodeData, Split
     from agnn.report._sections import Captioned
-    from agnn.runs import Run
+    from agnn.runs import ResultSummary, Run
 
 _LISTED: Final = 10  # nodes and edges at either end
 _NO_TEST: Final = "The run has no test nodes, so no prediction can be checked."
@@ -103,13 +101,13 @@ class RunFacts:
     name: str  # the data's
     class_names: tuple[str, ...]
     config: Mapping[str, Any]  # the run's own account of how it was made
+    result: ResultSummary  # how good, compared with what, on what
     caveat: str | None
     warnings: tuple[str, ...]  # replicas that diverged, baselines that are not clearly beaten
     data: DataFacts
     training: Training | Absent
     accuracy: Summary  # percent of test nodes, one value a replica; with folds, one a trial
     measures: Mapping[str, Summary]  # all measures on the test nodes, by name; empty without any
-    interval: Interval | None  # Wilson's, of the ensemble, in percent; None without test nodes
     by_class: tuple[ClassAccuracy, ...]
     test: Answers
     calibration: Calibration
@@ -135,6 +133,7 @@ class RunFacts:
         values: dict[str, Any] = {
             "title": self.title,
             "run": {key: each for key, each in self.config.items() if key != "sha256"},
+            "result": self.result.to_dict(),
             "caveat": self.caveat,
             "warnings": list(self.warnings),
         }
@@ -162,13 +161,13 @@ def run_facts(run: Run) -> RunFacts:
         name=data.name,
         class_names=data.class_names,
         config=config,
+        result=run.result,
         caveat=run.caveat,
         warnings=tuple(run.warnings),
         data=data_facts(data, splits),
         training=training_facts(run.history, run.method, watched_metric(run)),
         accuracy=run.accuracy,
         measures=run.measures if all(split.test.size for split in splits) else {},
-        interval=_interval(test),
         by_class=tuple(
             ClassAccuracy.by_class(
                 scores,
@@ -191,11 +190,6 @@ def run_facts(run: Run) -> RunFacts:
         else no_network,
         more={each.key: each.computed(run) for each in SECTIONS if each.computed is not None},
     )
-
-
-def _interval(test: Answers) -> Interval | None:
-    count = test.nodes.size
-    return percent_interval(int(test.is_right.sum()), count) if count else None
 
 
 def run_figures(facts: RunFacts) -> dict[str, Captioned]:

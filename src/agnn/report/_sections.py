@@ -23,6 +23,7 @@ from agnn.report._charts import (
     reliability_diagram,
     replica_figure,
 )
+from agnn.report._decision_facts import decision_facts
 from agnn.report._neighbourhoods import LENSES, Panel, legend_figure, lone_neighbourhood
 from agnn.report._node_facts import Absent
 from agnn.runs import machine_words
@@ -80,7 +81,7 @@ def _training(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
 
 
 def _accuracy(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
-    if facts.interval is not None and len(facts.by_class) <= _MOST_LINES:
+    if facts.result.interval is not None and len(facts.by_class) <= _MOST_LINES:
         figure = class_accuracy_figure(facts.by_class)
         yield "class_accuracy", (figure, "Accuracy by class; the same numbers are in the table.")
     if facts.accuracy.n > 1:
@@ -93,7 +94,7 @@ def _accuracy(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
 
 
 def _reliability(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
-    if facts.interval is not None:
+    if facts.result.interval is not None:
         yield (
             "reliability",
             (
@@ -255,7 +256,9 @@ def _accuracy_values(facts: RunFacts) -> dict[str, Any]:
             "replicas": facts.accuracy.to_dict(),
             "unseen": facts.config.get("unseen"),
             "ensemble": facts.calibration.accuracy,
-            "wilson_interval": None if facts.interval is None else list(facts.interval),
+            "wilson_interval": None
+            if facts.result.interval is None
+            else list(facts.result.interval),
             "classes": [each.to_dict() for each in facts.by_class],
         },
     }
@@ -299,7 +302,7 @@ def _class_table(facts: RunFacts) -> ResultTable:
             )
         ),
     )
-    interval = facts.interval
+    interval = facts.result.interval
     rows = [
         Row((each.name, each.replicas, each.ensemble, _ends(each.interval), each.right, each.count))
         for each in facts.by_class
@@ -433,6 +436,12 @@ SECTIONS: Final[tuple[Section, ...]] = (
         "Calibration",
         figures=_reliability,
         values=lambda facts: {"confidence": facts.calibration.to_dict()},
+    ),
+    Section(
+        "decisions",
+        "From predictions to decisions",
+        computed=decision_facts,
+        values=lambda facts: {"decisions": facts.more["decisions"].to_dict()},
     ),
     Section(
         "attention",

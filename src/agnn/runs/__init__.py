@@ -31,6 +31,7 @@ from agnn.runs._plan import (
     suited_method,
 )
 from agnn.runs._predictions import Predictions, check_table_file, set_words
+from agnn.runs._result import TrainingResult
 from agnn.runs._retrain import (
     accuracy_before_and_after,
     accuracy_difference,
@@ -38,6 +39,7 @@ from agnn.runs._retrain import (
     retrain_plan,
 )
 from agnn.runs._run import KnownResults, Run
+from agnn.runs._summary import ResultSummary
 from agnn.runs._training import (
     USUAL_REPLICAS,
     Training,
@@ -52,8 +54,10 @@ __all__ = [
     "LabelFile",
     "Plan",
     "Predictions",
+    "ResultSummary",
     "Run",
     "Training",
+    "TrainingResult",
     "accuracy_before_and_after",
     "accuracy_difference",
     "check_table_file",

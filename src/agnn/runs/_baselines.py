@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from agnn.methods import LabelPropagation, Method, Ridge, Task
+from agnn.choosing import fitting_metric
+from agnn.methods import LabelPropagation, Ridge, Task
 from agnn.metrics import MEASURES, NodeDifference, Summary, node_difference, replica_values
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from agnn.data import NodeData, Split
+    from agnn.runs._run import Run
 
 _TITLES: Final = {
     "most_frequent_class": "always predicting the most frequent class",
@@ -118,28 +120,27 @@ class BaselineComparison:
         }
 
 
-def compare_with_baselines(
-    method: Method,
-    scores: Tensor,
-    tested: Task,
-    *,
-    is_chosen: bool = False,
-    is_weighted: bool = False,
-) -> tuple[BaselineComparison, ...]:
-    """Compare scores [R, n, c] on a task with every baseline that is not the method itself.
+def compare_with_baselines(run: Run) -> tuple[BaselineComparison, ...]:
+    """Compare a run on its test nodes with every baseline that is not its method itself.
 
-    There is none without test nodes, and none with the graph alone where that is very large.
+    Unusable replicas are left out. There is no baseline without test nodes, and none with the
+    graph alone where that is very large.
     """
-    data = tested.data
-    splits = tested.splits
-    metric = tested.metric or "accuracy"
+    method = run.method
+    data = run.data
+    usable = np.flatnonzero(~run.unusable)
+    splits = tuple(run.splits[replica] for replica in usable)
     if not all(split.test.size for split in splits):
         return ()
-    task = replace(
-        tested,
+    metric = run.metric or fitting_metric(data)
+    task = Task(
+        data=data,
+        splits=splits,
         seeds=tuple(range(len(splits))),
         metric=None if metric == "accuracy" else metric,
+        passes=tuple(run.passes[replica] for replica in usable) if run.passes else (),
     )
+    scores = run.scores[usable]
     rivals = {"most_frequent_class": _most_frequent(data, splits)}
     if data.feature_count and not (isinstance(method, Ridge) and method.views == ("X",)):
         ridge = Ridge(views=("X",))
@@ -151,18 +152,18 @@ def compare_with_baselines(
     comparisons = []
     for name, rival in rivals.items():
         used = metric
-        difference = node_difference(used, scores, rival, data, splits, tested.passes)
+        difference = node_difference(used, scores, rival, data, splits, task.passes)
         if difference is None:  # AUC, where no test part has two classes
             used = "accuracy"
-            difference = node_difference(used, scores, rival, data, splits, tested.passes)
+            difference = node_difference(used, scores, rival, data, splits, task.passes)
         if difference is None:
             continue
-        accuracy = Summary(replica_values("accuracy", rival, data, splits, tested.passes)).mean
-        values = replica_values(used, rival, data, splits, tested.passes)
+        accuracy = Summary(replica_values("accuracy", rival, data, splits, task.passes)).mean
+        values = replica_values(used, rival, data, splits, task.passes)
         mean = Summary([value for value in values if not math.isnan(value)]).mean
         ranking = None
         if name == "most_frequent_class" and used != "auc":
-            ranking = _ranking_words(method, scores, rival, tested, is_weighted=is_weighted)
+            ranking = _ranking_words(run, scores, rival, task)
         comparisons.append(
             BaselineComparison(
                 method=method.name,
@@ -171,36 +172,29 @@ def compare_with_baselines(
                 metric=used,
                 value=mean,
                 difference=difference,
-                is_chosen=is_chosen,
+                is_chosen=run.is_automatic,
                 ranking=ranking,
             )
         )
     return tuple(comparisons)
 
 
-def _ranking_words(
-    method: Method,
-    scores: Tensor,
-    rival: Tensor,
-    tested: Task,
-    *,
-    is_weighted: bool,
-) -> str | None:
+def _ranking_words(run: Run, scores: Tensor, rival: Tensor, task: Task) -> str | None:
     """Say that scores [R, n, 2] rank nodes well, and what to do with that; None if they do not."""
-    data = tested.data
-    splits = tested.splits
+    data = task.data
+    splits = task.splits
     if data.classes != 2:
         return None
-    difference = node_difference("auc", scores, rival, data, splits, tested.passes)
+    difference = node_difference("auc", scores, rival, data, splits, task.passes)
     if difference is None or not difference.is_clear:
         return None
-    area = Summary(replica_values("auc", scores, data, splits, tested.passes)).mean
+    area = Summary(replica_values("auc", scores, data, splits, task.passes)).mean
     common = int(rival[0, 0].argmax())
     answers = scores.argmax(-1).cpu().numpy()
     predicted = [classes[split.test] for classes, split in zip(answers, splits, strict=True)]
     share = 100.0 * float(np.mean(np.concatenate(predicted) == common))
     weights = ""
-    if method.takes_class_weights and not is_weighted:
+    if run.method.takes_class_weights and run.class_weight is None:
         weights = "train with `--class-weight balanced`, or "
     return (
         f"It predicts '{data.class_names[common]}' for {share:.0f} % of the test nodes, but its "

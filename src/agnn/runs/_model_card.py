@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from agnn.errors import InputError
 from agnn.runs._devices import machine_words
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def model_card(run: Run) -> str:
         *_metadata(run),
         f"# {run.method.title} on {_plain(data.name)}",
         "",
+        *(f"{_plain(line)}  " for line in run.result.lines[:-1]),
+        "",
         f"- Method: {run.method.title} ({run.method.cites}), {_replicas(run)}.",
         f"- Hyper-parameters: `{json.dumps(run.method.settings)}`",
         f"- Class weights: `{json.dumps(_weights(run))}`",
@@ -36,6 +39,7 @@ def model_card(run: Run) -> str:
         f"{', '.join(str(part.size) for part in run.splits[0].parts.values())}.",
         f"- Test accuracy of one {unit}: {_summary(run.accuracy)}",
         *_unseen(run),
+        *_decisions(run),
         f"- Test accuracy of the ensemble: {calibration.accuracy:.2f} % "
         f"({calibration.test_nodes:,} nodes; 95 % interval {low:.1f} to {high:.1f}).",
         f"- Temperature {calibration.temperature:.4f}, fitted to "
@@ -92,6 +96,18 @@ def _unseen(run: Run) -> list[str]:
     if run.unseen is None:
         return []
     return [f"- Trained without the tested nodes in the graph: {_summary(run.unseen)}"]
+
+
+def _decisions(run: Run) -> list[str]:
+    """Return what prediction sets promise and how large they are, where labels can calibrate."""
+    try:
+        rule = run.predict_set(0.9, run.data.node_ids[:1]).rule
+    except InputError:
+        return []
+    return [
+        f"- Prediction sets: {_plain(rule.guarantee)} Mean size {rule.sizes.mean():.2f}; "
+        f"{(rule.sizes == 1).mean():.0%} hold one class. Not for nodes of another time or kind."
+    ]
 
 
 def _summary(accuracy: Summary) -> str:

@@ -1,20 +1,20 @@
-"""Run: a trained method with its data, and everything that can be asked of it."""
+"""Run: a trained method with its data, and what it predicts."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 import numpy as np
 import torch
 
-from agnn.choosing import ClassWeight, fitting_metric, rare_class_warning
-from agnn.data import NodeData, Split, SplitSpec, preset_name
+from agnn.choosing import rare_class_warning
+from agnn.data import NodeData, SplitSpec
 from agnn.errors import DataError, InputError
-from agnn.methods import Method, Task
 from agnn.metrics import (
     MEASURES,
     Calibration,
@@ -27,11 +27,13 @@ from agnn.metrics import (
     percent_interval,
 )
 from agnn.runs._baselines import BaselineComparison, compare_with_baselines
-from agnn.runs._divergence import divergence_warning, trial_values, unusable_replicas
+from agnn.runs._divergence import divergence_warning, trial_values
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
 from agnn.runs._node_finder import NodeFinder
 from agnn.runs._predictions import Predictions, id_name
+from agnn.runs._result import TrainingResult
+from agnn.runs._summary import ResultSummary
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -42,13 +44,9 @@ if TYPE_CHECKING:
     from agnn.explanation import Explanation
     from agnn.graph import Features, Graph, View
     from agnn.networks import NodeModel
-    from agnn.training import History
 
 # Up to this many nodes all are scored at the first question, so that later ones are look-ups.
 _WHOLE_AT_ONCE: Final = 100_000
-_OPTIMISTIC: Final = (
-    "the epoch was chosen on the evaluated fold, which is the paper's protocol and optimistic"
-)
 
 
 class KnownResults(NamedTuple):
@@ -60,56 +58,13 @@ class KnownResults(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(TrainingResult):
     """A method trained on a graph: replicas, their accuracy, and their predictions.
 
     `agnn.evaluate` returns a run, `save` and `agnn.load_run` round-trip it through a folder, and
     `NodeClassifier.run_` is one. Whole-graph results (`scores`, `ensemble`, `calibration`) are
     computed when they are first needed and kept; `precompute` does that ahead of time.
     """
-
-    data: NodeData
-    method: Method
-    splits: tuple[Split, ...]  # one per replica
-    seeds: tuple[int, ...]  # one per replica
-    accuracy: Summary
-    """Percent of the test nodes: one value per replica; with folds, one per trial.
-
-    Unusable replicas are left out, see `unusable`.
-    """
-
-    unseen: Summary | None = None
-    """The same by replicas that were trained without the tested nodes in the graph.
-
-    This is what to expect of nodes that come later; None where it was not asked for.
-    """
-
-    model: NodeModel | None = None
-    """The trained network; None for methods without one."""
-
-    split_spec: str = "fixed"
-    history: History | None = None
-    """Losses and accuracies per epoch; None without epochs, or if an old folder lacks them."""
-
-    chosen: Sequence[Mapping[str, Any]] | None = None
-    """Each replica's hyper-parameters, if they were tuned on validation nodes."""
-
-    seconds: float = 0.0  # of training
-    device: str = "cpu"
-    backend: str = "auto"
-    versions: Mapping[str, str] = field(default_factory=dict)
-    machine: Mapping[str, Any] = field(default_factory=dict)
-    """Where it was trained: processor, cores, threads, memory, GPU; empty in an old folder."""
-
-    class_weight: ClassWeight = None
-    metric: str | None = None
-    """By which epochs and settings were chosen; None: by the method's own rule."""
-
-    choice: Mapping[str, Any] | None = None
-    """What was tried, what won and by how much, where the method was chosen automatically."""
-
-    notes: Mapping[str, Any] | None = None
-    """The caller's own words, saved with the run."""
 
     known: KnownResults = field(default_factory=KnownResults)
     folder: Path | None = None  # where it was loaded from or last saved to
@@ -122,153 +77,9 @@ class Run:
         if scores is not None and scores.shape != shape:
             raise DataError(f"the run's scores do not fit its data: {list(scores.shape)}.")
 
-    def __repr__(self) -> str:
-        return (
-            f"Run({self.method.title} on {self.data.name}, split {self.split_spec}, "
-            f"{self.replicas} replicas: {accuracy_words(self.accuracy)})"
-        )
-
-    # What it is
-
-    @property
-    def split(self) -> Split:
-        """The first replica's split."""
-        return self.splits[0]
-
-    @property
-    def replicas(self) -> int:
-        """Number of trained models."""
-        return len(self.splits)
-
-    @property
-    def folds(self) -> int:
-        """Number of replicas per trial; 1 without folds."""
-        return SplitSpec.parse(self.split_spec).folds
-
-    @property
-    def passes(self) -> tuple[int, ...]:
-        """The pass over the labels that each replica belongs to; () unless cross-fitted."""
-        return SplitSpec.parse(self.split_spec).passes(self.replicas)
-
-    @property
-    def diverged(self) -> NDArray[np.bool_]:
-        """[R] Replicas whose training diverged."""
-        if self.history is None:
-            return np.zeros(self.replicas, dtype=bool)
-        return np.asarray(self.history.diverged.cpu().numpy())
-
-    @property
-    def diverged_epochs(self) -> list[int] | None:
-        """The epoch, from 1, at which each replica diverged, 0 for none; None without a history."""
-        return None if self.history is None else self.history.diverged_epochs.tolist()
-
-    @property
-    def unusable(self) -> NDArray[np.bool_]:
-        """[R] Replicas that diverged before there was an epoch with finite weights to keep.
-
-        Accuracies and other measures leave them out. A trial is the mean over its other folds;
-        without any it is left out too.
-        """
-        return unusable_replicas(self.history, self.replicas)
-
-    @cached_property
-    def members(self) -> NDArray[np.int64]:
-        """The replicas that form the ensemble: those that did not diverge, by index.
-
-        If all diverged, those with an epoch of finite weights to keep.
-        """
-        diverged = self.diverged
-        return np.flatnonzero(~(self.unusable if diverged.all() else diverged))
-
-    @property
-    def betas(self) -> list[list[float]] | None:
-        """Every replica's betas, layer by layer; None for methods without them."""
-        betas = None if self.model is None else self.model.betas
-        return None if betas is None else betas.tolist()
-
-    @property
-    def selected_epochs(self) -> list[int] | None:
-        """The epoch, from 1, whose weights each replica keeps; None without epochs."""
-        return None if self.history is None else self.history.selected_epochs.tolist()
-
-    @property
-    def seconds_per_replica_epoch(self) -> float | None:
-        """Training time per replica and epoch; None without epochs."""
-        if self.history is None:
-            return None
-        return self.seconds / (self.replicas * self.history.training_loss.shape[0])
-
-    @property
-    def configuration(self) -> str | None:
-        """How the hyper-parameters were found: "tuned", or "published" on a dataset of the package.
-
-        None on any other graph: nobody has published any for it.
-        """
-        is_published = self.method.configuration == "published"
-        if is_published and preset_name(self.data) == "*":
-            return None
-        return self.method.configuration
-
-    @property
-    def is_automatic(self) -> bool:
-        """Whether the method was chosen from many with their settings (`auto`)."""
-        choice = self.choice or {}
-        return "winner" in choice and choice.get("default") is None
-
-    @property
-    def caveat(self) -> str | None:
-        """A warning about how the accuracy was obtained, or None."""
-        return _OPTIMISTIC if getattr(self.method, "watched", None) == "test" else None
-
-    @property
-    def is_cross_fitted(self) -> bool:
-        """Whether every label is tested by a replica that was not trained on it."""
-        return SplitSpec.parse(self.split_spec).is_cross_fitted
-
-    @cached_property
-    def baselines(self) -> tuple[BaselineComparison, ...]:
-        """How much better it is than one class for all, the features alone and the graph alone.
-
-        By the metric of the run; if none was asked for, by accuracy, or where a class is rare by
-        the metric that suits it.
-        """
-        usable = np.flatnonzero(~self.unusable)
-        passes = self.passes
-        tested = Task(
-            data=self.data,
-            splits=tuple(self.splits[replica] for replica in usable),
-            seeds=tuple(self.seeds[replica] for replica in usable),
-            metric=self.metric or fitting_metric(self.data),
-            passes=tuple(passes[replica] for replica in usable) if passes else (),
-        )
-        return compare_with_baselines(
-            self.method,
-            self.scores[usable],
-            tested,
-            is_chosen=self.is_automatic,
-            is_weighted=self.class_weight is not None,
-        )
-
-    @property
-    def warnings(self) -> list[str]:
-        """What a reader of the accuracy must know.
-
-        Replicas that diverged, baselines that the run does not clearly beat (those that it is worse
-        than come first), edge weights that the method has no use for, and rare classes.
-        """
-        baselines = sorted(self.baselines, key=lambda baseline: not baseline.difference.is_worse)
-        warnings = [baseline.warning for baseline in baselines if baseline.warning is not None]
-        if self.data.edge_weights is not None and not self.method.uses_edge_weights:
-            warnings.append(
-                f"{self.method.title} does not use edge weights: every edge counts alike."
-            )
-        if self.metric in (None, "accuracy") and (rare := rare_class_warning(self.data)):
-            warnings.append(rare)
-        epochs = [epoch for epoch in self.diverged_epochs or [] if epoch]
-        if epochs:
-            unusable = int(self.unusable.sum())
-            warnings.insert(0, divergence_warning(epochs, self.replicas, unusable))
-        return warnings
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the result in one look."""
+        return f"<p>{escape(repr(self))}</p>{self.result.html()}"
 
     # What it predicts
 
@@ -441,6 +252,41 @@ class Run:
         """Every measure of `agnn.metrics.MEASURES` on the test nodes, by name."""
         return {name: self.measure(name) for name in MEASURES}
 
+    @cached_property
+    def baselines(self) -> tuple[BaselineComparison, ...]:
+        """How much better it is than one class for all, the features alone and the graph alone.
+
+        By the metric of the run; if none was asked for, by accuracy, or where a class is rare by
+        the metric that suits it.
+        """
+        return compare_with_baselines(self)
+
+    @cached_property
+    def result(self) -> ResultSummary:
+        """How good it is, compared with what, on what, and what to do next, in a few lines."""
+        return ResultSummary.of(self)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the accuracy must know.
+
+        Replicas that diverged, baselines that the run does not clearly beat (those that it is worse
+        than come first), edge weights that the method has no use for, and rare classes.
+        """
+        baselines = sorted(self.baselines, key=lambda baseline: not baseline.difference.is_worse)
+        warnings = [baseline.warning for baseline in baselines if baseline.warning is not None]
+        if self.data.edge_weights is not None and not self.method.uses_edge_weights:
+            warnings.append(
+                f"{self.method.title} does not use edge weights: every edge counts alike."
+            )
+        if self.metric in (None, "accuracy") and (rare := rare_class_warning(self.data)):
+            warnings.append(rare)
+        epochs = [epoch for epoch in self.diverged_epochs or [] if epoch]
+        if epochs:
+            unusable = int(self.unusable.sum())
+            warnings.insert(0, divergence_warning(epochs, self.replicas, unusable))
+        return warnings
+
     # What it is made of
 
     def node(self, name: Hashable) -> int:
@@ -601,10 +447,3 @@ class Run:
         from agnn.runs._folder import run_config
 
         return run_config(self)
-
-
-def accuracy_words(accuracy: Summary) -> str:
-    """Return mean and standard error in percent."""
-    if accuracy.standard_error is None:
-        return f"{accuracy.mean:.2f} %"
-    return f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} %"

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from agnn.choosing import ClassWeight, Search, class_weights, small_form
+from agnn.choosing import ClassWeight, class_weights, small_form
 from agnn.data import (
     CROSS_FIT,
     NodeData,
@@ -23,20 +23,17 @@ from agnn.data import (
     make_splits,
 )
 from agnn.distributed import (
-    WIRES,
     Division,
     Meeting,
     PartsFolder,
-    is_parts_folder,
     launched_meeting,
 )
 from agnn.errors import InputError, unknown_name
-from agnn.executors import launched_rank, parse_executor
+from agnn.executors import launched_rank
 from agnn.files import check_new_folder, check_space
 from agnn.kernels import choose
 from agnn.methods import Majority, Method
-from agnn.metrics import check_metric
-from agnn.options import AUTO, TrainingOptions, flag_of
+from agnn.options import AUTO, TrainingOptions
 from agnn.runs._devices import find_device
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import folder_size
@@ -50,6 +47,7 @@ from agnn.runs._plan import (
     replica_seeds,
     seeds_of_replicas,
 )
+from agnn.runs._rules import RULES, both_names, check_scorable
 from agnn.runs._run import Run
 from agnn.runs._unseen import check_unseen
 from agnn.training import Callback, Checkpoints, Progress
@@ -60,7 +58,6 @@ if TYPE_CHECKING:
 
 USUAL_REPLICAS: Final = 10
 _FEW_REPLICAS: Final = 5
-_LONG_STEP: Final = 0.5  # seconds of a step of ten replicas
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,7 +78,7 @@ class Training(TrainingOptions):
     checkpoints: Checkpoints | None = None  # in place of those beside `out`
 
     def __post_init__(self) -> None:
-        for check in _RULES:
+        for check in RULES:
             check(self)
 
     @property
@@ -138,7 +135,7 @@ class Training(TrainingOptions):
             seeds = seeds[:1]
             splits = splits[:1]
         passes = SplitSpec.parse(spec).passes(len(splits))
-        _check_scorable(data, splits, self.metric, passes)
+        check_scorable(data, splits, self.metric, passes)
         folds = max(1, len(splits) // len(seeds))
         division = self._division(1 if passes else len(splits), meeting)
         if passes and division is not None and division.axis == "replicas":
@@ -208,8 +205,7 @@ class Training(TrainingOptions):
         if self.replicas is not None or self.method is not None:
             return self.replicas
         method = self._method(data, CROSS_FIT)
-        is_slow = method.step_seconds(data, USUAL_REPLICAS, device) > _LONG_STEP
-        return _FEW_REPLICAS if is_slow else None
+        return _FEW_REPLICAS if method.is_slow(data, USUAL_REPLICAS, device) else None
 
     def _seeds(self, spec: SplitSpec) -> tuple[int, ...]:
         """Return a seed for each replica, with folds for each trial.
@@ -256,7 +252,8 @@ class Training(TrainingOptions):
             for name in ("checkpoint", "resume"):
                 if getattr(self, name):
                     raise InputError(
-                        f"{_words(name)} is for methods that train a network, not {method.name}."
+                        f"{both_names(name)} is for methods that train a network, "
+                        f"not {method.name}."
                     )
             return None
         every = None if self.checkpoint is None else seconds_of(self.checkpoint, "`checkpoint`")
@@ -278,11 +275,6 @@ def is_first_rank() -> bool:
     return launched is None or launched.rank == 0
 
 
-def _words(name: str) -> str:
-    """Return a field as messages name it: the keyword, and the option of the command line."""
-    return f"`{name}` ({flag_of(name)})"
-
-
 def usual_replicas(data: NodeData, split: str | Split | None) -> int | None:
     """Return how many replicas a user trains who does not say: ten.
 
@@ -292,139 +284,6 @@ def usual_replicas(data: NodeData, split: str | Split | None) -> int | None:
         return USUAL_REPLICAS
     spec = SplitSpec.parse(complete_split(split or default_split(data), data))
     return None if spec.is_cross_fitted else USUAL_REPLICAS
-
-
-Rule = Callable[[Training], None]
-
-
-def _auto_chooses_alone(training: Training) -> None:
-    for name in (
-        *training.given_changes,
-        *(n for n in ("tuned", "search", "quick") if getattr(training, n)),
-    ):
-        if training.is_auto:
-            raise InputError(f"the method auto chooses the settings; leave out {_words(name)}.")
-    for name in ("checkpoint", "resume", "checkpoints"):
-        if training.is_auto and getattr(training, name):
-            raise InputError(
-                f"{_words(name)} does not go with the method auto, which would choose again."
-            )
-    for name in ("time_limit", "nested"):
-        if not training.is_auto and getattr(training, name):
-            raise InputError(f"{_words(name)} goes with the method auto (--method auto).")
-
-
-def _one_chooser(training: Training) -> None:
-    if training.search is not None and training.tuned:
-        raise InputError(
-            "`search` (--search) and `tuned` (--tuned) both choose settings; leave one out."
-        )
-    if training.executor is not None and training.search is None:
-        raise InputError(
-            "`executor` (--executor) trains the candidates of a search (--search); without one "
-            "leave it out."
-        )
-    if isinstance(training.executor, str):
-        parse_executor(training.executor)
-    if training.tuned and isinstance(training.method, Method):
-        raise InputError(
-            "`tuned` (--tuned) takes a method by its name; give `Tuned(method)` instead."
-        )
-
-
-def _progress_has_a_limit(training: Training) -> None:
-    if training.given_changes.get("stop_on") and not training.given_changes.get("stop_after"):
-        raise InputError(
-            "`stop_on` (--stop-on) goes with `stop_after` (--stop-after), the number of epochs to "
-            "wait."
-        )
-
-
-def _one_set_of_seeds(training: Training) -> None:
-    if training.seeds is not None and training.replicas is not None:
-        raise InputError("give `seeds` or `replicas`, not both.")
-
-
-def _divided_trainings(training: Training) -> None:
-    is_torchrun = launched_rank() is not None
-    if training.divide not in (None, "rows", "replicas"):
-        raise InputError(f"{_words('divide')} takes rows or replicas; got '{training.divide}'.")
-    if training.wire not in WIRES:
-        raise InputError(f"{_words('wire')} takes {' or '.join(WIRES)}; got '{training.wire}'.")
-    if is_torchrun and (training.divide == "replicas" or training.ranks is not None):
-        raise InputError("torchrun divides the rows; leave --ranks and --divide out.")
-    is_divided = is_torchrun or training.ranks is not None or training.parts is not None
-    if not is_divided and (training.divide is not None or training.wire != "float32"):
-        raise InputError("--divide and --wire are for trainings with --ranks or torchrun.")
-    if training.unseen and is_divided:
-        raise InputError(
-            f"{_words('unseen')} trains on graphs in the memory of one process; leave out --ranks, "
-            f"torchrun and folders of parts."
-        )
-    many = {"--search": training.search is not None, "--method auto": training.is_auto}
-    for option, is_given in many.items():
-        if is_given and (training.parts is not None or is_torchrun):
-            raise InputError(
-                f"{option} trains many models, each on a whole graph; for a folder of parts or "
-                f"under torchrun, name the method and its settings."
-            )
-
-
-def _folders(training: Training) -> None:
-    for name in ("checkpoint", "resume"):
-        if getattr(training, name) and training.out is None:
-            raise InputError(
-                f"{_words(name)} needs `out` (--out): checkpoints are kept beside that folder."
-            )
-    if training.parts is not None and not is_parts_folder(training.parts):
-        raise InputError(
-            f"'{training.parts}' is not a folder of parts, which `agnn partition` writes."
-        )
-
-
-def _known_values(training: Training) -> None:
-    if training.metric is not None:
-        check_metric(training.metric)
-    if training.checkpoint is not None:
-        seconds_of(training.checkpoint, "--checkpoint")
-    if training.time_limit is not None:
-        seconds_of(training.time_limit, "--time")
-    if training.search is not None:
-        Search(training.search, Path(training.search_file))
-
-
-# Which options go together: all such rules, in the order in which they are checked.
-_RULES: Final[tuple[Rule, ...]] = (
-    _one_set_of_seeds,
-    _one_chooser,
-    _auto_chooses_alone,
-    _progress_has_a_limit,
-    _divided_trainings,
-    _folders,
-    _known_values,
-)
-
-
-def _check_scorable(
-    data: NodeData, splits: Sequence[Split], metric: str | None, passes: Sequence[int]
-) -> None:
-    """Raise for a split without test nodes, and for one whose AUC would not be defined.
-
-    Cross-fitted replicas are measured together, by pass.
-    """
-    for split in splits:
-        if split.test.size == 0:
-            raise InputError(f"the split '{split.name}' has no test nodes to score on.")
-        if passes:
-            continue
-        for part in ("validation", "test") if metric == "auc" else ():
-            labels = data.labels[split.parts[part]]
-            if labels.size and (labels == labels[0]).all():
-                raise InputError(
-                    f"AUC needs nodes of two classes, but all {labels.size} {part} nodes of the "
-                    f"split '{split.name}' are of class '{data.class_names[labels[0]]}'. Use "
-                    f"another metric, such as log_loss, or a stratified split."
-                )
 
 
 def evaluate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
@@ -337,7 +338,8 @@ def codes_and_words(values: Any) -> Encoded:
     parts = []
     before = 0
     for chunk in whole.chunks:  # each has its own words; one that two chunks share occurs twice
-        in_chunk = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        signed = chunk.indices.cast(pa.int64())  # Polars' codes have no sign
+        in_chunk = signed.fill_null(-1).to_numpy(zero_copy_only=False)
         codes.append(np.where(in_chunk < 0, -1, in_chunk + before))
         parts.append(chunk.dictionary)
         before += len(chunk.dictionary)
@@ -370,7 +372,7 @@ def _missing_text() -> Any:
 
 def _is_mixture(values: Any) -> bool:
     """Return whether every value is text, a number or missing: no lists, no objects."""
-    plain = (str, int, float, bool, np.number, np.bool_, type(None))
+    plain = (str, int, float, bool, Decimal, np.number, np.bool_, type(None))
     return all(isinstance(value, plain) for value in values.tolist())
 
 

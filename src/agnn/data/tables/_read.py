@@ -39,32 +39,37 @@ _ID_NAMES: Final = ("id", "node", "node_id", "nodeid")
 
 
 def read_tables(
-    nodes: str | Path,
-    edges: str | Path,
+    nodes: str | Path | Any,
+    edges: str | Path | Any,
     *,
     name: str | None = None,
     **options: Unpack[ReadKeywords],
 ) -> NodeData:
-    """Return the graph in a file with one row per node and a file with one row per edge.
+    """Return the graph in a table with one row per node and a table with one row per edge.
 
-    Both are CSV, TSV or Parquet; the edges may also be an edge list (two ids per line). With
-    `database`, a SQLite or DuckDB file, they are two queries whose results are the tables. The
-    keywords are those of `ReadOptions`: `label` names the column of classes, and so on. The use of
-    each column, and what is unusual, is in the data's `report`.
+    Each is a file or a table in memory. Files are CSV, TSV or Parquet; the edges may also be an
+    edge list (two ids per line). In memory they are frames of pandas or Polars, tables of PyArrow,
+    relations of DuckDB, or anything else with `__arrow_c_stream__`. With `database`, a SQLite or
+    DuckDB file, they are two queries whose results are the tables. The keywords are those of
+    `ReadOptions`: `label` names the column of classes, and so on. The use of each column, and what
+    is unusual, is in the data's `report`.
     """
     chosen = ReadOptions(**options)
-    if not all(isinstance(each, str | Path) for each in (nodes, edges)):
-        raise InputError("`read_tables` reads files; for pandas frames use `agnn.from_pandas`.")
-    file = Path(nodes if chosen.database is None else chosen.database)
+    source = nodes if chosen.database is None else chosen.database
+    file_name = Path(source).stem if isinstance(source, str | Path) else "frames"
     return assemble(
-        _open(nodes, "nodes", chosen), _open(edges, "edges", chosen), name or file.stem, chosen
+        _open(nodes, "nodes", chosen), _open(edges, "edges", chosen), name or file_name, chosen
     )
 
 
 def from_pandas(
     nodes: Any, edges: Any, *, name: str = "frames", **options: Unpack[ReadKeywords]
 ) -> NodeData:
-    """Return the graph in two pandas frames; the keywords are those of `read_tables`."""
+    """Return the graph in two tables in memory; the keywords are those of `read_tables`.
+
+    They are frames of pandas or Polars, tables of PyArrow, relations of DuckDB, or anything else
+    with `__arrow_c_stream__`. The same values give the same data from each.
+    """
     return assemble(
         frame_table(nodes, "`nodes`"), frame_table(edges, "`edges`"), name, ReadOptions(**options)
     )
@@ -123,7 +128,7 @@ def with_new_nodes(
 ) -> NodeData:
     """Return `data` followed by the nodes of a table, which have no labels.
 
-    Splits stay as they are. `nodes` and `edges` are files or pandas frames. An edge may name old
+    Splits stay as they are. `nodes` and `edges` are files or data frames. An edge may name old
     and new ids. The features of the new nodes are made as the old ones were, so they need the same
     columns. The options `node_id`, `source`, `target`, `drop_unknown`, `edge_weight` and
     `ignore_weights` apply.

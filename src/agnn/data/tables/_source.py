@@ -244,13 +244,35 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
     )
 
 
+_INDEX: Final = "__index_level_"  # begins the columns in which pandas keeps row labels in Arrow
+
+
 def frame_table(frame: Any, place: str) -> TableSource:
-    """Return a pandas frame as a source."""
-    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
-        raise InputError(f"{place} must be a pandas DataFrame; got {type(frame).__name__}.")
-    named = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    """Return a table in memory as a source: a pandas frame, or anything that Arrow can read.
+
+    That is what has `__arrow_c_stream__`: frames of Polars, tables of PyArrow, relations of DuckDB.
+    """
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
+        named = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+        return TableSource(
+            place=place,
+            columns=tuple(named.columns),
+            batches=lambda some: iter([named[list(some)]]),
+        )
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise InputError(
+            f"{place} must be a data frame of pandas or Polars, or another table that Arrow can "
+            f"read; got {type(frame).__name__}."
+        )
+    try:
+        table = pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{place} cannot be read by Arrow: {reason[:300].rstrip('.')}.") from error
     return TableSource(
-        place=place, columns=tuple(named.columns), batches=lambda some: iter([named[list(some)]])
+        place=place,
+        columns=tuple(name for name in table.column_names if not name.startswith(_INDEX)),
+        batches=lambda some: iter([_frame(table.select(list(some)).replace_schema_metadata())]),
     )
 
 
@@ -285,15 +307,30 @@ def _parquet_batches(path: Path, columns: Sequence[str], most: int) -> Iterator[
                 rows += len(batch)
                 waiting.append(batch)
                 if sum(len(each) for each in waiting) >= at_once:
-                    yield _frame(waiting)
+                    yield _frame(pa.Table.from_batches(waiting), _encoded_dtype)
                     waiting = []
         if waiting:
-            yield _frame(waiting)
+            yield _frame(pa.Table.from_batches(waiting), _encoded_dtype)
 
 
-def _frame(batches: Sequence[Any]) -> pd.DataFrame:
+def _frame(table: Any, encoded: Callable[[Any], Any] | None = None) -> pd.DataFrame:
+    """Return a pyarrow table as pandas' frame: decimal numbers as floats, dates as times.
+
+    `encoded` gives the pandas type of dictionaries; without it they are pandas' categories.
+    """
     try:
-        return pa.Table.from_batches(batches).to_pandas(types_mapper=_encoded_dtype)
+        for place, field in enumerate(table.schema):
+            if pa.types.is_decimal(field.type):
+                numbers = table.column(place).cast(pa.float64())
+                table = table.set_column(place, field.name, numbers)
+        # Whole numbers stay such where some are missing; pandas' own would become floats.
+        kinds = zip(table.schema.types, table.columns, strict=True)
+        gappy = {kind for kind, cells in kinds if pa.types.is_integer(kind) and cells.null_count}
+
+        def dtype(kind: Any) -> Any:
+            return pd.ArrowDtype(kind) if kind in gappy else encoded and encoded(kind)
+
+        return table.to_pandas(types_mapper=dtype, date_as_object=False)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise pa.ArrowInvalid(f"its description by pandas is wrong ({error})") from error
 

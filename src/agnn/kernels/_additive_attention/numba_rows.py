@@ -1,7 +1,7 @@
 """Additive attention in compiled CPU code: one pass over the rows each way, nothing kept by edge.
 
-docs/kernels.md derives the backward pass. All heads of an edge stand in the 16 lanes of one vector
-(`by_head` in `simd.py`). As the leaky ReLU is monotone, a row's highest score is that of its
+docs/notes/kernels.md derives the backward pass. All heads of an edge stand in the 16 lanes of one
+vector (`by_head` in `simd.py`). As the leaky ReLU is monotone, a row's highest score is that of its
 highest sender: the shift before the exponential costs one comparison an edge.
 
 `graph` is its offsets and columns. `layer` has the values h, their padded width d, the number of

@@ -1,7 +1,7 @@
 """Cosine attention in compiled CPU code: one pass over the rows each way, nothing kept by edge.
 
-docs/kernels.md derives the backward pass. Because the graph is undirected, row i of the same CSR
-holds both the neighbours that i attends to and those that attend to i: each row of the gradient
+docs/notes/kernels.md derives the backward pass. Because the graph is undirected, row i of the same
+CSR holds both the neighbours that i attends to and those that attend to i: each row of the gradient
 is written once, by whoever owns the row.
 
 Scores are shifted by the constant max(beta, 0) before the exponential, the largest score a row

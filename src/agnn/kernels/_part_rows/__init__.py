@@ -3,7 +3,8 @@
 A layer on a part needs two calls: the rows whose neighbours are all its own while the halo
 travels, then the others. So rows are given in runs, and what a neighbour must know about a row to
 take its gradient stands in `facts`: the inverse length of its state, the inverse sum of its
-unnormalised weights and g . o. docs/kernels.md derives the backward pass, which reads rows only.
+unnormalised weights and g . o. docs/notes/kernels.md derives the backward pass, which
+reads rows only.
 """
 
 from __future__ import annotations

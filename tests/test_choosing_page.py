@@ -1,4 +1,4 @@
-"""Every command and every line of Python in docs/leaderboard.md runs, on a small sample."""
+"""Every command and every line of Python in docs/choosing_a_method.md runs, on a small sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agnn.cli import main
 from agnn.studies import _compare
 from code_blocks import ROOT, commands, programs
 
-PAGE = ROOT / "docs" / "leaderboard.md"
+PAGE = ROOT / "docs" / "choosing_a_method.md"
 COMMANDS = commands(PAGE)
 
 

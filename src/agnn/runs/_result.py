@@ -1,0 +1,185 @@
+"""What a training gives: replicas, how they were trained, and their accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agnn.choosing import ClassWeight
+from agnn.data import NodeData, Split, SplitSpec, preset_name
+from agnn.methods import Method
+from agnn.metrics import Summary
+from agnn.runs._divergence import unusable_replicas
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agnn.networks import NodeModel
+    from agnn.training import History
+
+_OPTIMISTIC: Final = (
+    "the epoch was chosen on the evaluated fold, which is the paper's protocol and optimistic"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingResult:
+    """A method trained on a graph: data, settings, replicas and their accuracy, all as it was.
+
+    `Run` adds what it predicts.
+    """
+
+    data: NodeData
+    method: Method
+    splits: tuple[Split, ...]  # one per replica
+    seeds: tuple[int, ...]  # one per replica
+    accuracy: Summary
+    """Percent of the test nodes: one value per replica; with folds, one per trial.
+
+    Unusable replicas are left out, see `unusable`.
+    """
+
+    unseen: Summary | None = None
+    """The same by replicas that were trained without the tested nodes in the graph.
+
+    This is what to expect of nodes that come later; None where it was not asked for.
+    """
+
+    model: NodeModel | None = None
+    """The trained network; None for methods without one."""
+
+    split_spec: str = "fixed"
+    history: History | None = None
+    """Losses and accuracies per epoch; None without epochs, or if an old folder lacks them."""
+
+    chosen: Sequence[Mapping[str, Any]] | None = None
+    """Each replica's hyper-parameters, if they were tuned on validation nodes."""
+
+    seconds: float = 0.0  # of training
+    device: str = "cpu"
+    backend: str = "auto"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    """Where it was trained: processor, cores, threads, memory, GPU; empty in an old folder."""
+
+    class_weight: ClassWeight = None
+    metric: str | None = None
+    """By which epochs and settings were chosen; None: by the method's own rule."""
+
+    choice: Mapping[str, Any] | None = None
+    """What was tried, what won and by how much, where the method was chosen automatically."""
+
+    notes: Mapping[str, Any] | None = None
+    """The caller's own words, saved with the run."""
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.method.title} on {self.data.name}, "
+            f"split {self.split_spec}, {self.replicas} replicas: {accuracy_words(self.accuracy)})"
+        )
+
+    @property
+    def split(self) -> Split:
+        """The first replica's split."""
+        return self.splits[0]
+
+    @property
+    def replicas(self) -> int:
+        """Number of trained models."""
+        return len(self.splits)
+
+    @property
+    def folds(self) -> int:
+        """Number of replicas per trial; 1 without folds."""
+        return SplitSpec.parse(self.split_spec).folds
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        """The pass over the labels that each replica belongs to; () unless cross-fitted."""
+        return SplitSpec.parse(self.split_spec).passes(self.replicas)
+
+    @property
+    def diverged(self) -> NDArray[np.bool_]:
+        """[R] Replicas whose training diverged."""
+        if self.history is None:
+            return np.zeros(self.replicas, dtype=bool)
+        return np.asarray(self.history.diverged.cpu().numpy())
+
+    @property
+    def diverged_epochs(self) -> list[int] | None:
+        """The epoch, from 1, at which each replica diverged, 0 for none; None without a history."""
+        return None if self.history is None else self.history.diverged_epochs.tolist()
+
+    @property
+    def unusable(self) -> NDArray[np.bool_]:
+        """[R] Replicas that diverged before there was an epoch with finite weights to keep.
+
+        Accuracies and other measures leave them out. A trial is the mean over its other folds;
+        without any it is left out too.
+        """
+        return unusable_replicas(self.history, self.replicas)
+
+    @cached_property
+    def members(self) -> NDArray[np.int64]:
+        """The replicas that form the ensemble: those that did not diverge, by index.
+
+        If all diverged, those with an epoch of finite weights to keep.
+        """
+        diverged = self.diverged
+        return np.flatnonzero(~(self.unusable if diverged.all() else diverged))
+
+    @property
+    def betas(self) -> list[list[float]] | None:
+        """Every replica's betas, layer by layer; None for methods without them."""
+        betas = None if self.model is None else self.model.betas
+        return None if betas is None else betas.tolist()
+
+    @property
+    def selected_epochs(self) -> list[int] | None:
+        """The epoch, from 1, whose weights each replica keeps; None without epochs."""
+        return None if self.history is None else self.history.selected_epochs.tolist()
+
+    @property
+    def seconds_per_replica_epoch(self) -> float | None:
+        """Training time per replica and epoch; None without epochs."""
+        if self.history is None:
+            return None
+        return self.seconds / (self.replicas * self.history.training_loss.shape[0])
+
+    @property
+    def configuration(self) -> str | None:
+        """How the hyper-parameters were found: "tuned", or "published" on a dataset of the package.
+
+        None on any other graph: nobody has published any for it.
+        """
+        is_published = self.method.configuration == "published"
+        if is_published and preset_name(self.data) == "*":
+            return None
+        return self.method.configuration
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the method was chosen from many with their settings (`auto`)."""
+        choice = self.choice or {}
+        return "winner" in choice and choice.get("default") is None
+
+    @property
+    def caveat(self) -> str | None:
+        """A warning about how the accuracy was obtained, or None."""
+        return _OPTIMISTIC if getattr(self.method, "watched", None) == "test" else None
+
+    @property
+    def is_cross_fitted(self) -> bool:
+        """Whether every label is tested by a replica that was not trained on it."""
+        return SplitSpec.parse(self.split_spec).is_cross_fitted
+
+
+def accuracy_words(accuracy: Summary) -> str:
+    """Return mean and standard error in percent."""
+    if accuracy.standard_error is None:
+        return f"{accuracy.mean:.2f} %"
+    return f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} %"
