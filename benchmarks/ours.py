@@ -12,7 +12,10 @@ from agnn.graph import Graph, SparseFeatures
 from agnn.kernels import cosine_attention
 from agnn.methods import NetworkMethod
 from agnn.networks import AGNN
-from agnn.training import Problem, TrainingRun
+from agnn.training import (
+    Problem,
+)
+from agnn.training._loop import TrainingRun
 
 if TYPE_CHECKING:
     from benchmarks.timing import Action

@@ -34,9 +34,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import Split
-from agnn.distributed import Meeting, Ranks, RowsTask, train_rows
+from agnn.distributed import (
+    Meeting,
+)
 from agnn.distributed._local_graph import LocalGraph
-from agnn.distributed._ranks import Exchange
+from agnn.distributed._ranks import Exchange, Ranks
+from agnn.distributed._rows import RowsTask, train_rows
 from agnn.executors import LaunchedRank
 from agnn.graph import DenseFeatures, Graph, Part, block_bounds, rank_bounds
 from agnn.networks import AGNN

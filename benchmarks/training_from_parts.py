@@ -25,11 +25,10 @@ from agnn.data import NodeData, Split
 from agnn.distributed import (
     GraphSource,
     PartsFolder,
-    Ranks,
-    RowsTask,
     partition,
-    train_rows,
 )
+from agnn.distributed._ranks import Ranks
+from agnn.distributed._rows import RowsTask, train_rows
 from agnn.methods import get_method
 from agnn.runs import evaluate
 

@@ -16,9 +16,9 @@ from agnn.training import (
     Problem,
     ProblemSize,
     Recipe,
-    TrainingRun,
     train,
 )
+from agnn.training._loop import TrainingRun
 from benchmarks.gpu.clock import DEVICE, GIB, clock
 from benchmarks.synthetic import hashed_circulant
 

@@ -12,8 +12,11 @@ from agnn.data import NodeData, load_dataset
 from agnn.graph import Graph, SparseFeatures
 from agnn.methods import NetworkMethod
 from agnn.runs import evaluate, preset_method
-from agnn.training import Problem, TrainingRun
+from agnn.training import (
+    Problem,
+)
 from agnn.training._captured import Captured
+from agnn.training._loop import TrainingRun
 from benchmarks.gpu.clock import DEVICE, clock
 from benchmarks.timing import compare
 

@@ -316,7 +316,7 @@ def _row(table: Any, row: Any) -> Iterator[str]:
 
 _PLACES = {  # the first words of a module's place -> the heading; the first that fits
     "data/tables": "Tables",
-    "data/splits": "Splits",
+    "data/_splits": "Splits",
     "data": "Data",
     "graph": "Graphs",
     "methods": "Methods",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import agnn
 from agnn.data import NodeData, default_split, make_splits
-from agnn.data.splits._by_column import (
+from agnn.data._splits._by_column import (
     group_split,
     time_split,
 )

@@ -18,7 +18,7 @@ from agnn.data import (
     make_splits,
     uniform_split,
 )
-from agnn.data.splits._draws import (
+from agnn.data._splits._draws import (
     balanced_split,
     k_folds,
     nested_k_folds,

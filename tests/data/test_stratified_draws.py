@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agnn import DataError, InputError, NodeData
 from agnn.data import Split, default_split, make_splits
-from agnn.data.splits import Stream
-from agnn.data.splits._draws import (
+from agnn.data._splits._draws import (
+    Stream,
     nested_k_folds,
     stratified_folds,
     stratified_split,

@@ -16,13 +16,12 @@ import agnn.distributed._partition as partition_module
 from agnn.data import NodeData, ReadOptions
 from agnn.data.tables import LargeTables, read_tables
 from agnn.distributed import (
-    ORDERS,
     GraphSource,
     PartsFolder,
     partition,
 )
 from agnn.distributed._external_csr import disk_graph
-from agnn.distributed._order import chosen_order
+from agnn.distributed._order import ORDERS, chosen_order
 from agnn.errors import DataError, InputError, UnavailableError
 from agnn.graph import Graph, Part
 

@@ -13,9 +13,10 @@ import torch
 from thread_ranks import on_ranks
 
 from agnn.data import NodeData, Split, load_dataset, uniform_split
-from agnn.distributed import Ranks, RowsTask, parts_of, train_rows
+from agnn.distributed._division import parts_of
 from agnn.distributed._local_graph import LocalGraph
-from agnn.distributed._rows import RankCheckpoints
+from agnn.distributed._ranks import Ranks
+from agnn.distributed._rows import RankCheckpoints, RowsTask, train_rows
 from agnn.errors import InputError, StoppedError
 from agnn.kernels import Link
 from agnn.methods import NetworkMethod, Outcome, Task, get_method

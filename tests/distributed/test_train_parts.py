@@ -13,7 +13,11 @@ from thread_ranks import on_ranks
 
 from agnn.cli import main
 from agnn.data import NodeData, Split, load_dataset
-from agnn.distributed import PartsFolder, RowsTask, partition, train_rows
+from agnn.distributed import (
+    PartsFolder,
+    partition,
+)
+from agnn.distributed._rows import RowsTask, train_rows
 from agnn.errors import InputError
 from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.metrics import replica_values

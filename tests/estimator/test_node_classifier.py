@@ -30,7 +30,10 @@ from agnn.data.tables import with_new_nodes
 from agnn.graph import Graph, features_of
 from agnn.methods import method_names
 from agnn.networks import GCN
-from agnn.runs import save_run, suited_method
+from agnn.runs import (
+    save_run,
+)
+from agnn.runs._plan import suited_method
 from agnn.training import probabilities
 from own_tables import write_tables
 from properties import fresh_python

@@ -14,7 +14,10 @@ from agnn.errors import InputError
 from agnn.explanation import Relevance
 from agnn.explanation._relevance import class_relevance, edge_relevance
 from agnn.graph import Graph, SparseFeatures, View
-from agnn.kernels import Attention, attention_weights
+from agnn.kernels import (
+    Attention,
+)
+from agnn.kernels._cosine_attention import attention_weights
 from agnn.networks._layers import Beta
 from built_models import AGNN, GCN
 from toy_runs import run_of

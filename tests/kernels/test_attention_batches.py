@@ -7,8 +7,7 @@ from importlib import import_module
 import pytest
 import torch
 
-from agnn.kernels import attention_weights
-from agnn.kernels._cosine_attention import attention
+from agnn.kernels._cosine_attention import attention, attention_weights
 from properties import assert_same_bits
 from zoo import ZOO, zoo_graph
 

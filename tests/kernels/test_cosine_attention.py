@@ -7,7 +7,10 @@ import torch
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels import attention_weights, cosine_attention
+from agnn.kernels import (
+    cosine_attention,
+)
+from agnn.kernels._cosine_attention import attention_weights
 from properties import (
     CPU_BACKENDS,
     FAST_BACKENDS,

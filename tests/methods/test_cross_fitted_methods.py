@@ -13,7 +13,13 @@ import torch
 import agnn
 from agnn.choosing import Tuned, optimism, settle
 from agnn.data import NodeData, Split, make_splits
-from agnn.methods import ChoosingMethod, Method, Ridge, Task, get_method
+from agnn.methods import (
+    Method,
+    Ridge,
+    Task,
+    get_method,
+)
+from agnn.methods._split_method import ChoosingMethod
 from agnn.networks import Separated
 from properties import assert_close, assert_same_bits
 

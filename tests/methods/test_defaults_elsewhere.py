@@ -12,7 +12,12 @@ from agnn.data import NodeData, load_dataset
 from agnn.errors import InputError
 from agnn.methods import Task, get_method
 from agnn.networks import AGNN, GCN, AGNNPlus
-from agnn.runs import Training, default_name, evaluate, suited_method
+from agnn.runs import (
+    Training,
+    default_name,
+    evaluate,
+)
+from agnn.runs._plan import suited_method
 from agnn.training import BestScore, HighestAccuracy
 
 

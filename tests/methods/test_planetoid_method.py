@@ -11,7 +11,7 @@ from agnn.data import NodeData, Split, load_dataset
 from agnn.errors import InputError
 from agnn.graph import adjacency
 from agnn.methods import Outcome, Task
-from agnn.methods._planetoid import Planetoid, PlanetoidI, PlanetoidT
+from agnn.methods._planetoid import DenseRows, Planetoid, PlanetoidI, PlanetoidT, _Table
 from agnn.methods._planetoid._contexts import (
     Batches,
     Pairs,
@@ -20,7 +20,6 @@ from agnn.methods._planetoid._contexts import (
     walks,
     within,
 )
-from agnn.methods._planetoid._planetoid import DenseRows, _Table
 from agnn.methods._planetoid._state import ContextSoftmax, Head, Start, State
 from agnn.methods._planetoid._variant import Variant
 from properties import assert_close, assert_same_bits

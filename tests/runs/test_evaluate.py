@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from agnn.data import Split, uniform_split
-from agnn.data.splits._draws import (
+from agnn.data._splits._draws import (
     k_folds,
 )
 from agnn.errors import InputError, UnavailableError

@@ -21,8 +21,7 @@ from agnn.choosing._choice import Choice, Tried, leads
 from agnn.choosing._class_weights import ClassWeight, class_weights
 from agnn.choosing._scores import candidate_scores
 from agnn.choosing._space import random_settings
-from agnn.data import NodeData, Split
-from agnn.data.splits import Stream, random_order
+from agnn.data import NodeData, Split, Stream, random_order
 from agnn.errors import AgnnError, InputError
 from agnn.methods import Method, Task, method_names
 from agnn.metrics import MEASURES, Measure, Summary

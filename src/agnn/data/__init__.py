@@ -10,7 +10,7 @@ Everything ends in one checked, frozen object, `NodeData`:
 ['uniform-0', 'uniform-1']
 
 It comes from bundled datasets (`agnn.data.store`), tables (`agnn.data.tables`), or other libraries
-and file formats (`agnn.data.sources`), and is split by `agnn.data.splits`. `NodeData.report` says
+and file formats (`agnn.data.sources`), and is split by `make_splits`. `NodeData.report` says
 what is in the data, how each column was used and what is unusual. The rule for missing values and
 labels is the same everywhere:
 
@@ -38,18 +38,18 @@ from agnn.data._labels import encoded_labels
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions
 from agnn.data._report import DataReport, check_learnable
-from agnn.data.preprocessing import Preprocessing
-from agnn.data.splits import (
+from agnn.data._splits._by_column import column_splits
+from agnn.data._splits._draws import Stream, random_order, uniform_split
+from agnn.data._splits._spec import (
     CROSS_FIT,
     DEFAULT_SPLITS,
-    Split,
     SplitSpec,
-    column_splits,
     complete_split,
     default_split,
     make_splits,
-    uniform_split,
 )
+from agnn.data._splits._split import Split
+from agnn.data.preprocessing import Preprocessing
 from agnn.data.store import dataset_names, is_bundled, load_dataset, preset_name
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ __all__ = [
     "Scaling",
     "Split",
     "SplitSpec",
+    "Stream",
     "changed_data",
     "check_learnable",
     "check_scaling",
@@ -82,6 +83,7 @@ __all__ = [
     "load_dataset",
     "make_splits",
     "preset_name",
+    "random_order",
     "scale_rows",
     "statistics_of_sums",
     "suited_scaling",

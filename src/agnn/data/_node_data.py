@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from agnn.data._features import Scaling, SparseRows
     from agnn.data._report import DataReport, Reading
+    from agnn.data._splits._split import Split
     from agnn.data.preprocessing import Preprocessing
-    from agnn.data.splits import Split
 
 KINDS: Final = ("title", "url", "description")
 _SCHEMES: Final = ("http://", "https://")

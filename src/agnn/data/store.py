@@ -29,7 +29,7 @@ from agnn.data._edges import RawCounts
 from agnn.data._input_files import DAMAGE
 from agnn.data._node_data import NodeData
 from agnn.data._report import ColumnUse, Reading
-from agnn.data.splits import Split
+from agnn.data._splits._split import Split
 from agnn.errors import AgnnError, DataError, InputError, unknown_name
 
 if TYPE_CHECKING:

@@ -13,34 +13,48 @@ Sets, thresholds and novelty are calibrated on labels that chose nothing: with c
 'About 90 % of the sets hold the true class'
 """
 
-from agnn.decisions._audit import Audit, SuspiciousLabel, audit, contradicted_labels
-from agnn.decisions._curve import CurvePoint, Extrapolation, LearningCurve, learning_curve
-from agnn.decisions._held_out import AskedNodes, Judges, find_judges
-from agnn.decisions._novelty import Novelty, NoveltyRule, calibrate_novelty
+from agnn.decisions._audit import (
+    Audit,
+    audit,
+    contradicted_labels,
+)
+from agnn.decisions._curve import (
+    LearningCurve,
+    learning_curve,
+)
+from agnn.decisions._held_out import (
+    AskedNodes,
+)
+from agnn.decisions._novelty import (
+    Novelty,
+    calibrate_novelty,
+)
 from agnn.decisions._rules import Rules, Wanted
-from agnn.decisions._sets import ClassCoverage, PredictionSets, Score, SetRule, calibrate_sets
-from agnn.decisions._suggest import Suggestion, Suggestions, suggest
-from agnn.decisions._thresholds import Costs, Share, Threshold, choose_threshold
+from agnn.decisions._sets import (
+    PredictionSets,
+    Score,
+    SetRule,
+    calibrate_sets,
+)
+from agnn.decisions._suggest import (
+    Suggestions,
+    suggest,
+)
+from agnn.decisions._thresholds import (
+    Threshold,
+    choose_threshold,
+)
 
 __all__ = [
     "AskedNodes",
     "Audit",
-    "ClassCoverage",
-    "Costs",
-    "CurvePoint",
-    "Extrapolation",
-    "Judges",
     "LearningCurve",
     "Novelty",
-    "NoveltyRule",
     "PredictionSets",
     "Rules",
     "Score",
     "SetRule",
-    "Share",
-    "Suggestion",
     "Suggestions",
-    "SuspiciousLabel",
     "Threshold",
     "Wanted",
     "audit",
@@ -48,7 +62,6 @@ __all__ = [
     "calibrate_sets",
     "choose_threshold",
     "contradicted_labels",
-    "find_judges",
     "learning_curve",
     "suggest",
 ]

@@ -13,17 +13,22 @@ a `PartsFolder` opens them, memory-mapped and checked. A `Division` trains on se
 (True, True)
 """
 
-from agnn.distributed._division import Axis, Division, parts_of
+from agnn.distributed._division import (
+    Axis,
+    Division,
+)
 from agnn.distributed._graph_source import GraphSource
 from agnn.distributed._meeting import Meeting, launched_meeting
-from agnn.distributed._order import ORDERS, check_order
+from agnn.distributed._order import (
+    check_order,
+)
 from agnn.distributed._partition import partition
 from agnn.distributed._parts import Manifest, PartsFolder, is_parts_folder
-from agnn.distributed._ranks import Ranks
-from agnn.distributed._rows import WIRES, RowsTask, train_rows
+from agnn.distributed._rows import (
+    WIRES,
+)
 
 __all__ = [
-    "ORDERS",
     "WIRES",
     "Axis",
     "Division",
@@ -31,12 +36,8 @@ __all__ = [
     "Manifest",
     "Meeting",
     "PartsFolder",
-    "Ranks",
-    "RowsTask",
     "check_order",
     "is_parts_folder",
     "launched_meeting",
     "partition",
-    "parts_of",
-    "train_rows",
 ]

@@ -31,7 +31,6 @@ from agnn.kernels._chain import (
 from agnn.kernels._consistency import consistency, for_versions
 from agnn.kernels._cosine_attention import (
     CosineAttentionLink,
-    attention_weights,
     cosine_attention,
 )
 from agnn.kernels._counter import counter_words, stream_key
@@ -109,7 +108,6 @@ __all__ = [
     "TorchLink",
     "WeightedSumLink",
     "adam_step",
-    "attention_weights",
     "check_betas",
     "choose",
     "consistency",

@@ -26,7 +26,9 @@ from pkgutil import iter_modules
 from agnn.methods._label_propagation import LabelPropagation
 from agnn.methods._majority import Majority
 from agnn.methods._ridge import Ridge
-from agnn.methods._split_method import ChoosingMethod, SplitMethod
+from agnn.methods._split_method import (
+    SplitMethod,
+)
 from agnn.networks import (
     Method,
     NetworkMethod,
@@ -39,7 +41,6 @@ from agnn.networks import (
 )
 
 __all__ = [
-    "ChoosingMethod",
     "LabelPropagation",
     "Majority",
     "Method",

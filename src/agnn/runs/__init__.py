@@ -28,10 +28,8 @@ from agnn.runs._plan import (
     preset_method,
     replica_seeds,
     seeds_of_replicas,
-    suited_method,
 )
 from agnn.runs._predictions import Predictions, check_table_file, set_words
-from agnn.runs._result import TrainingResult
 from agnn.runs._retrain import (
     accuracy_before_and_after,
     accuracy_difference,
@@ -57,7 +55,6 @@ __all__ = [
     "ResultSummary",
     "Run",
     "Training",
-    "TrainingResult",
     "accuracy_before_and_after",
     "accuracy_difference",
     "check_table_file",
@@ -81,7 +78,6 @@ __all__ = [
     "seconds_of",
     "seeds_of_replicas",
     "set_words",
-    "suited_method",
     "usual_replicas",
     "versions",
 ]

@@ -37,7 +37,6 @@ from agnn.training._loop import (
     History,
     Problem,
     Progress,
-    TrainingRun,
     probabilities,
     train,
 )
@@ -95,7 +94,6 @@ __all__ = [
     "StopOn",
     "Targets",
     "TrainableModel",
-    "TrainingRun",
     "WindowStop",
     "check_memory",
     "estimate_memory",

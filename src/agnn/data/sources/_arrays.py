@@ -14,8 +14,8 @@ from agnn.data._input_files import DAMAGE, check_file, check_fits
 from agnn.data._labels import Labels, check_classes, checked_ids, class_notes, encoded_labels
 from agnn.data._node_data import NodeData
 from agnn.data._report import Reading
+from agnn.data._splits._split import Split
 from agnn.data.preprocessing import GRAPH_NOTE, Preprocessing, Source, graph_blocks
-from agnn.data.splits import Split
 from agnn.errors import AgnnError, DataError, InputError
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from agnn.data._labels import MISSING, Labels, check_classes, labels_of, missing_spellings
 from agnn.data._options import option_for
+from agnn.data._splits._by_column import column_splits
+from agnn.data._splits._split import Split
 from agnn.data._wording import row_list
-from agnn.data.splits import Split, column_splits
 from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from agnn.data._labels import Labels, class_notes
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions, check_columns, option_for
 from agnn.data._report import ColumnUse, Reading
+from agnn.data._splits._split import Split
 from agnn.data._wording import quantity, row_list
 from agnn.data.preprocessing import Source
-from agnn.data.splits import Split
 from agnn.data.tables._columns import NodeTable, as_text, plain_text
 from agnn.data.tables._edge_table import edge_entries
 from agnn.data.tables._fit import Fit, fitted_features

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agnn.data.splits._by_column import GROUP, TIME
-from agnn.data.splits._draws import (
+from agnn.data._splits._by_column import GROUP, TIME
+from agnn.data._splits._draws import (
     balanced_split,
     cross_fitted_folds,
     cross_fitting_folds,
@@ -19,7 +19,7 @@ from agnn.data.splits._draws import (
     stratified_split,
     uniform_split,
 )
-from agnn.data.splits._split import Split
+from agnn.data._splits._split import Split
 from agnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:

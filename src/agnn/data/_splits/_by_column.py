@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agnn.data.splits._draws import Stream, random_order
-from agnn.data.splits._split import Split
+from agnn.data._splits._draws import Stream, random_order
+from agnn.data._splits._split import Split
 from agnn.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from agnn.data.splits._split import Split
+from agnn.data._splits._split import Split
 from agnn.errors import DataError, InputError
 
 if TYPE_CHECKING:
