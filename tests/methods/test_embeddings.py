@@ -17,10 +17,9 @@ from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.methods import Task, get_method
 from agnn.methods._deepwalk import DeepWalk, enhance
-from agnn.methods._embedding import EmbeddingMethod, of_unit_length
+from agnn.methods._embedding import EmbeddingMethod, of_unit_length, one_against_rest
 from agnn.methods._graph2gauss import RankedNodes, divergence
 from agnn.methods._line import weighted_pairs
-from agnn.methods._linear import one_against_rest
 from properties import assert_same_bits
 
 NAMES = ("deepwalk", "graph2gauss", "lasagne", "line", "neu", "node2vec")

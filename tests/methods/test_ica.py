@@ -9,8 +9,7 @@ from scipy.special import expit
 from agnn.errors import InputError
 from agnn.graph import adjacency, normalise_rows
 from agnn.methods import Task
-from agnn.methods._ica import ICA, sweep
-from agnn.methods._linear import OneVsRest
+from agnn.methods._ica import ICA, OneVsRest, sweep
 
 
 def visited_one_by_one(weights, labels, fixed, slopes, order, sweeps):

@@ -7,7 +7,7 @@ import torch
 
 from agnn.errors import InputError
 from agnn.training import LastEpoch, Recipe, WindowStop
-from agnn.training._optimiser import ReplicaAdam
+from agnn.training._recipe import ReplicaAdam
 from properties import assert_close
 
 

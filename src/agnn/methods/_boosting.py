@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, normalise_rows
-from agnn.methods._linear import has_sparse_rows, scaled_columns_or_rows
-from agnn.methods._split_method import SplitMethod
+from agnn.methods._split_method import SplitMethod, has_sparse_rows, scaled_columns_or_rows
 from agnn.networks import register
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agnn.data import NodeData
+from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.methods._linear import one_against_rest
 from agnn.networks import Method, Outcome, Task
 
 Vectors = NDArray[np.float32]
@@ -88,3 +87,25 @@ def of_unit_length(vectors: Vectors) -> Vectors:
     length: Vectors = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     length[length == 0.0] = 1.0
     return np.asarray(vectors / length, np.float32)
+
+
+def one_against_rest(
+    vectors: NDArray[np.float32], data: NodeData, split: Split, penalty_inverse: float
+) -> NDArray[np.float32]:
+    """Return class probabilities [n, c] from one classifier per class on the training nodes.
+
+    A class without a training label has probability 0; the only class has probability 1.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+
+    labels = data.labels[split.train]
+    known = np.unique(labels)
+    scores = np.zeros((data.nodes, data.classes), np.float32)
+    if known.size == 1:
+        scores[:, known] = 1.0
+        return scores
+    single = LogisticRegression(solver="liblinear", C=penalty_inverse, random_state=0)
+    fitted = OneVsRestClassifier(single).fit(vectors[split.train], labels)
+    scores[:, known] = fitted.predict_proba(vectors)
+    return scores

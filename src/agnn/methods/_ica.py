@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, normalise_rows
-from agnn.methods._linear import OneVsRest
 from agnn.methods._split_method import one_hot
 from agnn.networks import Method, Outcome, Task, register, require_features
 
@@ -130,3 +129,43 @@ def sweep(
         if is_still:
             break
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRest:
+    """One logistic regression per class; a class without a label has the margin -inf."""
+
+    weight: NDArray[np.float64]  # [d, c]
+    bias: NDArray[np.float64]  # [c]
+
+    @classmethod
+    def fit(
+        cls, x: Any, labels: NDArray[np.int64], classes: int, penalty_inverse: float
+    ) -> OneVsRest:
+        """Fit each class against the others on rows `x` [l, d]; `penalty_inverse` is C."""
+        from sklearn.linear_model import LogisticRegression
+
+        weight = np.zeros((x.shape[1], classes))
+        bias = np.full(classes, -np.inf)
+        present = np.unique(labels)
+        if present.size == 1:  # nothing to distinguish
+            bias[present] = 0.0
+            return cls(weight, bias)
+        for label in present:
+            model = LogisticRegression(C=penalty_inverse, solver="liblinear", max_iter=1000)
+            model.fit(x, labels == label)
+            weight[:, label] = model.coef_[0]
+            bias[label] = model.intercept_[0]
+        return cls(weight, bias)
+
+    def margins(self, x: Any) -> NDArray[np.float64]:
+        """Return X W + b; [n, c]."""
+        return np.asarray(x @ self.weight + self.bias)
+
+    @staticmethod
+    def probabilities(margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return each class's logistic probability, scaled so that rows sum to one; [n, c]."""
+        from scipy.special import log_expit, softmax
+
+        # In logarithms: where every class is unlikely, the probabilities would all be zero.
+        return np.asarray(softmax(log_expit(margins), axis=1))

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import adjacency, normalise_rows
-from agnn.methods._linear import scaled_columns_or_rows
-from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot
+from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot, scaled_columns_or_rows
 from agnn.networks import register, require_features
 
 if TYPE_CHECKING:

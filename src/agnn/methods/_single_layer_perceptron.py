@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
-from agnn.methods._linear import unit_rows
-from agnn.methods._split_method import SplitMethod
+from agnn.methods._split_method import SplitMethod, unit_rows
 from agnn.networks import register, require_features
 
 

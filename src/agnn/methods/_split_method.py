@@ -1,11 +1,11 @@
-"""The base classes of methods without randomness, which classify one split at a time on the CPU."""
+"""Methods without randomness, one split at a time on the CPU; and the scale of their input."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -15,7 +15,13 @@ from agnn.data import NodeData, Split
 from agnn.metrics import MEASURES
 from agnn.networks import Method, Outcome, Task
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from agnn.data import SparseRows
+
 Predictor = Callable[[NDArray[np.int64]], NDArray[np.float64]]  # nodes [k] -> a value per class
+_FEW_COLUMNS: Final = 0.25  # share of stored entries from which features are a table of numbers
 _WORST: Final = (-np.inf, -np.inf)  # not better than itself: the first setting is kept
 
 
@@ -106,3 +112,31 @@ def _distinct_splits(task: Task) -> tuple[list[Split], list[int]]:
 def one_hot(labels: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
     """Return [k, c] with a one at each label."""
     return np.eye(classes)[labels]
+
+
+def unit_rows(features: SparseRows) -> SparseRows:
+    """Return X with every row divided by its Euclidean length; a zero row stays zero."""
+    squares = np.asarray(features.multiply(features).sum(axis=1), dtype=np.float64)
+    scale = np.power(squares, -0.5, out=np.zeros_like(squares), where=squares > 0)
+    matrix = features.copy()
+    matrix.data = (features.data * np.repeat(scale, np.diff(features.indptr))).astype(np.float32)
+    return matrix
+
+
+def has_sparse_rows(data: NodeData) -> bool:
+    """Return whether the features are like bags of words, and not a table of numbers."""
+    return bool(data.features.nnz < _FEW_COLUMNS * data.nodes * data.feature_count)
+
+
+def scaled_columns_or_rows(data: NodeData) -> csr_array[Any, Any]:
+    """Return rows of length 1 for bags of words, else standardised columns; [n, d_x]."""
+    from scipy import sparse
+    from sklearn.preprocessing import normalize
+
+    X = data.features.astype(np.float64)
+    if has_sparse_rows(data):
+        return sparse.csr_array(normalize(X))
+    dense = X.toarray()
+    spread = dense.std(axis=0)
+    centred = dense - dense.mean(axis=0)
+    return sparse.csr_array(centred / np.where(spread > 0.0, spread, 1.0))

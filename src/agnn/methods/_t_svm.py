@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods._linear import unit_rows
-from agnn.methods._split_method import SplitMethod
+from agnn.methods._split_method import SplitMethod, unit_rows
 from agnn.networks import register, require_features
 
 if TYPE_CHECKING:

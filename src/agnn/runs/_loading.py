@@ -20,7 +20,6 @@ from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, get_method
 from agnn.metrics import MEASURES, Summary
 from agnn.runs._devices import find_device
-from agnn.runs._divergence import trial_means, unusable_replicas
 from agnn.runs._folder import (
     CHECKSUMS,
     CONFIG,
@@ -33,6 +32,7 @@ from agnn.runs._folder import (
     WEIGHTS,
     digest,
 )
+from agnn.runs._result import trial_means, unusable_replicas
 from agnn.runs._run import KnownResults, Run
 from agnn.training import History
 

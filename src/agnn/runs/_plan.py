@@ -43,10 +43,10 @@ from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Outcome, Task, get_method
 from agnn.metrics import MEASURES, Summary
 from agnn.runs._devices import machine, versions
-from agnn.runs._divergence import trial_values, unusable_replicas
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import keep_elsewhere, save_run
 from agnn.runs._parts import whole_run
+from agnn.runs._result import trial_values, unusable_replicas
 from agnn.runs._run import KnownResults, Run
 from agnn.runs._unseen import check_unseen, unseen_accuracy
 from agnn.training import Checkpoints, Progress

@@ -13,8 +13,8 @@ from agnn.data import Split, SplitSpec, with_labels
 from agnn.errors import InputError
 from agnn.metrics import NodeDifference, Summary, node_difference
 from agnn.runs._devices import find_device
-from agnn.runs._divergence import trial_values
 from agnn.runs._plan import Plan
+from agnn.runs._result import trial_values
 from agnn.runs._training import Training
 
 if TYPE_CHECKING:

@@ -27,12 +27,11 @@ from agnn.metrics import (
     percent_interval,
 )
 from agnn.runs._baselines import BaselineComparison, compare_with_baselines
-from agnn.runs._divergence import divergence_warning, trial_values
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
 from agnn.runs._node_finder import NodeFinder
 from agnn.runs._predictions import Predictions, id_name
-from agnn.runs._result import TrainingResult
+from agnn.runs._result import TrainingResult, divergence_warning, trial_values
 from agnn.runs._summary import ResultSummary
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from agnn.data import NodeData, Split, SplitSpec, without_nodes
 from agnn.errors import InputError
 from agnn.methods import Method, NetworkMethod, Task
 from agnn.metrics import Summary
-from agnn.runs._divergence import trial_values, unusable_replicas
 from agnn.runs._inference import Inference
+from agnn.runs._result import trial_values, unusable_replicas
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -52,11 +52,6 @@ class Captured:
         self.graph.replay()
 
 
-def capture_on_gpu(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
-    """Return the function itself, or on a GPU its captured form."""
-    return Captured(function) if device.type == "cuda" else function
-
-
 def _makes_the_host_wait(function: Callable[[], None]) -> bool:
     """Run the function and return whether it waited for the device."""
     mode = torch.cuda.get_sync_debug_mode()

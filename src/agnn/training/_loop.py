@@ -18,12 +18,11 @@ from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, recycled_memory
 from agnn.training._callbacks import Callback, EpochReport, notify
-from agnn.training._captured import capture_on_gpu
+from agnn.training._captured import Captured
 from agnn.training._checkpoint import Checkpoints
 from agnn.training._consistency import Objective
 from agnn.training._model import TrainableModel
-from agnn.training._optimiser import ReplicaAdam
-from agnn.training._recipe import Recipe
+from agnn.training._recipe import Recipe, ReplicaAdam
 from agnn.training._record import KeptWeights, Record
 from agnn.training._sampling import SampledBatches, watched_view
 from agnn.training._targets import ORDER_PLACE, Targets, batch_weights, check_batches
@@ -281,9 +280,8 @@ class TrainingRun:
         """
 
         def repeated(function: Callable[[], None]) -> Callable[[], None]:
-            if self.samples is not None:
-                return function
-            return capture_on_gpu(function, self.problem.graph.device)
+            is_recorded = self.samples is None and self.problem.graph.device.type == "cuda"
+            return Captured(function) if is_recorded else function
 
         every = 1 if self.watched is None else self.recipe.evaluate_every
         if every == 1:
