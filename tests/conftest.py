@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make errors of the warnings that a module of the tests causes."""
     modules = {path.stem for path in Path(__file__).parent.rglob("*.py")}
     config.addinivalue_line("filterwarnings", f"error:::({'|'.join(sorted(modules))})$")
+    # It is about a result, and the small graphs of the tests have poor ones.
+    config.addinivalue_line("filterwarnings", "ignore::agnn.errors.ResultWarning")
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ __all__ = [
     "DataError",
     "DivergedError",
     "InputError",
+    "ResultWarning",
     "StoppedError",
     "UnavailableError",
     "UnknownNodeError",
@@ -51,6 +52,10 @@ class DivergedError(AgnnError):
 
 class StoppedError(AgnnError):
     """Training was stopped on request, between two epochs."""
+
+
+class ResultWarning(UserWarning):
+    """A trained run has something that a reader of its accuracy must know; see `run.warnings`."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

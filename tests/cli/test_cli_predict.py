@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from agnn import NodeClassifier, get_method, read_tables
-from agnn.cli._console import training_progress
 from agnn.data.tables import with_new_nodes
 from agnn.metrics import Ensemble
 from agnn.runs import Predictions, evaluate, load_run, save_run
@@ -219,29 +218,6 @@ def test_ids_keep_their_kind_and_several_kinds_become_text() -> None:
             "id": expected, "prediction": ["b", "b"], "probability_of_a": [0.25, 0.25],
             "probability_of_b": [0.75, 0.75], "disagreement": [0.0, 0.0],
         }  # fmt: skip
-
-
-def test_after_the_first_epochs_a_long_training_says_how_long(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clock = iter([10.0, 10.1, 10.2, 10.3, 10.4, 20.0])
-    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
-    with training_progress("Training", is_quiet=False) as tell:
-        for done in range(1, 10):
-            tell(done, 1006)
-    # Five epochs in ten seconds, 1000 to go.
-    assert capsys.readouterr().err == "Training, up to 1006 epochs\nup to 33 min to go\n"
-
-
-def test_where_an_epoch_is_long_two_of_them_say_how_long(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clock = iter([10.0, 70.0])
-    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
-    with training_progress("Training", is_quiet=False) as tell:
-        for done in range(1, 5):
-            tell(done, 102)
-    assert capsys.readouterr().err == "Training, up to 102 epochs\nup to 1.7 h to go\n"
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(7.2, "7.2 s"), (120, "2.0 min"), (9000, "2.5 h")])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -107,26 +106,16 @@ def drop_output() -> None:
     os.close(nowhere)
 
 
-_TIMED: Final = 5  # epochs, or fewer that take _ENOUGH
-_ENOUGH: Final = 2.0  # seconds
-_WORTH_TELLING: Final = 5.0  # seconds
-
-
 @contextmanager
 def training_progress(label: str, *, is_quiet: bool) -> Iterator[training.Progress | None]:
     """What is called after every epoch."""
-    console = screen(is_error=True)
+    from agnn import progress
+
     if is_quiet:
         yield None
-    elif not console.is_terminal:
-        yield _EpochLines(console, label)
-    else:
-        with _bar(console) as show:
-
-            def tell(done: int, total: int) -> None:
-                show(label, done, total, f"{done}/{total} epochs")
-
-            yield tell
+        return
+    with progress.training_progress(screen(is_error=True), label) as tell:
+        yield tell
 
 
 @contextmanager
@@ -164,37 +153,6 @@ def _bar(console: Console) -> Iterator[Callable[[str, float, int, str], None]]:
             bar.update(task, description=label, completed=done, total=total, words=words)
 
         yield show
-
-
-class _EpochLines:
-    """Plain lines: what starts, and after the first epochs how long it may take."""
-
-    def __init__(self, console: Console, label: str) -> None:
-        self.console = console
-        self.label = label
-        self.start = 0.0
-        self.before = -1  # epochs that were done at `start`
-        self.is_timed = False
-
-    def __call__(self, done: int, total: int) -> None:
-        """Report that `done` of at most `total` epochs are done."""
-        if done == 0:  # settings are being tried
-            return
-        if self.before < 0:  # not before: a mistake in the input should be all that is printed
-            self.console.print(f"{self.label}, up to {total} epochs", soft_wrap=True)
-            # The first one also compiles; a training that is continued has some behind it.
-            self.start = time.perf_counter()
-            self.before = done
-        elif not self.is_timed:
-            passed = time.perf_counter() - self.start
-            timed = done - self.before
-            if timed == _TIMED or passed >= _ENOUGH:
-                self.is_timed = True
-                left = passed / timed * (total - done)
-                if left >= _WORTH_TELLING:
-                    from agnn.tables import duration
-
-                    self.console.print(f"up to {duration(left)} to go", soft_wrap=True)
 
 
 class _RunLines:
@@ -239,16 +197,9 @@ def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
 
 def print_candidate(tried: Tried, left: float | None) -> None:
     """Report a candidate of the automatic choice: its score, and the time left if it is limited."""
-    from agnn.tables import duration
+    from agnn.progress import candidate_text
 
-    if tried.scores:
-        result = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
-    else:
-        result = tried.remark
-    line = f"tried {tried.words}: {result}"
-    if left is not None:
-        line += f"; {duration(left)} left to choose"
-    screen(is_error=True).print(line, soft_wrap=True)
+    screen(is_error=True).print(candidate_text(tried, left), soft_wrap=True)
 
 
 def print_warning(message: str) -> None:

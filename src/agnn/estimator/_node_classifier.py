@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -12,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from agnn.data import NodeData, Split, check_learnable
 from agnn.decisions import AskedNodes, calibrate_novelty, calibrate_sets
-from agnn.errors import InputError
+from agnn.errors import InputError, ResultWarning
 from agnn.estimator._inputs import (
     class_labels,
     graph_of_arrays,
@@ -23,6 +26,7 @@ from agnn.estimator._inputs import (
 )
 from agnn.methods import Method
 from agnn.metrics import Calibration, Ensemble, Summary
+from agnn.progress import TrainingProgress, training_progress
 from agnn.runs import Predictions, Run, evaluate, load_run, usual_replicas
 
 if TYPE_CHECKING:
@@ -31,6 +35,20 @@ if TYPE_CHECKING:
 
 _NOTES: Final = "node_classifier"  # the key of what a saved classifier adds to its run
 _NESTED: Final = "method__"  # scikit-learn's prefix of the parameters of the argument `method`
+
+
+@contextmanager
+def _progress(verbose: bool | None) -> Iterator[TrainingProgress | None]:
+    """What shows progress; None where nobody is to see it, as in a worker of a grid search."""
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    is_watched = (console.is_terminal or console.is_jupyter) and parent_process() is None
+    if verbose is False or (verbose is None and not is_watched):
+        yield None
+        return
+    with training_progress(console) as progress:
+        yield progress
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -143,6 +161,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edge_weight: ArrayLike | None = None,
         times: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        verbose: bool | None = None,
     ) -> Self:
         """Train on the labelled nodes; the others take part as neighbours.
 
@@ -151,7 +170,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With `times`, one per node or per index in `X`, the model is trained on the past and tested
         on the latest nodes; with `groups` no group is both trained and tested on. Both are for
         `split=None`, "time" or "group".
+
+        With `verbose` progress is shown on standard error, or in the notebook cell: the best score
+        so far, its epoch, and when the training will stop. An `agnn.errors.ResultWarning` is issued
+        for each entry of `run_.warnings`, such as a baseline that is as good. None shows progress
+        in a terminal or a notebook only; with `graph` set, as grid searches have it, None is False.
         """
+        if verbose is None and self.graph is not None:
+            verbose = False  # the comparison with baselines would take longer than many a fit
         if not isinstance(self.parameters, Mapping | None):
             raise InputError(
                 f"`parameters` are hyper-parameters by name, such as {{'hidden': 32}}; got "
@@ -164,19 +190,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(weight, Mapping):
             names = dict(zip(self.classes_.tolist(), data.class_names, strict=True))
             weight = {names.get(key, str(key)): value for key, value in weight.items()}
-        self.run_: Run = evaluate(
-            self.method,
-            data,
-            self.split,
-            replicas=usual_replicas(data, self.split) if self.replicas is None else self.replicas,
-            seed=self.seed,
-            changes=self.parameters,
-            device=self.device,
-            backend=self.backend,
-            class_weight=weight,
-            metric=self.metric,
-            time_limit=self.time_limit,
-        )
+        replicas = usual_replicas(data, self.split) if self.replicas is None else self.replicas
+        with _progress(verbose) as progress:
+            self.run_: Run = evaluate(
+                self.method,
+                data,
+                self.split,
+                progress=progress,
+                replicas=replicas,
+                seed=self.seed,
+                changes=self.parameters,
+                device=self.device,
+                backend=self.backend,
+                class_weight=weight,
+                metric=self.metric,
+                time_limit=self.time_limit,
+            )
+        if verbose is not False:
+            for message in self.run_.warnings:
+                warnings.warn(message, ResultWarning, stacklevel=2)
         return self
 
     def predict(

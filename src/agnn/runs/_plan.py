@@ -49,7 +49,7 @@ from agnn.runs._parts import whole_run
 from agnn.runs._result import trial_values, unusable_replicas
 from agnn.runs._run import KnownResults, Run
 from agnn.runs._unseen import check_unseen, unseen_accuracy
-from agnn.training import Checkpoints, Progress
+from agnn.training import Callback, Checkpoints, Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,7 +156,10 @@ class Plan:
         return SplitSpec.parse(self.split_spec).passes(len(self.splits))
 
     def task(self, progress: Progress | None = None) -> Task:
-        """Return the method's task."""
+        """Return the method's task; a progress that is a callback hears of the scores as well."""
+        callbacks = tuple(self.training.callbacks)
+        if isinstance(progress, Callback) and self.division is None:
+            callbacks += (progress,)
         return Task(
             data=self.method.usable(self.data),
             splits=self.splits,
@@ -169,7 +172,7 @@ class Plan:
             metric=self.training.metric,
             passes=self.passes,
             checkpoints=self.checkpoints,
-            callbacks=tuple(self.training.callbacks),
+            callbacks=callbacks,
         )
 
     def choose(

@@ -104,7 +104,7 @@ class Training(TrainingOptions):
 
     def run(self, progress: Progress | None = None) -> Run:
         """Choose, train, score and, with `out`, save; raises on ranks other than the first."""
-        plan = self.plan().choose()
+        plan = self.plan().choose(progress.tried if isinstance(progress, Callback) else None)
         run = plan.train(progress)
         if run is None:
             raise InputError("only rank 0 has the run; `plan().train()` gives the others None.")
@@ -307,7 +307,7 @@ def evaluate(
             folds of the others choose its epoch, and every label is tested by a replica that was
             not trained on it.
         seeds: one per replica; with folds, one per trial.
-        progress: called with (epochs done, epochs in all).
+        progress: called with (epochs done, epochs in all); see `agnn.progress`.
         options: the other fields of `Training`, the same as the options of `agnn train`:
 
             - `replicas`: instead of `seeds`, the number of replicas. One is trained where all

@@ -27,7 +27,7 @@ about every epoch. `Checkpoints` let a training that was stopped go on.
 `estimate_memory` gives an upper bound of the memory before anything is allocated.
 """
 
-from agnn.training._callbacks import Callback, EpochReport
+from agnn.training._callbacks import BestSoFar, Callback, EpochReport
 from agnn.training._checkpoint import Checkpoints, first_difference
 from agnn.training._consistency import Consistency, ConsistencySettings, Objective
 from agnn.training._cross_fitting import LEFT_OUT, CrossFitted, mean_of_others
@@ -67,6 +67,7 @@ from agnn.training._targets import Targets
 __all__ = [
     "LEFT_OUT",
     "BestScore",
+    "BestSoFar",
     "BestThenLowest",
     "BothBest",
     "Callback",

@@ -69,6 +69,9 @@ class _CrossFitted(Tracker):
         stopped = self.rule.stopped()
         return None if stopped is None else stopped.all().expand(stopped.shape)
 
+    def patience_left(self) -> Tensor | None:
+        return self.rule.patience_left()
+
     def is_finished(self) -> bool:
         return self.rule.is_finished()
 

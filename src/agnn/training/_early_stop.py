@@ -58,6 +58,11 @@ class _EarlyStop(Tracker):
         torch.maximum(self.best, value, out=self.best)
         return self.own.update(epoch, accuracy, loss) & is_running
 
+    def patience_left(self) -> Tensor:
+        left = (self.patience - self.idle).clamp(min=0)
+        of_rule = self.own.patience_left()
+        return left if of_rule is None else torch.minimum(left, of_rule)
+
     def is_finished(self) -> bool:
         return self.own.is_finished() or bool((self.idle >= self.patience).all())
 

@@ -233,13 +233,19 @@ class TrainingRun:
 
     def report(self, epoch: int, epochs: int) -> EpochReport:
         """Return what was measured in an epoch."""
-        is_watched = self.watched is not None
+        if self.watched is None:
+            return EpochReport(epoch, epochs, self.training_loss[epoch], None, None)
+        left = self.tracker.patience_left()
         return EpochReport(
             epoch,
             epochs,
             self.training_loss[epoch],
-            self.watched_loss[epoch] if is_watched else None,
-            self.watched_accuracy[epoch] if is_watched else None,
+            self.watched_loss[epoch],
+            self.watched_accuracy[epoch],
+            metric=self.metric,
+            curve=self.watched_accuracy,
+            kept_epochs=self.selected,
+            patience_left=None if left is None else left * self.recipe.evaluate_every,
         )
 
     def state(self) -> dict[str, Tensor]:

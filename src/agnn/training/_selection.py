@@ -35,6 +35,10 @@ class Tracker(ABC):
         """Which replicas keep no later epoch, bool [R]; None for rules that never stop."""
         return None
 
+    def patience_left(self) -> Tensor | None:
+        """How many evaluations without progress each replica has left; None: it has no patience."""
+        return None
+
     def is_finished(self) -> bool:
         """Whether no later epoch can be kept; waits for the device, so it is called rarely."""
         stopped = self.stopped()
@@ -196,6 +200,9 @@ class _Patient(Tracker):
 
     def stopped(self) -> Tensor:
         return self.idle >= self.patience
+
+    def patience_left(self) -> Tensor:
+        return (self.patience - self.idle).clamp(min=0)
 
 
 @dataclass(frozen=True)
