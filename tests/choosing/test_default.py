@@ -12,8 +12,10 @@ import pytest
 import agnn
 from agnn.choosing import Choice, can_challenge, challenge, has_like_neighbours, small_form
 from agnn.choosing import _default as module
+from agnn.cli import main
 from agnn.data import NodeData, Split
 from agnn.methods import Method, Task, get_method
+from agnn.networks import AGNNPlus
 from agnn.runs import Training, prepare
 
 NODES = 120
@@ -159,3 +161,57 @@ def test_a_first_look_is_small_and_says_that_it_is_one():
     run = agnn.evaluate(None, graph(is_alike=True), quick=True)
     assert (run.replicas, run.method.hidden, run.method.epochs) == (3, 32, 150)
     assert run.choice["words"].startswith("This is a first look")
+
+
+def test_a_large_graph_takes_the_first_look_by_itself(monkeypatch):
+    monkeypatch.setattr(AGNNPlus, "step_seconds", lambda *_: 0.6)  # in its smaller form, too
+    data = graph(is_alike=False)
+    plan = Training(data=data).plan()
+    assert (len(plan.seeds), plan.method.hidden, plan.method.epochs) == (3, 32, 150)
+    assert not plan.leaves_method_open
+    assert plan.first_look.startswith("This is a first look, because a full training would")
+    assert "`--replicas 5`" in plan.first_look
+    full = Training(data=data, replicas=5).plan()
+    assert (len(full.seeds), full.method.epochs, full.first_look) == (5, 1000, None)
+    assert full.leaves_method_open
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"method": "agnn_plus"},
+        {"replicas": 4},
+        {"seeds": (0, 1, 2)},
+        {"split": "stratified"},
+        {"changes": {"layers": 2}},
+    ],
+)
+def test_who_asks_for_something_gets_no_first_look_instead(given, monkeypatch):
+    monkeypatch.setattr(AGNNPlus, "step_seconds", lambda *_: 0.6)
+    assert Training(data=graph(is_alike=False), **given).plan().first_look is None
+
+
+def test_a_graph_whose_smaller_form_is_fast_is_trained_in_full(monkeypatch):
+    """Slow with ten replicas, fast with five narrow ones."""
+    monkeypatch.setattr(
+        AGNNPlus, "step_seconds", lambda self, _data, replicas, _: self.hidden * replicas / 500
+    )
+    plan = Training(data=graph(is_alike=False)).plan()
+    assert (len(plan.seeds), plan.method.hidden, plan.first_look) == (5, 32, None)
+
+
+def test_the_terminal_says_before_the_training_that_it_is_a_first_look(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(AGNNPlus, "step_seconds", lambda *_: 0.6)
+    rows = "".join(f"{i},{'ab'[i % 2]},{i % 2}\n" for i in range(30))
+    (tmp_path / "nodes.csv").write_text("id,kind,x\n" + rows)
+    links = "".join(f"{i},{(i + 2) % 30}\n" for i in range(30))
+    (tmp_path / "links.csv").write_text("a,b\n" + links)
+    nodes = str(tmp_path / "nodes.csv")
+    edges = str(tmp_path / "links.csv")
+    assert main(["train", "--nodes", nodes, "--edges", edges, "--label", "kind"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    before, _, after = text.partition("Training 3 replicas")
+    assert "This is a first look, because" in before
+    assert "This is a first look, because" in after

@@ -37,6 +37,8 @@ def print_plan(plan: Plan, *, is_json: bool) -> None:
     if training.is_auto and not plan.passes:
         about = "one for all replicas"
     console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.\n")
+    if plan.first_look is not None:
+        console.print(f"{plan.first_look}\n")
     if plan.leaves_method_open:
         console.print(
             "The known labels do not show that neighbours are alike, so other methods are tried "

@@ -59,13 +59,6 @@ if TYPE_CHECKING:
 _MOST_REPLICAS: Final = 100_000
 _LARGEST_SEED: Final = 2**62
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
-QUICK_REPLICAS: Final = 3
-QUICK_EPOCHS: Final = 150
-_FIRST_LOOK: Final = (
-    f"This is a first look: {QUICK_REPLICAS} replicas with states of width 32 at most, and up to "
-    f"{QUICK_EPOCHS} epochs. Without `--quick` more replicas are trained for longer, and other "
-    f"methods are tried where neighbours are unlike."
-)
 
 
 def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
@@ -149,6 +142,7 @@ class Plan:
     division: Division | None = None  # among processes
     checkpoints: Checkpoints | None = None
     choice: Choice | None = None  # of the method, if it was chosen automatically
+    first_look: str | None = None  # of a small training: what it is, and how to get the full one
 
     @property
     def passes(self) -> tuple[int, ...]:
@@ -282,9 +276,9 @@ class Plan:
         training = self.training
         if training.method is not None or training.given_changes or self.division is not None:
             return False
-        if training.search is not None or training.tuned or training.quick:
+        if training.search is not None or training.tuned:
             return False
-        if preset_name(self.data) != "*":
+        if self.first_look is not None or preset_name(self.data) != "*":
             return False
         task = self._choosing_task()
         return can_challenge(task) and not has_like_neighbours(task)
@@ -414,8 +408,8 @@ class Plan:
 
     def _choice_words(self) -> dict[str, Any] | None:
         """Return how method and settings were chosen as JSON values, with the key "words"."""
-        if self.training.quick:
-            return {"words": _FIRST_LOOK}
+        if self.first_look is not None:
+            return {"words": self.first_look}
         return None if self.choice is None else self.choice.to_dict()
 
     def save(self, run: Run) -> None:

@@ -39,8 +39,6 @@ from agnn.runs._duration import seconds_of
 from agnn.runs._folder import folder_size
 from agnn.runs._parts import parts_data, parts_method
 from agnn.runs._plan import (
-    QUICK_EPOCHS,
-    QUICK_REPLICAS,
     Plan,
     default_name,
     prepare,
@@ -58,6 +56,21 @@ if TYPE_CHECKING:
 
 USUAL_REPLICAS: Final = 10
 _FEW_REPLICAS: Final = 5
+_QUICK_REPLICAS: Final = 3
+_QUICK_EPOCHS: Final = 150
+_FIRST_LOOK: Final = (
+    f"{_QUICK_REPLICAS} replicas with states of width 32 at most, and up to {_QUICK_EPOCHS} epochs."
+)
+_ASKED_LOOK: Final = (
+    f"This is a first look: {_FIRST_LOOK} Without `--quick` more replicas are trained for longer, "
+    f"and other methods are tried where neighbours are unlike."
+)
+_LARGE_LOOK: Final = (
+    f"This is a first look, because a full training would take long on this machine: {_FIRST_LOOK} "
+    f"The full training, `--replicas {_FEW_REPLICAS}` (`replicas={_FEW_REPLICAS}`), goes on until "
+    f"its replicas stop improving. It is usually a little more accurate and takes several times as "
+    f"long."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,8 +163,9 @@ class Training(TrainingOptions):
             method = method.reduced(
                 data, len(splits), device, by_rows=by_rows, given=self.given_changes.keys()
             )
-        if self.quick:
-            method = small_form(method, QUICK_EPOCHS)
+        first_look = self._first_look(data, device)
+        if first_look is not None:
+            method = small_form(method, _QUICK_EPOCHS)
         if self.parts is not None and not isinstance(self.method, Method):
             method = parts_method(
                 method, self.parts, is_scaling_given="scaling" in self.given_changes
@@ -171,6 +185,7 @@ class Training(TrainingOptions):
             weights=weights,
             division=division,
             checkpoints=self._checkpoints(method, division),
+            first_look=first_look,
         )
         if self.out is not None and not self.is_auto:
             check_space(self.out, folder_size(method, data, len(plan.seeds)))
@@ -200,12 +215,29 @@ class Training(TrainingOptions):
         """
         if self.seeds is not None:
             return None
-        if self.quick:
-            return QUICK_REPLICAS
+        if self._first_look(data, device) is not None:
+            return _QUICK_REPLICAS
         if self.replicas is not None or self.method is not None:
             return self.replicas
         method = self._method(data, CROSS_FIT)
         return _FEW_REPLICAS if method.is_slow(data, USUAL_REPLICAS, device) else None
+
+    def _first_look(self, data: NodeData, device: str) -> str | None:
+        """Return what is said of a training that is only a first look; None for a full one.
+
+        It is one where it is asked for, and where nothing is asked for and a step takes long even
+        in the form that `Method.reduced` gives a few replicas of the default.
+        """
+        if self.quick:
+            return _ASKED_LOOK
+        given = (self.method, self.replicas, self.seeds, self.search, self.ranks, self.parts)
+        if any(value is not None for value in given) or self.given_changes or self.tuned:
+            return None
+        split = self.split or default_split(data)
+        if split != CROSS_FIT or launched_rank() is not None:
+            return None
+        method = self._method(data, CROSS_FIT).reduced(data, _FEW_REPLICAS, device)
+        return _LARGE_LOOK if method.is_slow(data, _FEW_REPLICAS, device) else None
 
     def _seeds(self, spec: SplitSpec) -> tuple[int, ...]:
         """Return a seed for each replica, with folds for each trial.
@@ -216,7 +248,7 @@ class Training(TrainingOptions):
             return tuple(self.seeds)
         count = 1 if self.replicas is None else self.replicas
         if self.quick:
-            count = min(count, QUICK_REPLICAS)
+            count = min(count, _QUICK_REPLICAS)
         seeds = replica_seeds(self.seed, count)
         return seeds[: math.ceil(count / spec.folds)] if spec.is_cross_fitted else seeds
 
