@@ -39,6 +39,8 @@ __all__ = [
     "check_space",
     "checksum",
     "claim",
+    "draft_folder",
+    "existing_parent",
     "is_claimed",
     "json_text",
     "plain",
@@ -72,7 +74,7 @@ def check_new_folder(path: Path | str) -> None:
     path = Path(path)
     if path.exists() or path.is_symlink():
         raise InputError(f"the output folder '{path}' exists already; choose another path (--out).")
-    parent = _existing_parent(path)
+    parent = existing_parent(path)
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise InputError(
             f"the output folder '{path}' cannot be created in '{parent}': not writable."
@@ -81,7 +83,7 @@ def check_new_folder(path: Path | str) -> None:
 
 def check_space(path: Path | str, needed: int) -> None:
     """Raise if the disk that `path` will be on has fewer than `needed` bytes left."""
-    free = shutil.disk_usage(_existing_parent(Path(path))).free
+    free = shutil.disk_usage(existing_parent(Path(path))).free
     if free < needed:
         raise UnavailableError(
             f"'{path}' needs about {_megabytes(needed)} MB, but its disk has {_megabytes(free)} MB "
@@ -98,7 +100,7 @@ def writing_file(path: Path | str, *, replace: bool = False) -> Iterator[Path]:
     if not replace:
         check_new_file(path)
     target = Path(path).absolute()
-    with _draft_folder(target) as folder:
+    with draft_folder(target) as folder:
         draft = folder / target.name
         yield draft
         if replace:
@@ -124,7 +126,7 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
     missing = [parent for parent in target.parents if not parent.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _draft_folder(target) as draft:
+        with draft_folder(target) as draft:
             yield draft
             draft.rename(target)
     except BaseException:
@@ -137,7 +139,7 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
 @contextmanager
 def claim(path: Path | str) -> Iterator[None]:
     """Reserve `path` for this process; raise if another one holds or writes it."""
-    with _draft_folder(Path(path).absolute()) as own_draft:
+    with draft_folder(Path(path).absolute()) as own_draft:
         if set(_clear_drafts(Path(path).absolute())) - {own_draft}:
             raise InputError(
                 f"another process is writing '{path}'; wait until it has ended, or choose another "
@@ -230,7 +232,8 @@ def plain_id(value: Hashable) -> str | int | float:
     return native if isinstance(native, str) or is_number else str(native)
 
 
-def _existing_parent(path: Path) -> Path:
+def existing_parent(path: Path) -> Path:
+    """Return the nearest folder above a path that exists."""
     parent = path.absolute().parent
     while not parent.exists():
         parent = parent.parent
@@ -238,7 +241,7 @@ def _existing_parent(path: Path) -> Path:
 
 
 @contextmanager
-def _draft_folder(target: Path) -> Iterator[Path]:
+def draft_folder(target: Path) -> Iterator[Path]:
     """Yield a new hidden folder beside the target, locked until it is removed at the end.
 
     The lock ends with the process, even one that is killed: a folder without a lock is nobody's,

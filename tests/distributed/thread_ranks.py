@@ -40,6 +40,11 @@ class ThreadRanks(Ranks):
     def gather(self, own: Tensor) -> list[Tensor]:
         return [each.clone() for each in self._posted(own)]
 
+    def to_first(self, own: Tensor, rows: Sequence[int]) -> Tensor | None:
+        found = self._posted(own.clone())
+        assert [len(each) for each in found] == list(rows)
+        return torch.cat(found) if self.rank == 0 else None
+
     def from_first(self, value: Tensor) -> Tensor:
         first: Tensor = self._posted(value.clone())[0]
         return first

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agnn.runs import Predictions, Run
 
 _SHOWN = 10
+_ALL_LABELLED = "every node has a label; leave out --unlabelled."
 DECISIONS = "Decisions, calibrated on labels that chose nothing"
 
 
@@ -172,6 +173,16 @@ def predict(
         check_table_file(out)
     trained = load_run(run, device=device, backend=backend, trust_unchecked=allow_unchecked)
     rules = None if wanted.is_empty else wanted.calibrate(trained)
+    files = trained.known.predictions
+    if files is not None and out is not None and wanted.is_empty and not (out_of_fold or nodes):
+        if unlabelled and trained.data.labelled.size == trained.data.nodes:
+            raise InputError(_ALL_LABELLED)
+        count = files.save(out, is_unlabelled=unlabelled)
+        if json:
+            write_json(_record(run, trained, count) | {"out": str(out)})
+        else:
+            _show_count(count, out)
+        return
     warnings: list[str] = []
     if rules is not None:
         asked = _asked(
@@ -189,15 +200,11 @@ def predict(
     if unlabelled:
         predictions = predictions.unlabelled()
         if not len(predictions):
-            raise InputError("every node has a label; leave out --unlabelled.")
+            raise InputError(_ALL_LABELLED)
     if out is not None:
         predictions.save(out)
     if json:
-        record: dict[str, Any] = {
-            "run": str(run),
-            "method": trained.method.name,
-            "nodes": len(predictions),
-        }
+        record = _record(run, trained, len(predictions))
         if rules is not None:
             record["decisions"] = rules.to_dict() | {"warnings": warnings}
         more = {"predictions": predictions.to_dict()} if out is None else {"out": str(out)}
@@ -205,6 +212,11 @@ def predict(
     else:
         _show(predictions, out)
         _show_rules(rules, warnings)
+
+
+def _record(folder: Path, run: "Run", count: int) -> dict[str, Any]:
+    """Return what `--json` prints of any prediction."""
+    return {"run": str(folder), "method": run.method.name, "nodes": count}
 
 
 def _check_tables(
@@ -264,15 +276,19 @@ def _new_graph(known: "NodeData", nodes: str, edges: str, options: dict[str, Any
     )
 
 
+def _show_count(count: int, out: Path) -> None:
+    screen().print(f"{count:,} predictions written to {out}", soft_wrap=True)
+
+
 def _show(predictions: "Predictions", out: Path | None) -> None:
     """Print the first predictions, or where all of them are."""
     from rich.table import Table
 
-    console = screen()
     count = len(predictions)
     if out is not None:
-        console.print(f"{count:,} predictions written to {out}", soft_wrap=True)
+        _show_count(count, out)
         return
+    console = screen()
     more = {name: of for name, of in predictions.extra_columns.items() if name != "set_size"}
     table = Table("id", "prediction", "probability", "disagreement", *more, box=None)
     for k in range(min(count, _SHOWN)):

@@ -138,6 +138,7 @@ def run_table(run: Run, out: Path | None = None) -> Table:
         *_measure_rows(run),
         ("choice", choice.get("words")),
         ("nested estimate", (choice.get("nested") or {}).get("words")),
+        ("baselines", _BASELINES_IN_PARTS if run.is_in_parts else None),
         ("time", _time_words(run)),
         ("computed on", f"{run.device}, backend {run.backend}"),
         ("machine", machine_words(run.machine) or None),
@@ -203,6 +204,8 @@ def ensemble_words(run: Run) -> str | None:
         return f"the {run.replicas} replicas together predict unlabelled nodes; {error}"
     return f"{found.accuracy:.2f} % by the mean of the replicas ({interval_words(run)}); {error}"
 
+
+_BASELINES_IN_PARTS: Final = "features alone and edges alone are left out: the graph is in parts"
 
 # Options of `agnn train` that describe a method or its training; a value follows, or none.
 _METHOD_OPTIONS: Final = (

@@ -186,6 +186,11 @@ class NodeData:
         return self.features.shape[0]
 
     @property
+    def edge_count(self) -> int:
+        """Number of undirected edges m/2."""
+        return int(self.edges.shape[1])
+
+    @property
     def feature_count(self) -> int:
         """Number of features d_x."""
         return self.features.shape[1]

@@ -24,8 +24,10 @@ from agnn.distributed._order import (
 )
 from agnn.distributed._partition import partition
 from agnn.distributed._parts import Manifest, PartsFolder, is_parts_folder
+from agnn.distributed._ranks import Ranks
 from agnn.distributed._rows import (
     WIRES,
+    RowsTask,
 )
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "Manifest",
     "Meeting",
     "PartsFolder",
+    "Ranks",
+    "RowsTask",
     "check_order",
     "is_parts_folder",
     "launched_meeting",

@@ -26,6 +26,8 @@ from agnn.training import Progress
 
 Axis = Literal["rows", "replicas"]
 _Opener = Callable[[], Part]
+# What every rank does with its share of a trained model; the scores to keep are on rank 0.
+Finish = Callable[[RowsTask, Part, Ranks, Outcome], torch.Tensor | None]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Division:
     # The processes exist already, started by torchrun, and this is one of them.
     meeting: Meeting | None = None
     parts: str | None = None  # a folder of parts, in place of a graph in memory
+    finish: Finish | None = None  # by rows, in place of collecting the scores of all nodes
 
     def __post_init__(self) -> None:
         if self.ranks < 1:
@@ -107,7 +110,7 @@ class Division:
         source = self._sources(rows.method, task)[ranks.rank]
         shared = task.checkpoints
         checkpoints = None if shared is None else RankCheckpoints(ranks, shared)
-        outcome = _train_rank(rows, source, ranks, task.progress, checkpoints)
+        outcome = _train_rank(rows, source, ranks, task.progress, checkpoints, self.finish)
         if shared is not None and checkpoints is not None:
             shared.seconds_before = checkpoints.seconds_before
         return outcome
@@ -145,16 +148,24 @@ def _train_rank(
     ranks: Ranks,
     progress: Progress | None,
     checkpoints: RankCheckpoints | None,
+    finish: Finish | None,
 ) -> Outcome | None:
     """Train one rank's share of the rows; the whole outcome is on rank 0."""
     part = source if isinstance(source, Part) else source()
     trained = train_rows(rows, part, ranks, progress if ranks.rank == 0 else None, checkpoints)
+    scores = (finish or _collect_scores)(rows, part, ranks, trained)
+    ranks.leave()
+    return None if scores is None else Outcome(scores, trained.model, trained.history)
+
+
+def _collect_scores(
+    rows: RowsTask, part: Part, ranks: Ranks, trained: Outcome
+) -> torch.Tensor | None:
+    """Return the scores of all nodes on rank 0; [R, n, c]."""
+    del rows
     sizes = np.diff(part.bounds).tolist()
     scores = ranks.to_first(trained.scores.transpose(0, 1), sizes)
-    ranks.leave()
-    if scores is None:
-        return None
-    return Outcome(scores.transpose(0, 1).contiguous(), trained.model, trained.history)
+    return None if scores is None else scores.transpose(0, 1).contiguous()
 
 
 def _train_in_processes(rows: RowsTask, task: Task, division: Division) -> Outcome:
@@ -165,7 +176,7 @@ def _train_in_processes(rows: RowsTask, task: Task, division: Division) -> Outco
     sources = division._sources(rows.method, task)
     sent: SentOutcome = run_together(
         _train_in_child,
-        [(rows, source, task.device, checkpoints) for source in sources],
+        [(rows, source, task.device, checkpoints, division.finish) for source in sources],
         threads=_threads(division.ranks),
         progress=task.progress,
         checkpoints=checkpoints,
@@ -174,7 +185,7 @@ def _train_in_processes(rows: RowsTask, task: Task, division: Division) -> Outco
 
 
 def _train_in_child(launched: LaunchedRank, payload: Any, progress: Progress) -> SentOutcome | None:
-    rows, source, device, shared = payload
+    rows, source, device, shared, finish = payload
     meeting = Meeting.attend(launched)
     with meeting.telling():
         ranks = Ranks.join(meeting, device)
@@ -182,7 +193,7 @@ def _train_in_child(launched: LaunchedRank, payload: Any, progress: Progress) ->
         if shared is not None:
             checkpoints = RankCheckpoints(ranks, shared)
             stop_at_sigterm(checkpoints)
-        outcome = _train_rank(rows, source, ranks, progress, checkpoints)
+        outcome = _train_rank(rows, source, ranks, progress, checkpoints, finish)
         return None if outcome is None else SentOutcome.of(outcome, checkpoints)
 
 

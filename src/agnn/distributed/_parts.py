@@ -16,9 +16,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ from agnn.graph import Part, local_rows
 FORMAT: Final = "agnn-parts-2"
 MANIFEST: Final = "manifest.json"
 _ARRAYS: Final = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
+_IDS_AT_ONCE: Final = 65_536
 _SPARSE: Final = ("features-data", "features-indices", "features-indptr")
 
 
@@ -140,13 +140,24 @@ class PartsFolder:
         """Return which positions are for training, validation and test, where that is said; [n]."""
         return {name: self._whole(f"mask-{name}") for name in self.manifest.masks}
 
-    def ids(self) -> list[Any]:
-        """Return the ids by row of the node table, text or whole numbers; [n]."""
+    def ids(self, first: int, end: int) -> Iterator[list[Any]]:
+        """Yield the ids, text or whole numbers, of the positions from `first` to before `end`.
+
+        Some thousand at a time, so that the ids of a large graph are never all in memory.
+        """
+        rows = self.positions()[first:end]
+        cuts = range(0, max(1, end - first), _IDS_AT_ONCE)
         if "ids.npy" in self.manifest.files:
-            return self._whole("ids").tolist()  # type: ignore[no-any-return]
-        content = self._whole("ids-bytes").tobytes()
-        ends = self._whole("ids-ends").tolist()
-        return [content[a:b].decode() for a, b in pairwise([0, *ends])]
+            numbers = self._whole("ids")
+            yield from (numbers[rows[cut : cut + _IDS_AT_ONCE]].tolist() for cut in cuts)
+            return
+        content = self._whole("ids-bytes")
+        ends = self._whole("ids-ends")
+        for cut in cuts:
+            chosen = rows[cut : cut + _IDS_AT_ONCE]
+            starts = np.where(chosen > 0, ends[chosen - 1], 0).tolist()
+            pairs = zip(starts, ends[chosen].tolist(), strict=True)
+            yield [content[a:b].tobytes().decode() for a, b in pairs]
 
     def _whole(self, name: str) -> NDArray[Any]:
         """Open an array about all nodes."""

@@ -20,6 +20,7 @@ from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, json_text, write_tensors, writing_folder
 from agnn.methods import Method, NetworkMethod
 from agnn.runs._model_card import model_card
+from agnn.runs._parts import PartsData
 
 if TYPE_CHECKING:
     from agnn.data import NodeData
@@ -29,10 +30,11 @@ FORMAT: Final = 1
 CONFIG: Final = "config.json"
 WEIGHTS: Final = "model.safetensors"
 SPLITS: Final = "splits.json"
-SCORES: Final = "scores.safetensors"  # if there is no model to compute them with
+# Of all nodes if there is no model to compute them with; of the labelled ones of a run on parts.
+SCORES: Final = "scores.safetensors"
 HISTORY: Final = "history.safetensors"
-GRAPH: Final = "data.npz"  # unless the data is bundled
-PREPROCESSING: Final = "preprocessing.json"  # unless the data is bundled
+GRAPH: Final = "data.npz"  # unless the data is bundled or in parts
+PREPROCESSING: Final = "preprocessing.json"  # unless the data is bundled or in parts
 CARD: Final = "README.md"
 CHECKSUMS: Final = "sha256"  # the key of the checksums in config.json
 
@@ -78,15 +80,15 @@ def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
     _write_splits(run, folder)
     if run.model is not None:
         write_tensors(run.model.state_dict(), folder / WEIGHTS)
-    else:
-        write_tensors({"scores": run.scores}, folder / SCORES)
+    if run.model is None or run.is_in_parts:
+        write_tensors({"scores": run.labelled.scores}, folder / SCORES)
     if run.history is not None:
         tensors = {field.name: getattr(run.history, field.name) for field in fields(run.history)}
         write_tensors({name: t for name, t in tensors.items() if t is not None}, folder / HISTORY)
-    if not is_bundled(run.data):
-        write_data(run.data, folder / GRAPH)
-    if run.data.preprocessing is not None:
-        _write_json(run.data.preprocessing.to_dict(), folder / PREPROCESSING)
+    if run.known.predictions is not None:
+        run.known.predictions.copy_to(folder)
+    else:
+        _write_data(run.data, folder)
     (folder / CARD).write_text(model_card(run), encoding="utf-8")
     config = json.loads(json_text({**run_config(run), "notes": notes}))
     files = {file.name: checksum(file) for file in sorted(folder.iterdir())}
@@ -111,6 +113,7 @@ def run_config(run: Run) -> dict[str, Any]:
             "features": data.feature_count,
             "class_names": list(data.class_names),
         },
+        "parts": str(data.path) if isinstance(data, PartsData) else None,
         "split": run.split_spec,
         "seeds": list(run.seeds),
         "class_weight": weight if weight is None or isinstance(weight, str) else dict(weight),
@@ -132,11 +135,23 @@ def run_config(run: Run) -> dict[str, Any]:
     }
 
 
+def _write_data(data: NodeData, folder: Path) -> None:
+    if not is_bundled(data):
+        write_data(data, folder / GRAPH)
+    if data.preprocessing is not None:
+        _write_json(data.preprocessing.to_dict(), folder / PREPROCESSING)
+
+
 def _write_splits(run: Run, folder: Path) -> None:
     different = {id(split): split for split in run.splits}
     numbers = {key: number for number, key in enumerate(different)}
+    # A split that came with parts is as long as the graph is large, and stays there.
+    known = run.data.splits if run.is_in_parts else {}
     splits = {
-        "splits": [split.to_dict() for split in different.values()],
+        "splits": [
+            split.name if split == known.get(split.name) else split.to_dict()
+            for split in different.values()
+        ],
         "of_replica": [numbers[id(split)] for split in run.splits],
     }
     _write_json(splits, folder / SPLITS)

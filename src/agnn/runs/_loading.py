@@ -14,6 +14,7 @@ import torch
 from agnn.choosing import Tuned
 from agnn.data import NodeData, Preprocessing, Split, SplitSpec, dataset_names, load_dataset
 from agnn.data.store import read_data
+from agnn.distributed import PartsFolder, is_parts_folder
 from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, read_json
 from agnn.kernels import choose
@@ -32,6 +33,8 @@ from agnn.runs._folder import (
     WEIGHTS,
     digest,
 )
+from agnn.runs._part_results import PredictionFiles
+from agnn.runs._parts import PartsData, at_labelled, parts_run
 from agnn.runs._result import trial_means, unusable_replicas
 from agnn.runs._run import KnownResults, Run
 from agnn.training import History
@@ -128,6 +131,7 @@ class _Config:
     has_model: bool
     notes: dict[str, Any] | None
     unseen: _Accuracy | None = None  # also where an older folder lacks it
+    parts: str | None = None  # the folder of parts that it was trained on
 
 
 def load_run(
@@ -151,7 +155,26 @@ def load_run(
         content = _read_config(folder)
         if CHECKSUMS in content or not trust_unchecked:
             _check_files(content, folder)
-        return _read_run(folder, content, found_device, backend)
+        config = _checked_config(content)
+    # Outside: it is not the folder of the run that is damaged.
+    parts = None if config.parts is None else _open_parts(folder, config, config.parts)
+    with _refusing_damage(folder):
+        return _read_run(folder, content, found_device, backend, parts)
+
+
+def _open_parts(folder: Path, config: _Config, path: str) -> PartsData:
+    """Return the data that a run on a folder of parts was trained on."""
+    if not is_parts_folder(path):
+        raise DataError(
+            f"'{folder}' was trained on the folder of parts '{path}', which is not there; put it "
+            f"back, since the graph is in it."
+        )
+    if PartsFolder(path).manifest.partition != config.data.fingerprint:
+        raise DataError(
+            f"'{folder}' was trained on other parts than those in '{path}': the partition has "
+            f"changed since."
+        )
+    return PartsData.of(path)
 
 
 def run_files(folder: Path | str, *, is_checked: bool = True) -> list[str]:
@@ -219,7 +242,8 @@ def _check_files(content: Mapping[str, Any], folder: Path) -> None:
         if checksum(folder / name) != expected:
             raise DataError(f"{name} was changed after it was written")
     # Other files are the user's; of them only the explorer's map is read, and checked.
-    for name in sorted(_READ - set(files)):
+    predictions = {path.name for path in PredictionFiles(folder).paths}
+    for name in sorted((_READ | predictions) - set(files)):
         if (folder / name).exists():
             raise DataError(f"{name} was added after it was written")
 
@@ -244,17 +268,19 @@ def _checked_config(content: Mapping[str, Any]) -> _Config:
     return config
 
 
-def _read_run(folder: Path, content: Mapping[str, Any], device: str, backend: str) -> Run:
+def _read_run(
+    folder: Path, content: Mapping[str, Any], device: str, backend: str, parts: PartsData | None
+) -> Run:
     config = _checked_config(content)
     settings = dict(config.method)
     method: Method = get_method(settings.pop("name")).from_settings(settings)
     seeds = tuple(config.seeds)
-    splits = _splits(folder, len(seeds))
-    data = _data(folder, config.data)
+    data = _data(folder, config.data) if parts is None else parts
+    splits = _splits(folder, len(seeds), data)
     model = scores = None
     if config.has_model:
         model = _model(folder, method, data, seeds, backend).to(device)
-    else:
+    if not config.has_model or parts is not None:
         scores = _tensors(folder / SCORES)["scores"]
         if not bool(torch.isfinite(scores).all()):
             raise DataError(f"{SCORES} has values that are not finite")
@@ -267,10 +293,11 @@ def _read_run(folder: Path, content: Mapping[str, Any], device: str, backend: st
         raise DataError(
             f"it has {accuracy.n} accuracies for {len(seeds)} replicas, split '{config.split}'"
         )
-    return Run(
-        data=data,
+    at_data, at_splits = (data, splits) if parts is None else at_labelled(data, splits)
+    run = Run(
+        data=at_data,
         method=Tuned(method) if config.configuration == "tuned" else method,
-        splits=splits,
+        splits=at_splits,
         seeds=seeds,
         accuracy=accuracy,
         unseen=None if config.unseen is None else Summary(config.unseen.values),
@@ -290,6 +317,7 @@ def _read_run(folder: Path, content: Mapping[str, Any], device: str, backend: st
         known=KnownResults(scores, config.confidence.temperature),
         folder=folder,
     )
+    return run if parts is None else parts_run(run, parts, splits, PredictionFiles(folder))
 
 
 def _history(folder: Path, replicas: int) -> History | None:
@@ -306,9 +334,12 @@ def _history(folder: Path, replicas: int) -> History | None:
     return history
 
 
-def _splits(folder: Path, replicas: int) -> tuple[Split, ...]:
+def _splits(folder: Path, replicas: int, data: NodeData) -> tuple[Split, ...]:
     stored = read_json(folder / SPLITS)
-    different = [Split.from_dict(split) for split in stored["splits"]]
+    different = [
+        data.split(split) if isinstance(split, str) else Split.from_dict(split)
+        for split in stored["splits"]
+    ]
     numbers = stored["of_replica"]
     if len(numbers) != replicas:
         raise DataError(f"{SPLITS} has {len(numbers)} entries for {replicas} replicas")

@@ -31,7 +31,7 @@ def model_card(run: Run) -> str:
         f"- Method: {run.method.title} ({run.method.cites}), {_replicas(run)}.",
         f"- Hyper-parameters: `{json.dumps(run.method.settings)}`",
         f"- Class weights: `{json.dumps(_weights(run))}`",
-        f"- Data: {data.nodes:,} nodes, {known}; {data.edges.shape[1]:,} undirected edges; "
+        f"- Data: {data.nodes:,} nodes, {known}; {data.edge_count:,} undirected edges; "
         f"{data.feature_count:,} features.",
         f"- SHA-256 of the data: `{data.fingerprint}`",
         f"- Classes: {names}",
@@ -54,6 +54,7 @@ def model_card(run: Run) -> str:
         "",
         "    agnn predict FOLDER --out predictions.csv",
         "",
+        *_where_the_graph_is(run),
         "`config.json` holds the SHA-256 of every other file; a changed or added file is refused.",
     ]
     return "\n".join(lines) + "\n"
@@ -100,6 +101,8 @@ def _unseen(run: Run) -> list[str]:
 
 def _decisions(run: Run) -> list[str]:
     """Return what prediction sets promise and how large they are, where labels can calibrate."""
+    if run.is_in_parts:  # which takes the whole graph
+        return []
     try:
         rule = run.predict_set(0.9, run.data.node_ids[:1]).rule
     except InputError:
@@ -107,6 +110,17 @@ def _decisions(run: Run) -> list[str]:
     return [
         f"- Prediction sets: {_plain(rule.guarantee)} Mean size {rule.sizes.mean():.2f}; "
         f"{(rule.sizes == 1).mean():.0%} hold one class. Not for nodes of another time or kind."
+    ]
+
+
+def _where_the_graph_is(run: Run) -> list[str]:
+    """Return what a run on parts needs, and what it was not compared with."""
+    if not run.is_in_parts:
+        return []
+    return [
+        "The graph is in the folder of parts that `config.json` names, and must stay there. "
+        "Baselines that need features or edges are left out.",
+        "",
     ]
 
 

@@ -1,8 +1,11 @@
-"""Training a folder of parts: the graph is never whole until its run is saved."""
+"""Training a folder of parts, and its run: the graph is whole only where somebody asks for it."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +15,7 @@ import numpy as np
 from agnn.data import NodeData, Preprocessing, RawCounts, Split
 from agnn.distributed import Manifest, PartsFolder
 from agnn.methods import Method, NetworkMethod
+from agnn.runs._part_results import PredictionFiles, renumber
 from agnn.runs._run import KnownResults, Run
 
 if TYPE_CHECKING:
@@ -25,8 +29,6 @@ def parts_data(path: Path | str) -> NodeData:
 
     Nodes are in the order of the parts. There are no edges, and no features are stored.
     """
-    from scipy.sparse import csr_array
-
     folder = PartsFolder(path)
     manifest = folder.manifest
     splits = {}
@@ -34,17 +36,94 @@ def parts_data(path: Path | str) -> NodeData:
         masks = folder.masks()
         train, validation, test = (np.flatnonzero(masks[name]) for name in _PARTS)
         splits["fixed"] = Split("fixed", train, validation, test)
-    return NodeData(
-        name=manifest.name,
-        features=cast(Any, csr_array((manifest.nodes, manifest.feature_count), dtype=np.float32)),
-        labels=np.array(folder.labels()),
-        edges=np.empty((2, 0), np.int64),
-        class_names=manifest.class_names,
-        node_ids=cast(Any, range(manifest.nodes)),
+    return replace(
+        _without_graph(manifest.name, np.array(folder.labels()), manifest.class_names),
+        features=_no_features(manifest.nodes, manifest.feature_count),
         splits=MappingProxyType(splits),
         facts=RawCounts(manifest.entries, 0, manifest.self_loops),
         dataset=manifest.dataset,
     )
+
+
+class PartsData(NodeData):
+    """The data of a run on parts: features, edges and ids are read when they are first needed.
+
+    Nodes are in the order of the parts. The fingerprint is the name of the partition.
+    """
+
+    path: Path
+    manifest: Manifest
+
+    def __new__(cls, **fields: Any) -> NodeData:  # type: ignore[misc]
+        """Return a changed copy, which has everything in memory."""
+        return NodeData(**fields)
+
+    @classmethod
+    def of(cls, path: Path | str, known: NodeData | None = None) -> PartsData:
+        """Return the data in a folder of parts, of which labels and splits may be `known`."""
+        known = parts_data(path) if known is None else known
+        manifest = PartsFolder(path).manifest
+        data: PartsData = object.__new__(cls)
+        kept = vars(known).keys() - {"features", "edges", "node_ids"}
+        vars(data).update({name: vars(known)[name] for name in kept})
+        made = manifest.preprocessing
+        vars(data).update(
+            path=Path(path).absolute(),
+            manifest=manifest,
+            facts=_facts(manifest),
+            preprocessing=None if made is None else Preprocessing.from_dict(dict(made)),
+            # Partitions differ wherever features, labels, edges, splits, ids or names do.
+            fingerprint=manifest.partition,
+            names_fingerprint=manifest.partition,
+        )
+        return data
+
+    def __reduce__(self) -> Any:
+        return PartsData.of, (self.path,)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes n."""
+        return self.manifest.nodes
+
+    @property
+    def edge_count(self) -> int:
+        """Number of undirected edges m/2."""
+        return self.manifest.edges
+
+    @property
+    def feature_count(self) -> int:
+        """Number of features d_x."""
+        return self.manifest.feature_count
+
+    @cached_property
+    def node_ids(self) -> tuple[Hashable, ...]:
+        """[n] the ids of the nodes."""
+        return tuple(chain.from_iterable(PartsFolder(self.path).ids(0, self.nodes)))
+
+    @cached_property
+    def features(self) -> Any:
+        """[n, d_x] float32 CSR."""
+        return self._whole.features
+
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """[2, m/2] each undirected edge once."""
+        return self._whole.edges
+
+    @cached_property
+    def _whole(self) -> NodeData:
+        part = PartsFolder(self.path).part(0, 1)
+        receivers = np.repeat(np.arange(self.nodes), np.diff(part.offsets))
+        kept = receivers < part.columns
+        return NodeData.build(
+            name=self.name,
+            features=part.features,
+            labels=self.labels,
+            edges=np.stack([receivers[kept], np.asarray(part.columns)[kept]]),
+            class_names=self.class_names,
+            node_ids=range(self.nodes),
+        )
 
 
 def parts_method(method: Method, path: Path | str, *, is_scaling_given: bool) -> Method:
@@ -62,45 +141,45 @@ def parts_method(method: Method, path: Path | str, *, is_scaling_given: bool) ->
     return method.with_fields(scaling="standard" if manifest.preprocessing is None else "none")
 
 
-def whole_run(run: Run, path: Path | str) -> Run:
-    """Return the run with the whole graph as its data, nodes in the order given."""
-    folder = PartsFolder(path)
-    manifest = folder.manifest
-    rows = np.asarray(folder.positions())
-    part = folder.part(0, 1)
-    receivers = np.repeat(np.arange(manifest.nodes), np.diff(part.offsets))
-    kept = receivers < part.columns
-    edges = np.stack([rows[receivers[kept]], rows[np.asarray(part.columns)[kept]]])
-    position = np.empty_like(rows)  # of each row of the node table
-    position[rows] = np.arange(rows.size)
-    made = manifest.preprocessing
-    data = NodeData.build(
-        name=manifest.name,
-        features=cast(Any, part.features)[position],
-        labels=np.asarray(part.labels)[position],
-        edges=edges,
-        class_names=manifest.class_names,
-        node_ids=folder.ids(),
-        splits={name: _in_given_order(split, rows) for name, split in run.data.splits.items()},
-        facts=_facts(manifest),
-        preprocessing=None if made is None else Preprocessing.from_dict(dict(made)),
+def at_labelled(data: NodeData, splits: tuple[Split, ...]) -> tuple[NodeData, tuple[Split, ...]]:
+    """Return the labelled nodes alone, without features and edges, and the splits of them."""
+    nodes = data.labelled
+    return (
+        _without_graph(data.name, data.labels[nodes], data.class_names),
+        renumber(splits, nodes),
     )
-    # Replicas that have one split share it as before.
-    splits = {id(split): _in_given_order(split, rows) for split in run.splits}
-    return replace(
-        run,
-        data=data,
-        splits=tuple(splits[id(split)] for split in run.splits),
-        known=KnownResults(run.scores[:, position], run.known.temperature),
+
+
+def parts_run(
+    labelled: Run, data: PartsData, splits: tuple[Split, ...], predictions: PredictionFiles
+) -> Run:
+    """Return the run on parts whose result at the labelled nodes is known."""
+    known = KnownResults(
+        temperature=labelled.known.temperature, labelled=labelled, predictions=predictions
     )
+    return replace(labelled, data=data, splits=splits, known=known)
+
+
+def _without_graph(name: str, labels: NDArray[np.int64], class_names: tuple[str, ...]) -> NodeData:
+    """Return nodes that have labels and nothing else."""
+    return NodeData(
+        name=name,
+        features=_no_features(labels.size, 0),
+        labels=labels,
+        edges=np.empty((2, 0), np.int64),
+        class_names=class_names,
+        node_ids=cast(Any, range(labels.size)),
+        splits=MappingProxyType({}),
+        facts=RawCounts(0, 0, 0),
+    )
+
+
+def _no_features(nodes: int, width: int) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array((nodes, width), dtype=np.float32)
 
 
 def _facts(manifest: Manifest) -> RawCounts:
     kept = manifest.edges + manifest.self_loops + manifest.dropped
     return RawCounts(manifest.entries, max(0, manifest.entries - kept), manifest.self_loops)
-
-
-def _in_given_order(split: Split, rows: NDArray[np.int64]) -> Split:
-    """Return a split by positions as one by rows of the node table."""
-    train, validation, test = (np.sort(rows[split.parts[name]]) for name in _PARTS)
-    return Split(split.name, train, validation, test, split.seed)

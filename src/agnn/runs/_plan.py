@@ -45,7 +45,8 @@ from agnn.metrics import MEASURES, Summary
 from agnn.runs._devices import machine, versions
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import keep_elsewhere, save_run
-from agnn.runs._parts import whole_run
+from agnn.runs._part_results import PredictionFiles, PredictionWriter
+from agnn.runs._parts import PartsData, at_labelled, parts_run
 from agnn.runs._result import trial_values, unusable_replicas
 from agnn.runs._run import KnownResults, Run
 from agnn.runs._unseen import check_unseen, unseen_accuracy
@@ -364,25 +365,35 @@ class Plan:
             checkpoints.describe(self.identity(method))
         for callback in task.callbacks:
             callback.start(self.about(method))
-        if self.division is None:
+        division = self.division
+        parts = self.training.parts
+        files = None
+        if division is not None and parts is not None:
+            files = PredictionFiles.scratch(self.training.out)
+            division = replace(division, finish=PredictionWriter(parts, str(files.folder)))
+        if division is None:
             outcome: Outcome | None = method.run(task)
         else:
-            outcome = self.division.run(method, task, self.identity(method))
+            outcome = division.run(method, task, self.identity(method))
         if outcome is None:
             return None
+        data = self.data
+        splits = self.splits
+        if files is not None:
+            data, splits = at_labelled(data, splits)  # of which there are scores
         seconds = time.perf_counter() - start
         if checkpoints is not None:
             seconds += checkpoints.seconds_before
         spec = SplitSpec.parse(self.split_spec)
         unusable = unusable_replicas(outcome.history, len(self.seeds))
-        values = trial_values("accuracy", outcome.scores, self.data, self.splits, spec, unusable)
+        values = trial_values("accuracy", outcome.scores, data, splits, spec, unusable)
         unseen = None
         if self.training.unseen:
             unseen = unseen_accuracy(method, task, self.data, spec)
         run = Run(
-            data=self.data,
+            data=data,
             method=method,
-            splits=self.splits,
+            splits=splits,
             seeds=self.seeds,
             accuracy=Summary(values),
             unseen=unseen,
@@ -400,8 +411,8 @@ class Plan:
             choice=self._choice_words(),
             known=KnownResults(scores=outcome.scores.cpu()),
         )
-        if self.training.parts is not None:
-            run = whole_run(run, self.training.parts)
+        if parts is not None and files is not None:
+            run = parts_run(run, PartsData.of(parts, self.data), self.splits, files)
         for callback in task.callbacks:
             callback.finish(run)
         return run

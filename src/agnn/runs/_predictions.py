@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.data import NodeData
+    from agnn.data.tables import DataFrame
 
 NO_CLASS: Final = "none of the classes fits"  # how an empty set of classes reads
 _ENDS: Final = (".csv", ".parquet")
@@ -124,18 +126,50 @@ class Predictions(Ensemble):
         from agnn.data.tables import DataFrame
 
         frame = DataFrame(self.to_dict())
-        if self.labels is not None:
-            frame["label"] = frame["label"].astype(object)  # text also where no node has one
-        with writing_file(path) as draft:
-            if Path(path).suffix.lower() == ".csv":
-                for name, values in self.extra_columns.items():
-                    frame[name] = [set_words(value) for value in values]
-                frame.to_csv(draft, index=False)
-            else:
-                frame.to_parquet(draft, index=False)
+        if Path(path).suffix.lower() == ".csv":
+            for name, values in self.extra_columns.items():
+                frame[name] = [set_words(value) for value in values]
+        save_frames([frame], path)
 
     def __repr__(self) -> str:
         return f"Predictions({len(self)} nodes, classes {', '.join(self.class_names)})"
+
+
+def save_frames(frames: Iterable[DataFrame], path: Path | str) -> int:
+    """Write pandas frames of the same columns, one after the other, to a new CSV or Parquet file.
+
+    Completely or not at all, with one frame in memory at a time. Returns the number of rows.
+    """
+    check_table_file(path)
+    with writing_file(path) as draft:
+        is_csv = draft.suffix.lower() == ".csv"
+        return (_write_csv if is_csv else _write_parquet)(iter(frames), draft)
+
+
+def _write_csv(frames: Iterator[DataFrame], draft: Path) -> int:
+    rows = 0
+    for frame in frames:
+        frame.to_csv(draft, index=False, mode="a", header=not draft.exists())
+        rows += len(frame)
+    return rows
+
+
+def _write_parquet(frames: Iterator[DataFrame], draft: Path) -> int:
+    import pyarrow
+    from pyarrow import parquet
+
+    tables = (pyarrow.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables)
+    schema = first.schema
+    for k, column in enumerate(schema):
+        if pyarrow.types.is_null(column.type):  # text, of which none is in the first frame
+            schema = schema.set(k, column.with_type(pyarrow.string()))
+    rows = 0
+    with parquet.ParquetWriter(draft, schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table.cast(schema))
+            rows += table.num_rows
+    return rows
 
 
 def set_words(value: Any) -> Any:

@@ -128,12 +128,10 @@ class TrainingResult:
 
     @cached_property
     def members(self) -> NDArray[np.int64]:
-        """The replicas that form the ensemble: those that did not diverge, by index.
-
-        If all diverged, those with an epoch of finite weights to keep.
-        """
-        diverged = self.diverged
-        return np.flatnonzero(~(self.unusable if diverged.all() else diverged))
+        """The replicas that form the ensemble, by index: all but those that diverged."""
+        if self.history is None:
+            return np.arange(self.replicas)
+        return np.asarray(self.history.members.cpu().numpy())
 
     @property
     def betas(self) -> list[list[float]] | None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from agnn.explanation import Explanation
     from agnn.graph import Features, Graph, View
     from agnn.networks import NodeModel
+    from agnn.runs._part_results import PredictionFiles
 
 # Up to this many nodes all are scored at the first question, so that later ones are look-ups.
 _WHOLE_AT_ONCE: Final = 100_000
@@ -54,6 +55,9 @@ class KnownResults(NamedTuple):
     scores: Tensor | None = None  # [R, n, c]
     temperature: float | None = None
     inputs: tuple[Features, Graph] | None = None  # what the model reads, if not what the data gives
+    # Of a run on a folder of parts: itself at the labelled nodes alone, and what it predicts.
+    labelled: Run | None = None
+    predictions: PredictionFiles | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +94,19 @@ class Run(TrainingResult):
         self.ensemble_of(self.scores[:, :1])
 
     @property
+    def is_in_parts(self) -> bool:
+        """Whether the graph and the predictions are in parts on disk."""
+        return self.known.predictions is not None
+
+    @property
+    def labelled(self) -> Run:
+        """The run at its labelled nodes alone, without the graph, if that is in parts; else itself.
+
+        What is measured with labels is measured there. Its node k is `data.labelled[k]`.
+        """
+        return self.known.labelled or self
+
+    @property
     def has_scores(self) -> bool:
         """Whether `scores` are known already."""
         return self.known.scores is not None or "scores" in vars(self)
@@ -117,9 +134,10 @@ class Run(TrainingResult):
     @cached_property
     def calibration(self) -> Calibration:
         """The ensemble on test nodes: temperature, accuracy and calibration error."""
-        splits = [self.splits[replica] for replica in self.members]
+        run = self.labelled
+        splits = [run.splits[replica] for replica in self.members]
         fit_on = "test" if self.is_cross_fitted else "validation"
-        return calibrate(self.scores[self.members], self.data, splits, fit_on=fit_on)
+        return calibrate(run.scores[self.members], run.data, splits, fit_on=fit_on)
 
     @property
     def interval(self) -> Interval:
@@ -162,9 +180,13 @@ class Run(TrainingResult):
         """Return the predictions for the nodes with these ids, or for all nodes.
 
         `batch` nodes are computed at a time, replica by replica, so that the scores of all nodes
-        and replicas need not fit in memory. By default that is done where they would not.
+        and replicas need not fit in memory. By default that is done where they would not. A run on
+        a folder of parts has them in files.
         """
         names = self.data.class_names
+        files = self.known.predictions
+        if ids is None and files is not None:
+            return files.read(names)
         if ids is None:
             return Predictions.of_data(self.data, names, self._whole_ensemble(batch))
         nodes = [self.node(node_id) for node_id in ids]
@@ -175,9 +197,12 @@ class Run(TrainingResult):
 
         With cross-fitting these are all labelled nodes; otherwise those that some replica tests.
         """
-        splits = [self.splits[replica] for replica in self.members]
-        scores = self.scores[self.members]
+        run = self.labelled
+        splits = [run.splits[replica] for replica in self.members]
+        scores = run.scores[self.members]
         nodes, ensemble = held_out_ensemble(scores, splits, self.temperature)
+        if run is not self:
+            nodes = self.data.labelled[nodes]
         return Predictions.of_data(self.data, self.data.class_names, ensemble, nodes.tolist())
 
     def _whole_ensemble(self, batch: int | None) -> Ensemble:
@@ -244,7 +269,8 @@ class Run(TrainingResult):
         Unusable replicas are left out, as in `accuracy`.
         """
         spec = SplitSpec.parse(self.split_spec)
-        return Summary(trial_values(name, self.scores, self.data, self.splits, spec, self.unusable))
+        run = self.labelled
+        return Summary(trial_values(name, run.scores, run.data, run.splits, spec, self.unusable))
 
     @cached_property
     def measures(self) -> dict[str, Summary]:
@@ -256,9 +282,9 @@ class Run(TrainingResult):
         """How much better it is than one class for all, the features alone and the graph alone.
 
         By the metric of the run; if none was asked for, by accuracy, or where a class is rare by
-        the metric that suits it.
+        the metric that suits it. A run on a folder of parts is compared with one class for all.
         """
-        return compare_with_baselines(self)
+        return compare_with_baselines(self.labelled)
 
     @cached_property
     def result(self) -> ResultSummary:

@@ -140,6 +140,7 @@ def _spread(run: Run) -> str | None:
 
 def _least_found(run: Run) -> tuple[str, float, int] | None:
     """Return the class of which the smallest share is predicted as such, on test nodes."""
+    run = run.labelled
     nodes, ensemble = held_out_ensemble(
         run.scores[run.members], [run.splits[replica] for replica in run.members]
     )

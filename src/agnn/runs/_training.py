@@ -194,8 +194,8 @@ class Training(TrainingOptions):
     def _data_and_split(self, device: str) -> tuple[NodeData, str]:
         """Return the data, and the name of one of its splits or of a way to draw some."""
         data = self.read_data()
-        if self.parts is not None and is_first_rank():
-            PartsFolder(self.parts).check()  # all of them: this process puts the run together
+        if self.parts is not None and launched_rank() is None:
+            PartsFolder(self.parts).check()  # a rank of torchrun opens its own parts only
         check_learnable(data)
         if isinstance(self.split, Split):
             return data.with_split(self.split), self.split.name

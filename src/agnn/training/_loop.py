@@ -120,6 +120,14 @@ class History:
         """
         return self.diverged & (self.selected_epochs == 0)
 
+    @property
+    def members(self) -> Tensor:
+        """The replicas that form the ensemble: those that did not diverge, by index; [k].
+
+        If all diverged, those with an epoch of finite weights to keep.
+        """
+        return (~(self.unusable if self.diverged.all() else self.diverged)).nonzero()[:, 0]
+
 
 def train(
     model: TrainableModel,
