@@ -7,6 +7,8 @@
 3. An epoch is predicted for stated bandwidths: the slowest rank, and its messages after it.
 4. The same training runs in 1 to 4 real gloo processes of one thread each, and as one ordinary
    process; the prediction for this machine stands beside what was measured.
+5. The bytes that all ranks receive are counted and compared with the halo bound: all rows of the
+   halo in every layer, three times an epoch. `--evaluate-every` and `--wire` reduce them.
 
 The graph has communities: of the other ends of a node's edges a share lies within 200 positions,
 the rest anywhere. Times are the smallest of some epochs; on a busy machine the processor time says
@@ -34,12 +36,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import Split
-from agnn.distributed import (
-    Meeting,
-)
+from agnn.distributed import Meeting
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._ranks import Exchange, Ranks
-from agnn.distributed._rows import RowsTask, train_rows
+from agnn.distributed._rows import WIRES, RowsTask, train_rows
 from agnn.executors import LaunchedRank
 from agnn.graph import DenseFeatures, Graph, Part, block_bounds, rank_bounds
 from agnn.networks import AGNN
@@ -57,6 +57,7 @@ NETWORKS: Final = {
 LOOPBACK: Final = (2e9, 1e-4)  # assumed of gloo on one machine
 EXCHANGES: Final = 3 * LAYERS  # there and back in a step, there in the evaluation
 CLOCKS: Final = ("clock", "processor", "own thread", "packing", "waiting")
+COLUMNS: Final = (*CLOCKS, "bytes")
 GATHERS: Final = 4  # loss, gradients, watched loss, watched accuracy
 
 
@@ -68,11 +69,19 @@ class Case:
     edges: int
     near: float
     epochs: int
+    evaluate_every: int = 1
+    wire: str = "float32"
 
     @property
     def method(self) -> AGNN:
         """AGNN as the paper has it for larger graphs."""
-        return AGNN(layers=LAYERS, hidden=HIDDEN, epochs=self.epochs, scaling="none")
+        return AGNN(
+            layers=LAYERS,
+            hidden=HIDDEN,
+            epochs=self.epochs,
+            scaling="none",
+            evaluate_every=self.evaluate_every,
+        )
 
     def split(self) -> Split:
         """A tenth of the nodes each for training, validation and test."""
@@ -150,24 +159,32 @@ def predicted(compute: float, halo: float, ranks: int, bandwidth: float, latency
 class Epochs:
     """Clocks at the end of every epoch: the time, the process, its own thread, and parts of that.
 
+    `bytes` are those of the states and gradients received.
     Other threads of a rank carry its messages. `packing` is the thread's time for gathering rows
     to be sent, `waiting` the time that it waits for others, whose processor time is nearly none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, evaluate_every: int = 1) -> None:
+        self.evaluate_every = evaluate_every
         self.marks: list[tuple[float, ...]] = []
-        self.packing = self.waiting = 0.0
+        self.packing = 0.0
+        self.waiting = 0.0
+        self.bytes = 0
 
     def __call__(self, done: int, total: int) -> None:
         """Note the end of an epoch."""
         own = time.perf_counter(), time.process_time(), time.thread_time()
-        self.marks.append((*own, self.packing, self.waiting))
+        self.marks.append((*own, self.packing, self.waiting, self.bytes))
 
     def typical(self) -> dict[str, float]:
-        """Seconds of an epoch after the first two: the least by the clock, else the median."""
-        steps = np.diff(np.array(self.marks), axis=0)[1:]
-        found = dict(zip(CLOCKS, np.median(steps, axis=0).tolist(), strict=True))
-        return found | {"clock": float(steps[:, 0].min())}
+        """Seconds of an epoch after the first two: the least by the clock, else the median.
+
+        The bytes are the mean over as many epochs as there are from one evaluation to the next.
+        """
+        steps = np.diff(np.array(self.marks), axis=0)
+        typical = dict(zip(COLUMNS, np.median(steps[1:], axis=0).tolist(), strict=True))
+        received = steps[-self.evaluate_every :, COLUMNS.index("bytes")]
+        return typical | {"clock": float(steps[1:, 0].min()), "bytes": float(received.mean())}
 
 
 class TimedRanks(Ranks):
@@ -180,6 +197,7 @@ class TimedRanks(Ranks):
     ) -> Exchange:
         """Begin an exchange whose end is timed."""
         found = super().exchange(packed, send_counts, receive_counts)
+        self.epochs.bytes += found.received.nbytes
         return TimedExchange(found.received, found.work, self, found.source)
 
     def gather(self, own: Tensor) -> list[Tensor]:
@@ -226,7 +244,7 @@ def own_work(parts: Sequence[Part], case: Case) -> list[float]:
 
 
 def _task(case: Case) -> RowsTask:
-    return RowsTask(case.method, CLASSES, (case.split(),), (0,))
+    return RowsTask(case.method, CLASSES, (case.split(),), (0,), wire=case.wire)
 
 
 def _save(folder: Path, name: str, part: Part) -> None:
@@ -244,7 +262,7 @@ def _rank(rank: int, size: int, port: int, folder: str, case: Case) -> None:
     ranks = TimedRanks()
     if size > 1:
         ranks = TimedRanks.join(Meeting.attend(LaunchedRank(rank, size, rank, size, port=port)))
-    ranks.epochs = epochs = Epochs()
+    ranks.epochs = epochs = Epochs(case.evaluate_every)
     _time_packing(epochs)
     part = _load(Path(folder) / f"part-{size}-{rank}.npz")
     outcome = train_rows(_task(case), part, ranks, epochs)
@@ -297,7 +315,9 @@ def real_runs(
                 for rank in range(size)
             ]
             most = {key: max(each[key] for each in reports) for key in (*CLOCKS, "memory")}
-            found[f"{size} ranks"] = most | {"losses": reports[0]["losses"]}
+            most["bytes"] = sum(report["bytes"] for report in reports)
+            bound = message_bytes(halo_sizes(graph, size).sum()) if size > 1 else 0.0
+            found[f"{size} ranks"] = most | {"losses": reports[0]["losses"], "bound": bound}
     return found
 
 
@@ -361,6 +381,9 @@ def tell_real(real: dict[str, Any], graph: Graph, work: dict[int, float]) -> Non
             times, by_processor = (base[key] / row[key] for key in ("clock", "processor"))
             words += f"; {times:.2f} times one process by the clock, {by_processor:.2f} by the "
             words += f"processor, losses within {gap:.1e}"
+            if size > 1:
+                share = row["bytes"] / row["bound"]
+                words += f"; {row['bytes'] / 1e6:.1f} MB per epoch, {share:.3f} of the bound"
             if size in work:
                 # Ranks beyond the cores share them.
                 own = work[size] * max(1.0, size / cores)
@@ -376,13 +399,19 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--edges", type=int, default=10_000_000)
     parser.add_argument("--near", type=float, default=0.95)
     parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--evaluate-every", type=int, default=1)
+    parser.add_argument("--wire", choices=WIRES, default="float32")
     parser.add_argument("--ranks", type=int, nargs="*", default=[2, 4, 8, 16, 64, 256, 1024])
     parser.add_argument("--measured", type=int, nargs="*", default=[1, 2, 3, 4, 8, 64])
     parser.add_argument("--processes", type=int, nargs="*", default=[1, 2, 3, 4])
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    case = Case(given.nodes, given.edges, given.near, given.epochs)
+    if given.epochs < given.evaluate_every + 2:
+        parser.error("--epochs must be at least two more than --evaluate-every")
+    case = Case(
+        given.nodes, given.edges, given.near, given.epochs, given.evaluate_every, given.wire
+    )
     graph = case.graph()
     features, labels = case.features()
     _tell(
@@ -390,8 +419,10 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         f"{LAYERS} layers of width {HIDDEN}, one replica"
     )
     found: dict[str, Any] = {"case": asdict(case), "halo": tell_halos(graph, given.ranks)}
-    found["work"] = work = tell_work(case, graph, features, labels, given.measured)
-    found["predicted"] = tell_predictions(graph, work)
+    work: dict[int, float] = {}
+    if given.measured:
+        found["work"] = work = tell_work(case, graph, features, labels, given.measured)
+        found["predicted"] = tell_predictions(graph, work)
     if given.processes:
         found["real"] = real_runs(case, graph, features, labels, given.processes)
         tell_real(found["real"], graph, work)

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.scaling import Case, halo_sizes, main, message_bytes, predicted
+from benchmarks.scaling import (
+    CLOCKS,
+    HIDDEN,
+    LAYERS,
+    Case,
+    Epochs,
+    halo_sizes,
+    main,
+    message_bytes,
+    predicted,
+)
 
 from agnn.graph import Part, rank_bounds
 
@@ -27,3 +37,20 @@ def test_it_runs_on_a_small_graph(capsys):
     found = main(words.split())
     assert set(found["halo"]) == {2, 1024}
     assert "predicted seconds per epoch" in capsys.readouterr().out
+
+
+def test_the_bytes_of_two_ranks_stay_below_the_halo_bound(capsys):
+    command = "--nodes 2000 --edges 8000 --near 0 --ranks 2 --measured --processes 2"
+    row = main([*command.split(), "--epochs", "4", "--evaluate-every", "2"])["real"]["2 ranks"]
+    numbers = 3 * HIDDEN + 2  # of a row of the halo in a layer: there, back and there again
+    most = row["bound"] * (numbers - HIDDEN / 2) / numbers
+    assert (LAYERS - 1) / LAYERS * 0.9 * most < row["bytes"] < most
+    assert f"{row['bytes'] / row['bound']:.3f} of the bound" in capsys.readouterr().out
+
+
+def test_bytes_are_the_mean_and_seconds_the_median_of_the_epochs():
+    epochs = Epochs(evaluate_every=2)
+    seconds = len(CLOCKS) * [1.0]
+    epochs.marks = [(*(k * value for value in seconds), k // 2 * 10.0) for k in range(5)]
+    assert epochs.typical()["bytes"] == 5.0
+    assert epochs.typical()["processor"] == 1.0
