@@ -2,6 +2,7 @@
 
     python scripts/measure_cross_fitting.py folds FOLDER --out folds.json [--draws 10]
     python scripts/measure_cross_fitting.py choice FOLDER --out choice.json [--draws 10]
+    python scripts/measure_cross_fitting.py consistency FOLDER --out consistency.json [--draws 10]
 
 FOLDER holds graphs as .npz files; `folds` takes Cora, CiteSeer and PubMed as well, under other
 names, so that they have no presets. 10 or 50 labels per class in the mean are drawn uniformly, and
@@ -14,6 +15,9 @@ cross-fitting reports, and its 95 % interval, with the true one of its replicas.
 `choice` trains the default and the methods that it chooses from, on the splits that a graph comes
 with, else on drawn labels. It prints the score of the ensembles at test nodes, or at hidden labels:
 AUC with two classes, accuracy with more; and their balanced accuracy.
+
+`consistency` cross-fits AGNN+ with and without consistency, with 10 and 20 labels per class, and
+prints the accuracy of the ensembles at the hidden labels.
 
 Results are kept after every draw: the same command goes on where it was stopped. `--minutes` ends
 it, and `--print` prints the tables of the results that are there.
@@ -35,12 +39,14 @@ import numpy as np
 import agnn
 from agnn.data import NodeData
 from agnn.metrics import MEASURES, Summary
+from agnn.networks import AGNNPlus
 
 BUNDLED = ("cora", "citeseer", "pubmed")
 ALIKE = (*BUNDLED, "acm", "facebook_pages")  # graphs with like neighbours
 UNLIKE = ("blogcatalog", "twitch_en")
 WITH_SPLITS = ("minesweeper", "wisconsin", "cornell")
 PER_CLASS = (10, 50)
+FEW_PER_CLASS = (10, 20)  # for consistency
 LEAST = 2  # labels of each class
 REPLICAS = 10
 CANDIDATES = ("agnn_plus", "agnn", "separated", "appnp", "ridge")
@@ -55,6 +61,7 @@ def main() -> None:
     measure, graphs, tables = {
         "folds": (measure_folds, (*ALIKE, *UNLIKE), folds_tables),
         "choice": (measure_choice, (*WITH_SPLITS, "acm", *UNLIKE), choice_tables),
+        "consistency": (measure_consistency, (*ALIKE, "blogcatalog"), consistency_table),
     }[options.what]
     graphs = options.graphs or graphs
     results: Results = json.loads(options.out.read_text()) if options.out.exists() else {}
@@ -66,7 +73,7 @@ def main() -> None:
 def parse_options() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("folds", "choice"))
+    parser.add_argument("what", choices=("folds", "choice", "consistency"))
     parser.add_argument("folder", type=Path, help="with graphs, .npz")
     parser.add_argument("--out", type=Path, required=True, help="JSON file of the results")
     parser.add_argument("--graphs", nargs="*", help="names; all by default")
@@ -74,6 +81,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--epochs", type=int, help="fewer, to try this program")
+    parser.add_argument("--replicas", type=int, default=REPLICAS, help="for consistency")
+    parser.add_argument("--hidden", type=int, help="for consistency")
     parser.add_argument("--print", action="store_true", help="print the tables, train nothing")
     return parser.parse_args()
 
@@ -90,7 +99,8 @@ def collect(
     for draw in range(options.draws):
         for name in graphs:
             data = read(name, options.folder)
-            for per_class in (None,) if name in WITH_SPLITS else PER_CLASS:
+            drawn = FEW_PER_CLASS if options.what == "consistency" else PER_CLASS
+            for per_class in (None,) if name in WITH_SPLITS else drawn:
                 key = f"{name}/{per_class or 'own'}/{draw}"
                 begun = time.monotonic()
                 if key in results or begun - start + longest > 60 * options.minutes:
@@ -185,6 +195,26 @@ def measure_choice(
     return result
 
 
+def measure_consistency(
+    options: argparse.Namespace, data: NodeData, per_class: int, draw: int
+) -> dict[str, Any]:
+    """Return the accuracies at hidden labels with consistency and without."""
+    few, hidden = draw_labels(data, per_class, draw)
+    result: dict[str, Any] = {}
+    for name, strength in (("with", AGNNPlus().strength), ("without", 0.0)):
+        run = agnn.evaluate(
+            "agnn_plus",
+            few,
+            "cross-fit",
+            replicas=options.replicas,
+            device=options.device,
+            changes={"strength": strength, "epochs": options.epochs, "hidden": options.hidden},
+        )
+        answers = run.probabilities[hidden].argmax(1)
+        result[name] = 100 * float((answers == data.labels[hidden]).mean())
+    return result
+
+
 def rows_of(results: Results, graph: str, per_class: int | None) -> list[dict[str, Any]]:
     """Return the results of all draws of a graph and a number of labels per class."""
     return [r for k, r in results.items() if k.startswith(f"{graph}/{per_class or 'own'}/")]
@@ -263,6 +293,26 @@ def choice_tables(results: Results, graphs: tuple[str, ...]) -> str:
             f"\nThe default's reported less its true accuracy on drawn labels: {bias}; "
             f"95 % intervals that cover it: {covered} (n = {len(estimates)})."
         )
+    return "\n".join(lines)
+
+
+def consistency_table(results: Results, graphs: tuple[str, ...]) -> str:
+    """Return the accuracies with consistency and without, and the paired gain of leaving it out."""
+    lines = [
+        "| graph | labels per class | draws | with | without | without less with |",
+        "|---|---|---|---|---|---|",
+    ]
+    for graph in graphs:
+        for per_class in FEW_PER_CLASS:
+            rows = rows_of(results, graph, per_class)
+            if not rows:
+                continue
+            means = [float(np.mean([row[name] for row in rows])) for name in ("with", "without")]
+            gain = Summary([row["without"] - row["with"] for row in rows])
+            lines.append(
+                f"| {graph} | {per_class} | {len(rows)} | {means[0]:.1f} | {means[1]:.1f} | "
+                f"{signed(gain)} |"
+            )
     return "\n".join(lines)
 
 

@@ -11,7 +11,17 @@ from benchmarks.synthetic import hashed_circulant, power_law
 from agnn.data import NodeData
 from agnn.errors import UnavailableError
 from agnn.graph import Graph, SparseFeatures
-from agnn.networks import AGNN, DCNN, GAT, GCN, GLN, DynamicFilter, MoNet, memory_estimate
+from agnn.networks import (
+    AGNN,
+    DCNN,
+    GAT,
+    GCN,
+    GLN,
+    AGNNPlus,
+    DynamicFilter,
+    MoNet,
+    memory_estimate,
+)
 from agnn.runs import evaluate, find_device, preset_method
 from agnn.training import Problem, ProblemSize, check_memory, train
 from agnn.training._captured import Captured
@@ -66,6 +76,29 @@ def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(every, cora, monk
     assert_same_bits(replayed.history.betas, plain.history.betas)
     assert_same_bits(replayed.history.watched_loss, plain.history.watched_loss)
     assert torch.equal(replayed.history.selected_epochs, plain.history.selected_epochs)
+
+
+def test_cross_fitted_epochs_of_which_some_are_evaluated_are_recorded_in_two_parts(
+    cora, monkeypatch
+):
+    method = AGNNPlus(epochs=25, evaluate_every=4)
+    recorded: list[Captured] = []
+
+    def record(function, _):
+        recorded.append(Captured(function))
+        return recorded[-1]
+
+    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", record)
+    replayed = evaluate(method, cora, "3-fold-cross-fit", (0,), device=GPU)
+    assert len(recorded) == 2
+    assert not any(part.waits for part in recorded)
+    assert all(part.graph is not None for part in recorded)
+    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", lambda function, _: function)
+    plain = evaluate(method, cora, "3-fold-cross-fit", (0,), device=GPU)
+    assert_same_bits(replayed.scores, plain.scores)
+    assert_same_bits(replayed.history.watched_loss, plain.history.watched_loss)
+    assert torch.equal(replayed.history.selected_epochs, plain.history.selected_epochs)
+    assert set(replayed.selected_epochs) <= set(range(1, 26, 4))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)

@@ -62,6 +62,32 @@ def test_consistency_is_left_out_where_it_would_take_too_long(toy):
     assert asked.method == AGNNPlus(strength=1.0)
 
 
+def with_labels(data: NodeData, count: int) -> NodeData:
+    """The data with that many of its labels, and without splits."""
+    labels = data.labels.copy()
+    labels[data.labelled[count:]] = -1
+    return replace(data, labels=labels, splits={})
+
+
+def test_consistency_is_left_out_where_labels_are_few(toy):
+    few = with_labels(toy, 59)
+    plan = Training(data=few, method="agnn_plus").plan()
+    assert plan.method == AGNNPlus(strength=0.0)
+    assert plan.remarks == ("Fewer than 20 labels per class: no consistency is trained for.",)
+    enough = Training(data=with_labels(toy, 60), method="agnn_plus").plan()
+    assert (enough.method, enough.remarks) == (AGNNPlus(), ())
+    asked = Training(data=few, method="agnn_plus", changes={"strength": 0.5}).plan()
+    assert (asked.method, asked.remarks) == (AGNNPlus(strength=0.5), ())
+
+
+def test_a_preset_is_trained_without_consistency_where_labels_are_few():
+    citeseer = load_dataset("citeseer")
+    preset = AGNNPlus.preset("random", "citeseer")
+    assert Training(data=citeseer, method="agnn_plus", split="uniform").plan().method == preset
+    few = Training(data=with_labels(citeseer, 40), method="agnn_plus").plan()
+    assert few.method == replace(preset, strength=0.0)
+
+
 def test_states_are_narrow_where_a_step_takes_long(toy):
     """Between half a second and two, by the work that a core does in a second."""
     replicas = 1

@@ -149,6 +149,15 @@ def test_it_is_not_the_most_frequent_class_of_the_training_nodes():
     assert run.baselines[0].accuracy == pytest.approx(100 * (test == 0).mean())
 
 
+def test_the_most_frequent_class_of_cross_fitted_replicas_is_that_of_all_their_folds():
+    """In folds of one node the class of that node would be right every time."""
+    data = replace(graph(is_learnable=False), splits={})
+    few = replace(data, labels=np.where(np.arange(300) < 20, data.labels, -1))
+    run = agnn.evaluate(Ridge(), few, "20-fold-cross-fit", seeds=(0, 1))
+    share = np.bincount(few.labels[:20]).max() / 20
+    assert run.baselines[0].accuracy == pytest.approx(100 * share)
+
+
 def test_the_features_alone_are_ridge_regression_without_the_graph(failed):
     rival = agnn.evaluate(Ridge(views=("X",)), failed.data, seeds=(0, 1))
     assert failed.baselines[1].accuracy == pytest.approx(rival.accuracy.mean)

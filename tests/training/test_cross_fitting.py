@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import agnn
-from agnn.data import NodeData, complete_split, make_splits
+from agnn.data import NodeData, complete_split, fold_remarks, make_splits
 from agnn.errors import InputError, StoppedError
 from agnn.runs import Run, Training
 from agnn.training import BestScore, CrossFitted, HighestAccuracy, LowestLoss
@@ -117,6 +117,21 @@ def test_a_replica_never_reads_the_labels_of_its_own_fold(unsplit):
         assert not torch.equal(outcome.scores[others], before.scores[others])
 
 
+def test_the_default_method_learns_nothing_from_the_labels_of_its_own_fold(unsplit):
+    """Its losses of all epochs have the same bits, so the weights of every epoch have them."""
+    changes = {"epochs": 5}
+    plan = Training(data=unsplit, method="agnn_plus", split="3-fold-cross-fit", changes=changes)
+    task = plan.plan().task()
+    method = plan.plan().method
+    before = method.run(task).history.training_loss
+    labels = unsplit.labels.copy()
+    tested = task.splits[0].test
+    labels[tested] = (labels[tested] + 1) % 3
+    after = method.run(replace(task, data=replace(unsplit, labels=labels))).history.training_loss
+    assert_same_bits(after[:, 0], before[:, 0])
+    assert not torch.equal(after[:, 1:], before[:, 1:])
+
+
 def test_a_training_that_is_continued_has_the_same_bits(unsplit, tmp_path: Path):
     whole = train(unsplit, changes={"epochs": 30})
     file = tmp_path / "it"
@@ -182,6 +197,36 @@ def without_edges(*counts: int) -> NodeData:
 def test_the_number_of_folds_follows_labels_and_replicas(counts, replicas, folds):
     spec = complete_split("cross-fit", without_edges(*counts), replicas)
     assert spec == f"{folds}-fold-cross-fit"
+
+
+@pytest.mark.parametrize(
+    ("counts", "folds", "remarks"),
+    [
+        ((40, 40), 10, ""),
+        ((3, 2), 5, "5 labels: each is a fold of its own."),
+        (
+            (40, 1),
+            10,
+            "One label only: 'b'. It is tested by a model that does not know its class, so it "
+            "counts as wrong.",
+        ),
+        (
+            (600_000, 400_000),
+            3,
+            "1,000,000 labels: 3 folds are enough, since each has very many to test.",
+        ),
+    ],
+)
+def test_few_and_very_many_labels_are_remarked_upon(counts, folds, remarks):
+    assert fold_remarks(without_edges(*counts), folds) == remarks
+
+
+def test_very_many_labels_are_trained_and_tested_in_three_folds():
+    run = agnn.evaluate("majority", without_edges(60_000, 40_000))
+    assert len(run.splits) == run.folds == 3
+    assert run.accuracy.mean == pytest.approx(60.0)
+    low, high = run.interval
+    assert low < 60.0 < high
 
 
 def test_a_class_with_two_labels_is_known_to_every_replica():

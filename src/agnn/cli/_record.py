@@ -36,9 +36,10 @@ def print_plan(plan: Plan, *, is_json: bool) -> None:
     about = DEFAULT_SPLITS.get(CROSS_FIT if plan.passes else plan.split_spec, "")
     if training.is_auto and not plan.passes:
         about = "one for all replicas"
-    console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.\n")
-    if plan.first_look is not None:
-        console.print(f"{plan.first_look}\n")
+    console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.")
+    for remark in plan.remarks:
+        console.print(remark)
+    console.print()
     if plan.leaves_method_open:
         console.print(
             "The known labels do not show that neighbours are alike, so other methods are tried "

@@ -39,7 +39,7 @@ from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions
 from agnn.data._report import DataReport, check_learnable
 from agnn.data._splits._by_column import column_splits
-from agnn.data._splits._draws import Stream, random_order, uniform_split
+from agnn.data._splits._draws import Stream, fold_remarks, random_order, uniform_split
 from agnn.data._splits._spec import (
     CROSS_FIT,
     DEFAULT_SPLITS,
@@ -79,6 +79,7 @@ __all__ = [
     "default_split",
     "effective_scaling",
     "encoded_labels",
+    "fold_remarks",
     "is_bundled",
     "load_dataset",
     "make_splits",

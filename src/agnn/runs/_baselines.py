@@ -141,7 +141,7 @@ def compare_with_baselines(run: Run) -> tuple[BaselineComparison, ...]:
         passes=tuple(run.passes[replica] for replica in usable) if run.passes else (),
     )
     scores = run.scores[usable]
-    rivals = {"most_frequent_class": _most_frequent(data, splits)}
+    rivals = {"most_frequent_class": _most_frequent(data, splits, task.passes)}
     if data.feature_count and not (isinstance(method, Ridge) and method.views == ("X",)):
         ridge = Ridge(views=("X",))
         if max(split.train.size for split in splits) > _MANY_LABELS:
@@ -203,11 +203,18 @@ def _ranking_words(run: Run, scores: Tensor, rival: Tensor, task: Task) -> str |
     )
 
 
-def _most_frequent(data: NodeData, splits: Sequence[Split]) -> Tensor:
+def _most_frequent(data: NodeData, splits: Sequence[Split], passes: Sequence[int]) -> Tensor:
     """Return the shares of the classes among each split's test nodes, for every node; [R, n, c].
 
     Not of its training nodes: drawn in equal numbers per class, they do not know the most frequent.
+    Of cross-fitted replicas all test nodes of a pass count together: in a fold of one node, the
+    class of that node would always be the most frequent.
     """
-    counts = [np.bincount(data.labels[split.test], minlength=data.classes) for split in splits]
-    shares = torch.tensor(np.stack(counts) / np.sum(counts, axis=1, keepdims=True))
+    counts = np.array(
+        [np.bincount(data.labels[split.test], minlength=data.classes) for split in splits]
+    )
+    if passes:
+        is_together = np.equal.outer(passes, passes)  # [R, R]
+        counts = is_together @ counts
+    shares = torch.tensor(counts / counts.sum(axis=1, keepdims=True))
     return shares[:, None].expand(-1, data.nodes, -1)

@@ -33,6 +33,7 @@ from agnn.data import (
     Split,
     SplitSpec,
     complete_split,
+    fold_remarks,
     make_splits,
     preset_name,
 )
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 _MOST_REPLICAS: Final = 100_000
 _LARGEST_SEED: Final = 2**62
+_LABELS_PER_CLASS: Final = 20  # in the splits on which the strength of consistency was chosen
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
 
 
@@ -92,11 +94,20 @@ def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
     """Return the method with the hyper-parameters for this kind of split and this data.
 
     A dataset that comes with the package has the method's preset. Any other graph, whatever its
-    name, has the defaults, with the feature scaling that suits its features.
+    name, has the defaults, with the feature scaling that suits its features. Few labels leave out
+    consistency.
     """
     known_as = preset_name(data)
     method = preset_method(name, split_spec, known_as)
-    return method if known_as != "*" else method.for_data(data)
+    if known_as == "*":
+        method = method.for_data(data)
+    return method.with_fields(**method.reduction) if _has_few_labels(data) else method
+
+
+def _has_few_labels(data: NodeData) -> bool:
+    # With few labels the first predictions lean towards one class, and consistency carries that to
+    # all nodes: docs/notes/defaults.md has the figures.
+    return bool(data.labelled.size < _LABELS_PER_CLASS * data.classes)
 
 
 def default_name(data: NodeData) -> str:
@@ -149,6 +160,16 @@ class Plan:
     def passes(self) -> tuple[int, ...]:
         """The pass that each replica belongs to, where they are cross-fitted; else none."""
         return SplitSpec.parse(self.split_spec).passes(len(self.splits))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the number of labels and the size of the graph have changed, in words."""
+        few = ""
+        left_out = self.method.reduction.items()
+        if left_out and left_out <= self.method.settings.items() and _has_few_labels(self.data):
+            few = f"Fewer than {_LABELS_PER_CLASS} labels per class: no consistency is trained for."
+        folds = fold_remarks(self.data, self.folds) if self.passes else ""
+        return tuple(remark for remark in (folds, few, self.first_look) if remark)
 
     def task(self, progress: Progress | None = None) -> Task:
         """Return the method's task; a progress that is a callback hears of the scores as well."""

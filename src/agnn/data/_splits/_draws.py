@@ -39,6 +39,7 @@ _SET_ASIDE: Final = 10  # one in this many training nodes of a fold becomes a va
 _USUAL_FOLDS: Final = 10  # of cross-fitting
 _FEWEST_FOLDS: Final = 3  # two others choose the epoch of a replica
 _MANY_LABELS: Final = 100_000  # from which on the fewest folds have enough nodes each
+_NAMED: Final = 5  # classes in a remark
 
 
 def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None = None) -> Split:
@@ -251,6 +252,26 @@ def cross_fitting_folds(data: NodeData, replicas: int | None = None) -> int:
     if replicas is not None:
         folds = max(_FEWEST_FOLDS, min(folds, replicas))
     return int(min(folds, max(labels, 1)))
+
+
+def fold_remarks(data: NodeData, folds: int) -> str:
+    """Return what few or very many labels mean for cross-fitting with these folds; else ""."""
+    counts = np.bincount(data.labels[data.labelled], minlength=data.classes)
+    labels = int(counts.sum())
+    if labels >= _MANY_LABELS and folds == _FEWEST_FOLDS:
+        return f"{labels:,} labels: {folds} folds are enough, since each has very many to test."
+    remarks = []
+    if folds == labels:
+        remarks.append(f"{labels} labels: each is a fold of its own.")
+    single = [data.class_names[label] for label in np.flatnonzero(counts == 1).tolist()]
+    if single:
+        names = ", ".join(f"'{name}'" for name in single[:_NAMED])
+        more = f" and {len(single) - _NAMED} more" if len(single) > _NAMED else ""
+        remarks.append(
+            f"One label only: {names}{more}. It is tested by a model that does not know its class, "
+            f"so it counts as wrong."
+        )
+    return " ".join(remarks)
 
 
 def _stratified_parts(data: NodeData, folds: int, seed: int) -> list[NDArray[np.int64]]:
