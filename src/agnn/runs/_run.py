@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from agnn.graph import Features, Graph, View
     from agnn.networks import NodeModel
     from agnn.runs._part_results import PredictionFiles
+    from agnn.web.explore import ExplorerCell
 
 # Up to this many nodes all are scored at the first question, so that later ones are look-ups.
 _WHOLE_AT_ONCE: Final = 100_000
@@ -448,6 +449,24 @@ class Run(TrainingResult):
         from agnn.report import shown_explanation
 
         return shown_explanation(self, self.node(node), limit=limit)
+
+    def explorer(
+        self,
+        *,
+        cohort: str | None = None,
+        nodes: Sequence[Hashable] | None = None,
+        limit: int = 40,
+        height: int = 760,
+    ) -> ExplorerCell:
+        """Return the explorer for a notebook cell: the page of `agnn share`, without a network.
+
+        It is about the first `limit` nodes of a cohort such as "wrong", about these `nodes`, or by
+        default about the first of every cohort and a sample. `height` is that of the frame in
+        pixels.
+        """
+        from agnn.web.explore import explorer_cell
+
+        return explorer_cell(self, cohort=cohort, nodes=nodes, limit=limit, height=height)
 
     def to_pyg(self, replica: int = 0) -> torch.nn.Module:
         """Return one replica of AGNN, AGNN+, GCN or GLN as a module for torch_geometric.

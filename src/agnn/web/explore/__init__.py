@@ -2,8 +2,8 @@
 
 `explore_app(Explorer([run]))` is an ASGI application; with two runs on the same data the page
 shows both. With a `Labelling` the user gives nodes a class and retrains. `share(run, path)` writes
-the page as one file that needs no server, and no package of the extra `serve`. docs/explore.md
-describes the page.
+the page as one file that needs no server, and no package of the extra `serve`; `run.explorer()`
+shows it in a notebook. docs/explore.md describes the page.
 
 >>> import agnn
 >>> run = agnn.evaluate("agnn", agnn.load_dataset("cora"), changes={"epochs": 1})
@@ -18,13 +18,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agnn.web.explore._explorer import Explorer
+from agnn.web.explore._notebook import ExplorerCell, explorer_cell
 from agnn.web.explore._shared_page import share
 
 if TYPE_CHECKING:
     from agnn.web.explore._app import explore_app
     from agnn.web.explore._labelling import Labelling
 
-__all__ = ["Explorer", "Labelling", "explore_app", "share"]
+__all__ = ["Explorer", "ExplorerCell", "Labelling", "explore_app", "explorer_cell", "share"]
 
 _SERVED = {"explore_app": "_app", "Labelling": "_labelling"}  # they need the extra `serve`
 

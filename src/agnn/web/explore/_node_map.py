@@ -79,6 +79,16 @@ def node_map(run: Run) -> NodeMap:
     return made
 
 
+def quick_map(run: Run) -> NodeMap:
+    """The kept layout of a run, or one of principal components, which takes no time."""
+    kept = None if run.folder is None else _read_layout(run.folder / FILE, run)
+    if kept is not None:
+        return kept
+    nodes = chosen_nodes(run)
+    places, how = _principal_components(_features(run, nodes))
+    return NodeMap(nodes, _unit(places), how)
+
+
 def chosen_nodes(run: Run) -> NDArray[np.int64]:
     """All nodes; of a large graph the training nodes and a random sample, 30,000 in all."""
     count = run.data.nodes
@@ -113,15 +123,19 @@ def _features(run: Run, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
 
 def _layout(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], str]:
     if len(rows) < _FEW or find_spec("umap") is None:
-        flat = np.zeros((len(rows), 2), dtype=np.float32)
-        flat[:, : min(2, rows.shape[1])] = rows[:, :2]
-        return flat, "principal components"
+        return _principal_components(rows)
     from umap import UMAP
 
     made = UMAP(
         n_neighbors=15, min_dist=0.15, n_epochs=200, init="pca", random_state=0, n_jobs=1
     ).fit_transform(rows)
     return np.asarray(made, dtype=np.float32), "UMAP"
+
+
+def _principal_components(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], str]:
+    flat = np.zeros((len(rows), 2), dtype=np.float32)
+    flat[:, : min(2, rows.shape[1])] = rows[:, :2]
+    return flat, "principal components"
 
 
 def _unit(places: NDArray[np.float32]) -> NDArray[np.float32]:

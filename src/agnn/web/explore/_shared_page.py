@@ -56,26 +56,39 @@ def share(
     The map and the class map are of the whole graph; neighbourhoods are there of the chosen nodes.
     """
     check_new_file(path)
+    explorer = Explorer([run] if compare is None else [run, compare])
+    page = shared_page(explorer, cohort=cohort, nodes=nodes, progress=progress).encode()
+    write_file(path, page)
+    return len(page)
+
+
+def shared_page(
+    explorer: Explorer,
+    *,
+    cohort: str | None = None,
+    nodes: Sequence[Hashable] | Literal["all"] | None = None,
+    limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Return the page that `share` writes; at most `limit` nodes are chosen, unless by `nodes`."""
     if cohort is not None and nodes is not None:
         raise InputError("give `cohort` or `nodes`, not both.")
-    explorer = Explorer([run] if compare is None else [run, compare])
+    if limit is not None and limit < 1:
+        raise InputError(f"`limit` must be at least 1; got {limit}.")
     chosen = _wanted_nodes(explorer, nodes)
     explorer.prepare()
     shared: dict[str, Any] = {"cohort": cohort or ""}
     if cohort is not None:
-        found = explorer.cohort(cohort)
-        chosen = found["nodes"]
+        members = explorer.cohort(cohort)
+        chosen = members["nodes"][:limit]
         if not chosen:
             raise InputError(f"no node is in the cohort '{cohort}'.")
-        shared["title"] = found["title"]
+        shared["title"] = members["title"]
     elif chosen is None:
-        chosen = _default_nodes(explorer)
+        chosen = _default_nodes(explorer) if limit is None else _sample(explorer, limit)
         if len(chosen) < explorer.data.nodes:
             shared["title"] = "the first of every cohort, and a sample"
-    packed = pack_answers(explorer, chosen, shared, progress)
-    page = _page(packed).encode()
-    write_file(path, page)
-    return len(page)
+    return _page(pack_answers(explorer, chosen, shared, progress))
 
 
 def _wanted_nodes(
@@ -101,14 +114,20 @@ def _wanted_nodes(
 def _default_nodes(explorer: Explorer) -> list[int]:
     """All nodes of a small graph; of a larger one the first of every cohort, and a sample."""
     count = explorer.data.nodes
-    cohorts = explorer.cohorts.all.values()
     is_small = count <= _MOST and explorer.data.edges.shape[1] <= _MOST_EDGES
-    if is_small or count <= _PART:
+    return list(range(count)) if is_small else _sample(explorer, _PART)
+
+
+def _sample(explorer: Explorer, size: int) -> list[int]:
+    """The first nodes of every cohort, and of the others a sample; `size` in all."""
+    count = explorer.data.nodes
+    if count <= size:
         return list(range(count))
-    first = _PART // (2 * len(cohorts))
+    cohorts = explorer.cohorts.all.values()
+    first = size // (2 * len(cohorts))
     telling = np.unique([explorer.start, *(node for c in cohorts for node in c.nodes[:first])])
     others = np.setdiff1d(np.arange(count), telling)
-    sample = others[np.linspace(0, others.size - 1, _PART - telling.size).astype(int)]
+    sample = others[np.linspace(0, others.size - 1, size - telling.size).astype(int)]
     nodes: list[int] = np.sort(np.concatenate([telling, sample])).tolist()
     return nodes
 

@@ -1,0 +1,72 @@
+"""The explorer in a notebook cell: the page of `share` in a frame, without a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agnn.errors import InputError
+from agnn.files import check_new_file, write_file
+from agnn.web.explore._explorer import Explorer
+from agnn.web.explore._node_map import quick_map
+from agnn.web.explore._shared_page import shared_page
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from agnn.runs import Run
+
+_LOWEST: Final = 200  # pixels: below, nothing of the page is seen
+# Scripts of its own, and files that the reader saves; nothing of the notebook around it.
+_SANDBOX: Final = "allow-scripts allow-downloads allow-popups"
+
+
+@dataclass(frozen=True, repr=False)
+class ExplorerCell:
+    """The explorer as Jupyter, VS Code and marimo show it: a frame that holds the whole page."""
+
+    page: str  # the HTML of the page
+    title: str
+    height: int = 760  # pixels
+
+    def __repr__(self) -> str:
+        return f"ExplorerCell({self.title}, {len(self.page) / 1e6:.1f} MB)"
+
+    def _repr_html_(self) -> str:
+        """Return the frame; the page is inside, so that it is also there in a saved notebook."""
+        return (
+            f'<iframe title="{escape(self.title)}" sandbox="{_SANDBOX}" '
+            f'style="width: 100%; height: {self.height}px; border: 1px solid #c5ccd3" '
+            f'srcdoc="{escape(self.page)}"></iframe>'
+        )
+
+    def _mime_(self) -> tuple[str, str]:
+        """Return the frame with its type, as marimo asks for it."""
+        return "text/html", self._repr_html_()
+
+    def save(self, path: Path | str) -> None:
+        """Write the page to a new HTML file."""
+        check_new_file(path)
+        write_file(path, self.page.encode())
+
+
+def explorer_cell(
+    run: Run,
+    *,
+    cohort: str | None = None,
+    nodes: Sequence[Hashable] | None = None,
+    limit: int = 40,
+    height: int = 760,
+) -> ExplorerCell:
+    """Return the explorer of some nodes of a run for a notebook cell; see `Run.explorer`.
+
+    The map has the layout that is kept with the run. Where there is none it shows principal
+    components: UMAP takes several seconds.
+    """
+    if height < _LOWEST:
+        raise InputError(f"`height` must be at least {_LOWEST} pixels; got {height}.")
+    explorer = Explorer([run], quick_map(run))
+    page = shared_page(explorer, cohort=cohort, nodes=nodes, limit=limit)
+    return ExplorerCell(page, f"{run.method.title} on {run.data.name}", height)
