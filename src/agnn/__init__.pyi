@@ -94,6 +94,7 @@ from . import (
     networks as networks,
     onnx as onnx,
     options as options,
+    progress as progress,
     pyg as pyg,
     report as report,
     runs as runs,
