@@ -1,7 +1,4 @@
-"""Every command and every line of Python on the pages about one's own graph runs.
-
-They are your_own_graph.md, folds.md, new_nodes.md and sources.md, in this order, in one folder.
-"""
+"""Every command and every line of Python in docs/your_own_graph.md runs."""
 
 from __future__ import annotations
 
@@ -16,10 +13,8 @@ import pytest
 from agnn.cli import main
 from code_blocks import ROOT, commands, programs
 
-PAGES = [
-    ROOT / "docs" / f"{name}.md" for name in ("your_own_graph", "folds", "new_nodes", "sources")
-]
-COMMANDS = [line for page in PAGES for line in commands(page)]
+PAGE = ROOT / "docs" / "your_own_graph.md"
+COMMANDS = commands(PAGE)
 
 
 def test_the_commands_and_the_python_run_in_their_order(
@@ -39,7 +34,7 @@ def test_the_commands_and_the_python_run_in_their_order(
         assert out.strip(), line
         assert ("test accuracy" in out) == (verb == "train")
     names: dict[str, object] = {}
-    first, *others = [program for page in PAGES for program in programs(page)]
+    first, *others = programs(PAGE)
     exec(first, names)  # noqa: S102 (our own page)
     assert capsys.readouterr().out.startswith("DataReport(name='papers', nodes=2698")
     for program in others:

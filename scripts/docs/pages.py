@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from agnn.palette import style_of
+
 ROOT = Path(__file__).resolve().parents[2]
 # Files of the repository's root that are pages of the site.
 ROOT_PAGES = {
@@ -42,6 +44,9 @@ def stage(generated: Mapping[str, str], folder: Path) -> list[str]:
     """Write all pages to `folder`; returns their names."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.ipynb_checkpoints"))
+    modes = (("light", "default"), ("dark", "slate"))  # the palette's name, and the theme's
+    rules = [style_of(mode, f'[data-md-color-scheme="{scheme}"]') for mode, scheme in modes]
+    (folder / "assets" / "palette.css").write_text("".join(rules), encoding="utf-8")
     for name, page in ROOT_PAGES.items():
         if not (folder / page).exists():
             shutil.copyfile(ROOT / name, folder / page)

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from agnn.palette import CLASSES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-# Okabe and Ito's, which can be told apart without full colour vision; neighbours in the list
-# differ in brightness too.
-_COLOURS: Final = ("#e69f00", "#0072b2", "#f0e442", "#d55e00", "#56b4e9", "#009e73", "#cc79a7")
 _UNLABELLED: Final = "#ffffff"
 _WHOLE: Final = 4.0  # area of a mark that has all the attention, an edge being 1 long
 _SMALLEST: Final = 0.003  # a mark with a smaller share is drawn as if it had this
@@ -70,8 +69,8 @@ def class_mark(label: int) -> Mark:
     """
     if label < 0:
         return Mark(_UNLABELLED, _OCTAGON)
-    shape = (label + label // len(_COLOURS)) % (1 + len(_POLYGONS))
-    colour = _COLOURS[label % len(_COLOURS)]
+    shape = (label + label // len(CLASSES)) % (1 + len(_POLYGONS))
+    colour = CLASSES[label % len(CLASSES)]
     return (
         Mark(colour, _CIRCLE, is_curved=True) if shape == 0 else Mark(colour, _POLYGONS[shape - 1])
     )
@@ -81,14 +80,6 @@ def mark_areas(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the areas of marks by their share of the attention, edges being 1 long; [k]."""
     # Paper: there the radius is proportional to attention. An eye compares areas.
     return _WHOLE * np.maximum(shares, _SMALLEST)
-
-
-def ink_on(colour: str) -> str:
-    """Return black or white, whichever has more contrast (WCAG) on a colour #rrggbb."""
-    channels = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    luminance = float(linear @ [0.2126, 0.7152, 0.0722])
-    return "black" if luminance > 0.179 else "white"
 
 
 def _circle() -> NDArray[np.float64]:

@@ -10,6 +10,27 @@ from explore_runs import SCRIPT
 TARGET = 100
 
 
+def test_a_question_mark_opens_the_keys_and_escape_closes_them(explorer: Opener) -> None:
+    page = explorer(node=at(TARGET), hops=1)
+    keys = page.page.locator("#keys")
+    assert not keys.is_visible()
+    page.page.keyboard.press("?")
+    assert keys.is_visible()
+    assert "lens: contribution, attention, removal" in page.text("#keys")
+    page.page.keyboard.press("Escape")
+    assert not keys.is_visible()
+    page.page.locator("#keys-open").click()
+    assert keys.is_visible()
+
+
+def test_the_legend_stands_above_the_fold_at_900_pixels(explorer: Opener) -> None:
+    page = explorer(node=at(TARGET), hops=1)
+    page.page.set_viewport_size({"width": 1280, "height": 900})
+    bottom = "document.getElementById('legend').getBoundingClientRect().bottom"
+    assert page.page.evaluate(bottom) < 900
+    assert "what it adds to the lead" in page.text("#near-note")
+
+
 def test_everything_goes_by_keyboard(explorer: Opener) -> None:
     page = explorer(compare=True, node=at(TARGET), hops=1, cohort="differ")
     press = page.page.keyboard.press
@@ -60,7 +81,7 @@ def test_tab_leads_through_every_control_in_order(explorer: Opener) -> None:
             )
         )
     expected = [
-        "skip", "search", "view-node", "who", "lens-contribution", "hops-1", "replica", "0",
+        "skip", "search", "keys-open", "view-node", "who", "lens-contribution", "hops-1", "replica", "0",
         "nearer", "farther", "fit", "save-svg", "save-png", "copy",
     ]  # fmt: skip
     assert seen[: len(expected)] == expected

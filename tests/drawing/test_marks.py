@@ -9,7 +9,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.path import Path
 
-from agnn.drawing import Mark, class_mark, ink_on, mark_areas
+from agnn.drawing import Mark, class_mark, mark_areas
+from agnn.palette import ink_on
 from properties import fresh_python
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData
 from agnn.errors import InputError
-from agnn.explanation import without_edges
+from agnn.explanation import Removal, without_edges
 from agnn.graph import hop_rings
 from opened_toys import zoo_run
 from zoo import ZOO
@@ -43,6 +43,17 @@ def test_it_is_the_whole_model_on_the_data_without_the_edges(kind: str, name: st
             expected = rebuilt(kind, name, pairs)[node]
             assert found == pytest.approx(expected, abs=1e-6)
             assert found.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "appnp", "gat"])
+@pytest.mark.parametrize("name", ["random", "hub", "lopsided"])
+def test_removals_that_are_computed_together_are_those_one_by_one(kind: str, name: str) -> None:
+    opened = zoo_run(kind, name)
+    for node in (0, ZOO[name].nodes // 2):
+        pairs = [tuple(pair) for pair in opened.data.edges.T.tolist() if node in pair]
+        removal = Removal(opened, node)
+        singly = [removal.probabilities([pair]) for pair in pairs]
+        assert removal.singly(pairs) == pytest.approx(np.array(singly), abs=1e-7)
 
 
 @pytest.mark.parametrize("kind", KINDS)

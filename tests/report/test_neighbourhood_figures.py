@@ -13,10 +13,11 @@ from matplotlib.colors import to_hex
 from agnn.data import NodeData
 from agnn.drawing import class_mark
 from agnn.errors import InputError
-from agnn.explanation import Neighbourhood, Relevance
+from agnn.explanation import Margin, Neighbourhood, Relevance
+from agnn.report._hub_pictures import hub_lines
 from agnn.report._neighbourhoods import Panel, neighbourhood_figure
 from agnn.report._paper_figures import contrast_figure, relevance_figure
-from agnn.report._rendering import png, svg
+from agnn.report._rendering import HOLLOW, png, svg
 from agnn.runs import Run, evaluate, preset_method
 from toy_runs import run_of
 from zoo_models import even_split, zoo_model
@@ -184,8 +185,8 @@ def test_a_node_without_a_label_has_a_mark_of_its_own(around: Neighbourhood) -> 
     labels[1] = -1
     figure = neighbourhood_figure([[Panel(replace(around, labels=labels), "")]], NAMES)
     patch = marks(figure.axes[0])[int(around.nodes[1])]
-    assert to_hex(patch.get_facecolor()) == "#ffffff"
-    assert patch.get_linestyle() != "solid"
+    assert to_hex(patch.get_facecolor()) == HOLLOW, "empty, so that it differs when it is small"
+    assert patch.get_linewidth() > 1
     assert "no label" in words(figure)
 
 
@@ -260,3 +261,29 @@ def test_a_contrast_can_be_titled_and_needs_something_to_show(
     assert figure.axes[0].get_title(loc="left").endswith(" correct), My papers 10")
     with pytest.raises(InputError, match="must not be empty; got 2 models and 0 targets"):
         contrast_figure(models, split, [])
+
+
+@pytest.fixture(scope="module")
+def hub() -> Neighbourhood:
+    """A picture that would leave out most of the nodes near the target."""
+    run = zoo_model("agnn", "random")
+    return Neighbourhood.of(run, TARGET, even_split(200), limit=5, lead=Margin.of(run, TARGET))
+
+
+def test_a_hub_is_drawn_by_groups_with_the_steps_of_the_lead(hub: Neighbourhood) -> None:
+    assert hub.left_out > hub.nodes.size
+    figure = neighbourhood_figure([[Panel(hub, "title", "note", "contribution")]], NAMES)
+    said = " ".join(words(figure))
+    lines = hub_lines(hub, "contribution")
+    assert hub.lead is not None
+    named = [step for step in hub.lead.steps if step.nodes and step.kind != "itself"]
+    assert {line.name for line in lines} == {step.name for step in named}
+    assert [line.value for line in lines] == sorted((line.value for line in lines), reverse=True)
+    assert all(line.number in said for line in lines)
+    assert not any(patch.get_gid() for patch in figure.axes[0].patches), "no single nodes"
+
+
+def test_the_attention_of_a_hub_is_that_of_all_nodes_by_group(hub: Neighbourhood) -> None:
+    total = sum(line.value for line in hub_lines(hub, "attention"))
+    assert total + hub.shares[0] == pytest.approx(1.0)
+    assert sum(step.nodes for step in hub.attention_groups) >= hub.left_out + hub.nodes.size - 1

@@ -8,6 +8,7 @@ import typer
 from agnn.cli._console import rich_table, screen, write_json
 from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
 from agnn.errors import InputError
+from agnn.palette import AGAINST, FOR
 
 if TYPE_CHECKING:
     from agnn.explanation import Counterfactual, Explanation, ReachingNode
@@ -130,7 +131,7 @@ def _show_summary(found: "Explanation") -> None:
     table.add_column("class", width=18, no_wrap=True, style="dim")
     bars = waterfall(found)
     for each in bars.bars:
-        colour = "orange3" if each.step.value < 0 else "blue"
+        colour = (AGAINST if each.step.value < 0 else FOR).terminal
         label = shown_text(each.step.label or "", 18)
         name = shown_text(each.step.name, named)
         bar = Text(_block(each, columns), style=colour)

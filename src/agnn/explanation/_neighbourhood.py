@@ -15,6 +15,7 @@ from agnn.explanation._margin import Margin
 from agnn.explanation._reach import reach_of
 from agnn.explanation._relevance import relevance
 from agnn.explanation._removed_edges import Removal
+from agnn.explanation._steps import group_steps
 from agnn.graph import hop_rings, row_edges
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agnn.data import Split
     from agnn.explanation._margin import Margin
     from agnn.explanation._reach import Reach
+    from agnn.explanation._steps import Step
     from agnn.graph import Graph
     from agnn.runs import Run
 
@@ -70,6 +72,9 @@ class Neighbourhood:
     lead: Margin | None = None  # of the target's prediction over the second class
     effects: NDArray[np.float64] | None = None  # [k] of removals by `Removal`; NaN: untried
     edge_weights: NDArray[np.float64] | None = None  # [e] where the edges have weights
+    attention_groups: tuple[
+        Step, ...
+    ] = ()  # shares of all others by group, where some are not here
 
     @cached_property
     def contributions(self) -> NDArray[np.float64]:
@@ -151,6 +156,7 @@ class Neighbourhood:
         edges, edge_ids = _edges_among(graph, nodes)
         weights = graph.weights_as(torch.float64)
         arriving = reach.rows[0].numpy().sum(1)
+        left_out = near.numel() - nodes.numel()
         return Neighbourhood(
             nodes=nodes.numpy(),
             ids=tuple(data.node_ids[i] for i in nodes.tolist()),
@@ -162,11 +168,12 @@ class Neighbourhood:
             weights=reaching[:, shown],
             elsewhere=np.maximum(arriving - reaching[:, shown].sum(1), 0.0),
             farther=np.maximum(arriving - reaching.sum(1), 0.0),
-            left_out=near.numel() - nodes.numel(),
+            left_out=left_out,
             edges=edges,
             layers=_layers_inside(graph, reach, nodes, shown, edges[0], edge_ids),
             lead=lead,
             edge_weights=None if weights is None else weights[edge_ids].numpy(),
+            attention_groups=_attention_groups(run, reach, lead) if lead and left_out else (),
         )
 
     @classmethod
@@ -194,6 +201,14 @@ class Neighbourhood:
         effects = np.full(around.nodes.size, np.nan)
         effects[tried] = Removal(run, node).effects([(node, int(k)) for k in around.nodes[tried]])
         return replace(around, effects=effects)
+
+
+def _attention_groups(run: Run, reach: Reach, lead: Margin) -> tuple[Step, ...]:
+    """Return the shares of all that arrives from other nodes, by hop and label."""
+    hops = np.searchsorted(reach.sizes, np.arange(reach.sizes[-1]), side="right")
+    labels = run.data.labels[reach.nodes.numpy()]
+    classes = (lead.answer, lead.second), run.data.class_names
+    return tuple(group_steps(reach.shares.mean(0)[1:], hops[1:], labels[1:], classes))
 
 
 def _first_columns(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from agnn.runs import Run
 
 
+_MOST_TOGETHER: Final = 4_000_000  # weights computed at once: some 100 MB
+
+
 class Removal:
     """One node of a run, predicted again and again with some edges removed."""
 
@@ -65,9 +68,37 @@ class Removal:
         """
         before = self.probabilities((), replica=replica)
         answer = int(before.argmax())
-        after = [self.probabilities([pair], replica=replica)[answer] for pair in pairs]
-        effects: NDArray[np.float64] = before[answer] - np.array(after, dtype=np.float64)
+        effects: NDArray[np.float64] = (
+            before[answer] - self.singly(pairs, replica=replica)[:, answer]
+        )
         return effects
+
+    def singly(
+        self, pairs: Iterable[tuple[int, int]], *, replica: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the node's probabilities [p, c] without each of these edges alone.
+
+        They are computed together: the node's surroundings stand there once for every edge, and
+        the model runs once on all of them.
+        """
+        removals = [_edge_ends(self._run.graph, [pair]) for pair in pairs]
+        if not removals:
+            return np.empty((0, self._run.data.classes))
+        graph = self._run.graph
+        if is_structural(self._run) or graph.weights is not None or self._view.field.sizes[0] != 1:
+            pairs_again = [(int(ends[0, 0]), int(ends[1, 0])) for ends in removals]
+            return np.stack([self.probabilities([pair], replica=replica) for pair in pairs_again])
+        together = max(1, _MOST_TOGETHER // max(self.cost, 1))
+        after = []
+        for first in range(0, len(removals), together):
+            view = views_without(self._view, torch.stack(removals[first : first + together]))
+            with torch.no_grad():
+                scores = self._run.network(view).softmax(-1).cpu()
+            if replica is not None:
+                after.append(scores[replica].double().numpy())
+            else:
+                after.append(self._run.ensemble_of(scores).probabilities)
+        return np.concatenate(after)
 
     def _probabilities(self, scores: Tensor, replica: int | None) -> NDArray[np.float64]:
         """Return the target's probabilities [c] from scores [R, 1, c]."""
@@ -110,6 +141,50 @@ def view_without(view: View, ends: Tensor, weights: Tensor | None = None) -> Vie
     graph = _without(field.graph, rows[:, is_inside.all(0)])
     smaller = ReceptiveField(graph, field.nodes, None, field.sizes)
     return View(view.features, smaller, view.degrees - gone)
+
+
+def views_without(view: View, removals: Tensor) -> View:
+    """Return a view of one target once for every removal [p, 2, k], each without its edges.
+
+    The copies share no edge. Each layer computes the rows of all copies; the targets come first, in
+    the order of the removals. Edges have no weights.
+    """
+    field = view.field
+    copies = removals.shape[0]
+    size = field.nodes.numel()
+    device = field.graph.device
+    starts = torch.tensor([0, *field.sizes[:-1]], device=device)
+    rings = torch.tensor(field.sizes, device=device) - starts
+    # Nodes stand by hop: a ring of all copies, then the next ring of all copies.
+    place = torch.arange(size, device=device)
+    ring = torch.bucketize(place, torch.tensor(field.sizes, device=device), right=True)
+    copy = torch.arange(copies, device=device)[:, None]
+    row = copies * starts[ring] + copy * rings[ring] + place - starts[ring]  # [p, n]
+
+    ascending, order = torch.sort(field.nodes)
+    ends = removals.to(device)
+    found = torch.searchsorted(ascending, ends.contiguous()).clamp(max=size - 1)
+    is_inside = ascending[found] == ends  # [p, 2, k]
+    gone_rows = order[found] + size * copy[..., None]
+    degrees = view.degrees.repeat(copies)
+    degrees = degrees - torch.bincount(gone_rows[:, 0][is_inside[:, 0]], minlength=degrees.numel())
+
+    receivers = (field.graph.receivers + size * copy).flatten()
+    senders = (field.graph.senders + size * copy).flatten()
+    gone = gone_rows.transpose(0, 1)[:, is_inside.all(1)]  # [2, removed]
+    width = copies * size
+    is_kept = ~torch.isin(receivers * width + senders, gone[0] * width + gone[1])
+    new_rows = row.flatten()
+    receivers = new_rows[receivers[is_kept]]
+    by_row = torch.argsort(receivers, stable=True)
+    offsets = torch.zeros(width + 1, dtype=torch.int64, device=device)
+    torch.cumsum(torch.bincount(receivers, minlength=width), dim=0, out=offsets[1:])
+    columns = new_rows[senders[is_kept]][by_row].to(field.graph.columns.dtype)
+    source = torch.argsort(new_rows)
+    nodes = field.nodes.repeat(copies)[source]
+    sizes = tuple(copies * count for count in field.sizes)
+    joined = ReceptiveField(Graph(offsets, columns), nodes, None, sizes)
+    return View(view.features.select(source % size), joined, degrees[source])
 
 
 def _without(graph: Graph, pairs: Tensor) -> Graph:

@@ -55,9 +55,9 @@ class Block:
 
         rows = offsets.size - 1
         edges = senders.size
-        copies, copy_of = np.unique(senders[senders < rows], return_inverse=True)
+        copies, place = np.unique(senders[senders < rows], return_inverse=True)
         ends = senders.copy()
-        ends[senders < rows] = inputs + copy_of
+        ends[senders < rows] = inputs + place
         nodes = inputs + copies.size
         # By sender: SciPy's conversion takes linear time, and keeps the receivers ascending.
         table = csr_array((np.arange(edges), ends, offsets), shape=(rows, nodes)).tocsc()

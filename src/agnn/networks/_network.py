@@ -354,8 +354,8 @@ def memory_estimate(size: ProblemSize, network: NetworkMethod) -> MemoryEstimate
 
 def _step_nodes(recipe: Recipe, task: Task) -> int:
     """Return an upper bound of the nodes that a step reads, on a sample of their neighbours."""
-    batches = [min(recipe.batch or 1, split.train.size) for split in set(task.splits)]
-    nodes = sum(batches)
+    own = [min(recipe.batch or 1, split.train.size) for split in set(task.splits)]
+    nodes = sum(own)
     for count in recipe.fanout:
         nodes *= count + 1
     return min(nodes, task.data.nodes)
@@ -365,12 +365,12 @@ def propagated_entries(data: NodeData, steps: int) -> list[int]:
     """Return upper bounds of the stored entries of X, P X, ... P^steps X."""
     matrix = adjacency(data.edges, data.nodes)
     per_row = np.diff(data.features.indptr).astype(np.float64)
-    entries = [int(per_row.sum())]
+    found = [int(per_row.sum())]
     for _ in range(steps):
         # A row of P X has the columns of all rows that it is a mean of, at most all of them.
         per_row = np.minimum(matrix @ per_row + per_row, data.feature_count)
-        entries.append(int(per_row.sum()))
-    return entries
+        found.append(int(per_row.sum()))
+    return found
 
 
 def check_usable(history: History) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from agnn.drawing import ink_on
 from agnn.metrics import MEASURES, Summary
+from agnn.palette import AGAINST, FOR, ink_on
 from agnn.report._rendering import EMPTY, FAINT, INK, LAYERS, MARK, clear_axes, new_figure
 from agnn.tables import shown_text, signed_number
 
@@ -29,8 +29,8 @@ _STROKES: Final = ("solid", "dashed", "dashdot", "dotted")  # so that it reads i
 _CLASS_LETTERS: Final = 26  # in a line of a class's name
 # From dark blue to yellow, lighter all the way: it reads the same in grey and without full colour
 # vision. The sign stands in the cells.
-# Orange is less than an even share, blue is more; as in the explorer.
-_RELEVANCE: Final = (MARK, "#f7f7f7", "#0072b2")
+# Red is less than an even share, violet is more; as in the explorer.
+_RELEVANCE: Final = (AGAINST.light, "#f7f7f7", FOR.light)
 _CELL_LETTERS: Final = 16  # of a class name before it goes on in the next line
 
 

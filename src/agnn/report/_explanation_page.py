@@ -14,6 +14,7 @@ from agnn.explanation import (
     Step,
     explain,
 )
+from agnn.report._hub_pictures import is_hub
 from agnn.report._neighbourhoods import (
     MOST_DRAWN,
     Panel,
@@ -58,13 +59,13 @@ def explanation_page(
                     "Legend of the picture.",
                 )
             )
-            for lens, words in _captions(explanation).items()
+            for lens, words in _captions(explanation, around).items()
         }
     return page_template("explanation.html").render(
         found=explanation,
         words=_words(explanation),
         pictures=pictures,
-        captions=_captions(explanation),
+        captions=_captions(explanation, around),
         bars=waterfall(explanation),
         changed=changed,
         version=__version__,
@@ -77,7 +78,7 @@ def explanation_fragment(explanation: Explanation, around: Neighbourhood) -> str
         found=explanation,
         words=_words(explanation),
         picture=svg(explanation_figure(explanation, around)),
-        caption=_captions(explanation)["contribution"],
+        caption=_captions(explanation, around)["contribution"],
         bars=waterfall(explanation),
     )
 
@@ -132,21 +133,26 @@ def waterfall(explanation: Explanation) -> Waterfall:
     return Waterfall(bars, total, -scale * low)
 
 
-def _captions(explanation: Explanation) -> dict[str, str]:
+def _captions(explanation: Explanation, around: Neighbourhood) -> dict[str, str]:
     """Return what each lens shows."""
     weight = "attention" if explanation.is_attention else "propagation weight"
     node = shown_text(explanation.id)
-    shape = "the shape is its class, a star marks a training node"
     first = shown_text(explanation.prediction)
     second = shown_text(explanation.class_names[explanation.second])
+    what = f"The nodes that reach node {node}"
+    shape = "; the shape is its label, a star marks a training node"
+    colour = ", colour and shape are its label, a star marks a training node"
+    if is_hub(around):
+        what = f"{what}, which are too many to draw, by group"
+        shape = ""
+        colour = ""
     return {
-        "contribution": f"The nodes that reach node {node}: the area of a mark is what it adds to "
-        f"the lead of {first} over {second}, blue is for and orange against; {shape}.",
-        "attention": f"The nodes that reach node {node}: the area of a mark is its share of the "
-        f"{weight} over all layers, colour and shape are its class, a star marks a training node. "
-        f"It shows where the model looks, not what decides.",
+        "contribution": f"{what}: the area of a mark is what it adds to the lead of {first} over "
+        f"{second}, violet is for and red against{shape}.",
+        "attention": f"{what}: the area of a mark is its share of the {weight} over all layers"
+        f"{colour}. It shows where the model looks, not what decides.",
         "removal": f"The neighbours of node {node}: the area of a mark is what the probability of "
-        f"{first} loses without the edge to it, blue is a loss and orange a gain; {shape}.",
+        f"{first} loses without the edge to it, violet is a loss and red a gain{shape}.",
     }
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from agnn.drawing import class_mark, ink_on, joint_layout, mark_areas
+from agnn.drawing import class_mark, joint_layout, mark_areas
 from agnn.errors import InputError
-from agnn.report._rendering import EDGE, GRID, PAPER, WORDS, new_figure
+from agnn.palette import AGAINST, FOR, ink_on
+from agnn.report._hub_pictures import draw_hub, is_hub, sign_colour
+from agnn.report._rendering import EDGE, GRID, HOLLOW, PAPER, SIGN_INK, WORDS, new_figure
 from agnn.tables import signed_number
 
 if TYPE_CHECKING:
@@ -34,16 +36,21 @@ _MANY_LINES: Final = 150  # edges, beyond which they are drawn thinner
 _MARGIN: Final = 0.15  # around the marks, in lengths of an edge
 _LEAST_HALF_SIDE: Final = 1.6  # so that two nodes alone are not blown up
 _READING: Final = {
-    "attention": "area and number: percent of what reaches the target; colour and shape: true "
-    "class",
+    "attention": "area and number: percent of what reaches the target; colour and shape: label",
     "contribution": "area and number: what a node adds to the lead of the prediction over the "
-    "second class; shape: true class",
+    "second class; shape: label",
     "removal": "area and number: by how many points the prediction falls without the edge to that "
-    "neighbour; shape: true class",
+    "neighbour; shape: label",
+}
+_HUB_READING: Final = {
+    "attention": "area and number: percent of what reaches the target, by group of nodes",
+    "contribution": "area and number: what nodes add together to the lead of the prediction over "
+    "the second class; a second rim: a group",
+    "removal": "area and number: by how many points the prediction falls without the edge to that "
+    "neighbour",
 }
 LENSES: Final = ("contribution", "attention", "removal")
 _LARGEST_EFFECT: Final = 0.2  # the share whose area the largest effect of a removal has
-_SIGNS: Final = {1: "#0072b2", 0: "#c3cad1", -1: "#d55e00"}  # for, neither, against
 _LETTER: Final = 0.085  # inches, generously
 _LEGEND_FONT: Final = 9
 _LARGEST: Final = float(mark_areas(np.ones(1))[0])  # the area of a mark that has all the attention
@@ -56,6 +63,11 @@ class Panel(NamedTuple):
     title: str  # above it
     note: str = ""  # below it
     lens: str = "attention"  # one of LENSES
+
+    @property
+    def is_hub(self) -> bool:
+        """Whether groups are drawn and not single nodes, of which most would be left out."""
+        return is_hub(self.neighbourhood)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -83,8 +95,7 @@ class Panel(NamedTuple):
         """Return the colour of a mark: of the class, or of the sign where the lens has one."""
         if self.lens == "attention":
             return class_mark(int(self.neighbourhood.labels[node])).colour
-        value = np.nan_to_num(self.values[node])
-        return _SIGNS[0 if abs(value) < 0.005 else int(np.sign(value))]
+        return sign_colour(float(np.nan_to_num(self.values[node])), self.lens)
 
     def number(self, node: int) -> str:
         """Return the number in a mark."""
@@ -99,7 +110,7 @@ class Panel(NamedTuple):
     def caption(self) -> str:
         """The note, and how much comes from nodes that are not shown; wrapped."""
         lines = [*self.note.splitlines(), _unseen(self.neighbourhood)]
-        if self.lens != "attention":
+        if self.lens != "attention" or self.is_hub:
             lines = self.note.splitlines()
         return "\n".join(textwrap.fill(line, _NOTE_LETTERS) for line in lines if line)
 
@@ -117,7 +128,7 @@ def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequen
     """Return panels side by side, one column per target; its panels share their positions.
 
     The lens of a panel says what areas, colours and numbers mean; with attention, colour and shape
-    are the true class. The target has a thick outline, a training node a star.
+    are the label. The target has a thick outline, a training node a star.
     """
     panels = [panel for column in columns for panel in column]
     if not panels:
@@ -130,10 +141,7 @@ def neighbourhood_figure(columns: Sequence[Sequence[Panel]], class_names: Sequen
     figure = new_figure(width, height)
     grid = figure.subplots(rows, len(columns), squeeze=False)
     for k, column in enumerate(columns):
-        layouts = _shared_positions(column)
-        middle, half = _frame(column, layouts)
-        for row, (panel, position) in enumerate(zip(column, layouts, strict=True)):
-            _draw_panel(grid[row, k], panel, position, middle, half)
+        _draw_column(list(grid[:, k]), column)
         for axes in grid[len(column) :, k]:
             axes.set_axis_off()
     legend.write(figure)
@@ -144,10 +152,21 @@ def lone_neighbourhood(panel: Panel) -> Figure:
     """Return one panel without a legend, for a page that has it once for all."""
     lines = panel.caption.count("\n") + 1
     figure = new_figure(_SIDE, _SIDE + 0.25 + 0.16 * lines)
-    (position,) = _shared_positions([panel])
-    middle, half = _frame([panel], [position])
-    _draw_panel(figure.add_subplot(), panel, position, middle, half)
+    _draw_column([figure.add_subplot()], [panel])
     return figure
+
+
+def _draw_column(axes: Sequence[Axes], column: Sequence[Panel]) -> None:
+    """Draw panels of the same target one below the other, on one layout."""
+    if any(panel.is_hub for panel in column):
+        for one, panel in zip(axes, column, strict=False):
+            _frame_panel(one, panel)
+            draw_hub(one, panel.neighbourhood, panel.lens)
+        return
+    layouts = _shared_positions(column)
+    middle, half = _frame(column, layouts)
+    for one, panel, position in zip(axes, column, layouts, strict=False):
+        _draw_panel(one, panel, position, middle, half)
 
 
 def legend_figure(
@@ -201,12 +220,7 @@ def _draw_panel(
     """Draw the nodes at `position` [k, 2] into a square around `middle` [2], `half` its side."""
     axes.set_xlim(middle[0] - half, middle[0] + half)
     axes.set_ylim(middle[1] - half, middle[1] + half)
-    axes.set_aspect("equal")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_color(GRID)
-    axes.set_title(panel.title, fontsize=10, loc="left", parse_math=False)
-    axes.set_xlabel(panel.caption, fontsize=9, loc="left", parse_math=False)
+    _frame_panel(axes, panel)
     shown = panel.neighbourhood
     _draw_edges(axes, shown, position)
     areas = mark_areas(panel.shares)
@@ -217,6 +231,15 @@ def _draw_panel(
             _draw_star(axes, shown, node, position[node], float(areas[node]))
         if across[node] >= _NUMBERED:
             _write_number(axes, panel, node, position[node], float(across[node]))
+
+
+def _frame_panel(axes: Axes, panel: Panel) -> None:
+    axes.set_aspect("equal")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_color(GRID)
+    axes.set_title(panel.title, fontsize=10, loc="left", parse_math=False)
+    axes.set_xlabel(panel.caption, fontsize=9, loc="left", parse_math=False)
 
 
 def _draw_edges(axes: Axes, shown: Neighbourhood, position: NDArray[np.float64]) -> None:
@@ -237,12 +260,13 @@ def _draw_mark(
     shown = panel.neighbourhood
     label = int(shown.labels[node])
     move = Affine2D().scale(np.sqrt(area)).translate(*position)
+    # Without a label a mark is empty, so that it differs from every class where it is small.
+    is_empty = label < 0
     patch = PathPatch(
         _path(class_mark(label)).transformed(move),
-        facecolor=panel.colour(node),
-        edgecolor=WORDS,
-        linewidth=2.6 if node == 0 else 0.6,
-        linestyle="solid" if label >= 0 else (0, (2, 1)),
+        facecolor=HOLLOW if is_empty else panel.colour(node),
+        edgecolor=panel.colour(node) if is_empty and panel.lens != "attention" else WORDS,
+        linewidth=2.6 if node == 0 else 1.6 if is_empty else 0.6,
         joinstyle="round",
         zorder=3.0 - min(1.0, area / _LARGEST) * 0.9,  # small marks lie on top of large ones
         gid=f"node-{shown.nodes[node]}",
@@ -278,7 +302,11 @@ def _write_number(
     text = panel.number(node)
     x, y = position.tolist()
     size = min(8.5, across * (0.42 if len(text) < 3 else 1.05 / len(text)))
-    ink = ink_on(panel.colour(node))
+    colour = panel.colour(node)
+    if panel.neighbourhood.labels[node] < 0:
+        ink = WORDS
+    else:
+        ink = SIGN_INK if colour in (FOR.light, AGAINST.light) else ink_on(colour)
     axes.text(x, y, text, ha="center", va="center", fontsize=size, color=ink, zorder=4)
 
 
@@ -316,27 +344,30 @@ def _legend(
     shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
 ) -> _Legend:
     """Return the classes that occur and what else a mark can have, in `width` inches."""
-    present = np.unique(np.concatenate([each.labels for each in shown])).tolist()
+    of_nodes = [each.labels for each in shown if not is_hub(each)]
+    present = np.unique(np.concatenate(of_nodes)).tolist() if of_nodes else []
     keys = [
         _class_key(label, class_names[label] if label >= 0 else "no label", lens)
         for label in present
     ]
     if lens != "attention":
-        keys.append(_key("s", _SIGNS[1], 0.6, "for the prediction"))
-        keys.append(_key("s", _SIGNS[-1], 0.6, "against it"))
-    keys.append(_key("o", PAPER, 2.4, "target"))
-    if any(each.is_train.any() for each in shown):
+        keys.append(_key("s", FOR.light, 0.6, "for the prediction"))
+        keys.append(_key("s", AGAINST.light, 0.6, "against it"))
+    keys.append(_key("o", PAPER, 2.4, "target") if of_nodes else _key("o", WORDS, 0.6, "target"))
+    if of_nodes and any(each.is_train.any() for each in shown):
         keys.append(_key("*", WORDS, 0.6, "training node"))
     letters = max(len(str(key.get_label())) for key in keys)
     fitting = max(1, int(width / (0.45 + _LETTER * letters)))
     rows = math.ceil(len(keys) / fitting)
-    title = textwrap.fill(_READING[lens], max(20, int(width / _LETTER)))
+    reading = _READING[lens] if of_nodes else _HUB_READING[lens]
+    title = textwrap.fill(reading, max(20, int(width / _LETTER)))
     return _Legend(keys, math.ceil(len(keys) / rows), title)
 
 
 def _class_key(label: int, name: str, lens: str) -> Line2D:
     mark = class_mark(label)
-    key = _key("o", mark.colour if lens == "attention" else PAPER, 0.6, name)
+    colour = HOLLOW if label < 0 else mark.colour if lens == "attention" else EDGE
+    key = _key("o", colour, 1.6 if label < 0 else 0.6, name)
     key.set_marker(_path(mark))
     return key
 

@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from agnn.files import write_file
 from agnn.metrics import Summary
+from agnn.palette import AGAINST, FOR, NEITHER, PAGE, page_style
 from agnn.tables import mean_text, number, shown_text, signed_number
 
 if TYPE_CHECKING:
@@ -31,13 +32,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK: Final = "#00507f"  # the main data
+INK: Final = PAGE["figure-ink"].light  # the main data
 MARK: Final = "#d55e00"  # what to look at
-FAINT: Final = "#b5c4cf"  # what lies behind
-WORDS: Final = "#1d2730"  # text, axes and outlines
+FAINT: Final = PAGE["figure-faint"].light  # what lies behind
+WORDS: Final = PAGE["ink"].light  # text, axes and outlines
 GRID: Final = "#e0e0e0"
 EDGE: Final = "#9a9a9a"  # lines of a graph
 EMPTY: Final = "#e8e8e8"  # a cell without a value
+SIGN_INK: Final = "#fffffd"  # of numbers on the colours for and against; white, by its own name
+HOLLOW: Final = "#fffffc"  # inside of an empty mark
 PAPER: Final = "#fffffe"  # the ground; not quite white, which is also a colour of text
 LAYERS: Final = (INK, MARK, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _STYLE: Final[dict[Any, Any]] = {
@@ -63,7 +66,12 @@ _POINT: Final = 4 / 3  # pixels
 _COLOURS: Final = {
     INK: "var(--figure-ink)",
     FAINT: "var(--figure-faint)",
-    GRID: "var(--figure-grid)",
+    GRID: "var(--rule)",
+    FOR.light: "var(--for)",
+    AGAINST.light: "var(--against)",
+    NEITHER.light: "var(--neutral)",
+    SIGN_INK: "var(--for-ink)",
+    HOLLOW: "var(--surface)",
     PAPER: "none",
     WORDS: "currentColor",
 }
@@ -83,6 +91,11 @@ def page_template(name: str) -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+    )
+    environment.globals.update(
+        palette=Markup(page_style()),  # noqa: S704 (our own)
+        for_colour=f"var(--for, {FOR.light})",  # a notebook's page has no such variables
+        against_colour=f"var(--against, {AGAINST.light})",
     )
     environment.filters.update(
         signed=signed_number,

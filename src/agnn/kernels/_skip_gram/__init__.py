@@ -247,11 +247,11 @@ def huffman_paths(counts: NDArray[np.int64]) -> Paths:
 
 def _path(parent: dict[int, tuple[int, float]], n: int, leaf: int) -> list[tuple[int, float]]:
     path = []
-    position = leaf
-    while position in parent:
-        turn = parent[position]
+    place = leaf
+    while place in parent:
+        turn = parent[place]
         path.append(turn)
-        position = n + turn[0]
+        place = n + turn[0]
     return path[::-1]
 
 

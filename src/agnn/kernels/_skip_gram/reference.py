@@ -65,17 +65,17 @@ def places(
     """Every place's node o, the nodes i in its window, and the rate; a window is drawn for each."""
     for stage, rate in enumerate(rates(descent, passes * len(walks))):
         walk = walks[stage % len(walks)]
-        for position, o in enumerate(walk):
+        for place, o in enumerate(walk):
             b = 1 + int(below(stream.next(), U(window))[0])
-            near = range(max(position - b, 0), min(position + b + 1, walk.size))
-            yield int(o), [int(walk[other]) for other in near if other != position], rate
+            near = range(max(place - b, 0), min(place + b + 1, walk.size))
+            yield int(o), [int(walk[other]) for other in near if other != place], rate
 
 
 def drawn_place(table: Table, stream: Stream) -> int:
     """A place of an alias table, by its weight."""
     x = stream.next()
-    position = int(below(x, U(table[0].size))[0])
-    return position if fraction(x)[0] < table[0][position] else int(table[1][position])
+    place = int(below(x, U(table[0].size))[0])
+    return place if fraction(x)[0] < table[0][place] else int(table[1][place])
 
 
 def with_negatives(
@@ -133,9 +133,9 @@ def pairs(
     firsts, seconds, *table = drawn
     stream = Stream(key)
     for rate in rates(descent, samples):
-        position = drawn_place((table[0], table[1]), stream)
-        i = int(firsts[position])
-        o = int(seconds[position])
+        place = drawn_place((table[0], table[1]), stream)
+        i = int(firsts[place])
+        o = int(seconds[place])
         # Where u is v, a vector is not compared with itself.
         rows, labels = with_negatives(o, noise, stream, {o, i})
         step(v, u, [(i, rows, labels)], rate)

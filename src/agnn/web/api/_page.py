@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from fastapi import FastAPI, Request, Response
 from jinja2 import Environment, PackageLoader
 
+from agnn import palette
 from agnn.files import plain_id
 from agnn.web.api._schema import example_columns
 
@@ -23,7 +24,8 @@ _METHODS: Final = ("get", "post")
 
 def add_page(app: FastAPI, model: ServedModel) -> None:
     """Add the page at /, its style and its icon; its examples ask about the first node."""
-    style = (files("agnn.web.api") / "templates" / "api.css").read_text(encoding="utf-8")
+    style = palette.page_style()
+    style += (files("agnn.web.api") / "templates" / "api.css").read_text(encoding="utf-8")
     icon = (files("agnn.web.explore") / "static" / "icon.svg").read_text(encoding="utf-8")
 
     @app.get("/", include_in_schema=False)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import Depends, FastAPI, Query
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from agnn.errors import InputError
 from agnn.explanation import Changes
+from agnn.palette import page_style
 from agnn.web._errors import new_application
 from agnn.web.explore._labelling import Labelling, add_labelling
 from agnn.web.explore._picture import plain_numbers
@@ -77,13 +78,17 @@ def explore_app(explorer: Explorer, labelling: Labelling | None = None) -> Appli
     def page() -> FileResponse:
         return FileResponse(_STATIC / "index.html")
 
+    @app.get("/palette.css")
+    def palette() -> Response:
+        return Response(page_style(), media_type="text/css")
+
     return guarded(
         app if labelling is None else TokenGuard(app, labelling.token, _is_page, _REFUSAL)
     )
 
 
 def _is_page(path: str) -> bool:
-    return path == "/" or path.startswith("/static/")
+    return path in ("/", "/palette.css") or path.startswith("/static/")
 
 
 def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agnn.decisions import AskedNodes, PredictionSets, audit, calibrate_sets
-from agnn.drawing import QUICK, class_mark, ink_on, joint_layout
+from agnn.drawing import QUICK, class_mark, joint_layout
 from agnn.errors import InputError
 from agnn.explanation import (
     Changes,
@@ -25,6 +25,7 @@ from agnn.explanation import (
     own_features,
     reach_of,
 )
+from agnn.palette import ink_on
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._cohorts import SUSPICIOUS, Cohorts
 from agnn.web.explore._node_map import node_map
@@ -383,6 +384,7 @@ def _class_marks(class_names: tuple[str, ...]) -> list[dict[str, Any]]:
             "colour": marks[label].colour,
             "ink": ink_on(marks[label].colour),
             "shape": marks[label].svg_path,
+            "is_empty": label < 0,
         }
         for label, name in names.items()
     ]

@@ -70,7 +70,9 @@ def _columns(value: Any) -> Any:
         return {key: _columns(item) for key, item in value.items()}
     if not isinstance(value, list):
         return value
-    kinds = {type(item) for item in value}
+    kinds = set(map(type, value))
+    if not kinds & {dict, list}:  # numbers and names, the most of all lists
+        return value
     if kinds == {dict} and value[0] and all(item.keys() == value[0].keys() for item in value):
         return {"columns": {key: _columns([item[key] for item in value]) for key in value[0]}}
     if kinds == {list}:
@@ -137,18 +139,22 @@ def _removals(explorer: Explorer, node: int, sides: list[dict[str, Any]]) -> dic
                 contributions[dot["index"]] = max(largest, abs(dot["contribution"]))
     tried = sorted(contributions, key=lambda other: -contributions[other])[:_TRIALS]
     trials = [Removal(run, node) for run in explorer.runs]
+    chances = [
+        trial.singly([(node, other) for other in tried[: _MOST_WEIGHTS // max(trial.cost, 1)]])
+        for trial in trials
+    ]
     for number, other in enumerate(tried):
         after: list[Any] = []
         effects: list[float | None] = []
-        for side, trial in zip(sides, trials, strict=True):
-            if number >= _MOST_WEIGHTS // max(trial.cost, 1):
+        for side, of_run in zip(sides, chances, strict=True):
+            if number >= len(of_run):
                 after.append(None)
                 effects.append(None)
                 continue
-            chances = trial.probabilities([(node, other)])
             answer = int(np.argmax(side["probabilities"]))
-            after.append(plain_numbers(chances, _DIGITS))
-            effects.append(round(side["probabilities"][answer] - float(chances[answer]), _DIGITS))
+            after.append(plain_numbers(of_run[number], _DIGITS))
+            fall = side["probabilities"][answer] - float(of_run[number][answer])
+            effects.append(round(fall, _DIGITS))
         found["edges"].append("-".join(map(str, sorted((node, other)))))
         found["after"].append(after)
         found["effects"].append(effects)

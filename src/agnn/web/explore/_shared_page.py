@@ -12,6 +12,7 @@ import numpy as np
 
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
+from agnn.palette import page_style
 from agnn.web.explore._explorer import Explorer
 from agnn.web.explore._shared_answers import pack_answers
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _STATIC: Final = Path(__file__).parent / "static"
 _MOST: Final = 5000  # nodes in a file: beyond, it would be too large for a mail
 _MOST_EDGES: Final = 10_000  # of a graph whose nodes are all taken by default: about a minute
-_PART: Final = 300  # nodes by default of a larger graph: 15 seconds where it is dense
+_PART: Final = 150  # nodes by default of a larger graph
 _LINKS: Final = re.compile(r"^ *<(?:link rel|script type)=.*\n", re.MULTILINE)
 _POLICY: Final = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
@@ -48,7 +49,7 @@ def share(
         cohort: the nodes that the file is about, such as "wrong", the first 500; see the keys of
             the explorer's cohorts.
         nodes: or these, by their ids; "all" for every node of a graph of up to 5,000. By default
-            every node of a graph of up to 5,000 nodes and 10,000 edges, and of a larger one 300:
+            every node of a graph of up to 5,000 nodes and 10,000 edges, and of a larger one 150:
             the first of every cohort and a sample of the others.
         compare: a second run on the same data, shown beside the first.
         progress: called with the number of nodes that are done and of all.
@@ -136,7 +137,7 @@ def _page(answers: bytes) -> str:
     """The explorer's own page with its scripts, its styles and the answers inside."""
     # A browser loads no module from another file where there is no server: the bundle has them all.
     script = (_STATIC / "shared.bundle.js").read_text(encoding="utf-8")
-    style = (_STATIC / "explore.css").read_text(encoding="utf-8")
+    style = page_style() + (_STATIC / "explore.css").read_text(encoding="utf-8")
     icon = _base64((_STATIC / "icon.svg").read_bytes())
     policy = _POLICY.format(script=_hash(script), style=_hash(style))
     inside = (

@@ -22,8 +22,8 @@ export function showAnswers(page, around, change, changes) {
   }));
   at("answer-title").replaceChildren(...titled(around.node));
   const isRight = label < 0 ? null : best(sides[0].before) === label;
-  const verdict = label < 0 ? "Its label is not known." : sides.length > 1 ? `The true class is ${page.marks[label].name}.`
-    : isRight ? "This is right." : `This is wrong: the true class is ${page.marks[label].name}.`;
+  const verdict = label < 0 ? "Its label is not known." : sides.length > 1 ? `The label is ${page.marks[label].name}.`
+    : isRight ? "This is right." : `This is wrong: the label is ${page.marks[label].name}.`;
   showAbout(around.node);
   at("spoken").textContent = sides.map((side) => sentence(side, page.marks, changes)).join(" ");
   at("verdict").textContent = verdict;
@@ -103,7 +103,9 @@ export function dotOf(mark, isPlain = false) {
   made.setAttribute("aria-hidden", "true");
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", mark.shape);
-  path.setAttribute("fill", isPlain ? "currentColor" : mark.colour);
+  path.setAttribute("fill", mark.is_empty ? "none" : isPlain ? "currentColor" : mark.colour);
+  if (mark.is_empty) path.setAttribute("stroke", "currentColor");
+  if (mark.is_empty) path.setAttribute("stroke-width", "0.35");
   made.append(path);
   return made;
 }

@@ -6,6 +6,7 @@ import { at } from "./dom.js";
 export function keys(page) {
   const actions = {
     "/": () => at("search").focus(),
+    "?": () => at("keys").showModal(),
     c: () => page.lens("contribution"),
     a: () => page.lens("attention"),
     r: () => page.lens("removal"),
@@ -22,7 +23,10 @@ export function keys(page) {
     l: page.labelling.focus, u: page.labelling.undo, k: page.labelling.queue.keep, t: page.labelling.queue.take, s: page.labelling.queue.nextBatch,
   });
   for (let hops = 1; hops <= page.mostHops; hops++) actions[hops] = () => page.hops(hops);
+  at("keys-open").addEventListener("click", actions["?"]);
+  at("keys-close").addEventListener("click", () => at("keys").close());
   addEventListener("keydown", (event) => {
+    if (at("keys").open) return;
     const isTyping = /** @type {Element} */ (event.target).closest?.("input:not([type=radio]):not([type=range]), select, textarea");
     if (isTyping || event.altKey || event.ctrlKey || event.metaKey || !actions[event.key]) return;
     event.preventDefault();

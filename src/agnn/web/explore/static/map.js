@@ -11,11 +11,11 @@ const NEAR = 9; // pixels within which a point is meant
 const ROOM = 24; // pixels around all points
 const SPLITS = ["in no part", "training", "validation", "test"];
 const PARTS = ["#8a949e", "#d55e00", "#009e73", "#0072b2"];
-const GOOD = "#8a949e", BAD = "#d55e00", UNKNOWN = "#b9c0c7";
+const EMPTY = ""; // no label: a point without a fill, as in the neighbourhood
 
 /** What the points can be coloured by. */
 const COLOURS = {
-  prediction: "prediction", truth: "true class", error: "right or wrong",
+  prediction: "prediction", truth: "label", error: "right or wrong",
   confidence: "confidence", disagreement: "disagreement of the replicas", split: "part of the split",
 };
 
@@ -106,10 +106,13 @@ export class GraphMap {
       const side = members && level ? 1.6 * size : size;
       for (const [colour, list] of groups) {
         paper.fillStyle = colour;
+        paper.strokeStyle = inks().faint;
+        paper.lineWidth = 1;
         for (const k of list) {
           const x = points.x[k], y = points.y[k];
           if (x < 0 || y < 0 || x > width || y > height || (members && isOut(k) === Boolean(level))) continue;
-          paper.fillRect(x - side / 2, y - side / 2, side, side);
+          if (colour === EMPTY) paper.strokeRect(x - side / 2, y - side / 2, side, side);
+          else paper.fillRect(x - side / 2, y - side / 2, side, side);
         }
       }
     }
@@ -120,9 +123,9 @@ export class GraphMap {
   #groups() {
     const { points } = this, { colour } = this.page.state;
     if (points.grouped?.colour === colour) return points.grouped.groups;
-    const groups = new Map();
+    const groups = new Map(), colours = inks();
     for (let k = 0; k < points.count; k++) {
-      const own = hue(colour, points, k, this.page.marks);
+      const own = hue(colour, points, k, this.page.marks, colours);
       if (!groups.has(own)) groups.set(own, []);
       groups.get(own).push(k);
     }
@@ -178,15 +181,15 @@ export class GraphMap {
   #legend() {
     const { colour } = this.page.state, marks = this.page.marks.slice(0, -1);
     const key = (hex, name) => {
-      const box = html("span", { class: "hue" });
-      box.style.background = hex;
+      const box = html("span", { class: hex === EMPTY ? "hue empty" : "hue" });
+      if (hex !== EMPTY) box.style.background = hex;
       return html("li", {}, box, name);
     };
     const ramp = [0.3, 0.6, 0.9];
     const items = {
       prediction: () => marks.map((mark) => key(mark.colour, mark.name)),
-      truth: () => [...marks.map((mark) => key(mark.colour, mark.name)), key(UNKNOWN, "no label")],
-      error: () => [key(GOOD, "right"), key(BAD, "wrong"), key(UNKNOWN, "no label")],
+      truth: () => [...marks.map((mark) => key(mark.colour, mark.name)), key(EMPTY, "no label")],
+      error: () => [key(inks().line, "right"), key(inks().alarm, "wrong"), key(EMPTY, "no label")],
       confidence: () => ramp.map((value) => key(shade(value), `${100 * value} %`)),
       disagreement: () => [0, 0.3, 0.6].map((value) => key(shade(value), `${100 * value} %`)),
       split: () => SPLITS.map((name, k) => key(PARTS[k], name)),
@@ -215,7 +218,10 @@ export class GraphMap {
     const spot = (event) => [event.offsetX, event.offsetY];
     at("map-colour").addEventListener("change", () => this.page.colour(at("map-colour").value));
     new ResizeObserver(redraw).observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      if (this.points) this.points.grouped = null;
+      redraw();
+    });
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
       this.#magnify(Math.exp(-event.deltaY / 300), spot(event));
@@ -364,11 +370,11 @@ export class GraphMap {
   }
 }
 
-function hue(colour, points, k, marks) {
+function hue(colour, points, k, marks, colours) {
   const label = points.label[k];
   if (colour === "prediction") return marks[points.answer[k]].colour;
-  if (colour === "truth") return label < 0 ? UNKNOWN : marks[label].colour;
-  if (colour === "error") return label < 0 ? UNKNOWN : label === points.answer[k] ? GOOD : BAD;
+  if (colour === "truth") return label < 0 ? EMPTY : marks[label].colour;
+  if (colour === "error") return label < 0 ? EMPTY : label === points.answer[k] ? colours.line : colours.alarm;
   if (colour === "split") return PARTS[points.split[k]];
   return shade(points[colour][k] / 255);
 }

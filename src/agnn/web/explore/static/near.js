@@ -36,10 +36,10 @@ export function homeward(side, k) {
 
 const COLUMNS = { contribution: "Adds", attention: "Attention", removal: "Removal" };
 const MEANING = {
-  Adds: "What it adds to the lead of the predicted class over the second",
-  Attention: "Share of the attention over all paths: where the model looks",
-  Removal: "By how many points the prediction falls without its edge towards the target",
-  R: "Relevance of its edge towards the target: 0 is an even share of the attention",
+  Adds: "what it adds to the lead of the predicted class over the second",
+  Attention: "share of the attention over all paths: where the model looks",
+  Removal: "by how many points the prediction falls without its edge towards the target",
+  R: "relevance of its edge towards the target: 0 is an even share of the attention",
 };
 
 /**
@@ -73,6 +73,8 @@ export function showNear(page, sides, views, looks, gone) {
     body,
   );
   offerRest(body, order.slice(first), made);
+  const told = columns.filter(([name]) => MEANING[name]).map(([name]) => `${name}: ${MEANING[name]}.`);
+  at("near-note").textContent = [...told, "Via: the neighbour through which it reaches the target.", "✕ removes that edge."].join(" ");
 }
 
 function cell(lens, look, k) {

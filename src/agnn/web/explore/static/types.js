@@ -8,7 +8,7 @@
  * @typedef {import("./link.js").State} State
  * @typedef {[number, number]} Pair
  *
- * @typedef {{name: string, colour: string, ink: string, shape: string}} Mark of a class
+ * @typedef {{name: string, colour: string, ink: string, shape: string, is_empty?: boolean}} Mark of a class
  * @typedef {{mean: number, standard_error: number|null, n: number}} Summary
  * @typedef {{title: string, folder: string, replicas: number, layers: number, betas: number[]|null, accuracy: Summary}} RunFacts
  * @typedef {{key: string, title: string, about: string, count: number}} CohortFacts
