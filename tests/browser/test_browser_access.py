@@ -81,8 +81,8 @@ def test_tab_leads_through_every_control_in_order(explorer: Opener) -> None:
             )
         )
     expected = [
-        "skip", "search", "keys-open", "view-node", "who", "lens-contribution", "hops-1", "replica", "0",
-        "nearer", "farther", "fit", "save-svg", "save-png", "copy",
+        "skip", "search", "keys-open", "view-node", "who", "lens-contribution", "hops-1", "replica",
+        "0", "nearer", "farther", "fit", "save-svg", "save-png", "copy",
     ]  # fmt: skip
     assert seen[: len(expected)] == expected
 
