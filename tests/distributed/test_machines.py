@@ -124,3 +124,26 @@ def test_a_machine_that_is_cut_off_ends_and_so_do_the_others(
     (cut_off,) = lines[2]
     pattern = r"error: 10\.77\.0\.1:\d+, where the ranks meet, did not answer for 10 seconds\."
     assert re.fullmatch(pattern, cut_off)
+
+
+def test_machines_with_their_own_parts_give_a_whole_run(
+    parts: Path, machines: Machines, tmp_path: Path
+) -> None:
+    folders = [tmp_path / str(number) for number in range(COUNT)]
+    for number, folder in enumerate(folders):
+        others = [f"part-{other:05d}" for other in range(COUNT) if other != number]
+        shutil.copytree(parts, folder / "parts", ignore=shutil.ignore_patterns(*others))
+    words = ["train", "parts", "--method", "gcn", "--epochs", "3", "--quiet", "--out", "run"]
+    processes = [machines.start(k, folder, *words) for k, folder in enumerate(folders)]
+    try:
+        said = [process.communicate(timeout=240)[1] for process in processes]
+    finally:
+        end_all(processes)
+    assert all(process.returncode == 0 for process in processes), said
+    assert [(folder / "run").exists() for folder in folders] == [True, False, False]
+    assert not any(path.name.endswith(".draft") for folder in folders for path in folder.iterdir())
+    out = folders[0] / "predictions.csv"
+    assert main(["predict", str(folders[0] / "run"), "--out", str(out)]) == 0
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 2708 + 1
+    # The rest of the graph is elsewhere: what needs it says so.
+    assert main(["explain", str(folders[0] / "run"), "35"]) == 2
