@@ -93,9 +93,17 @@ def program_of(page: Path) -> str:
         if block.kind == "python":
             lines.append(block.text)
         else:
-            words = map(shlex.split, block.text.strip().split("\n"))
-            lines += [f"assert main({each[1:]!r}) == 0" for each in words]
+            lines += map(line_of, block.text.strip().split("\n"))
     return "\n".join(lines)
+
+
+def line_of(command: str) -> str:
+    """A command as a line of Python: one of `agnn`, or a script of this repository."""
+    program, verb, *words = shlex.split(command)
+    if program == "python":
+        call = [str(ROOT / verb), *words]
+        return f"import subprocess, sys; subprocess.run([sys.executable, *{call!r}], check=True)"
+    return f"assert main({[verb, *words]!r}) == 0"
 
 
 # Every training with --out writes checkpoints, as those that take longer than ten minutes do.
@@ -124,6 +132,15 @@ def test_the_tutorials_run_from_the_first_line_to_the_last(tmp_path: Path) -> No
     assert "clearly behind sgc" in done.stdout
     assert (tmp_path / "first_ten_minutes" / "labelled.csv").is_file()
     assert (tmp_path / "eight_machines" / "predictions.csv").is_file()
+    # From unlabelled to labelled: the audit finds mistakes, and sets of one class have hardly any.
+    (mistakes,) = re.findall(r"(\d) of 6 mistakes are on the list of \d", done.stdout)
+    assert int(mistakes) >= 5
+    (right,) = re.findall(r"(\d+) of 240 predictions are right", done.stdout)
+    assert int(right) > 225
+    ((single, all_single),) = re.findall(
+        r"(\d+) of (\d+) are, where the set has one class", done.stdout
+    )
+    assert int(all_single) - int(single) <= 2
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,23 @@ def test_folds_keep_their_number_and_every_fold_learns_the_labels(toy: NodeData)
     again = retrain(run, {node: 1})
     assert again.accuracy.n == run.accuracy.n == 2
     assert all(node in split.train for split in again.splits)
+
+
+def test_a_corrected_label_stays_in_its_fold_and_a_new_one_trains_every_replica(
+    toy: NodeData,
+) -> None:
+    """Otherwise the labels that the models got wrong would no longer be tested."""
+    known = np.array(toy.labels)
+    known[:5] = -1
+    data = replace(toy, labels=known, splits={})
+    run = evaluate(get_method("gcn")(epochs=3), data, "3-fold-cross-fit", seeds=(0,))
+    corrected = int(run.splits[0].test[0])
+    label = (known[corrected] + 1) % toy.classes
+    again = retrain(run, {corrected: label, 2: 1})
+    for old, new in zip(run.splits, again.splits, strict=True):
+        assert new.test.tolist() == old.test.tolist()
+        assert new.train.tolist() == sorted([*old.train, 2])
+    assert again.data.labels[[corrected, 2]].tolist() == [label, 1]
 
 
 def test_without_labels_or_test_nodes_it_is_refused(run: Run) -> None:

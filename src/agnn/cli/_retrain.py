@@ -34,7 +34,8 @@ def retrain(
     """Train the method of a run again with more labels.
 
     Settings and seeds are those of the run. A node with a new label becomes a training node; all
-    others stay in their parts. The accuracy of both runs is measured on the same test nodes.
+    others stay in their parts. With cross-fitting a corrected label stays in its fold. The accuracy
+    of both runs is measured on the same test nodes.
     """
     from agnn import runs
     from agnn.files import check_new_folder
@@ -66,7 +67,7 @@ def retrain(
         return
     print_result(after, f"{after.method.title} on {after.data.name}, {len(given)} labels", out)
     screen().print(
-        f"Accuracy on the test nodes without a new label: {first.mean:.1f} % before, "
+        f"Accuracy on the test nodes of both runs: {first.mean:.1f} % before, "
         f"{second.mean:.1f} % now{_difference_words(difference)}."
     )
 

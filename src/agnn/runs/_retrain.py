@@ -35,7 +35,8 @@ def retrain(
     """The run's method with its settings and seeds, trained with further labels.
 
     `labels` has a class by node index. A node that is labelled here is a training node of every
-    replica, also if it was a validation or test node; all others stay in their parts.
+    replica, also if it was a validation or test node; all others stay in their parts. With
+    cross-fitting a label that is corrected stays in its fold.
 
     >>> import agnn
     >>> cora = agnn.load_dataset("cora")
@@ -57,6 +58,10 @@ def retrain_plan(
         raise InputError("there are no labels to train with.")
     data = with_labels(run.data, labels)
     nodes = np.array(sorted(labels), dtype=np.int64)
+    if run.is_cross_fitted:
+        # Labels are corrected where models contradict them. Without these nodes the test would be
+        # too easy, and prediction sets would be calibrated on the nodes that the models get right.
+        nodes = np.setdiff1d(nodes, np.concatenate([split.test for split in run.splits]))
     enlarged: dict[int, Split] = {}  # replicas that share a split go on sharing it
     splits = tuple(
         enlarged.setdefault(id(split), _with_training_nodes(split, nodes)) for split in run.splits
@@ -90,7 +95,7 @@ def retrain_plan(
 def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary]:
     """The accuracy of a run and of one retrained from it, both on the test nodes of the second.
 
-    These are the nodes that no label was given to, so the two can be compared.
+    Neither was trained on the labels that judge it, so the two can be compared.
     """
     spec = SplitSpec.parse(after.split_spec)
     first, second = (

@@ -195,7 +195,7 @@ function resultRows({ accuracy, test, cohorts }) {
   const row = (name, before, after) => html("tr", {}, html("th", { scope: "row" }, name),
     html("td", { class: "number" }, before), html("td", { class: "number" }, after));
   return [
-    html("caption", {}, `Accuracy on the ${counted(test, "test node")} that you have not labelled, and the nodes of cohorts`),
+    html("caption", {}, `Accuracy on the ${counted(test, "test node")} of both runs, and the nodes of cohorts`),
     html("thead", {}, html("tr", {}, html("td"), ...["before", "now"].map((word) => html("th", { scope: "col", class: "number" }, word)))),
     html("tbody", {}, row("Accuracy", ...accuracy.map(percent)),
       ...cohorts.map(([name, before, now]) => row(name, before.toLocaleString("en"), (now ?? 0).toLocaleString("en")))),
