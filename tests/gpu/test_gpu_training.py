@@ -67,7 +67,7 @@ def test_the_same_seed_gives_the_same_bits_again(name, cora):
 def test_replayed_epochs_are_the_epochs_that_run_as_they_stand(every, cora, monkeypatch):
     method = AGNN(layers=2, epochs=25, evaluate_every=every)
     replayed = evaluate(method, cora, "fixed", (0, 1), device=GPU)
-    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", lambda function, _: function)
+    monkeypatch.setattr("agnn.training._loop.Captured", lambda function: function)
     plain = evaluate(method, cora, "fixed", (0, 1), device=GPU)
     assert_same_bits(replayed.scores, plain.scores)
     assert_same_bits(
@@ -84,16 +84,16 @@ def test_cross_fitted_epochs_of_which_some_are_evaluated_are_recorded_in_two_par
     method = AGNNPlus(epochs=25, evaluate_every=4)
     recorded: list[Captured] = []
 
-    def record(function, _):
+    def record(function):
         recorded.append(Captured(function))
         return recorded[-1]
 
-    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", record)
+    monkeypatch.setattr("agnn.training._loop.Captured", record)
     replayed = evaluate(method, cora, "3-fold-cross-fit", (0,), device=GPU)
     assert len(recorded) == 2
     assert not any(part.waits for part in recorded)
     assert all(part.graph is not None for part in recorded)
-    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", lambda function, _: function)
+    monkeypatch.setattr("agnn.training._loop.Captured", lambda function: function)
     plain = evaluate(method, cora, "3-fold-cross-fit", (0,), device=GPU)
     assert_same_bits(replayed.scores, plain.scores)
     assert_same_bits(replayed.history.watched_loss, plain.history.watched_loss)
@@ -105,11 +105,11 @@ def test_cross_fitted_epochs_of_which_some_are_evaluated_are_recorded_in_two_par
 def test_an_epoch_never_makes_the_host_wait_and_is_recorded(method, cora, monkeypatch):
     seen: list[Captured] = []
 
-    def watched(function, _):
+    def watched(function):
         seen.append(Captured(function))
         return seen[-1]
 
-    monkeypatch.setattr("agnn.training._loop.capture_on_gpu", watched)
+    monkeypatch.setattr("agnn.training._loop.Captured", watched)
     evaluate(method.with_fields(epochs=5), cora, "fixed", (0,), device=GPU)
     assert not seen[0].waits
     assert seen[0].graph is not None
