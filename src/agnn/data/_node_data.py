@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("title", "url", "description")
 _SCHEMES: Final = ("http://", "https://")
+_SHOWN_CLASSES: Final = 20  # in a notebook
 
 
 def checked_texts(texts: Mapping[str, Sequence[str]], nodes: int) -> Mapping[str, tuple[str, ...]]:
@@ -69,7 +71,7 @@ def checked_texts(texts: Mapping[str, Sequence[str]], nodes: int) -> Mapping[str
 _IDS_AT_ONCE: Final = 65_536  # hashed in one piece of text
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NodeData:
     """A graph with node features and labels, checked once and never changed.
 
@@ -84,34 +86,34 @@ class NodeData:
     """
 
     name: str
-    features: SparseRows = field(repr=False)
+    features: SparseRows
     """[n, d_x] float32 CSR, as in the source: rows are not normalised."""
 
-    labels: NDArray[np.int64] = field(repr=False)
+    labels: NDArray[np.int64]
     """[n] class of each node; -1 where there is none."""
 
-    edges: NDArray[np.int64] = field(repr=False)
+    edges: NDArray[np.int64]
     """[2, m/2] each undirected edge once, first < second, sorted; no self-loops."""
 
     class_names: tuple[str, ...]
     """[c]"""
 
-    node_ids: tuple[Hashable, ...] = field(repr=False)
+    node_ids: tuple[Hashable, ...]
     """[n] the source's own ids of the nodes: text, numbers, anything hashable."""
 
-    splits: Mapping[str, Split] = field(repr=False)
+    splits: Mapping[str, Split]
     facts: RawCounts
 
-    preprocessing: Preprocessing | None = field(default=None, repr=False)
+    preprocessing: Preprocessing | None = None
     """How the features were made from a table's columns; it also makes those of new nodes."""
 
-    reading: Reading | None = field(default=None, repr=False)
+    reading: Reading | None = None
     """How the data was read from files or objects; None if it was built or is bundled."""
 
-    edge_weights: NDArray[np.float32] | None = field(default=None, repr=False)
+    edge_weights: NDArray[np.float32] | None = None
     """[m/2] above 0, in the order of `edges`; None where every edge counts alike."""
 
-    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """[n] each: "title", "url" and "description" of the nodes, for people; "" where there is none.
 
     No model reads them, and they are no part of the fingerprint.
@@ -171,6 +173,37 @@ class NodeData:
         for split in data.splits.values():
             split.check(data)
         return data
+
+    def __repr__(self) -> str:
+        return f"NodeData({self.name}: {', '.join(self._facts)})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the size of the graph and the labels of each class."""
+        counts = np.bincount(self.labels[self.labelled], minlength=self.classes)
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{count:,}</td></tr>"
+            for name, count in zip(self.class_names[:_SHOWN_CLASSES], counts.tolist(), strict=False)
+        )
+        others = self.classes - _SHOWN_CLASSES
+        if others > 0:
+            rows += f"<tr><td>{others:,} further classes</td><td></td></tr>"
+        return (
+            f"<p><strong>{escape(self.name)}</strong>: {', '.join(self._facts)}</p>"
+            f"<table><thead><tr><th>class</th><th>labelled nodes</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+    @property
+    def _facts(self) -> list[str]:
+        """The size of the graph in words."""
+        weighted = "weighted " if self.edge_weights is not None else ""
+        return [
+            f"{self.nodes:,} nodes",
+            f"{self.edge_count:,} {weighted}edges",
+            f"{self.feature_count:,} features",
+            f"{self.classes:,} classes",
+            f"{self.labelled.size:,} labelled",
+        ]
 
     def name_of(self, node: int) -> str:
         """Return the title of a node, given by its index, or else its id."""

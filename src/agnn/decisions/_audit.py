@@ -169,6 +169,9 @@ class Audit:
             "suspicious": [label.to_dict() for label in self.suspicious],
         }
 
+    def _repr_html_(self) -> str:
+        return str(self.table.html())
+
     def __repr__(self) -> str:
         return (
             f"Audit({self.contradicted} of {self.checked} labels are contradicted, about "

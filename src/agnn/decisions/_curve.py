@@ -123,6 +123,9 @@ class LearningCurve:
             "extrapolated": [point.to_dict() for point in self.extrapolations],
         }
 
+    def _repr_html_(self) -> str:
+        return str(self.table.html())
+
     def __repr__(self) -> str:
         points = ", ".join(f"{point.labels}: {point.accuracy.mean:.1f} %" for point in self.points)
         return f"LearningCurve({points})"

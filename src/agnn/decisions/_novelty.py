@@ -89,6 +89,9 @@ class Novelty:
             novelty_p_value=self.p_values.tolist(), is_novel=self.is_novel.tolist()
         )
 
+    def _repr_html_(self) -> str:
+        return self.apply(self.predictions)._repr_html_()
+
     def __repr__(self) -> str:
         return (
             f"Novelty({len(self)} nodes, {int(self.is_novel.sum())} flagged at "

@@ -219,6 +219,9 @@ class PredictionSets:
         """Write the columns to a new CSV or Parquet file."""
         self.apply(self.predictions).save(path)
 
+    def _repr_html_(self) -> str:
+        return self.apply(self.predictions)._repr_html_()
+
     def __repr__(self) -> str:
         return (
             f"PredictionSets({len(self)} nodes, coverage {self.rule.coverage:g}, "

@@ -128,6 +128,9 @@ class Suggestions:
             "suggestions": [node.to_dict() for node in self.nodes],
         }
 
+    def _repr_html_(self) -> str:
+        return str(self.table.html())
+
     def __repr__(self) -> str:
         return f"Suggestions({len(self.nodes)} nodes of {self.data.name})"
 

@@ -463,6 +463,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
         return graph_of_arrays(features, edges, edge_weight=edge_weight)
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what a notebook shows: scikit-learn's box and, once fitted, the result."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        run = vars(self).get("run_")
+        if run is not None and "text/html" in bundle:
+            bundle["text/html"] += run._repr_html_()
+        return bundle
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

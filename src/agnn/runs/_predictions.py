@@ -13,6 +13,7 @@ import numpy as np
 from agnn.errors import InputError
 from agnn.files import check_new_file, writing_file
 from agnn.metrics import Ensemble
+from agnn.tables import Column, ResultTable, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 NO_CLASS: Final = "none of the classes fits"  # how an empty set of classes reads
 _ENDS: Final = (".csv", ".parquet")
+_SHOWN_ROWS: Final = 10  # in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +65,19 @@ class Predictions(Ensemble):
     def unlabelled(self) -> Predictions:
         """Return those for nodes without a label."""
         known = self.labels or (None,) * len(self)
-        kept = [k for k, label in enumerate(known) if label is None]
+        return self.at([k for k, label in enumerate(known) if label is None])
+
+    def at(self, rows: Sequence[int]) -> Predictions:
+        """Return those in some rows, given by their indices."""
+        rows = list(rows)
         return replace(
             self,
-            probabilities=self.probabilities[kept],
-            disagreement=self.disagreement[kept],
-            ids=tuple(self.ids[k] for k in kept),
-            labels=(None,) * len(kept),
+            probabilities=self.probabilities[rows],
+            disagreement=self.disagreement[rows],
+            ids=tuple(self.ids[k] for k in rows),
+            labels=None if self.labels is None else tuple(self.labels[k] for k in rows),
             extra_columns={
-                name: [values[k] for k in kept] for name, values in self.extra_columns.items()
+                name: [values[k] for k in rows] for name, values in self.extra_columns.items()
             },
         )
 
@@ -134,6 +140,22 @@ class Predictions(Ensemble):
     def __repr__(self) -> str:
         return f"Predictions({len(self)} nodes, classes {', '.join(self.class_names)})"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first rows of the table."""
+        first = self.at(range(min(len(self), _SHOWN_ROWS)))
+        table = first.to_dict()
+        columns = tuple(
+            Column(name, digits=3, is_name=not (values and isinstance(values[0], float)))
+            for name, values in table.items()
+        )
+        rows = tuple(
+            Row(tuple(_cell(value) for value in row)) for row in zip(*table.values(), strict=True)
+        )
+        caption = f"{len(self):,} predictions"
+        if len(first) < len(self):
+            caption += f", the first {len(first)}"
+        return str(ResultTable(columns, rows, caption).html())
+
 
 def save_frames(frames: Iterable[DataFrame], path: Path | str) -> int:
     """Write pandas frames of the same columns, one after the other, to a new CSV or Parquet file.
@@ -170,6 +192,13 @@ def _write_parquet(frames: Iterator[DataFrame], draft: Path) -> int:
             writer.write_table(table.cast(schema))
             rows += table.num_rows
     return rows
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a cell shows it; a whole number may be an id, which has no commas."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if value is None or isinstance(value, float) else str(set_words(value))
 
 
 def set_words(value: Any) -> Any:

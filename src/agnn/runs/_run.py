@@ -83,7 +83,9 @@ class Run(TrainingResult):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the result in one look."""
-        return f"<p>{escape(repr(self))}</p>{self.result.html()}"
+        warnings = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
+        listed = f"<ul>{warnings}</ul>" if warnings else ""
+        return f"<p>{escape(repr(self))}</p>{self.result.html()}{listed}"
 
     # What it predicts
 
