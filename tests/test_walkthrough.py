@@ -1,4 +1,7 @@
-"""Every command and every line of Python in docs/your_own_graph.md runs."""
+"""Every command and every line of Python on the pages about one's own graph runs.
+
+They are your_own_graph.md, folds.md, new_nodes.md and sources.md, in this order, in one folder.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ import pytest
 from agnn.cli import main
 from code_blocks import ROOT, commands, programs
 
-PAGE = ROOT / "docs" / "your_own_graph.md"
-COMMANDS = commands(PAGE)
+PAGES = [
+    ROOT / "docs" / f"{name}.md" for name in ("your_own_graph", "folds", "new_nodes", "sources")
+]
+COMMANDS = [line for page in PAGES for line in commands(page)]
 
 
 def test_the_commands_and_the_python_run_in_their_order(
@@ -34,7 +39,7 @@ def test_the_commands_and_the_python_run_in_their_order(
         assert out.strip(), line
         assert ("test accuracy" in out) == (verb == "train")
     names: dict[str, object] = {}
-    first, *others = programs(PAGE)
+    first, *others = [program for page in PAGES for program in programs(page)]
     exec(first, names)  # noqa: S102 (our own page)
     assert capsys.readouterr().out.startswith("DataReport(name='papers', nodes=2698")
     for program in others:
