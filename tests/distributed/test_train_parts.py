@@ -125,12 +125,12 @@ REFUSED = (
 
 
 def methods_on_ranks(page: str) -> dict[str, tuple[bool, bool]]:
-    """Whether docs/scaling.md says that a method runs by rows, and on a folder of parts."""
+    """Whether docs/ranks.md says that a method runs by rows, and on a folder of parts."""
     rows = re.findall(r"^\| `(\w+)`(.*?) \| (yes|refused)[^|]*\| (yes|refused)[^|]*\|$", page, re.M)
     return {name: (by_rows == "yes", parts == "yes") for name, _, by_rows, parts in rows}
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "ranks.md").read_text(encoding="utf-8")
 ON_RANKS = methods_on_ranks(PAGE)
 
 
