@@ -96,6 +96,7 @@ from . import (
     options as options,
     progress as progress,
     pyg as pyg,
+    registry as registry,
     report as report,
     runs as runs,
     studies as studies,

@@ -29,7 +29,7 @@ from agnn.runs._plan import (
     replica_seeds,
     seeds_of_replicas,
 )
-from agnn.runs._predictions import Predictions, check_table_file, set_words
+from agnn.runs._predictions import Predictions, check_table_file, id_name, set_words
 from agnn.runs._retrain import (
     accuracy_before_and_after,
     accuracy_difference,
@@ -61,6 +61,7 @@ __all__ = [
     "default_name",
     "evaluate",
     "find_device",
+    "id_name",
     "is_first_rank",
     "keep_elsewhere",
     "labels_csv",
