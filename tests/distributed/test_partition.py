@@ -163,7 +163,7 @@ def test_edges_with_unknown_ids_are_dropped_if_asked_to(tmp_path, number):
     with (tmp_path / "edges.csv").open("a") as stream:
         stream.write("nobody,nothing\n")
     tables = large(tmp_path, drop_unknown=True)
-    assert sum(pairs.shape[1] for pairs in tables.edges(tmp_path / "..")) == 540
+    assert sum(pairs.shape[1] for pairs in tables.edges()) == 540
     assert tables.dropped == 1
     assert (
         "1 of 541 edges name an id that no node has and are left out: row 541 " in tables.notes[-1]
@@ -215,7 +215,7 @@ def test_ids_are_refused_as_by_the_reader_of_small_tables(
     with pytest.raises(DataError, match=message) as whole:
         read_tables(tmp_path / "nodes.parquet", tmp_path / "edges.parquet")
     with pytest.raises(DataError, match=message) as in_pieces:
-        list(large(tmp_path, "parquet").edges(tmp_path))
+        list(large(tmp_path, "parquet").edges())
     assert str(in_pieces.value) == str(whole.value)
 
 
@@ -224,7 +224,7 @@ def test_weights_are_refused(tmp_path):
     edges = pd.read_csv(tmp_path / "edges.csv")
     edges.assign(weight=np.arange(len(edges))).to_csv(tmp_path / "edges.csv", index=False)
     with pytest.raises(DataError, match="read in parts keep none; leave them out"):
-        list(large(tmp_path).edges(tmp_path))
+        list(large(tmp_path).edges())
 
 
 def test_a_table_without_features_is_refused(tmp_path):
@@ -304,29 +304,6 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
             with pytest.raises(OSError, match="No space left"):
                 partition(GraphSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
         assert sorted(tmp_path.iterdir()) == before
-
-
-def test_duckdb_without_space_says_what_to_do(tmp_path, monkeypatch):
-    import duckdb
-
-    write_tables(tmp_path, [f"u{k}" for k in range(90)])
-    connect = duckdb.connect
-
-    class Full:
-        def __init__(self, file: str) -> None:
-            self.real = connect(file)
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self.real, name)
-
-        def sql(self, _: str) -> None:
-            raise duckdb.OutOfMemoryException("failed to offload data block: disk full")
-
-    monkeypatch.setattr(duckdb, "connect", Full)
-    before = sorted(tmp_path.iterdir())
-    with pytest.raises(UnavailableError, match=r"disk full.*choose another folder.*--spill"):
-        partition(GraphSource.of_tables(large(tmp_path), "t"), tmp_path / "parts", 3)
-    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ class GraphSource:
 
     name: str
     nodes: int
-    edges: Callable[[Path], Iterable[NDArray[np.integer]]]  # [2, k] each; with a folder to spill to
+    edges: Callable[[], Iterable[NDArray[np.integer]]]  # [2, k] each
     features: Callable[[], Iterable[Rows]]  # all rows, in the order given
     labels: NDArray[np.int64]  # [n]
     class_names: Sequence[str]
@@ -68,7 +67,7 @@ class GraphSource:
         return cls(
             name=data.name,
             nodes=data.nodes,
-            edges=lambda _: [data.edges],
+            edges=lambda: [data.edges],
             features=lambda: [data.features],
             labels=data.labels,
             class_names=data.class_names,
@@ -114,7 +113,7 @@ class GraphSource:
         starts = np.cumsum(sizes) - sizes
         centres = draw.standard_normal((classes, features), dtype=np.float32)
 
-        def draw_edges(_: Path) -> Iterator[NDArray[np.int64]]:
+        def draw_edges() -> Iterator[NDArray[np.int64]]:
             source = np.random.default_rng((seed, 1))
             for first in range(0, edges, _ENTRIES):
                 one = source.integers(nodes, size=min(_ENTRIES, edges - first))
@@ -145,14 +144,7 @@ class GraphSource:
 
 
 def _arrow_text(ids: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return where each text of a pyarrow array ends, and the bytes of all."""
-    parts = [chunk for chunk in ids.chunks if len(chunk)]
-    offsets = [
-        np.frombuffer(p.buffers()[1], np.int64)[p.offset : p.offset + len(p) + 1] for p in parts
-    ]
-    content = [
-        np.frombuffer(p.buffers()[2] or b"", np.uint8)[o[0] : o[-1]]
-        for p, o in zip(parts, offsets, strict=True)
-    ]
-    lengths = np.concatenate([np.diff(o) for o in offsets])
-    return np.cumsum(lengths), np.concatenate(content)
+    """Return where each text of a pyarrow array ends, and the bytes of all; without a copy."""
+    _, ends, content = ids.buffers()
+    offsets = np.frombuffer(ends, np.int64)[ids.offset : ids.offset + len(ids) + 1]
+    return offsets[1:], np.frombuffer(content or b"", np.uint8)[: offsets[-1]]

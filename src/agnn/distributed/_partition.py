@@ -74,8 +74,7 @@ def partition(
     check_new_folder(out)
     with writing_folder(out) as draft, _scratch(spill, draft) as scratch:
         tell("reading the edges")
-        edges = graph_source.edges(scratch)
-        graph = disk_graph(edges, graph_source.nodes, scratch, memory // 2)
+        graph = disk_graph(graph_source.edges(), graph_source.nodes, scratch, memory // 2)
         tell("reading the features")
         features = _DiskFeatures.write(graph_source, scratch)
         tell("ordering the nodes")
