@@ -55,8 +55,8 @@ def partition(
 ) -> None:
     """Divide a graph into parts on disk, to train on several ranks or with less memory.
 
-    Tables (--nodes, --edges) may be larger than memory: ids that are text are looked up by DuckDB,
-    which spills to disk, and edges are sorted in pieces. What queries (--database) give must fit
+    Tables (--nodes, --edges) may be larger than memory: edges are looked up and sorted in pieces,
+    and the ids and a few numbers per node stay in memory. What queries (--database) give must fit
     in memory.
     """
     from agnn.distributed import check_order

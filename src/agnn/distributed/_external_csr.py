@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from agnn._allocator import return_freed_memory
 from agnn.errors import InputError
 
-_AT_ONCE: Final = 4_000_000  # edges
+_AT_ONCE: Final = 1_000_000  # edges
 _BITS: Final = 32  # of a column in a key; a row is above them
 
 
@@ -66,12 +67,13 @@ def disk_graph(
     for pairs in _raw_pairs(raw, max(_AT_ONCE, nodes // 2)):
         counts += np.bincount(pairs.ravel(), minlength=nodes)
     # A key takes 8 bytes, and sorting and taking it apart several times that.
-    bounds = _bucket_bounds(counts, max(1_000_000, memory // 48))
+    bounds = _bucket_bounds(counts, max(1_000_000, memory // 96))
     files = _buckets(raw, bounds, folder)
     raw.unlink()
     degrees = np.zeros(nodes, np.int64)
     with (folder / "columns.raw").open("wb") as stream:
         for k, file in enumerate(files):
+            return_freed_memory()
             keys = _distinct(np.fromfile(file, np.int64))
             file.unlink()
             rows = (keys >> _BITS) - bounds[k]
@@ -118,9 +120,10 @@ def _buckets(raw: Path, bounds: NDArray[np.int64], folder: Path) -> list[Path]:
 
 
 def _raw_pairs(raw: Path, at_once: int) -> Iterator[NDArray[np.int32]]:
-    whole = map_file(raw, np.int32).reshape(-1, 2)
-    for first in range(0, len(whole), at_once):
-        yield np.asarray(whole[first : first + at_once])
+    # Not mapped: the pages of a mapped file stay in memory.
+    with raw.open("rb") as stream:
+        while (numbers := np.fromfile(stream, np.int32, 2 * at_once)).size:
+            yield numbers.reshape(-1, 2)
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agnn._allocator import return_freed_memory
 from agnn.data import NodeData, statistics_of_sums
 from agnn.distributed._external_csr import DiskGraph, disk_graph, map_file
 from agnn.distributed._graph_source import GraphSource, TextIds
@@ -30,7 +31,7 @@ from agnn.errors import DataError, InputError
 from agnn.files import check_new_folder, checksum, json_text, writing_folder
 from agnn.graph import local_rows, rank_bounds
 
-_ENTRIES: Final = 4_000_000  # stored edges or features at once
+_ENTRIES: Final = 1_000_000  # stored edges or features at once
 _DENSE: Final = 0.25  # share of stored entries from which features are written as a table
 
 
@@ -72,16 +73,21 @@ def partition(
     if positions is None:
         check_order(order)
     check_new_folder(out)
+
+    def begin(step: str) -> None:
+        return_freed_memory()  # what the step before has left does not count against `memory`
+        tell(step)
+
     with writing_folder(out) as draft, _scratch(spill, draft) as scratch:
-        tell("reading the edges")
+        begin("reading the edges")
         graph = disk_graph(graph_source.edges(), graph_source.nodes, scratch, memory // 2)
-        tell("reading the features")
+        begin("reading the features")
         features = _DiskFeatures.write(graph_source, scratch)
-        tell("ordering the nodes")
+        begin("ordering the nodes")
         order = chosen_order(graph, 1 if positions is not None else parts, order, memory)
         if positions is None:
             positions = node_order(graph, parts, order)
-        tell("writing the parts")
+        begin("writing the parts")
         return _Writer(graph_source, graph, features, positions, draft).write(parts, order)
 
 
@@ -241,6 +247,7 @@ class _Writer:
         degrees: NDArray[np.int64],
         new_numbers: NDArray[np.int32] | None,
     ) -> PartFacts:
+        return_freed_memory()  # of the part before
         rows = slice(int(bounds[rank]), int(bounds[rank + 1]))
         nodes = positions[rows]
         offsets = np.concatenate([[0], np.cumsum(degrees[rows])])

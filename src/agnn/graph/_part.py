@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FEWEST_BLOCKS: Final = 64
 _MOST_BLOCKS: Final = 4096
 _ROWS_OF_A_BLOCK: Final = 4096
-_EDGES_AT_ONCE: Final = 4_000_000
+_EDGES_AT_ONCE: Final = 1_000_000
 
 
 def block_bounds(nodes: int) -> NDArray[np.int64]:

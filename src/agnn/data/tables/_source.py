@@ -219,7 +219,7 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
         return TableSource(
             place=place,
             columns=names,
-            batches=lambda some: csv_batches(file, delimiter, some),
+            batches=lambda some: csv_batches(file, delimiter, some, is_streamed=is_streamed),
             is_untyped=True,
             has_decimal_commas=delimiter == ";",
             note=note,

@@ -22,6 +22,8 @@ from agnn.errors import DataError
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _EDGE_COLUMNS: Final = ("source", "target", "weight")
 _EDGE_BATCH: Final = 1_000_000  # rows
+# Bytes of a block of a table that may be larger than memory: pyarrow reads 32 blocks ahead.
+_STREAMED: Final = 2 * 2**20
 
 
 def csv_columns(path: Path, *, is_streamed: bool = False) -> tuple[tuple[str, ...], str, str]:
@@ -41,19 +43,23 @@ def csv_columns(path: Path, *, is_streamed: bool = False) -> tuple[tuple[str, ..
         delimiter = others[0]
         note = f"The cells of '{path}' are separated by {_DELIMITERS[delimiter]}."
     check_width(f"'{path}'", text.count(delimiter) + 1)  # before pyarrow allocates each
-    with _readable_errors(path), _reader(path, delimiter) as reader:
+    block = _STREAMED if is_streamed else ROW_LIMIT
+    with _readable_errors(path, block), _reader(path, delimiter, block) as reader:
         names = tuple(name.strip() for name in reader.schema.names)
     return names, delimiter, note
 
 
-def csv_batches(path: Path, delimiter: str, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+def csv_batches(
+    path: Path, delimiter: str, columns: Sequence[str], *, is_streamed: bool = False
+) -> Iterator[pd.DataFrame]:
     """Yield frames of these columns as text, without surrounding spaces; empty cells are ""."""
-    with _readable_errors(path):
-        with _reader(path, delimiter) as reader:
+    block = _STREAMED if is_streamed else ROW_LIMIT
+    with _readable_errors(path, block):
+        with _reader(path, delimiter, block) as reader:
             places = {name.strip(): name for name in reader.schema.names}
         last = None
         rows = 0
-        with _reader(path, delimiter, [places[name] for name in columns]) as reader:
+        with _reader(path, delimiter, block, [places[name] for name in columns]) as reader:
             for batch in reader:
                 _check_cells(path, batch, rows)
                 trimmed = [pc.utf8_trim_whitespace(column) for column in batch.columns]
@@ -106,12 +112,12 @@ def _edge_frames(path: Path) -> Iterator[pd.DataFrame]:
         raise DataError(f"'{path}' cannot be read as an edge list: {reason[:120]}.") from error
 
 
-def _reader(path: Path, delimiter: str, columns: Sequence[str] | None = None) -> Any:
+def _reader(path: Path, delimiter: str, block: int, columns: Sequence[str] | None = None) -> Any:
     """Return a reader of some columns as text; None: of all, with the types pyarrow guesses."""
     wanted = list(columns or ())
     return csv.open_csv(
         path,
-        read_options=csv.ReadOptions(block_size=ROW_LIMIT, use_threads=False),
+        read_options=csv.ReadOptions(block_size=block, use_threads=False),
         parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             include_columns=wanted,
@@ -123,7 +129,7 @@ def _reader(path: Path, delimiter: str, columns: Sequence[str] | None = None) ->
 
 
 @contextmanager
-def _readable_errors(path: Path) -> Iterator[None]:
+def _readable_errors(path: Path, block: int) -> Iterator[None]:
     """Turn what pyarrow reports of a broken file into one line that names file and row."""
     try:
         yield
@@ -131,7 +137,7 @@ def _readable_errors(path: Path) -> Iterator[None]:
         reason = " ".join(str(error).split())
         if "straddling" in reason:
             raise DataError(
-                f"'{path}' has a row of more than {ROW_LIMIT // 2**20} MiB: a quote that is never "
+                f"'{path}' has a row of more than {block // 2**20} MiB: a quote that is never "
                 f"closed, or content that is not a table."
             ) from error
         if "UTF8" in reason:
