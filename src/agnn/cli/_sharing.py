@@ -82,7 +82,7 @@ def share(
     """Write the explorer as one HTML file that needs no server and no network.
 
     Without --cohort and --nodes the file has every node of a graph of up to 5,000 nodes and 10,000
-    edges; of a larger graph 150 nodes, the first of every cohort and a sample. It shows the map,
+    edges; of a larger graph 100 nodes, the first of every cohort and a sample. It shows the map,
     cohorts, explanations and single removals; what needs the model takes `agnn explore`.
     """
     from agnn.files import check_new_file

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COVERAGE: Final = 0.9  # of the prediction sets, unless another one is asked for
 HOPS: Final = 2
 _LIMIT: Final = 60  # nodes in a picture
-_TRIALS: Final = 20  # neighbours of a node whose edges are removed, those that contribute most
+_TRIALS: Final = 8  # neighbours of a node whose edges are removed, those that contribute most
 _MOST_WEIGHTS: Final = 1_000_000  # computed for the removals of one node: about 10 ms
 _BATCH: Final = 200  # answers in a line: as records they take some 50 MB
 _DIGITS: Final = 5  # of probabilities: two more than the page prints
@@ -90,7 +90,9 @@ def _answers(
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[tuple[str, Any]]:
     """Yield every question that the page may ask, with its answer."""
-    about = explorer.about() | {"shared": shared | {"hops": HOPS, "count": len(nodes)}}
+    about = explorer.about() | {
+        "shared": shared | {"hops": HOPS, "trials": _TRIALS, "count": len(nodes)}
+    }
     if explorer.start not in nodes:
         about["start"] = str(explorer.data.node_ids[nodes[0]])
     yield "about", about

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _STATIC: Final = Path(__file__).parent / "static"
 _MOST: Final = 5000  # nodes in a file: beyond, it would be too large for a mail
 _MOST_EDGES: Final = 10_000  # of a graph whose nodes are all taken by default: about a minute
-_PART: Final = 150  # nodes by default of a larger graph
+_PART: Final = 100  # nodes by default of a larger graph
 _LINKS: Final = re.compile(r"^ *<(?:link rel|script type)=.*\n", re.MULTILINE)
 _POLICY: Final = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
@@ -49,7 +49,7 @@ def share(
         cohort: the nodes that the file is about, such as "wrong", the first 500; see the keys of
             the explorer's cohorts.
         nodes: or these, by their ids; "all" for every node of a graph of up to 5,000. By default
-            every node of a graph of up to 5,000 nodes and 10,000 edges, and of a larger one 150:
+            every node of a graph of up to 5,000 nodes and 10,000 edges, and of a larger one 100:
             the first of every cohort and a sample of the others.
         compare: a second run on the same data, shown beside the first.
         progress: called with the number of nodes that are done and of all.

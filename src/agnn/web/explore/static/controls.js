@@ -61,7 +61,7 @@ function showShared({ shared, nodes }) {
   if (!shared) return;
   document.documentElement.classList.add("shared");
   const whose = shared.count === nodes ? "all nodes" : `${counted(shared.count, "node")}${shared.title ? ` (${shared.title})` : ""}`;
-  at("shared").textContent = `A file with the neighbourhoods of ${whose}. Other hops, replicas and betas, other changes than one removal and new labels need agnn explore.`;
+  at("shared").textContent = `A file with the neighbourhoods of ${whose}, and the removal of up to ${shared.trials} edges of each. Other hops, replicas and betas, other changes than one removal and new labels need agnn explore.`;
   at("shared").hidden = false;
 }
 

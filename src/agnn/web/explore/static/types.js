@@ -14,7 +14,7 @@
  * @typedef {{key: string, title: string, about: string, count: number}} CohortFacts
  * @typedef {CohortFacts & {nodes: number[], ids: string[], reasons?: string[], proposed?: number[]}} Cohort
  *   why each node is in it and the class that is proposed, where there are such
- * @typedef {{cohort: string, hops: number, count: number, title?: string}} Shared what a file without a server is about
+ * @typedef {{cohort: string, hops: number, count: number, trials: number, title?: string}} Shared what a file without a server is about
  * @typedef {{data: string, nodes: number, edges: number, start: string, classes: Mark[], runs: RunFacts[],
  *   cohorts: CohortFacts[], confusion: number[][], is_labelling?: boolean, shared?: Shared}} About `classes` ends with "no label"
  *
