@@ -2,7 +2,8 @@
 
     python -m benchmarks.run_of_parts --nodes 1000000 --edges 5000000 --ranks 4
 
-The tables have text ids, 16 numbers, 8 classes and a split column. They are divided by
+The tables have text ids, 16 numbers, 8 classes and a split column; the network has two layers of
+width 16. They are divided by
 `agnn partition`; then `agnn train PARTS --ranks N --out RUN` and `agnn predict RUN --out FILE` run
 as a user would run them, and VmHWM of each of their processes is read until it ends.
 """
@@ -56,6 +57,7 @@ def measure(home: Path, given: argparse.Namespace) -> dict[str, Any]:
         partition = ["partition", *tables, *columns, *sizes, "--out", str(parts), "--quiet"]
         result["partition"] = peaks(partition)
     options = ["--method", given.method, "--epochs", str(given.epochs), "--replicas", "1"]
+    options += ["--set", "layers=2", "--set", "hidden=16"]
     ranks = ["--ranks", str(given.ranks), "--quiet"]
     result["train"] = peaks(["train", str(parts), *options, *ranks, "--out", str(run)])
     result["predict"] = peaks(["predict", str(run), "--out", str(home / "predictions.csv")])
