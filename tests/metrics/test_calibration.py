@@ -20,7 +20,7 @@ from agnn.metrics import (
     held_out_predictions,
     leads,
 )
-from agnn.metrics._ensemble import fit_temperature, reliability
+from agnn.metrics._ensemble import fit_temperature, helpful_temperature, reliability
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(2, 4)),
@@ -78,6 +78,17 @@ def test_an_answer_that_is_always_right_is_made_as_sure_as_so_many_nodes_can_pro
 
 def test_nothing_to_fit_gives_temperature_one():
     assert fit_temperature(np.zeros((0, 3)), np.zeros(0, dtype=np.int64)) == 1.0
+    assert helpful_temperature(np.zeros((0, 3)), np.zeros(0, dtype=np.int64)) == 1.0
+
+
+def test_a_temperature_that_does_not_help_other_nodes_stays_1() -> None:
+    source = np.random.default_rng(0)
+    sharp = source.dirichlet([1.0, 1.0, 1.0], size=4000)
+    labels = np.array([source.choice(3, p=row) for row in sharp])
+    # Far too sure: it helps everywhere. As sure as they are right, of few nodes: it is chance.
+    assert helpful_temperature(apply_temperature(sharp, 0.4), labels) == pytest.approx(2.5, rel=0.1)
+    chosen = [helpful_temperature(sharp[k : k + 20], labels[k : k + 20]) for k in range(0, 800, 20)]
+    assert sum(temperature == 1.0 for temperature in chosen) > len(chosen) / 2
 
 
 @given(SCORES)

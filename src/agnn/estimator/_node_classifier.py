@@ -319,7 +319,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edges: ArrayLike | None = None,
         edge_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the share of correct predictions.
+        """Return the share of correct predictions, from 0 to 1; `accuracy_` is in percent.
 
         Without `y`: on the training data, of its test nodes, each predicted by the replicas that
         have it for test; on other NodeData, of the nodes that have a label there.

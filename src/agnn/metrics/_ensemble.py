@@ -217,10 +217,33 @@ def fit_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.int64
     return float(np.exp(optimum.x))
 
 
+def helpful_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Return the fitted temperature, or 1 where it does not help on nodes it was not fitted to.
+
+    Fitted to every other node, it must lower the log loss of the rest, both halves together.
+    """
+    before = after = 0.0
+    for first in (0, 1):
+        fitted = slice(first, None, 2)
+        rest = slice(1 - first, None, 2)
+        temperature = fit_temperature(probabilities[fitted], labels[fitted])
+        before += _log_loss(probabilities[rest], labels[rest])
+        after += _log_loss(apply_temperature(probabilities[rest], temperature), labels[rest])
+    return fit_temperature(probabilities, labels) if after < before else 1.0
+
+
+def _log_loss(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Return the sum of -log p of the true class."""
+    true = probabilities[np.arange(labels.size), labels]
+    return float(-np.log(np.maximum(true, _TINY)).sum())
+
+
 def calibrate(
     scores: Tensor, data: NodeData, splits: Sequence[Split], *, fit_on: str = "validation"
 ) -> Calibration:
     """Fit the temperature to the validation nodes and measure its effect on the test nodes.
+
+    Where it does not help on validation nodes that it was not fitted to, it stays 1.
 
     With `fit_on="test"` it is fitted to the test nodes: the folds of cross-fitted replicas, which
     chose neither weights nor epoch of the replica that predicts them.
@@ -236,7 +259,7 @@ def calibrate(
     ensemble, and the temperature leaves the whole ensemble slightly under-confident.
     """
     validation, probabilities = held_out_predictions(scores, splits, fit_on)
-    temperature = fit_temperature(probabilities, data.labels[validation])
+    temperature = helpful_temperature(probabilities, data.labels[validation])
     test, means = held_out_predictions(scores, splits, "test")
     labels = data.labels[test]
     right = means.argmax(1) == labels
