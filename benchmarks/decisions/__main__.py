@@ -3,7 +3,8 @@
 python -m benchmarks.decisions sets
 python -m benchmarks.decisions cross-fitted --datasets cora --draws 10
 python -m benchmarks.decisions novelty
-python -m benchmarks.decisions audit suggest --seeds 5
+python -m benchmarks.decisions audit --seeds 5
+python -m benchmarks.decisions suggest --methods linear --datasets cora acm.npz --seeds 20
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.decisions", description=summary)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
     parser.add_argument(
-        "--datasets", nargs="+", default=[*_REPLICAS], help="names, or .npz files for cross-fitted"
+        "--datasets", nargs="+", default=[*_REPLICAS], help="names or .npz files, not of audits"
     )
     parser.add_argument("--methods", nargs="+", default=["agnn"])
     parser.add_argument("--draws", type=int, default=100)
@@ -79,7 +80,14 @@ def _audit(chosen: argparse.Namespace) -> list[ResultTable]:
 
 
 def _suggest(chosen: argparse.Namespace) -> list[ResultTable]:
-    return [suggest.result_table(list(suggest.measure(range(chosen.seeds))))]
+    graphs = [*map(_load, chosen.datasets)]
+    changes = {"epochs": chosen.epochs}
+    return [
+        suggest.result_table(
+            [*suggest.measure(range(chosen.seeds), graphs, method=method, changes=changes)]
+        )
+        for method in chosen.methods
+    ]
 
 
 # Every table by its name; a function from the options to tables.

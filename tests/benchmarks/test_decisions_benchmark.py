@@ -12,6 +12,7 @@ from benchmarks.decisions.sets import (
     with_labels_of,
     without_class,
 )
+from benchmarks.decisions.suggest import measure, peer_nodes, result_table
 
 from agnn.networks import GCN
 from agnn.runs import evaluate
@@ -58,3 +59,27 @@ def test_novelty_is_measured_with_the_class_that_was_left_out(toy):
     area, alarms, finds = measure_novelty(run, toy, 0, 0.2, 3)
     assert 0 <= area <= 1
     assert len(alarms) == len(finds) == 3
+
+
+def test_suggested_labels_stand_beside_random_ones_on_the_same_test_nodes(toy):
+    results = [*measure((0, 1), [toy], (10, 20), "linear")]
+    table = result_table(results).records()
+    assert [(row["labels"], row["n"]) for row in table] == [(10, 2), (20, 2)]
+    for row in table:
+        expected = [
+            [value for _, size, way, value in results if (size, way) == (row["labels"], name)]
+            for name in ("suggest", "random")
+        ]
+        suggested, drawn = (np.mean(values) for values in expected)
+        assert row["difference"] == pytest.approx(suggested - drawn)
+
+
+@pytest.mark.parametrize("name", ["TypiClust", "CoreSet", "MaxHerding"])
+def test_a_peer_takes_other_nodes_of_the_pool_in_every_batch(name):
+    pytest.importorskip("skactiveml")
+    points = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    pool = np.arange(10, 50)
+    first, second = peer_nodes(points, pool, (5, 12), name, 0)
+    assert second[:5].tolist() == first.tolist()
+    assert np.unique(second).size == 12
+    assert np.isin(second, pool).all()
