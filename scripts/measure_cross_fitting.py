@@ -46,7 +46,7 @@ ALIKE = (*BUNDLED, "acm", "facebook_pages")  # graphs with like neighbours
 UNLIKE = ("blogcatalog", "twitch_en")
 WITH_SPLITS = ("minesweeper", "wisconsin", "cornell")
 PER_CLASS = (10, 50)
-FEW_PER_CLASS = (10, 14, 20)  # for consistency
+FEW = ("balanced-5", "balanced-10", "uniform-10", "balanced-20", "uniform-20")  # labels per class
 LEAST = 2  # labels of each class
 REPLICAS = 10
 CANDIDATES = ("agnn_plus", "agnn", "separated", "appnp", "ridge")
@@ -61,7 +61,7 @@ def main() -> None:
     measure, graphs, tables = {
         "folds": (measure_folds, (*ALIKE, *UNLIKE), folds_tables),
         "choice": (measure_choice, (*WITH_SPLITS, "acm", *UNLIKE), choice_tables),
-        "consistency": (measure_consistency, (*ALIKE, "blogcatalog"), consistency_table),
+        "consistency": (measure_consistency, (*BUNDLED, "acm", "blogcatalog"), consistency_table),
     }[options.what]
     graphs = options.graphs or graphs
     results: Results = json.loads(options.out.read_text()) if options.out.exists() else {}
@@ -81,8 +81,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--epochs", type=int, help="fewer, to try this program")
-    parser.add_argument("--replicas", type=int, default=REPLICAS, help="for consistency")
-    parser.add_argument("--hidden", type=int, help="for consistency")
     parser.add_argument("--print", action="store_true", help="print the tables, train nothing")
     return parser.parse_args()
 
@@ -99,7 +97,7 @@ def collect(
     for draw in range(options.draws):
         for name in graphs:
             data = read(name, options.folder)
-            drawn = FEW_PER_CLASS if options.what == "consistency" else PER_CLASS
+            drawn = FEW if options.what == "consistency" else PER_CLASS
             for per_class in (None,) if name in WITH_SPLITS else drawn:
                 key = f"{name}/{per_class or 'own'}/{draw}"
                 begun = time.monotonic()
@@ -128,10 +126,15 @@ def draw_labels(data: NodeData, per_class: int, draw: int) -> tuple[NodeData, np
         known = order[: per_class * data.classes]
         if np.bincount(data.labels[known], minlength=data.classes).min() >= LEAST:
             break
+    return keep_labels(data, known), order[known.size :]
+
+
+def keep_labels(data: NodeData, known: np.ndarray) -> NodeData:
+    """Return the data with the labels of these nodes alone, without splits and presets."""
     labels = np.full(data.nodes, -1)
     labels[known] = data.labels[known]
     labels.setflags(write=False)
-    return replace(data, labels=labels, splits={}, dataset=None), order[known.size :]
+    return replace(data, labels=labels, splits={}, dataset=None)
 
 
 def measure_folds(
@@ -195,27 +198,44 @@ def measure_choice(
     return result
 
 
+def draw_few(data: NodeData, kind: str, draw: int) -> tuple[NodeData, np.ndarray]:
+    """Return the data with labels drawn as `kind` says, and the nodes whose labels are hidden."""
+    source = np.random.default_rng(7000 + draw)
+    way, count = kind.split("-")
+    while True:
+        order = source.permutation(data.labelled)
+        known = order[: int(count) * data.classes]
+        if way == "balanced":
+            labels = data.labels[order]
+            known = np.concatenate([order[labels == k][: int(count)] for k in range(data.classes)])
+        if np.bincount(data.labels[known], minlength=data.classes).min() >= LEAST:
+            return keep_labels(data, known), np.setdiff1d(data.labelled, known)
+
+
 def measure_consistency(
-    options: argparse.Namespace, data: NodeData, per_class: int, draw: int
+    options: argparse.Namespace, data: NodeData, kind: str, draw: int
 ) -> dict[str, Any]:
-    """Return the accuracies at hidden labels with consistency and without."""
-    few, hidden = draw_labels(data, per_class, draw)
+    """Return accuracies at hidden labels and log losses out of fold, with and without it."""
+    few, hidden = draw_few(data, kind, draw)
     result: dict[str, Any] = {}
     for name, strength in (("with", AGNNPlus().strength), ("without", 0.0)):
         run = agnn.evaluate(
             "agnn_plus",
             few,
             "cross-fit",
-            replicas=options.replicas,
+            replicas=REPLICAS,
             device=options.device,
-            changes={"strength": strength, "epochs": options.epochs, "hidden": options.hidden},
+            changes={"strength": strength, "epochs": options.epochs},
         )
         answers = run.probabilities[hidden].argmax(1)
-        result[name] = 100 * float((answers == data.labels[hidden]).mean())
+        result[name] = {
+            "accuracy": 100 * float((answers == data.labels[hidden]).mean()),
+            "log_loss": run.measure("log_loss").mean,
+        }
     return result
 
 
-def rows_of(results: Results, graph: str, per_class: int | None) -> list[dict[str, Any]]:
+def rows_of(results: Results, graph: str, per_class: int | str | None) -> list[dict[str, Any]]:
     """Return the results of all draws of a graph and a number of labels per class."""
     return [r for k, r in results.items() if k.startswith(f"{graph}/{per_class or 'own'}/")]
 
@@ -297,22 +317,30 @@ def choice_tables(results: Results, graphs: tuple[str, ...]) -> str:
 
 
 def consistency_table(results: Results, graphs: tuple[str, ...]) -> str:
-    """Return the accuracies with consistency and without, and the paired gain of leaving it out."""
+    """Return the accuracies with consistency, without, and as the log loss chooses."""
     lines = [
-        "| graph | labels per class | draws | with | without | without less with |",
-        "|---|---|---|---|---|---|",
+        "| labels per class | graph | draws | with | without | without less with | by log loss |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for graph in graphs:
-        for per_class in FEW_PER_CLASS:
-            rows = rows_of(results, graph, per_class)
+    for kind in FEW:
+        means = []
+        for graph in graphs:
+            rows = rows_of(results, graph, kind)
             if not rows:
                 continue
-            means = [float(np.mean([row[name] for row in rows])) for name in ("with", "without")]
-            gain = Summary([row["without"] - row["with"] for row in rows])
-            lines.append(
-                f"| {graph} | {per_class} | {len(rows)} | {means[0]:.1f} | {means[1]:.1f} | "
-                f"{signed(gain)} |"
+            accuracies = np.array(
+                [[row[name]["accuracy"] for name in ("with", "without")] for row in rows]
             )
+            is_left_out = [row["without"]["log_loss"] < row["with"]["log_loss"] for row in rows]
+            chosen = np.where(is_left_out, accuracies[:, 1], accuracies[:, 0])
+            gain = Summary((accuracies[:, 1] - accuracies[:, 0]).tolist())
+            means.append([*accuracies.mean(0), chosen.mean()])
+            first, second, third = (f"{mean:.1f}" for mean in means[-1])
+            cells = (kind, graph, len(rows), first, second, signed(gain), third)
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+        if means:
+            first, second, third = (f"{mean:.1f}" for mean in np.mean(means, axis=0))
+            lines.append(f"| {kind} | mean | | {first} | {second} | | {third} |")
     return "\n".join(lines)
 
 

@@ -69,23 +69,51 @@ def with_labels(data: NodeData, count: int) -> NodeData:
     return replace(data, labels=labels, splits={})
 
 
-def test_consistency_is_left_out_where_labels_are_few(toy):
-    few = with_labels(toy, 59)
-    plan = Training(data=few, method="agnn_plus").plan()
-    assert plan.method == AGNNPlus(strength=0.0)
-    assert plan.remarks == ("Fewer than 20 labels per class: no consistency is trained for.",)
-    enough = Training(data=with_labels(toy, 60), method="agnn_plus").plan()
-    assert (enough.method, enough.remarks) == (AGNNPlus(), ())
-    asked = Training(data=few, method="agnn_plus", changes={"strength": 0.5}).plan()
-    assert (asked.method, asked.remarks) == (AGNNPlus(strength=0.5), ())
+@pytest.mark.parametrize(("loss_without", "strength"), [(0.4, 0.0), (0.6, 1.5)])
+def test_few_held_out_labels_choose_whether_to_train_for_consistency(
+    toy, loss_without, strength, monkeypatch
+):
+    def scores(method, task, metric):
+        assert (method.hidden, task.passes, metric) == (32, (0,) * 10, "log_loss")
+        return [-0.5 if method.strength else -loss_without]
+
+    monkeypatch.setattr("agnn.choosing._default.candidate_scores", scores)
+    plan = Training(data=with_labels(toy, 59), method="agnn_plus", replicas=10).plan().choose()
+    assert plan.method == AGNNPlus(strength=strength)
+    assert f"strength=1.5 or 0: log loss 0.500 and {loss_without:.3f}" in plan.left_out
 
 
-def test_a_preset_is_trained_without_consistency_where_labels_are_few():
-    citeseer = load_dataset("citeseer")
-    preset = AGNNPlus.preset("random", "citeseer")
-    assert Training(data=citeseer, method="agnn_plus", split="uniform").plan().method == preset
-    few = Training(data=with_labels(citeseer, 40), method="agnn_plus").plan()
-    assert few.method == replace(preset, strength=0.0)
+def test_few_labels_are_compared_by_trainings_on_the_folds_of_the_run(toy):
+    few = with_labels(toy, 30)
+    plan = Training(data=few, method="agnn_plus", replicas=3, changes={"epochs": 4}).plan()
+    chosen = plan.choose()
+    losses = []
+    for strength in (1.5, 0.0):
+        method = AGNNPlus(strength=strength, epochs=4, hidden=32)
+        run = evaluate(method, few, plan.split_spec)
+        losses.append(run.measure("log_loss").mean)
+    assert f"log loss {losses[0]:.3f} and {losses[1]:.3f}" in chosen.left_out
+    assert chosen.method.strength == (1.5 if losses[0] <= losses[1] else 0.0)
+    assert chosen.train().choice["words"] == chosen.left_out
+
+
+@pytest.mark.parametrize(
+    ("labels", "asked"),
+    [
+        (60, {}),
+        (59, {"changes": {"strength": 1.5}}),
+        (59, {"split": "uniform"}),
+        (59, {"method": AGNNPlus()}),
+        (59, {"method": "gcn"}),
+    ],
+)
+def test_nothing_is_tried_with_enough_labels_or_where_the_user_has_decided(
+    toy, labels, asked, monkeypatch
+):
+    monkeypatch.delattr("agnn.choosing._default.candidate_scores")
+    options = {"method": "agnn_plus", "replicas": 3} | asked
+    plan = Training(data=with_labels(toy, labels), **options).plan()
+    assert plan.choose() is plan
 
 
 def test_states_are_narrow_where_a_step_takes_long(toy):

@@ -28,6 +28,7 @@ from agnn.choosing._default import (
     can_challenge,
     challenge,
     has_like_neighbours,
+    leave_out,
     small_form,
 )
 from agnn.choosing._grid import Tuned, settle
@@ -60,6 +61,7 @@ __all__ = [
     "class_weights",
     "fitting_metric",
     "has_like_neighbours",
+    "leave_out",
     "optimism",
     "rare_class_warning",
     "search_settings",

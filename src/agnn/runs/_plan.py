@@ -24,6 +24,7 @@ from agnn.choosing import (
     choose_method,
     class_weights,
     has_like_neighbours,
+    leave_out,
     search_settings,
     settle,
 )
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 
 _MOST_REPLICAS: Final = 100_000
 _LARGEST_SEED: Final = 2**62
-_LABELS_PER_CLASS: Final = 20  # in the splits on which the strength of consistency was chosen
+_FEW_PER_CLASS: Final = 20  # labels, below which the defaults are not sure: docs/notes/defaults.md
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
 
 
@@ -94,20 +95,11 @@ def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
     """Return the method with the hyper-parameters for this kind of split and this data.
 
     A dataset that comes with the package has the method's preset. Any other graph, whatever its
-    name, has the defaults, with the feature scaling that suits its features. Few labels leave out
-    consistency.
+    name, has the defaults, with the feature scaling that suits its features.
     """
     known_as = preset_name(data)
     method = preset_method(name, split_spec, known_as)
-    if known_as == "*":
-        method = method.for_data(data)
-    return method.with_fields(**method.reduction) if _has_few_labels(data) else method
-
-
-def _has_few_labels(data: NodeData) -> bool:
-    # With few labels the first predictions lean towards one class, and consistency carries that to
-    # all nodes: docs/notes/defaults.md has the figures.
-    return bool(data.labelled.size < _LABELS_PER_CLASS * data.classes)
+    return method if known_as != "*" else method.for_data(data)
 
 
 def default_name(data: NodeData) -> str:
@@ -155,6 +147,7 @@ class Plan:
     checkpoints: Checkpoints | None = None
     choice: Choice | None = None  # of the method, if it was chosen automatically
     first_look: str | None = None  # of a small training: what it is, and how to get the full one
+    left_out: str | None = None  # where few labels chose between two forms: how they did
 
     @property
     def passes(self) -> tuple[int, ...]:
@@ -164,12 +157,8 @@ class Plan:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the number of labels and the size of the graph have changed, in words."""
-        few = ""
-        left_out = self.method.reduction.items()
-        if left_out and left_out <= self.method.settings.items() and _has_few_labels(self.data):
-            few = f"Fewer than {_LABELS_PER_CLASS} labels per class: no consistency is trained for."
         folds = fold_remarks(self.data, self.folds) if self.passes else ""
-        return tuple(remark for remark in (folds, few, self.first_look) if remark)
+        return tuple(remark for remark in (folds, self.first_look) if remark)
 
     def task(self, progress: Progress | None = None) -> Task:
         """Return the method's task; a progress that is a callback hears of the scores as well."""
@@ -207,9 +196,9 @@ class Plan:
             nested = self._nested_estimate(on_tried) if training.nested else None
             return self._choose_method(on_tried, nested)
         if self.leaves_method_open:
-            return self._challenge_default(on_tried)
+            return self._challenge_default(on_tried)._leave_out()
         if training.search is None:
-            return self
+            return self._leave_out()
         # A pass over the labels has a replica per fold: one is enough.
         first = self.task().first(self.folds * (1 if self.passes else SEARCH_SEEDS))
         search = Search(
@@ -326,6 +315,26 @@ class Plan:
             choice=choice,
         )
 
+    def _leave_out(self) -> Plan:
+        """Return the plan without the part of its method that few labels may not carry.
+
+        Held-out labels decide, where nobody else did.
+        """
+        method = self.method
+        training = self.training
+        open_settings = method.reduction.keys() - training.given_changes.keys()
+        is_asked_for = isinstance(training.method, Method) or training.tuned or self.division
+        if not open_settings or not self.passes or is_asked_for:
+            return self
+        has_few = self.data.labelled.size < _FEW_PER_CLASS * self.data.classes
+        is_reduced = method.reduction.items() <= method.settings.items()
+        if not has_few or is_reduced or method.is_slow(self.data, len(self.seeds), self.device):
+            return self
+        first = self.task().first(self.folds)
+        trial = replace(first, callbacks=(), checkpoints=None)
+        method, words = leave_out(method, trial)
+        return replace(self, method=method, left_out=words)
+
     def _nested_estimate(self, on_tried: OnTried | None) -> dict[str, Any]:
         """Repeat the whole automatic choice on several splits, one replica each.
 
@@ -440,9 +449,10 @@ class Plan:
 
     def _choice_words(self) -> dict[str, Any] | None:
         """Return how method and settings were chosen as JSON values, with the key "words"."""
-        if self.first_look is not None:
-            return {"words": self.first_look}
-        return None if self.choice is None else self.choice.to_dict()
+        choice = {} if self.choice is None else self.choice.to_dict()
+        remarks = (choice.get("words"), self.first_look, self.left_out)
+        words = " ".join(remark for remark in remarks if remark)
+        return choice | {"words": words} if words else None
 
     def save(self, run: Run) -> None:
         """Write the run to the folder that was asked for, if one was; its checkpoints then go.
