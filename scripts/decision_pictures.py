@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/decisions.md and docs/labels.md again: `python scripts/decision_pictures.py`.
+"""Draw the pictures of docs/decisions.md and docs/labels.md: `python scripts/decision_pictures.py`.
 
 The figures are those of the tables in docs/notes/prediction_sets.md and docs/labels.md.
 """
