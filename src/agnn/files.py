@@ -166,7 +166,7 @@ def write_tensors(
     path.touch()  # with the mode of any new file, which safetensors would make 0600
     mode = path.stat().st_mode
     try:
-        plain_tensors = {name: each.contiguous().cpu() for name, each in tensors.items()}
+        plain_tensors = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
         save_file(plain_tensors, path, metadata=None if facts is None else dict(facts))
     except SafetensorError as error:
         number = next((code for code in _FULL if f"os error {code}" in str(error)), None)
@@ -213,11 +213,11 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays, and tensors
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, Set):
-        return [plain(each) for each in sorted(value)]
+        return [plain(entry) for entry in sorted(value)]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, str | int | None) else str(value)

@@ -91,10 +91,10 @@ def without_nodes(data: NodeData, nodes: NDArray[np.int64]) -> tuple[NodeData, N
     Splits are left out. Features that are measures of the graph alone are measured again.
     """
     kept = np.setdiff1d(np.arange(data.nodes), nodes)
-    place = np.full(data.nodes, -1)
-    place[kept] = np.arange(kept.size)
-    is_kept = (place[data.edges] >= 0).all(0)
-    edges = place[data.edges[:, is_kept]]
+    new_index = np.full(data.nodes, -1)
+    new_index[kept] = np.arange(kept.size)
+    is_kept = (new_index[data.edges] >= 0).all(0)
+    edges = new_index[data.edges[:, is_kept]]
     preprocessing = data.preprocessing
     features: Any = data.features[kept]
     if preprocessing is not None and preprocessing.is_structural:
@@ -108,7 +108,7 @@ def without_nodes(data: NodeData, nodes: NDArray[np.int64]) -> tuple[NodeData, N
         node_ids=tuple(data.node_ids[node] for node in kept),
         splits={},
         edge_weights=None if weights is None else _frozen(weights),
-        texts={kind: tuple(words[node] for node in kept) for kind, words in data.texts.items()},
+        texts={kind: tuple(texts[node] for node in kept) for kind, texts in data.texts.items()},
     )
     return rest, kept
 

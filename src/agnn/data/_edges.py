@@ -57,8 +57,8 @@ def unusable_weight(weights: NDArray[np.floating]) -> UnusableWeight | None:
     usable = (weights >= _SMALLEST_WEIGHT) & (weights <= _LARGEST_WEIGHT)  # false for NaN
     if usable.all():
         return None
-    place = int(np.flatnonzero(~usable)[0])
-    value = float(weights[place])
+    index = int(np.flatnonzero(~usable)[0])
+    value = float(weights[index])
     if np.isnan(value):
         reason = "the weight is missing (NaN)."
     elif np.isinf(value):
@@ -72,7 +72,7 @@ def unusable_weight(weights: NDArray[np.floating]) -> UnusableWeight | None:
             f"the weight is {value:g}; weights must be from {_SMALLEST_WEIGHT:g} to "
             f"{_LARGEST_WEIGHT:g}. Divide all by a typical one."
         )
-    return UnusableWeight(place, reason)
+    return UnusableWeight(index, reason)
 
 
 def simple_edges(entries: ArrayLike, nodes: int) -> tuple[NDArray[np.int64], RawCounts]:
@@ -117,9 +117,11 @@ def mean_weights(
     array([2., 5.], dtype=float32)
     """
     is_edge = entries[0] != entries[1]
-    place = _places(edges, entries[:, is_edge], nodes)
-    count = np.bincount(place, minlength=edges.shape[1])
-    total = np.bincount(place, np.asarray(weights, np.float64)[is_edge], minlength=edges.shape[1])
+    positions = _places(edges, entries[:, is_edge], nodes)
+    count = np.bincount(positions, minlength=edges.shape[1])
+    total = np.bincount(
+        positions, np.asarray(weights, np.float64)[is_edge], minlength=edges.shape[1]
+    )
     return (total / count).astype(np.float32)
 
 

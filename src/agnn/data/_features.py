@@ -271,7 +271,11 @@ def _has_long_columns(features: SparseRows) -> bool:
     shares = np.bincount(rows.indices, rows.data.astype(np.float64) ** 2, minlength=d)
     full = np.flatnonzero(np.bincount(rows.indices, minlength=d) > n / 2)
     values = (features.data[features.indices == column] for column in full)
-    numbers = [column for column, own in zip(full, values, strict=True) if own.min() < own.max()]
+    numbers = [
+        column
+        for column, column_values in zip(full, values, strict=True)
+        if column_values.min() < column_values.max()
+    ]
     return bool(shares[numbers].sum() > _LONG * shares.sum())
 
 

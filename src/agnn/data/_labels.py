@@ -57,7 +57,7 @@ class Labels(NamedTuple):
 def missing_spellings() -> list[str]:
     """Return every mixture of upper and lower case in which a missing value may be written."""
     cases = (product(*({letter, letter.upper()} for letter in word)) for word in MISSING)
-    return sorted("".join(letters) for each in cases for letters in each)
+    return sorted("".join(letters) for spellings in cases for letters in spellings)
 
 
 def is_missing(value: object) -> bool:
@@ -81,10 +81,12 @@ def encoded_labels(
         return labels_of(distinct.tolist(), places, where, known)
     items = given.tolist()
     try:
-        place = {value: k for k, value in enumerate(dict.fromkeys(items))}
+        index_of = {value: k for k, value in enumerate(dict.fromkeys(items))}
     except TypeError as error:
         raise DataError(f"{where}: a label must be text or a number; {error}.") from error
-    return labels_of([*place], np.array([place[item] for item in items], np.int64), where, known)
+    return labels_of(
+        [*index_of], np.array([index_of[item] for item in items], np.int64), where, known
+    )
 
 
 def labels_of(
@@ -121,7 +123,7 @@ def labels_of(
 
 def _kind(labels: Iterable[object]) -> str:
     """Return what all of the labels are: "bool", "int" or "float", else "text"."""
-    types = {type(each.item() if isinstance(each, np.generic) else each) for each in labels}
+    types = {type(label.item() if isinstance(label, np.generic) else label) for label in labels}
     return types.pop().__name__ if len(types) == 1 and types <= {bool, int, float} else "text"
 
 

@@ -285,8 +285,10 @@ class NodeData:
         digest = hashlib.sha256(repr(self.class_names).encode())
         for first in range(0, len(self.node_ids), _IDS_AT_ONCE):
             ids = self.node_ids[first : first + _IDS_AT_ONCE]
-            plain = (each.item() if isinstance(each, np.generic) else each for each in ids)
-            digest.update("".join(f"\0{each!r}" for each in plain).encode())
+            plain = (
+                node_id.item() if isinstance(node_id, np.generic) else node_id for node_id in ids
+            )
+            digest.update("".join(f"\0{node_id!r}" for node_id in plain).encode())
         return digest.hexdigest()
 
     def index_of(self, node_id: Hashable) -> int | None:
@@ -373,9 +375,9 @@ class NodeData:
 
         total = self.nodes + len(node_ids)
         more, counted = simple_edges(edges, total)
-        for each in node_ids:
-            if self.index_of(each) is not None:
-                raise DataError(f"the id {each!r} is in '{self.name}' already.")
+        for node_id in node_ids:
+            if self.index_of(node_id) is not None:
+                raise DataError(f"the id {node_id!r} is in '{self.name}' already.")
         rows = checked_features(features)
         if rows.shape[0] != total:
             rows = frozen_csr(sparse.csr_array(sparse.vstack([self.features, rows], format="csr")))

@@ -107,7 +107,7 @@ class ReadOptions:
             object.__setattr__(self, field, (given,) if isinstance(given, str) else tuple(given))
         named = [*self.text, *self.category, *self.number, *self.ignore]
         splits = (self.split_column, self.split_time, self.split_group)
-        if sum(each is not None for each in splits) > 1:
+        if sum(option is not None for option in splits) > 1:
             raise InputError(
                 "split by one column: split_column, split_time or split_group (--split-column, "
                 "--split-time, --split-group)."

@@ -118,7 +118,7 @@ class DataReport:
         """Return the report in terms of JSON."""
         values = asdict(self)
         for oddity in values["oddities"]:
-            oddity["examples"] = [plain_id(each) for each in oddity["examples"]]
+            oddity["examples"] = [plain_id(example) for example in oddity["examples"]]
         return values
 
     def count_lines(self) -> Iterator[Line]:
@@ -155,7 +155,7 @@ class DataReport:
 
     def class_line(self) -> Line:
         """Return the classes with the most labelled nodes."""
-        classes = sorted(self.classes.items(), key=lambda each: -each[1])
+        classes = sorted(self.classes.items(), key=lambda entry: -entry[1])
         largest = ", ".join(f"{name} {count:,}" for name, count in classes[:_CLASSES])
         more = f" and {len(classes) - _CLASSES} more" if len(classes) > _CLASSES else ""
         return "classes", largest + more or "none"
@@ -170,13 +170,13 @@ class DataReport:
 
     def _use_lines(self, *, are_used: bool) -> Iterator[Line]:
         columns: Sequence[ColumnUse] = self.reading.columns if self.reading else ()
-        uses = [each for each in columns if (each.use != "left out") == are_used]
+        uses = [column for column in columns if (column.use != "left out") == are_used]
         lines = Counter[str]()
         hidden = Counter[str]()
         for (table, use, detail), group in groupby(
-            uses, key=lambda each: (each.table, each.use, each.detail)
+            uses, key=lambda column: (column.table, column.use, column.detail)
         ):
-            names = [each.name for each in group]
+            names = [column.name for column in group]
             lines[f"{table}: {use}"] += 1
             if lines[f"{table}: {use}"] > _LINES:
                 hidden[f"{table}: {use}"] += len(names)
@@ -199,7 +199,7 @@ class DataReport:
             yield "leak?", leak
         yield from self._use_lines(are_used=False)
         for oddity in self.oddities:
-            examples = ", ".join(str(each) for each in oddity.examples)
+            examples = ", ".join(str(example) for example in oddity.examples)
             more = ", ..." if oddity.count > len(oddity.examples) else ""
             yield "look at", f"{oddity.what}: {oddity.count:,} ({examples}{more})"
         notes: Sequence[str] = self.reading.notes if self.reading else ()

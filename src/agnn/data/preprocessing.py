@@ -68,8 +68,8 @@ class Source(NamedTuple):
     def column(self, name: str) -> NodeTable:
         """Return the table, which has a column of this name."""
         if self.table is None or name not in self.table.columns:
-            place = "the graph" if self.table is None else self.table.place
-            raise DataError(f"{place} has no column '{name}', and the model needs it.")
+            origin = "the graph" if self.table is None else self.table.place
+            raise DataError(f"{origin} has no column '{name}', and the model needs it.")
         return self.table
 
 
@@ -315,7 +315,7 @@ class Preprocessing:
         if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
             raise DataError(f"not a saved preprocessing: it must have 'format': '{_FORMAT}'.")
         try:
-            return cls(tuple(_block(each) for each in values["blocks"]))
+            return cls(tuple(_block(block) for block in values["blocks"]))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"this saved preprocessing is damaged: {error!r}.") from error
 
@@ -330,11 +330,11 @@ def _block(values: Mapping[str, Any]) -> Block:
     for name, value in fields.items():
         is_number = name in ("means", "scales", "idf")
         entries = value if isinstance(value, tuple) else (value,)
-        if not all(isinstance(each, float | int if is_number else str) for each in entries):
+        if not all(isinstance(entry, float | int if is_number else str) for entry in entries):
             raise ValueError(f"'{name}' must hold {'numbers' if is_number else 'text'}")
     lengths = {len(fields[name]) for name in ("columns", "means", "scales") if name in fields}
-    words = {len(fields[name]) for name in ("vocabulary", "idf") if name in fields}
-    if len(lengths) > 1 or len(words) > 1:
+    vocabulary_sizes = {len(fields[name]) for name in ("vocabulary", "idf") if name in fields}
+    if len(lengths) > 1 or len(vocabulary_sizes) > 1:
         raise ValueError("its lists differ in length")
     return block
 

@@ -230,7 +230,7 @@ def _reading(values: dict[str, Any] | None) -> Reading | None:
     if values is None:
         return None
     lists: dict[str, Any] = {
-        "columns": tuple(ColumnUse(**each) for each in values["columns"]),
+        "columns": tuple(ColumnUse(**column) for column in values["columns"]),
         "notes": tuple(values["notes"]),
         "leaks": tuple(values["leaks"]),
     }
@@ -243,11 +243,13 @@ def _sizes(split: Split) -> list[int]:
 
 def _plain_ids(ids: Sequence[Hashable]) -> list[str | int | float]:
     """Return the ids in terms of JSON, which must give them back as they are."""
-    plain: list[Any] = [each.item() if isinstance(each, np.generic) else each for each in ids]
-    for each in plain:
-        if type(each) not in (str, int, float):
+    plain: list[Any] = [
+        node_id.item() if isinstance(node_id, np.generic) else node_id for node_id in ids
+    ]
+    for node_id in plain:
+        if type(node_id) not in (str, int, float):
             raise InputError(
-                f"only ids that are text or numbers can be saved; got {each!r}. Give `node_ids` "
+                f"only ids that are text or numbers can be saved; got {node_id!r}. Give `node_ids` "
                 f"of text to save this graph."
             )
     return plain

@@ -155,16 +155,16 @@ class SparseFeatures:
         from scipy.sparse import csr_array
 
         device = self.values.device
-        own = SparseFeatures.from_scipy(csr_array(matrix), self.dtype).to(device)
+        given = SparseFeatures.from_scipy(csr_array(matrix), self.dtype).to(device)
         both = SparseFeatures(
-            offsets=torch.cat([self.offsets, self.offsets[-1] + own.offsets[1:]]),
-            columns=torch.cat([self.columns, own.columns]),
-            values=torch.cat([self.values, own.values]),
+            offsets=torch.cat([self.offsets, self.offsets[-1] + given.offsets[1:]]),
+            columns=torch.cat([self.columns, given.columns]),
+            values=torch.cat([self.values, given.values]),
             row_ids=torch.cat([self.row_ids, self.row_ids[rows.to(device)]]),
             width=self.width,
         )
         order = torch.arange(self.rows, device=device)
-        order[rows.to(device)] = self.rows + torch.arange(own.rows, device=device)
+        order[rows.to(device)] = self.rows + torch.arange(given.rows, device=device)
         return both.select(order)
 
     def to(self, device: torch.device | str) -> SparseFeatures:

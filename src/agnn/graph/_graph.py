@@ -36,9 +36,9 @@ class LongRows:
         first = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=offsets.device)
         torch.cumsum(pieces, dim=0, out=first[1:])
         segment_rows = torch.repeat_interleave(rows, pieces)
-        place = torch.arange(segment_rows.numel(), device=offsets.device)
-        place -= torch.repeat_interleave(first[:-1], pieces)
-        begins = offsets[segment_rows] + place * limit
+        piece = torch.arange(segment_rows.numel(), device=offsets.device)
+        piece -= torch.repeat_interleave(first[:-1], pieces)
+        begins = offsets[segment_rows] + piece * limit
         ends = torch.minimum(begins + limit, offsets[segment_rows + 1])
         return cls(limit, rows, first, segment_rows, torch.stack([begins, ends]))
 
@@ -335,12 +335,12 @@ def _distinct_with_weights(keys: Tensor, weights: Tensor, bits: int) -> tuple[Te
     torch.ne(keys[1:], keys[:-1], out=is_first[1:])
     unequal = (~is_first[1:] & (values[1:] != values[:-1])).nonzero()
     if unequal.numel():
-        place = int(unequal[0])
-        first = int(keys[place]) >> bits
-        second = int(keys[place]) & ((1 << bits) - 1)
+        index = int(unequal[0])
+        first = int(keys[index]) >> bits
+        second = int(keys[index]) & ((1 << bits) - 1)
         raise InputError(
             f"the edge between {first} and {second} is given with the weights "
-            f"{float(values[place]):g} and {float(values[place + 1]):g}; an undirected edge has "
+            f"{float(values[index]):g} and {float(values[index + 1]):g}; an undirected edge has "
             f"one."
         )
     return keys[is_first], values[is_first]

@@ -150,16 +150,16 @@ class Part:
     ) -> Part:
         """Return the part of one rank of a graph, whose features and labels are given whole."""
         offsets = graph.offsets.numpy()
-        own = slice(int(bounds[rank]), int(bounds[rank + 1]))
-        local = local_rows(offsets[own.start : own.stop + 1], graph.columns.numpy(), bounds, rank)
+        rows = slice(int(bounds[rank]), int(bounds[rank + 1]))
+        local = local_rows(offsets[rows.start : rows.stop + 1], graph.columns.numpy(), bounds, rank)
         degrees = np.diff(offsets)
         return cls(
             rank=rank,
             bounds=bounds,
             **local,
-            degrees=np.concatenate([degrees[own], degrees[local["halo"]]]),
-            features=features[own],
-            labels=np.asarray(labels)[own],
+            degrees=np.concatenate([degrees[rows], degrees[local["halo"]]]),
+            features=features[rows],
+            labels=np.asarray(labels)[rows],
         )
 
 

@@ -55,9 +55,9 @@ class Block:
 
         rows = offsets.size - 1
         edges = senders.size
-        copies, place = np.unique(senders[senders < rows], return_inverse=True)
+        copies, copy_of = np.unique(senders[senders < rows], return_inverse=True)
         ends = senders.copy()
-        ends[senders < rows] = inputs + place
+        ends[senders < rows] = inputs + copy_of
         nodes = inputs + copies.size
         # By sender: SciPy's conversion takes linear time, and keeps the receivers ascending.
         table = csr_array((np.arange(edges), ends, offsets), shape=(rows, nodes)).tocsc()

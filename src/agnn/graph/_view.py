@@ -114,8 +114,8 @@ class ReceptiveField:
     def rows_of(self, nodes: Tensor) -> Tensor:
         """Return the rows of target `nodes` in this field; any shape."""
         rows = torch.searchsorted(self.targets, nodes)
-        found = self.targets[rows.clamp(max=self.sizes[0] - 1)]
-        if not torch.equal(found, nodes):
+        nearest = self.targets[rows.clamp(max=self.sizes[0] - 1)]
+        if not torch.equal(nearest, nodes):
             raise InputError("`nodes` must be targets of this receptive field.")
         return rows
 
@@ -162,9 +162,9 @@ class ReceptiveField:
         label = torch.empty(graph.nodes, dtype=torch.int64, device=graph.device)
         label[nodes] = torch.arange(nodes.numel(), device=graph.device)
 
-        own = row_edges(graph, nodes[:inner])
+        inner_edges = row_edges(graph, nodes[:inner])
         lengths = graph.degrees[nodes[:inner]]
-        columns = label[graph.columns[own]]
+        columns = label[graph.columns[inner_edges]]
         # The outermost ring is read by the rows inside it: it keeps the edges back to them.
         is_outward = columns >= inner
         rows = torch.repeat_interleave(lengths)[is_outward]
@@ -180,7 +180,7 @@ class ReceptiveField:
         offsets = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=graph.device)
         torch.cumsum(degrees, dim=0, out=offsets[1:])
         columns = torch.cat([columns, rows[order]]).to(torch.int32)
-        kept = torch.cat([own, back])
+        kept = torch.cat([inner_edges, back])
         weights = None if graph.weights is None else graph.weights[kept]
         pruned = Graph(offsets, columns, torch.argsort(nodes), weights)
         return cls(pruned, nodes, kept, sizes)

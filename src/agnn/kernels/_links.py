@@ -243,8 +243,8 @@ class HopMean(Link):
 
     def forward(self, x: Tensor) -> Tensor:
         """The mean [R, rows, d]."""
-        own = x[:, : self.rows]
-        total = contiguous_copy(own)
+        itself = x[:, : self.rows]
+        total = contiguous_copy(itself)
         for state in self.states:
             total += state.saved[0][:, : self.rows]
         return total.mul_(1.0 / (len(self.states) + 1))

@@ -104,17 +104,21 @@ class Boosting(SplitMethod):
         return _with_neighbours(data, _projected(data, self.components or fitting))
 
 
-def _with_neighbours(data: NodeData, own: Any) -> SparseMatrix:
+def _with_neighbours(data: NodeData, node_columns: Any) -> SparseMatrix:
     """Return own columns [n, k] beside those of the neighbours, the degree and the PageRank."""
     from scipy import sparse
 
     matrix = adjacency(data.edges, data.nodes, data.edge_weights)
     walk = normalise_rows(matrix)
-    place = np.column_stack([matrix.sum(axis=1), _pagerank(walk)])
-    columns = [sparse.csr_array(own), sparse.csr_array(walk @ own), sparse.csr_array(place)]
+    position = np.column_stack([matrix.sum(axis=1), _pagerank(walk)])
+    columns = [
+        sparse.csr_array(node_columns),
+        sparse.csr_array(walk @ node_columns),
+        sparse.csr_array(position),
+    ]
     # Of words the largest is hardly more than whether the mean is above zero.
     if not has_sparse_rows(data) and data.feature_count:
-        dense = sparse.csr_array(own).toarray()
+        dense = sparse.csr_array(node_columns).toarray()
         columns += [sparse.csr_array(_extreme(f, matrix, dense)) for f in (np.minimum, np.maximum)]
     return sparse.hstack(columns, format="csr")
 

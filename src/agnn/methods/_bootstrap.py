@@ -78,11 +78,11 @@ class Bootstrap(ChoosingMethod):
         """Yield the rounds; a split that adds no more seeds stays at its last one."""
         propagation = normalise_symmetrically(adjacency(data.edges, data.nodes, data.edge_weights))
         rounds = [self._rounds(data, split, propagation) for split in splits]
-        values = [next(each) for each in rounds]
+        values = [next(scores) for scores in rounds]
         is_over = False
         while not is_over:
             yield [partial(_rows_of, f) for f in values]
-            later = [next(each, None) for each in rounds]
+            later = [next(scores, None) for scores in rounds]
             is_over = all(f is None for f in later)
             values = [old if f is None else f for old, f in zip(values, later, strict=True)]
 

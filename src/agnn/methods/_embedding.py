@@ -48,18 +48,20 @@ class EmbeddingMethod(Method):
         """Compute the vectors of the replicas in parallel threads and classify with each."""
         unfitted = replace(self, penalty_inverse=1.0)
         threads = torch.get_num_threads()
-        each = 1 if self.uses_blas else threads
+        threads_per_replica = 1 if self.uses_blas else threads
         try:
             # A number of threads is its caller's, and that of threads which start later.
             with ThreadPoolExecutor(
-                threads, initializer=torch.set_num_threads, initargs=(each,)
+                threads, initializer=torch.set_num_threads, initargs=(threads_per_replica,)
             ) as pool:
-                found = list(pool.map(lambda seed: _vectors(unfitted, task.data, seed), task.seeds))
+                vectors_of_replicas = list(
+                    pool.map(lambda seed: _vectors(unfitted, task.data, seed), task.seeds)
+                )
         finally:
             torch.set_num_threads(threads)
         scores = [
             one_against_rest(vectors, task.data, split, self.penalty_inverse)
-            for vectors, split in zip(found, task.splits, strict=True)
+            for vectors, split in zip(vectors_of_replicas, task.splits, strict=True)
         ]
         return Outcome(torch.from_numpy(np.stack(scores)).to(task.device))
 

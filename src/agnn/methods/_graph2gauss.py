@@ -78,7 +78,7 @@ def _initial(features: int, hidden: int, width: int, source: Generator) -> list[
     shapes = ((features, hidden), (hidden, width), (hidden, width))
     weights = [glorot_uniform([source], *shape) for shape in shapes]
     biases = [torch.zeros(1, columns) for _, columns in shapes]
-    return [each.requires_grad_() for each in (*weights, *biases)]
+    return [parameter.requires_grad_() for parameter in (*weights, *biases)]
 
 
 def gaussians(weights: list[Tensor], x: SparseFeatures) -> tuple[Tensor, Tensor]:
@@ -138,5 +138,5 @@ class RankedNodes:
 
     def _is_further(self, i: Tensor, j: Tensor) -> Tensor:
         wanted = i * self.graph.nodes + j
-        place = torch.searchsorted(self.edges, wanted).clamp_max(self.edges.numel() - 1)
-        return (self.edges[place] != wanted) & (i != j)
+        position = torch.searchsorted(self.edges, wanted).clamp_max(self.edges.numel() - 1)
+        return (self.edges[position] != wanted) & (i != j)

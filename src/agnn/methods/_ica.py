@@ -111,24 +111,24 @@ def sweep(
     Margins are fixed + a slopes. They change only if a neighbour changes its label. So the best
     labels are updated with each change, and a visit is one comparison.
     """
-    found = labels.copy()
-    margins = fixed + weights @ slopes[found]
+    current = labels.copy()
+    margins = fixed + weights @ slopes[current]
     best = margins.argmax(axis=1)
     back = weights.T.tocsr()  # row i: the nodes that count node i, and its weight for them
     for _ in range(sweeps):
         is_still = True
         for i in order:
-            if found[i] == best[i]:
+            if current[i] == best[i]:
                 continue
             is_still = False
             near = slice(back.indptr[i], back.indptr[i + 1])
             nodes = back.indices[near]
-            margins[nodes] += np.outer(back.data[near], slopes[best[i]] - slopes[found[i]])
-            found[i] = best[i]
+            margins[nodes] += np.outer(back.data[near], slopes[best[i]] - slopes[current[i]])
+            current[i] = best[i]
             best[nodes] = margins[nodes].argmax(axis=1)
         if is_still:
             break
-    return found
+    return current
 
 
 @dataclass(frozen=True, eq=False)

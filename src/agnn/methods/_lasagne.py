@@ -51,11 +51,11 @@ class LASAGNE(EmbeddingMethod):
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""
         nodes, weights = self._contexts_of(data, graph)
-        i, place = np.nonzero(weights)
-        shares = weights[i, place] / weights.sum(axis=1)[i]
+        i, context = np.nonzero(weights)
+        shares = weights[i, context] / weights.sum(axis=1)[i]
         samples = self.samples_per_node * np.unique(i).size
         return pair_skip_gram(
-            np.stack([i, nodes[i, place]]),
+            np.stack([i, nodes[i, context]]),
             shares,
             data.nodes,
             Descent(self.width),

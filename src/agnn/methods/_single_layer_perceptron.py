@@ -43,11 +43,11 @@ class SingleLayerPerceptron(SplitMethod):
         x = unit_rows(data.features) if self.has_unit_rows else data.features
         labels = data.labels[split.train]
         present = np.unique(labels)
-        found = np.zeros((data.nodes, data.classes))
+        scores = np.zeros((data.nodes, data.classes))
         if present.size == 1:  # a single class
-            found[:, present] = 1.0
-            return found
+            scores[:, present] = 1.0
+            return scores
         model = LogisticRegression(C=self.penalty_inverse, max_iter=10_000)
         model.fit(x[split.train], labels)
-        found[:, present] = model.predict_proba(x)
-        return found
+        scores[:, present] = model.predict_proba(x)
+        return scores

@@ -39,7 +39,7 @@ class SplitMethod(Method):
         """Return the scores of every replica; each distinct split is computed once."""
         splits, places = _distinct_splits(task)
         scores = [torch.from_numpy(self.scores(task.data, split)).float() for split in splits]
-        return Outcome(torch.stack([scores[place] for place in places]).to(task.device))
+        return Outcome(torch.stack([scores[index] for index in places]).to(task.device))
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class ChoosingMethod(SplitMethod):
         best = [_WORST] * len(places)
         kept: list[Predictor] = []
         for predictors in self.candidates(task.data, splits):
-            kept = kept or [predictors[place] for place in places]
+            kept = kept or [predictors[index] for index in places]
             if not any(nodes.size for nodes in parts):
                 break
             qualities = [
@@ -92,7 +92,7 @@ class ChoosingMethod(SplitMethod):
                 else _WORST
                 for predict, nodes in zip(predictors, parts, strict=True)
             ]
-            scores, ties = zip(*(qualities[place] for place in places), strict=True)
+            scores, ties = zip(*(qualities[index] for index in places), strict=True)
             decisive = zip(*map(task.values_to_choose_by, (scores, ties)), strict=True)
             for replica, value in enumerate(decisive):
                 if value > best[replica]:
@@ -105,7 +105,7 @@ class ChoosingMethod(SplitMethod):
 def _distinct_splits(task: Task) -> tuple[list[Split], list[int]]:
     """Return the splits without repetitions, and where among them each replica's is."""
     splits = list({id(split): split for split in task.splits}.values())
-    places = {id(split): place for place, split in enumerate(splits)}
+    places = {id(split): index for index, split in enumerate(splits)}
     return splits, [places[id(split)] for split in task.splits]
 
 

@@ -82,21 +82,21 @@ class TransductiveSVM(SplitMethod):
         others[train] = False
         free = np.flatnonzero(others)
         margin = _svm(x[train], signs[train], np.full(train.size, c))
-        found = margin(x)
+        margins = margin(x)
         if not free.size:
-            return found
+            return margins
         positives = min(max(round(is_positive.mean() * free.size), 1), free.size - 1)
         signs[free] = -1.0
-        signs[free[np.argsort(-found[free], kind="stable")[:positives]]] = 1.0
+        signs[free[np.argsort(-margins[free], kind="stable")[:positives]]] = 1.0
         final = self.unlabelled_weight * c
         weight = _FIRST_WEIGHT * final
         while weight < final:
             weight = min(weight * _GROWTH, final)
             for _ in range(_MOST_SWITCHES):
-                found = _svm(x, signs, _weights(signs, free, c, weight, positives))(x)
-                if not _switch(signs, found, free):
+                margins = _svm(x, signs, _weights(signs, free, c, weight, positives))(x)
+                if not _switch(signs, margins, free):
                     break
-        return found
+        return margins
 
 
 def _weights(

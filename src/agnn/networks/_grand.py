@@ -213,9 +213,9 @@ class _Layer(nn.Module):
     def _remember(self, mean: Tensor, variance: Tensor, rows: int, versions: int) -> None:
         """Move the running statistics towards those of each version, one after the other."""
         unbiased = variance * (rows / max(1, rows - 1))
-        for running, found in ((self.mean, mean), (self.variance, unbiased)):
-            for each in found.view(-1, versions, found.shape[1]).unbind(1):
-                running.lerp_(each, _MOMENTUM)
+        for running, statistics in ((self.mean, mean), (self.variance, unbiased)):
+            for statistic in statistics.view(-1, versions, statistics.shape[1]).unbind(1):
+                running.lerp_(statistic, _MOMENTUM)
 
     def evaluation_parameters(self) -> tuple[Tensor, Tensor]:
         """Weight and bias with the normalisation by the running statistics inside."""

@@ -68,11 +68,11 @@ class _NeighbourSum(TorchLink):
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states."""
-        own, sent = heads_of(x, 2).unbind(-1)
+        itself, sent = heads_of(x, 2).unbind(-1)
         received = propagate(
             self.adjacency, sent.contiguous(), rows=self.rows, backend=self.backend
         )
-        out: Tensor = own[:, : self.rows] + received + self.bias[:, None]
+        out: Tensor = itself[:, : self.rows] + received + self.bias[:, None]
         return out
 
     def weights(self, x: Tensor) -> list[Attention]:

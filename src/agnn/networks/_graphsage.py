@@ -60,14 +60,14 @@ class GraphSAGEModel(NodeModel):
         # The mean of mapped states is the mapped mean, so the narrower of the two travels.
         def first_maps(_: Tensor) -> tuple[Tensor, Tensor]:
             drop = at(dropout, INPUT)
-            own: Tensor = self.first_own(view.features, drop, backend)
-            return own, self.first_mean(view.features, drop, backend)
+            itself: Tensor = self.first_own(view.features, drop, backend)
+            return itself, self.first_mean(view.features, drop, backend)
 
         def maps(layer: int, h: Tensor) -> tuple[Tensor, Tensor]:
             drop = at(dropout, INSIDE + layer)
             read = view.field.nodes[: h.shape[1]]
-            own: Tensor = self.own[layer - 1](h, read, drop, backend)
-            return own, self.mean[layer - 1](h, read, drop, backend)
+            itself: Tensor = self.own[layer - 1](h, read, drop, backend)
+            return itself, self.mean[layer - 1](h, read, drop, backend)
 
         chain: list[Link] = [
             _OwnAndMean(view, rows, partial(maps, t) if t else first_maps, backend)
@@ -100,9 +100,9 @@ class _OwnAndMean(TorchLink):
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states."""
-        own, sent = self.maps(x)
+        itself, sent = self.maps(x)
         mean = propagate(self.propagation, sent, rows=self.rows, backend=self.backend)
-        mixed = own[:, : self.rows] + mean
+        mixed = itself[:, : self.rows] + mean
         return hold_gate(mixed, functional.normalize(functional.relu(mixed), dim=2))
 
     def weights(self, x: Tensor) -> list[Attention]:

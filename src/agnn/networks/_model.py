@@ -166,14 +166,14 @@ def _in_bf16(links: Sequence[Link]) -> list[Link]:
 
     Sums over neighbours, parameters and logits are float32.
     """
-    found = list[Link]()
+    chain = list[Link]()
     is_short = False
     for link in links:
         if (link.bf16 == "states") is not is_short:
             is_short = not is_short
-            found.append(Cast(torch.bfloat16 if is_short else torch.float32))
-        found.append(link)
-    return [*found, Cast(torch.float32)] if is_short else found
+            chain.append(Cast(torch.bfloat16 if is_short else torch.float32))
+        chain.append(link)
+    return [*chain, Cast(torch.float32)] if is_short else chain
 
 
 def rows_by_layer(view: View) -> tuple[int, ...]:

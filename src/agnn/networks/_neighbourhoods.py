@@ -25,10 +25,10 @@ class Neighbourhoods:
         """Return those of the first `rows` rows."""
         graph = view.field.graph
         edges = graph.edges_of(rows)
-        own = torch.arange(rows, device=graph.device)
+        nodes = torch.arange(rows, device=graph.device)
         return cls(
-            torch.cat([graph.receivers[:edges], own]),
-            torch.cat([graph.senders[:edges], own]),
+            torch.cat([graph.receivers[:edges], nodes]),
+            torch.cat([graph.senders[:edges], nodes]),
             edges,
             rows,
         )

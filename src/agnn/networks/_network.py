@@ -354,8 +354,8 @@ def memory_estimate(size: ProblemSize, network: NetworkMethod) -> MemoryEstimate
 
 def _step_nodes(recipe: Recipe, task: Task) -> int:
     """Return an upper bound of the nodes that a step reads, on a sample of their neighbours."""
-    own = [min(recipe.batch or 1, split.train.size) for split in set(task.splits)]
-    nodes = sum(own)
+    batches = [min(recipe.batch or 1, split.train.size) for split in set(task.splits)]
+    nodes = sum(batches)
     for count in recipe.fanout:
         nodes *= count + 1
     return min(nodes, task.data.nodes)
@@ -365,12 +365,12 @@ def propagated_entries(data: NodeData, steps: int) -> list[int]:
     """Return upper bounds of the stored entries of X, P X, ... P^steps X."""
     matrix = adjacency(data.edges, data.nodes)
     per_row = np.diff(data.features.indptr).astype(np.float64)
-    found = [int(per_row.sum())]
+    entries = [int(per_row.sum())]
     for _ in range(steps):
         # A row of P X has the columns of all rows that it is a mean of, at most all of them.
         per_row = np.minimum(matrix @ per_row + per_row, data.feature_count)
-        found.append(int(per_row.sum()))
-    return found
+        entries.append(int(per_row.sum()))
+    return entries
 
 
 def check_usable(history: History) -> None:

@@ -59,14 +59,16 @@ class PairAttentionModel(NodeModel):
         def maps_of_layer(
             kind: type[FeatureLinear | Linear], size: int, d: int, count: int
         ) -> nn.ModuleDict:
-            found = {
+            maps = {
                 name: kind(size, d, sources, has_bias=name == self.receiving, heads=count)
                 for name in self.maps
             }
             if not self.attends_to_itself:
-                own = width if size == shape.features and kind is FeatureLinear else shape.classes
-                found["skip"] = kind(size, own, sources, has_bias=False)
-            return nn.ModuleDict(found)
+                skip_width = (
+                    width if size == shape.features and kind is FeatureLinear else shape.classes
+                )
+                maps["skip"] = kind(size, skip_width, sources, has_bias=False)
+            return nn.ModuleDict(maps)
 
         self.first = maps_of_layer(FeatureLinear, shape.features, network.hidden, network.heads)
         self.last = maps_of_layer(Linear, width, shape.classes, network.output_heads)
@@ -91,14 +93,14 @@ class PairAttentionModel(NodeModel):
 
     def first_maps(self, view: View, drop: Dropout | None) -> _Maps:
         """Return the maps of the features, with one draw for all."""
-        place = at(drop, INPUT)
-        return {k: linear(view.features, place, self.backend) for k, linear in self.first.items()}
+        draw = at(drop, INPUT)
+        return {k: linear(view.features, draw, self.backend) for k, linear in self.first.items()}
 
     def last_maps(self, view: View, h: Tensor, drop: Dropout | None) -> _Maps:
         """Return the maps of the hidden states, with one draw for all."""
-        place = at(drop, OUTPUT)
+        draw = at(drop, OUTPUT)
         rows = view.field.nodes[: h.shape[1]]
-        return {k: linear(h, rows, place, self.backend) for k, linear in self.last.items()}
+        return {k: linear(h, rows, draw, self.backend) for k, linear in self.last.items()}
 
 
 class _PairLayer(TorchLink):
@@ -122,14 +124,14 @@ class _PairLayer(TorchLink):
         """Heads side by side in the first layer, their mean in the last."""
         model = self.model
         field = self.view.field
-        place = INSIDE + 2 * self.layer
+        stream = INSIDE + 2 * self.layer
         maps = self._maps(x)
         edges, loops, totals = self._pair_weights(maps)
         # Draws belong to an edge's or node's index in the full graph.
         labels = field.edge_ids[: edges.shape[1]]
         nodes = field.nodes[: self.rows]
-        edges = dropout(edges, labels, at(self.dropout, place), backend=model.backend)
-        loops = dropout(loops, nodes, at(self.dropout, place + 1), backend=model.backend)
+        edges = dropout(edges, labels, at(self.dropout, stream), backend=model.backend)
+        loops = dropout(loops, nodes, at(self.dropout, stream + 1), backend=model.backend)
         sums = weighted_sum(field.graph, maps["value"], edges, loops, backend=model.backend)
         means = heads_of(sums, self.heads) / totals
         if self.layer == 0:

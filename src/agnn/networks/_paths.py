@@ -57,8 +57,8 @@ def chain_paths(links: Sequence[Link], weights: Sequence[Attention], title: str)
         if link.is_over_edges:
             steps = len(weights) // len(over_edges)  # a link may take several, the same in all
             hops += [
-                Hop(_mean_over_heads(each), restart=link.restart)
-                for each in weights[len(hops) : len(hops) + steps]
+                Hop(_mean_over_heads(attention), restart=link.restart)
+                for attention in weights[len(hops) : len(hops) + steps]
             ]
         elif isinstance(link, Blend) and link.anchor is start:
             hops[-1] = replace(hops[-1], keep=link.share, restart=1.0 - link.share)
@@ -66,9 +66,9 @@ def chain_paths(links: Sequence[Link], weights: Sequence[Attention], title: str)
             combination = (1.0 / len(combination),) * len(combination)
     is_attention = all(links[k].is_attention for k in over_edges)
     notes = []
-    has_heads = any(each.edges.dim() == 3 for each in weights)
+    has_heads = any(attention.edges.dim() == 3 for attention in weights)
     if has_heads:
-        notes.append(_heads_note([each.edges.shape[-1] for each in weights]))
+        notes.append(_heads_note([attention.edges.shape[-1] for attention in weights]))
     if not is_attention:
         notes.append(links[over_edges[0]].note or _fixed_note(title))
     if not has_heads and any(link.is_gate for link in links[over_edges[0] : over_edges[-1]]):

@@ -212,7 +212,7 @@ class Method(ABC):
         None changes nothing; the text "none" is the value None, where a field may have it.
         """
         wanted = {name: value for name, value in changes.items() if value is not None}
-        known = [each.name for each in fields(self)]
+        known = [field.name for field in fields(self)]
         for name, value in wanted.items():
             if name not in known:
                 raise unknown_name(f"hyper-parameter of {self.name}", name, known)

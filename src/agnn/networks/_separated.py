@@ -156,19 +156,19 @@ class _SeparatedBlock(Link):
     ) -> None:
         backend = model.backend
         block = model.block(layer)
-        place = INSIDE + 1 + 2 * layer
+        stream = INSIDE + 1 + 2 * layer
         self.rows = rows_by_layer(view)[layer]
         nodes = view.field.nodes[: self.rows]
         self.normalise = model.normalisation_links()
         self.propagate = model.propagation_link(view, layer, self.rows)
         self.own = block.own.link(nodes, None, backend)
         self.mean = block.mean.link(nodes, None, backend)
-        self.after: list[Link] = [_GELU(), block.outer.link(nodes, at(dropout, place), backend)]
+        self.after: list[Link] = [_GELU(), block.outer.link(nodes, at(dropout, stream), backend)]
         if dropout is not None:
-            self.after.append(DropoutLink(nodes, dropout.at(place + 1), backend))
+            self.after.append(DropoutLink(nodes, dropout.at(stream + 1), backend))
         self.parts = [*self.normalise, self.own, self.propagate, self.mean, *self.after]
-        self.parameters = tuple(each for link in self.parts for each in link.parameters)
-        self.watched = tuple(each for link in self.parts for each in link.watched)
+        self.parameters = tuple(parameter for link in self.parts for parameter in link.parameters)
+        self.watched = tuple(tensor for link in self.parts for tensor in link.watched)
 
     def forward(self, x: Tensor) -> Tensor:
         """The new states."""
@@ -176,7 +176,7 @@ class _SeparatedBlock(Link):
         states = self.own.forward(z[:, : self.rows].contiguous())
         states += self.mean.forward(self.propagate.forward(z))
         out = _through(self.after, states).add_(x[:, : self.rows])
-        self.saved = tuple(each for link in self.parts for each in link.saved)
+        self.saved = tuple(tensor for link in self.parts for tensor in link.saved)
         self.counts = [len(link.saved) for link in self.parts]
         for link in self.parts:
             link.saved = ()

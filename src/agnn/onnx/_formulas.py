@@ -142,18 +142,18 @@ class Neighbourhoods:
         is_small = draft.op("LessOrEqual", sizes, draft.integer(most))
         chosen = draft.op("Squeeze", draft.op("NonZero", draft.op("And", is_large, is_small)), zero)
         nodes = draft.op("Unsqueeze", draft.op("Concat", chosen, zero, axis=0), column)
-        own = draft.op("Concat", draft.op("Gather", sizes, chosen, axis=0), one, axis=0)
-        widest = draft.op("ReduceMax", own, zero, keepdims=0)
+        widths = draft.op("Concat", draft.op("Gather", sizes, chosen, axis=0), one, axis=0)
+        widest = draft.op("ReduceMax", widths, zero, keepdims=0)
         across = draft.op("Range", draft.integer(0), widest, draft.integer(1))  # [w]
         first = draft.op("Gather", starts, nodes, axis=0)  # [k, 1]
         places = draft.op("Min", draft.op("Add", first, across), last)  # [k, w]
-        is_present = draft.op("Less", across, draft.op("Unsqueeze", own, column))
+        is_present = draft.op("Less", across, draft.op("Unsqueeze", widths, column))
         return _Group(
             nodes=nodes,
             labels=draft.op("Concat", chosen, count, axis=0),
             senders=draft.op("Gather", senders, places, axis=0),
             is_present=draft.op("Unsqueeze", is_present, draft.integers(2, 3)),
-            sizes=draft.cast(own, "FLOAT"),
+            sizes=draft.cast(widths, "FLOAT"),
         )
 
     def _inverse(self, count: str) -> str:
@@ -162,8 +162,8 @@ class Neighbourhoods:
         labels = draft.op("Concat", *(group.labels for group in self._groups), axis=0)
         size = draft.op("Shape", labels)
         rows = draft.op("Squeeze", size)
-        own = draft.op("Range", draft.integer(0), rows, draft.integer(1))
-        keys = draft.op("Add", draft.op("Mul", labels, rows), own)  # by node, then row
+        row_numbers = draft.op("Range", draft.integer(0), rows, draft.integer(1))
+        keys = draft.op("Add", draft.op("Mul", labels, rows), row_numbers)  # by node, then row
         return draft.op("Mod", draft.sorted_values(keys, count), rows)
 
     def each(self, of_group: Callable[[_Group], str]) -> str:
@@ -177,11 +177,11 @@ def _sorted_edges(draft: Draft, edge_index: str, n: str) -> tuple[str, str]:
     """Receivers and senders with every node's self-loop, by receiver, then sender; [m + n]."""
     zero = draft.integer(0)
     one = draft.integer(1)
-    own = draft.op("Range", zero, n, one)
+    loops = draft.op("Range", zero, n, one)
     i, j = (draft.op("Gather", edge_index, end, axis=0) for end in (zero, one))
     kept = draft.op("Not", draft.op("Equal", i, j))
     receivers, senders = (
-        draft.op("Concat", draft.op("Compress", end, kept, axis=0), own, axis=0) for end in (i, j)
+        draft.op("Concat", draft.op("Compress", end, kept, axis=0), loops, axis=0) for end in (i, j)
     )
     keys = draft.op("Add", draft.op("Mul", receivers, n), senders)
     ordered = draft.sorted_values(keys, draft.op("Shape", keys))
@@ -204,11 +204,11 @@ def scaled_features(
         return features
     x = draft.cast(features, "DOUBLE")
     if statistics is not None:
-        means, scales = (draft.array(each) for each in statistics)
+        means, scales = (draft.array(values) for values in statistics)
         return draft.cast(draft.op("Mul", draft.op("Sub", x, means), scales), "FLOAT")
     kind = "ReduceSum" if scaling == "sum" else "ReduceL2"
     size = draft.op(kind, x, draft.integers(-1), keepdims=1)  # [n, 1]
-    zero, one = (draft.array(np.array(each, np.float64)) for each in (0.0, 1.0))
+    zero, one = (draft.array(np.array(number, np.float64)) for number in (0.0, 1.0))
     divisor = draft.op("Where", draft.op("Equal", size, zero), one, size)
     return draft.cast(draft.op("Div", x, divisor), "FLOAT")
 
@@ -242,8 +242,8 @@ def attention_layer(near: Neighbourhoods, states: str, beta: Tensor) -> str:
 
     def of_group(group: _Group) -> str:
         others = draft.op("Gather", states, group.senders, axis=0)  # [k, w, R, d]
-        own = draft.op("Gather", receiving, group.nodes, axis=0)  # [k, 1, R, d]
-        product = draft.op("ReduceSum", draft.op("Mul", others, own), last, keepdims=1)
+        receivers = draft.op("Gather", receiving, group.nodes, axis=0)  # [k, 1, R, d]
+        product = draft.op("ReduceSum", draft.op("Mul", others, receivers), last, keepdims=1)
         score = draft.op("Mul", product, draft.op("Gather", inverse, group.senders, axis=0))
         present = draft.op("Where", group.is_present, score, lowest)  # [k, w, R, 1]
         attention = draft.op("Softmax", present, axis=1)

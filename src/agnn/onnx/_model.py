@@ -226,7 +226,7 @@ def onnx_model(
     }
     ends = [helper.make_tensor_value_info(name, *shape) for name, shape in shapes.items()]
     graph = helper.make_graph(draft.nodes, "agnn", ends[:2], ends[2:], draft.constants)
-    made: Any = helper.make_model(
+    exported: Any = helper.make_model(
         graph,
         producer_name="agnn",
         producer_version=agnn.__version__,
@@ -234,9 +234,9 @@ def onnx_model(
         opset_imports=[helper.make_opsetid("", OPSET)],
     )
     facts = {"class_names": json.dumps(list(class_names)), "scaling": scaling}
-    helper.set_model_props(made, facts)
-    onnx_package().checker.check_model(made, full_check=True)
-    return made
+    helper.set_model_props(exported, facts)
+    onnx_package().checker.check_model(exported, full_check=True)
+    return exported
 
 
 def _check_size(model: NodeModel) -> None:

@@ -131,7 +131,7 @@ class AGNNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
                 "self-loops of a bipartite graph need its edges as `edge_index` [2, m]; give them "
                 "in that form, or set `add_self_loops=False`."
             )
-        counts = size if size is not None else [each.shape[self.node_dim] for each in x]
+        counts = size if size is not None else [states.shape[self.node_dim] for states in x]
         return int(min(counts))
 
     def _is_plain(self, x: Tensor, size: Size) -> bool:
@@ -195,8 +195,10 @@ def _with_loops(edges: Any, weights: OptTensor, nodes: int) -> tuple[Any, OptTen
     if isinstance(edges, SparseTensor):
         return torch_sparse.set_diag(edges), None
     edges, weights = remove_self_loops(edges, weights)
-    found: tuple[Any, OptTensor] = add_self_loops(edges, weights, fill_value=1.0, num_nodes=nodes)
-    return found
+    with_loops: tuple[Any, OptTensor] = add_self_loops(
+        edges, weights, fill_value=1.0, num_nodes=nodes
+    )
+    return with_loops
 
 
 def _with_attention(edges: Any, alpha: Tensor) -> Any:

@@ -91,13 +91,13 @@ def pyg_data(run: Run, replica: int = 0) -> Data:
     else:
         x = torch.zeros(features.rows, features.width, device=features.values.device)
         x[features.row_of_entry, features.columns.long()] = features.values
-    found = Data(
+    data = Data(
         x=x,
         edge_index=torch.stack([graph.senders, graph.receivers]).to(x.device),
         y=torch.from_numpy(run.data.labels.copy()).to(x.device),
     )
     if graph.weights is not None:
-        found.edge_weight = graph.weights.to(x.device)
+        data.edge_weight = graph.weights.to(x.device)
     for name, nodes in (
         ("train_mask", split.train),
         ("val_mask", split.validation),
@@ -105,8 +105,8 @@ def pyg_data(run: Run, replica: int = 0) -> Data:
     ):
         mask = torch.zeros(run.data.nodes, dtype=torch.bool)
         mask[torch.from_numpy(nodes.copy())] = True
-        found[name] = mask.to(x.device)
-    return found
+        data[name] = mask.to(x.device)
+    return data
 
 
 @singledispatch

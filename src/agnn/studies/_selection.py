@@ -75,10 +75,10 @@ def _command(experiment: Experiment, choice: Choice) -> str:
     """Return the command that makes a narrowed experiment again."""
     command = experiment.command  # of one that was selected before
     if not command:
-        words = ["agnn", "reproduce", experiment.file or experiment.name]
+        parts = ["agnn", "reproduce", experiment.file or experiment.name]
         if isinstance(experiment, GraphTable):
-            words += ["--data", str(experiment.folder)]
-        command = shlex.join(words)
+            parts += ["--data", str(experiment.folder)]
+        command = shlex.join(parts)
     if choice.methods is not None:
         command += f" --methods {shlex.quote(','.join(sorted(choice.methods)))}"
     if choice.datasets is not None:

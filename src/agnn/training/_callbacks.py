@@ -38,7 +38,7 @@ class EpochReport:
             "validation_loss": self.watched_loss,
             "validation_score": self.watched_score,
         }
-        return {name: float(each.mean()) for name, each in parts.items() if each is not None}
+        return {name: float(curve.mean()) for name, curve in parts.items() if curve is not None}
 
     def best(self) -> BestSoFar | None:
         """Return the best score so far and when the training will stop; None before there is one.
@@ -98,5 +98,7 @@ class Callback:
 
 def notify(callbacks: Sequence[Callback], report: EpochReport) -> bool:
     """Tell every callback whose turn it is; whether one of them ends the training."""
-    answers = [each.epoch(report) for each in callbacks if report.epoch % each.every == 0]
+    answers = [
+        callback.epoch(report) for callback in callbacks if report.epoch % callback.every == 0
+    ]
     return any(answers)

@@ -62,4 +62,4 @@ def _makes_the_host_wait(function: Callable[[], None]) -> bool:
             function()
         finally:
             torch.cuda.set_sync_debug_mode(mode)
-    return any("called a synchronizing" in str(each.message) for each in caught)
+    return any("called a synchronizing" in str(warning.message) for warning in caught)

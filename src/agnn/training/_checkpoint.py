@@ -278,11 +278,13 @@ def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
 @torch.no_grad()
 def _put(stored: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path) -> None:
     """Copy stored tensors into those of a training; nothing is copied unless all of them fit."""
-    shapes = [{name: (each.shape, each.dtype) for name, each in s.items()} for s in (stored, state)]
+    shapes = [
+        {name: (tensor.shape, tensor.dtype) for name, tensor in s.items()} for s in (stored, state)
+    ]
     if shapes[0] != shapes[1]:
         raise DataError(f"the checkpoint '{file}' does not fit the model it is for.")
-    for name, each in state.items():
-        each.copy_(stored[name])
+    for name, tensor in state.items():
+        tensor.copy_(stored[name])
 
 
 def first_difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
@@ -295,7 +297,7 @@ def first_difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> st
         if isinstance(old, dict) and isinstance(new, dict):
             inner = first_difference(old, new)
             return f"{name}, {inner}" if inner else name
-        shown = [json.dumps(each) for each in (old, new)]
+        shown = [json.dumps(value) for value in (old, new)]
         if max(map(len, shown)) > 60:
             return f"other {name}"
         return f"{name} {shown[0]}, not {shown[1]}"

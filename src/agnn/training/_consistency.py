@@ -91,8 +91,8 @@ class Consistency:
         chosen = self.settings
         view, rows, sample = self._whole(targets) if self.is_whole else self._part(targets, dropout)
         logits = self.model.version_logits(view, dropout, chosen.versions)  # [R, S, targets, c]
-        own = rows[:, None, :, None].expand(-1, chosen.versions, -1, logits.shape[-1])
-        losses = _version_mean(targets, logits.gather(2, own), self.model.backend)
+        target_rows = rows[:, None, :, None].expand(-1, chosen.versions, -1, logits.shape[-1])
+        losses = _version_mean(targets, logits.gather(2, target_rows), self.model.backend)
         apart = consistency(
             logits if sample is None else logits[:, :, sample],
             temperature=chosen.temperature,
@@ -114,8 +114,8 @@ class Consistency:
         """What training nodes and a sample depend on, and the rows of both."""
         places = torch.arange(self.settings.sample or 0, device=self.graph.device)
         draws = replace(self.draws, epoch=dropout.epoch)
-        words = random_words(draws, places, torch.zeros_like(places))[0]  # below 2^32
-        sample = torch.unique((words * self.graph.nodes) >> 32)
+        random = random_words(draws, places, torch.zeros_like(places))[0]  # below 2^32
+        sample = torch.unique((random * self.graph.nodes) >> 32)
         nodes = torch.unique(torch.cat([targets.nodes.flatten(), sample]))
         view = View.around(self.features, self.graph, nodes, self.model.hops)
         return view, view.field.rows_of(targets.nodes), view.field.rows_of(sample)
@@ -126,8 +126,8 @@ def _version_mean(targets: Targets, picked: Tensor, backend: str) -> Tensor:
     versions = picked.shape[1]
     labels = targets.labels.repeat_interleave(versions, 0)
     weights = targets.weights.repeat_interleave(versions, 0)
-    each = cross_entropy(picked.flatten(0, 1), labels, weights, backend=backend)
-    total, *others = each.view(-1, versions).unbind(1)
+    losses = cross_entropy(picked.flatten(0, 1), labels, weights, backend=backend)
+    total, *others = losses.view(-1, versions).unbind(1)
     for other in others:
         total = total + other
     return total / versions

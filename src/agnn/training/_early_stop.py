@@ -67,5 +67,5 @@ class _EarlyStop(Tracker):
         return self.own.is_finished() or bool((self.idle >= self.patience).all())
 
     def tensors(self) -> dict[str, Tensor]:
-        own = {f"rule.{name}": each for name, each in self.own.tensors().items()}
-        return super().tensors() | own
+        rule_tensors = {f"rule.{name}": tensor for name, tensor in self.own.tensors().items()}
+        return super().tensors() | rule_tensors

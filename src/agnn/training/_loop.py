@@ -227,8 +227,8 @@ class TrainingRun:
         # Row e is for epoch e, counted from 1.
         seen = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
         self.training_loss, self.watched_accuracy, self.watched_loss = seen
-        own = model.betas
-        self.betas = None if own is None else own.new_zeros(recipe.epochs + 1, *own.shape)
+        betas = model.betas
+        self.betas = None if betas is None else betas.new_zeros(recipe.epochs + 1, *betas.shape)
         self.number = torch.zeros(1, dtype=torch.int64, device=device)  # of the epoch, from 1
         self.ones = torch.ones_like(self.training_loss[0])
         self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
@@ -268,7 +268,7 @@ class TrainingRun:
 
     def batch_state(self) -> dict[str, Tensor]:
         """Return the state of the replicas in the batch."""
-        found = {
+        state = {
             "number": self.number,
             "dropout.epoch": self.dropout.epoch,
             "training_loss": self.training_loss,
@@ -278,13 +278,13 @@ class TrainingRun:
             "diverged_at": self.diverged_at,
         }
         if self.betas is not None:
-            found["betas"] = self.betas
-        found |= {f"weights.{name}": each for name, each in self.weights.live.items()}
-        found |= {f"kept.{name}": each for name, each in self.weights.kept.items()}
+            state["betas"] = self.betas
+        state |= {f"weights.{name}": tensor for name, tensor in self.weights.live.items()}
+        state |= {f"kept.{name}": tensor for name, tensor in self.weights.kept.items()}
         moments = {"first": self.optimiser.first, "second": self.optimiser.second}
         for moment, tensors in moments.items():
-            found |= {f"{moment}.{k}": each for k, each in enumerate(tensors)}
-        return found | {f"tracker.{name}": t for name, t in self.tracker.tensors().items()}
+            state |= {f"{moment}.{k}": tensor for k, tensor in enumerate(tensors)}
+        return state | {f"tracker.{name}": t for name, t in self.tracker.tensors().items()}
 
     def repeated_epoch(self) -> Callable[[int], None]:
         """Return a function that runs the epoch of a number, on a GPU recorded.
@@ -327,9 +327,9 @@ class TrainingRun:
         self.number += 1
         training_loss = self.update()
         self.training_loss.index_copy_(0, self.number, training_loss[None])
-        own = self.model.betas
-        if self.betas is not None and own is not None:
-            self.betas.index_copy_(0, self.number, own[None])
+        betas = self.model.betas
+        if self.betas is not None and betas is not None:
+            self.betas.index_copy_(0, self.number, betas[None])
         self._note_divergence(training_loss)
 
     def evaluate(self) -> None:
@@ -368,8 +368,10 @@ class TrainingRun:
             return self.step(targets)
         draw = self.dropout.at(ORDER_PLACE)
         weights = batch_weights(targets.counts, targets.labels.shape[1], size, draw)
-        found = [self.step(targets, each.to(targets.weights.dtype)) for each in weights]
-        return torch.stack(found).mean(0)
+        step_losses = [
+            self.step(targets, step_weights.to(targets.weights.dtype)) for step_weights in weights
+        ]
+        return torch.stack(step_losses).mean(0)
 
     def step(self, targets: Targets, weights: Tensor | None = None) -> Tensor:
         """One update of all parameters; returns the loss before it, [R].

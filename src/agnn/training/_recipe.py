@@ -65,12 +65,12 @@ class Recipe:
 
     def of_replicas(self, replicas: Sequence[int]) -> Recipe:
         """Return the recipe of these replicas alone."""
-        own: dict[str, Any] = {
+        per_replica: dict[str, Any] = {
             name: tuple(getattr(self, name)[r] for r in replicas)
             for name in _PER_REPLICA
             if isinstance(getattr(self, name), tuple)
         }
-        return replace(self, **own)
+        return replace(self, **per_replica)
 
     def is_decayed(self, parameter: str) -> bool:
         """Whether the parameter of this name has `weight_decay`."""
@@ -83,7 +83,7 @@ class Recipe:
             return [float(value)] * replicas
         if len(value) != replicas:
             raise InputError(f"`{name}` has {len(value)} values for {replicas} replicas.")
-        return [float(each) for each in value]
+        return [float(number) for number in value]
 
 
 class ReplicaAdam:

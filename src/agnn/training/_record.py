@@ -31,15 +31,15 @@ class Record:
         rows = slice(self.first_new, epoch + 1)
         members = run.members
         for name, value in run.batch_state().items():
-            own = self.state[name]
+            stored = self.state[name]
             if name in _CURVES:
-                own[rows, members] = value[rows]
+                stored[rows, members] = value[rows]
             elif name in _OF_ALL:
-                own.copy_(value)
+                stored.copy_(value)
             elif name.startswith("tracker."):
-                own[..., members] = value
+                stored[..., members] = value
             else:
-                own[members] = value
+                stored[members] = value
         self.first_new = epoch + 1
 
     def give_back(self, run: TrainingRun) -> None:
@@ -82,12 +82,12 @@ class KeptWeights:
     def narrow(self, replicas: Tensor) -> None:
         """Leave the model and the copies with these replicas."""
         self.kept = {name: kept[replicas] for name, kept in self.kept.items()}
-        self._replace({name: each.detach()[replicas] for name, each in self.live.items()})
+        self._replace({name: tensor.detach()[replicas] for name, tensor in self.live.items()})
 
     def widen(self, kept: dict[str, Tensor]) -> None:
         """Keep these weights of all replicas, and give the model tensors of their shape."""
         self.kept = kept
-        self._replace({name: torch.empty_like(each) for name, each in kept.items()})
+        self._replace({name: torch.empty_like(tensor) for name, tensor in kept.items()})
 
     def _replace(self, tensors: dict[str, Tensor]) -> None:
         """Give the model other parameters and buffers: torch remembers the shape of a parameter."""

@@ -80,8 +80,8 @@ class SampledBatches:
     def _order(self, nodes: NDArray[np.int64], epoch: int) -> NDArray[np.int64]:
         """Return the nodes in the order of an epoch."""
         key = counter_words(stream_key(_SEED, _ORDER), np.array([epoch]))
-        words = counter_words(int(key[0]), nodes)
-        return nodes[np.argsort(words, kind="stable")]
+        random = counter_words(int(key[0]), nodes)
+        return nodes[np.argsort(random, kind="stable")]
 
 
 def watched_view(features: Features, graph: Graph, nodes: Tensor, hops: int) -> View:

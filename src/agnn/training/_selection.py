@@ -52,7 +52,7 @@ class Tracker(ABC):
 
     def tensors(self) -> dict[str, Tensor]:
         """Return by name what it has to remember from one epoch to the next."""
-        return {name: each for name, each in vars(self).items() if isinstance(each, Tensor)}
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
 
 
 class Selection(ABC):

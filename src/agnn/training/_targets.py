@@ -89,8 +89,8 @@ class Targets:
     @cached_property
     def nodes(self) -> Tensor:
         """The nodes themselves; [R, k] int64."""
-        found = self.view.field.targets
-        return found.repeat(len(self.labels), 1) if self.rows is None else found[self.rows]
+        targets = self.view.field.targets
+        return targets.repeat(len(self.labels), 1) if self.rows is None else targets[self.rows]
 
     def outputs(self, model: TrainableModel, dropout: Dropout | None = None) -> Tensor:
         """Return the model's outputs at each replica's own nodes; [R, k, c]."""
@@ -148,8 +148,8 @@ class Targets:
         is_node = (self.weights > 0)[..., None]
         is_class = (self.labels[..., None] == classes) & is_node
         is_answer = (answers[..., None] == classes) & is_node
-        found = (is_class, is_class & is_answer, is_answer)
-        counts, right, predicted = (flags.sum(1).to(torch.float64) for flags in found)
+        all_flags = (is_class, is_class & is_answer, is_answer)
+        counts, right, predicted = (flags.sum(1).to(torch.float64) for flags in all_flags)
         return counts, right, predicted
 
     def aucs(self, picked: Tensor) -> Tensor:
@@ -176,13 +176,13 @@ class Targets:
         has the larger `margin` [R, k]; a tie counts one half.
         """
         margin = margin.contiguous()
-        own = (self.weights > 0) & is_class
+        is_member = (self.weights > 0) & is_class
         other = (self.weights > 0) & ~is_class
         # Nodes of the class and padding are sorted behind all others: no pair has them.
         rivals = margin.masked_fill(~other, torch.inf).sort(dim=1).values
         below, ties = (torch.searchsorted(rivals, margin, side=side) for side in ("left", "right"))
-        won = ((below + ties) * own).sum(1).to(torch.float64) / 2
-        pairs = own.sum(1) * other.sum(1)
+        won = ((below + ties) * is_member).sum(1).to(torch.float64) / 2
+        pairs = is_member.sum(1) * other.sum(1)
         return won / pairs.clamp(min=1), pairs > 0
 
     def _in_weights_dtype(self, values: Tensor) -> Tensor:
@@ -210,9 +210,9 @@ def batch_weights(counts: Tensor, longest: int, size: int, draw: DropoutAt) -> T
     the last step over the remaining ones. The order is drawn anew in every epoch from the seed.
     """
     places = torch.arange(longest, device=counts.device)
-    words = random_words(draw, places, torch.zeros_like(places))  # [R, longest], below 2^32
+    random = random_words(draw, places, torch.zeros_like(places))  # [R, longest], below 2^32
     is_absent = places >= counts[:, None]
-    ranks = (words + (is_absent.to(torch.int64) << 33)).argsort(dim=1, stable=True).argsort(dim=1)
+    ranks = (random + (is_absent.to(torch.int64) << 33)).argsort(dim=1, stable=True).argsort(dim=1)
     steps = torch.arange(-(-longest // size), device=counts.device)[:, None, None]
     taken = (ranks // size == steps) & ~is_absent  # [steps, R, longest]
     return taken / taken.sum(-1, keepdim=True).clamp(min=1)

@@ -70,9 +70,9 @@ def group_split(groups: ArrayLike, labelled: NDArray[np.int64], seed: int) -> Sp
     part_of = np.empty(different.size, dtype=np.int64)
     used = np.zeros(3, dtype=bool)
     order = random_order(different.size, seed, Stream.GROUPS)
-    for place, group in enumerate(order):
+    for position, group in enumerate(order):
         # The last groups are for parts that have none yet.
-        must = ~used if different.size - place <= (~used).sum() else np.ones(3, dtype=bool)
+        must = ~used if different.size - position <= (~used).sum() else np.ones(3, dtype=bool)
         part = int(np.where(must, lacking, -np.inf).argmax())
         part_of[group] = part
         used[part] = True

@@ -144,8 +144,8 @@ class SplitSpec:
             return tuple(split for seed in seeds for split in draw(data, self.folds, seed))
         if self.text.lower() == TIME:
             raise InputError(f"'{data.name}' has no times; name a column as split_time.")
-        own = ["own"] if data.splits else []
-        raise unknown_name("split", self.text, {*data.splits, *own, *_DRAWN, *_EXAMPLES})
+        names = ["own"] if data.splits else []
+        raise unknown_name("split", self.text, {*data.splits, *names, *_DRAWN, *_EXAMPLES})
 
 
 def complete_split(spec: str, data: NodeData, replicas: int | None = None) -> str:
@@ -164,10 +164,10 @@ def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split,
 
 
 def _own_splits(data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
-    own = _own_split_names(data) or list(data.splits)
-    if not own:
+    names = _own_split_names(data) or list(data.splits)
+    if not names:
         raise InputError(f"'{data.name}' came without splits; draw one, such as 'uniform'.")
-    return _in_turn(data, own, seeds)
+    return _in_turn(data, names, seeds)
 
 
 def _in_turn(data: NodeData, names: Sequence[str], seeds: Sequence[int]) -> tuple[Split, ...]:

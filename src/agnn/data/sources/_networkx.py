@@ -72,7 +72,7 @@ def _read_networkx(file: Path) -> Any:
 def _data(graph: Any, place: str, name: str, options: ReadOptions) -> NodeData:
     if graph.number_of_nodes() == 0:
         raise DataError(f"{place} has no nodes.")
-    if any(each is not None for each in (options.node_id, options.source, options.target)):
+    if any(option is not None for option in (options.node_id, options.source, options.target)):
         raise InputError(f"{place} has its own ids; node_id, source and target go with tables.")
     from agnn.data.tables import data_of_records
 

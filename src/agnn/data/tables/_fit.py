@@ -269,11 +269,11 @@ def _is_prose(values: Sequence[str]) -> bool:
         {word for word in value.lower().split() if is_list or _LETTER.search(word)}
         for value in values
     ]
-    spread = Counter(word for each in words for word in each)
+    spread = Counter(word for text in words for word in text)
     shared = sum(count for count in spread.values() if count > 1)
     return (
         len(values) >= _MANY
-        and 2 * sum(len(each) > 1 for each in words) >= len(values)
+        and 2 * sum(len(text) > 1 for text in words) >= len(values)
         and shared >= (_SHARED_NUMBERS if is_list else _SHARED_WORDS) * spread.total()
     )
 

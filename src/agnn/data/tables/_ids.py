@@ -59,7 +59,7 @@ def check_distinct(values: Any, where: str, hint: str = "") -> None:
     if not is_repeated.any():
         return
     twins = values[is_repeated].tolist()
-    rows = np.flatnonzero(is_repeated)[[each == twins[0] for each in twins]]
+    rows = np.flatnonzero(is_repeated)[[twin == twins[0] for twin in twins]]
     raise repeated_id_error(twins[0], rows, int(values.duplicated().sum()), where, hint)
 
 
@@ -95,10 +95,10 @@ class NodeIndex:
             return np.stack([self.positions(first), self.positions(second)])
         # One look-up for both: pyarrow builds its table of all ids anew for each.
         encoded = [codes_and_words(values) for values in (first, second)]
-        words = pd.concat([each.words for each in encoded], ignore_index=True)
+        words = pd.concat([column.words for column in encoded], ignore_index=True)
         parts = np.split(self.positions(words), [len(encoded[0].words)])
         return np.stack(
-            [np.append(part, -1)[each.codes] for part, each in zip(parts, encoded, strict=True)]
+            [np.append(part, -1)[column.codes] for part, column in zip(parts, encoded, strict=True)]
         )
 
     def positions(self, values: Any) -> NDArray[np.int64]:
@@ -124,7 +124,7 @@ class NodeIndex:
     @cached_property
     def _by_text(self) -> Any:
         """The ids as text; None if two ids have the same text."""
-        index = pd.Index([id_text(each) for each in self.ids], dtype=object)
+        index = pd.Index([id_text(node_id) for node_id in self.ids], dtype=object)
         return index if index.is_unique else None
 
     def _positions_of_text(self, values: Any) -> NDArray[np.int64]:
@@ -178,8 +178,8 @@ class GrownIndex:
         among_new = self.new.positions(values)
         positions = np.where(among_new < 0, -1, among_new + self.data.nodes)
         rows = np.flatnonzero(among_new < 0)
-        known = [self.data.index_of(each) for each in plain_text(values).iloc[rows].tolist()]
-        positions[rows] = [-1 if place is None else place for place in known]
+        known = [self.data.index_of(text) for text in plain_text(values).iloc[rows].tolist()]
+        positions[rows] = [-1 if position is None else position for position in known]
         return positions
 
 

@@ -54,7 +54,7 @@ class LargeTables:
         id_use = find_ids(self.node_table, options)
         self.id_column = id_use.name
         guess = id_use.detail and f"Column '{id_use.name}' is taken as the id ({id_use.detail})."
-        self.notes = [each for each in (guess, self.node_table.note, self.edge_table.note) if each]
+        self.notes = [note for note in (guess, self.node_table.note, self.edge_table.note) if note]
         self._table: NodeTable | None = None
 
     @cached_property

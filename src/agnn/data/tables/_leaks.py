@@ -125,7 +125,7 @@ def _is_split(values: pd.Series[Any]) -> bool:
     if pd.api.types.is_numeric_dtype(values):
         return False
     different = plain_text(values).unique()[:20].tolist()
-    parts = {PARTS.get(str(each).strip().lower(), "") for each in different}
+    parts = {PARTS.get(str(value).strip().lower(), "") for value in different}
     return "" not in parts and len(parts - {None}) >= 2
 
 

@@ -238,14 +238,14 @@ def assemble(nodes: TableSource, edges: TableSource, name: str, options: ReadOpt
     fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
     features = preprocessing.features(Source(table, simple, len(index.ids)))
-    used = [each.name for each in fit.uses if each.use != "left out"]
+    used = [column.name for column in fit.uses if column.use != "left out"]
     leaks = table_leaks(table, used, table.column(index.column), labels.codes)
     single = feature_leaks(features, preprocessing, labels, told=leaks) if used else []
     reading = Reading(
         source=f"{nodes.place} and {edges.place}",
         columns=(id_use, *_stated_uses(options), *uses, *fit.uses, *links.uses),
         notes=(
-            *(each for each in (nodes.note, edges.note) if each),
+            *(note for note in (nodes.note, edges.note) if note),
             *copy_notes,
             *links.notes,
             *edge_notes(

@@ -122,7 +122,7 @@ def _from_duckdb(query: str, file: Path, what: str) -> pd.DataFrame:
     try:
         with duckdb.connect(str(file), read_only=True, config=only) as connection:
             statements = connection.extract_statements(query)
-            if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+            if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
                 raise InputError(_not_a_query(what, file))
             # In a thread: one that works for DuckDB hears of Ctrl-C now and then only.
             with ThreadPoolExecutor(1) as pool:
@@ -306,7 +306,7 @@ def _parquet_batches(path: Path, columns: Sequence[str], most: int) -> Iterator[
                     _check_cells(path, name, batch.column(name), rows)
                 rows += len(batch)
                 waiting.append(batch)
-                if sum(len(each) for each in waiting) >= at_once:
+                if sum(len(batch) for batch in waiting) >= at_once:
                     yield _frame(pa.Table.from_batches(waiting), _encoded_dtype)
                     waiting = []
         if waiting:
@@ -319,10 +319,10 @@ def _frame(table: Any, encoded: Callable[[Any], Any] | None = None) -> pd.DataFr
     `encoded` gives the pandas type of dictionaries; without it they are pandas' categories.
     """
     try:
-        for place, field in enumerate(table.schema):
+        for index, field in enumerate(table.schema):
             if pa.types.is_decimal(field.type):
-                numbers = table.column(place).cast(pa.float64())
-                table = table.set_column(place, field.name, numbers)
+                numbers = table.column(index).cast(pa.float64())
+                table = table.set_column(index, field.name, numbers)
         # Whole numbers stay such where some are missing; pandas' own would become floats.
         kinds = zip(table.schema.types, table.columns, strict=True)
         gappy = {kind for kind, cells in kinds if pa.types.is_integer(kind) and cells.null_count}

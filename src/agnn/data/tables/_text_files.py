@@ -38,7 +38,7 @@ def csv_columns(path: Path, *, is_streamed: bool = False) -> tuple[tuple[str, ..
     usual = "," if path.suffix.lower() == ".csv" else "\t"
     delimiter = usual
     note = ""
-    others = [each for each in _DELIMITERS if each in text]
+    others = [mark for mark in _DELIMITERS if mark in text]
     if usual not in text and others:
         delimiter = others[0]
         note = f"The cells of '{path}' are separated by {_DELIMITERS[delimiter]}."

@@ -182,50 +182,50 @@ def attention(
     edges = graph.edges_of(rows)
     i = graph.receivers[:edges]
     j = graph.senders[:edges]
-    score, own = (F.leaky_relu(s, SLOPE) for s in (a[:, i] + b[:, j], a + b[:, :rows]))
+    score, loop = (F.leaky_relu(s, SLOPE) for s in (a[:, i] + b[:, j], a + b[:, :rows]))
     index = i[None, :, None].expand_as(score)
-    highest = own.detach().scatter_reduce(1, index, score.detach(), "amax")
+    highest = loop.detach().scatter_reduce(1, index, score.detach(), "amax")
     weight = (score - highest[:, i]).exp()
-    own = (own - highest).exp()
-    total = own.index_add(1, i, weight)
-    return weight / total[:, i], own / total
+    loop = (loop - highest).exp()
+    total = loop.index_add(1, i, weight)
+    return weight / total[:, i], loop / total
 
 
 def drop_attention(
-    graph: Graph, edge: Tensor, own: Tensor, row_ids: Tensor, drop: DropoutAt
+    graph: Graph, edge: Tensor, loop: Tensor, row_ids: Tensor, drop: DropoutAt
 ) -> tuple[Tensor, Tensor]:
     """The attention after dropout: entry (i, j K + k) of the random numbers is edge (i, j)'s."""
     edges = edge.shape[1]
-    rows = own.shape[1]
-    heads = own.shape[2]
+    rows = loop.shape[1]
+    heads = loop.shape[2]
     i = row_ids[graph.receivers[:edges]]
     j = row_ids[graph.senders[:edges]]
     nodes = row_ids[:rows]
-    head = torch.arange(heads, device=own.device)
+    head = torch.arange(heads, device=loop.device)
 
     def drop_heads(weight: Tensor, i: Tensor, j: Tensor) -> Tensor:
         columns = (j[:, None] * heads + head).reshape(-1)
         factor = factors(drop, i.repeat_interleave(heads), columns, weight.dtype)
         return weight * factor.view(weight.shape)
 
-    return drop_heads(edge, i, j), drop_heads(own, nodes, nodes)
+    return drop_heads(edge, i, j), drop_heads(loop, nodes, nodes)
 
 
 def states(graph: Graph, h: Tensor, vectors: Vectors, rows: int, draws: Draws) -> Tensor:
     """B + dropout(P) dropout(h), head by head, at the first `rows` nodes; [R, rows, d K]."""
     receiving, sending, bias = vectors
     row_ids, drop, value_drop = draws
-    edge, own = attention(graph, h, receiving, sending, rows)
+    edge, loop = attention(graph, h, receiving, sending, rows)
     if drop is not None:
-        edge, own = drop_attention(graph, edge, own, row_ids, drop)
+        edge, loop = drop_attention(graph, edge, loop, row_ids, drop)
     edges = edge.shape[1]
-    heads = own.shape[2]
+    heads = loop.shape[2]
     i = graph.receivers[:edges]
     j = graph.senders[:edges]
     if value_drop is not None:
         h = dropout.forward(h, row_ids[: h.shape[1]], value_drop)
     values = heads_of(h, heads)
-    kept = own[:, :, None] * values[:, :rows]
+    kept = loop[:, :, None] * values[:, :rows]
     return kept.index_add(1, i, edge[:, :, None] * values[:, j]).flatten(2) + bias[:, None]
 
 

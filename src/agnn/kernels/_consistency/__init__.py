@@ -97,15 +97,15 @@ class _Versions(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, parameter: Tensor, versions: int) -> Tensor:
         ctx.versions = versions
-        each = parameter[:, None].expand(-1, versions, *parameter.shape[1:])
-        return contiguous_copy(each).flatten(0, 1)
+        copies = parameter[:, None].expand(-1, versions, *parameter.shape[1:])
+        return contiguous_copy(copies).flatten(0, 1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        each = gradients[0].view(-1, ctx.versions, *gradients[0].shape[1:]).unbind(1)
+        by_version = gradients[0].view(-1, ctx.versions, *gradients[0].shape[1:]).unbind(1)
         # One after the other: a sum over an axis may group its terms by the size of the others.
-        total = contiguous_copy(each[0])
-        for other in each[1:]:
+        total = contiguous_copy(by_version[0])
+        for other in by_version[1:]:
             total += other
         return total, None
 

@@ -147,27 +147,27 @@ def attention(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor,
     step = max(1, _NUMBERS_OF_EDGES // (replicas * h.shape[2]))
     ends = zip(torch.split(i, step), torch.split(j, step), strict=True)
     cosine = torch.cat([(unit[:, a] * unit[:, b]).sum(-1) for a, b in ends], dim=1)  # [R, m']
-    own = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
+    loop = (unit[:, :rows] * unit[:, :rows]).sum(-1)  # [R, rows]; 1, or 0 for a zero row
     score = beta[:, None] * cosine
-    own = beta[:, None] * own
+    loop = beta[:, None] * loop
     weights = graph.weights_as(h.dtype)
     if weights is not None:
         score = score + weights[:edges].log()  # the node itself has the weight 1
     index = i.expand(replicas, -1)
-    highest = own.detach().scatter_reduce(1, index, score.detach(), "amax")
+    highest = loop.detach().scatter_reduce(1, index, score.detach(), "amax")
     weight = (score - highest.gather(1, index)).exp()
-    own = (own - highest).exp()
-    total = own.scatter_add(1, index, weight)
-    return weight / total.gather(1, index), own / total
+    loop = (loop - highest).exp()
+    total = loop.scatter_add(1, index, weight)
+    return weight / total.gather(1, index), loop / total
 
 
 def states(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> Tensor:
     """P^(t) h at the first `rows` nodes; [R, rows, d]."""
-    edge, own = attention(graph, h, beta, rows)
+    edge, loop = attention(graph, h, beta, rows)
     edges = edge.shape[1]
     i = graph.receivers[:edges]
     j = graph.senders[:edges]
-    return (own[..., None] * h[:, :rows]).index_add(1, i, edge[..., None] * h[:, j])
+    return (loop[..., None] * h[:, :rows]).index_add(1, i, edge[..., None] * h[:, j])
 
 
 def forward(graph: Graph, h: Tensor, beta: Tensor, rows: int) -> tuple[Tensor, None]:

@@ -144,8 +144,8 @@ def backward(
             dbeta[r] = sum_in_order(parts[r], order)
     gradients = without_padding(dh, width)
     for r in extreme:
-        own = slice(r, r + 1)
-        gradients[own], dbeta[own] = reference.backward(
-            graph, h[own], beta[own], out[own], None, gradient[own]
+        replica = slice(r, r + 1)
+        gradients[replica], dbeta[replica] = reference.backward(
+            graph, h[replica], beta[replica], out[replica], None, gradient[replica]
         )
     return gradients, dbeta

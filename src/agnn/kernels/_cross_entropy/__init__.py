@@ -71,9 +71,9 @@ def forward(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Te
     if logits.device.type == "cpu" and not 0 <= labels.min() <= labels.max() < logits.shape[2]:
         raise wrong_label(logits.shape[2])
     logarithms = logits.log_softmax(-1)
-    own = logarithms.gather(-1, labels[..., None])  # [R, k, 1]
-    losses = -(own.squeeze(-1) * weights).sum(-1)
-    slopes = logarithms.exp().scatter_add(-1, labels[..., None], torch.full_like(own, -1.0))
+    chosen = logarithms.gather(-1, labels[..., None])  # [R, k, 1]
+    losses = -(chosen.squeeze(-1) * weights).sum(-1)
+    slopes = logarithms.exp().scatter_add(-1, labels[..., None], torch.full_like(chosen, -1.0))
     return losses, slopes * weights[..., None]
 
 

@@ -37,8 +37,8 @@ class DropoutAt:
 
     def of_replica(self, replica: int) -> DropoutAt:
         """The dropout of one replica, alone."""
-        own = slice(replica, replica + 1)
-        return DropoutAt(self.keys[own], self.thresholds[own], self.scales[own], self.epoch)
+        one = slice(replica, replica + 1)
+        return DropoutAt(self.keys[one], self.thresholds[one], self.scales[one], self.epoch)
 
     @cached_property
     def arrays(self) -> tuple[NDArray[Any], ...]:

@@ -70,7 +70,7 @@ def forward(
         taken = set(turns.tolist()) if degree <= fanout else set[int]()
         if degree > fanout:
             drawn = below(counter_words(keys[k], turns), (turns + 1).astype(U))
-            for j, place in zip(turns.tolist(), drawn.tolist(), strict=True):
-                taken.add(j if place in taken else place)
-        out[offsets[k] : offsets[k + 1]] = [begin + place for place in sorted(taken)]
+            for j, position in zip(turns.tolist(), drawn.tolist(), strict=True):
+                taken.add(j if position in taken else position)
+        out[offsets[k] : offsets[k + 1]] = [begin + position for position in sorted(taken)]
     return out

@@ -164,11 +164,11 @@ def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out
     """o_i = (e_ii h_i + sum of e_ij h_j) / Z_i."""
     rows, i, j = _edges(graph, runs)
     e, _ = _weights(h, beta, facts, i, j)
-    own = _own_weights(beta, facts, rows)
+    loops = _own_weights(beta, facts, rows)
     total = h.new_zeros(h.shape[:2])
     state = torch.zeros_like(h)
-    total[:, rows] = own
-    state[:, rows] = own[..., None] * h[:, rows]
+    total[:, rows] = loops
+    state[:, rows] = loops[..., None] * h[:, rows]
     total.index_add_(1, i, e)
     state.index_add_(1, i, e[..., None] * h[:, j])
     facts[:, rows, INVERSE_TOTAL] = 1 / total[:, rows]
@@ -204,14 +204,14 @@ def attend_back(
     unit = h * inverse[..., None]
     turned = torch.zeros_like(h).index_add_(1, i, both[..., None] * unit[:, j])
     along = torch.zeros_like(scale).index_add_(1, i, both * cosine)
-    own = _own_weights(beta, facts, rows) * scale[:, rows]
+    loops = _own_weights(beta, facts, rows) * scale[:, rows]
     valued = torch.zeros_like(h)
-    valued[:, rows] = own[..., None] * g[:, rows]
+    valued[:, rows] = loops[..., None] * g[:, rows]
     valued.index_add_(1, i, (back * scale[:, j])[..., None] * g[:, j])
     change = (turned - along[..., None] * unit) * inverse[..., None]
     dh[:, rows] = (valued + change)[:, rows]
     of_beta = torch.zeros_like(scale).index_add_(1, i, torch.where(is_turned, e * pull * cosine, 0))
-    alone = own * ((g[:, rows] * h[:, rows]).sum(-1) - slope[:, rows])
+    alone = loops * ((g[:, rows] * h[:, rows]).sum(-1) - slope[:, rows])
     of_beta[:, rows] += torch.where(inverse[:, rows] > 0, alone, 0.0)
     parts[:, rows] = of_beta[:, rows]
 

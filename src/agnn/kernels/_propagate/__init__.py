@@ -114,8 +114,8 @@ def forward(propagation: Propagation, h: Tensor, rows: int) -> Tensor:
     edges = int(graph.offsets[rows])
     i = graph.receivers[:edges]
     j = graph.senders[:edges]
-    own = propagation.loop_weights[:rows, None] * h[:, :rows]
-    return own.index_add(1, i, propagation.edge_weights[:edges, None] * h[:, j])
+    loops = propagation.loop_weights[:rows, None] * h[:, :rows]
+    return loops.index_add(1, i, propagation.edge_weights[:edges, None] * h[:, j])
 
 
 def backward(propagation: Propagation, gradient: Tensor, n: int) -> Tensor:

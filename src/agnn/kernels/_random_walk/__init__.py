@@ -71,8 +71,8 @@ def forward(
 def _neighbour(graph: Graph, nodes: NDArray[np.int64], x: NDArray[np.uint64]) -> NDArray[Any]:
     offsets = graph.offsets.numpy()
     degrees = graph.degrees.numpy()
-    place = offsets[nodes] + below(x, degrees[nodes].astype(np.uint64)).astype(np.int64)
-    neighbours: NDArray[np.int32] = graph.columns.numpy()[place]
+    position = offsets[nodes] + below(x, degrees[nodes].astype(np.uint64)).astype(np.int64)
+    neighbours: NDArray[np.int32] = graph.columns.numpy()[position]
     return neighbours
 
 

@@ -40,9 +40,9 @@ class CodeCache:
     """What numba asks for the compiled code of one function: its `_Cache` interface."""
 
     def __init__(self, function: FunctionType, folder: Path) -> None:
-        place = Path(function.__code__.co_filename).resolve().relative_to(_KERNELS)
+        path = Path(function.__code__.co_filename).resolve().relative_to(_KERNELS)
         line = function.__code__.co_firstlineno
-        self._name = f"{place.with_suffix('')}.{function.__name__}-{line}".replace(os.sep, ".")
+        self._name = f"{path.with_suffix('')}.{function.__name__}-{line}".replace(os.sep, ".")
         self._folder = folder
 
     @property

@@ -48,12 +48,12 @@ class _Pool:
             number = self._returned.popleft()
             insort(self._free, (self._blocks[number].nbytes, number))
         size = prod(shape) * _DTYPES[dtype].itemsize
-        place = bisect_left(self._free, (size, -1))
-        if place < len(self._free) and self._free[place][0] <= _MOST_OVERSIZE * size:
-            _, number = self._free.pop(place)
+        index = bisect_left(self._free, (size, -1))
+        if index < len(self._free) and self._free[index][0] <= _MOST_OVERSIZE * size:
+            _, number = self._free.pop(index)
         else:
-            if place > 0:  # in place of one that is too small, so that sizes that vary add nothing
-                del self._blocks[self._free.pop(place - 1)[1]]
+            if index > 0:  # in place of one that is too small, so that sizes that vary add nothing
+                del self._blocks[self._free.pop(index - 1)[1]]
             number = self._next
             self._next += 1
             # Torch's memory starts at a cache line, NumPy's may not.

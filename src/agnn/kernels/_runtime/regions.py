@@ -72,8 +72,8 @@ def _entries(process: int) -> tuple[int, int] | str:
 def _is_fork() -> bool:
     """Whether this process was forked and has not started a program of its own since."""
     try:
-        words = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
-        return bool(int(words.rpartition(")")[2].split()[6]) & _FORKED)
+        status = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
+        return bool(int(status.rpartition(")")[2].split()[6]) & _FORKED)
     except (OSError, ValueError, IndexError):  # another system; the process number tells there
         return False
 
@@ -107,8 +107,8 @@ def _in_region(
         job = ir.LiteralStructType([value.type for value in shared])
         body = _body(context, builder.module, overload.fndesc, job)
         record = cgutils.alloca_once(builder, job)
-        for place, value in enumerate(shared):
-            builder.store(value, builder.gep(record, [_I32(0), _I32(place)]))
+        for index, value in enumerate(shared):
+            builder.store(value, builder.gep(record, [_I32(0), _I32(index)]))
         kind = ir.FunctionType(ir.VoidType(), [body.type, _BYTES, _I32, _I32])
         region = builder.inttoptr(enter, kind.as_pointer())
         size = builder.trunc(count, _I32)
@@ -141,7 +141,7 @@ def _body(context: Any, module: Any, called: Any, job: Any) -> Any:
     )
     builder = ir.IRBuilder(start)
     base = builder.bitcast(body.args[0], job.as_pointer())
-    places = [builder.gep(base, [_I32(0), _I32(place)]) for place in range(len(job))]
+    places = [builder.gep(base, [_I32(0), _I32(index)]) for index in range(len(job))]
     counters, units, threads, thread_number, _, packed = map(builder.load, places)
     arguments = [builder.extract_value(packed, k) for k in range(len(packed.type))]
     ask = builder.inttoptr(thread_number, ir.FunctionType(_I32, []).as_pointer())
@@ -192,15 +192,15 @@ def specialise(template: FunctionType, function: Any) -> Callable[..., None]:
     Compiled code is kept by file, line and name: here those of `function`, so that no two
     functions share an entry.
     """
-    own = function.py_func
-    name = f"{own.__name__}{template.__name__}"
+    body = function.py_func
+    name = f"{body.__name__}{template.__name__}"
     code = template.__code__.replace(
-        co_filename=own.__code__.co_filename,
-        co_firstlineno=own.__code__.co_firstlineno,
+        co_filename=body.__code__.co_filename,
+        co_firstlineno=body.__code__.co_firstlineno,
         co_name=name,
         co_qualname=name,
     )
-    names = {**template.__globals__, "FUNCTION": function, "__name__": own.__module__}
+    names = {**template.__globals__, "FUNCTION": function, "__name__": body.__module__}
     result: Callable[..., None] = jit(FunctionType(code, names, name))
     return result
 

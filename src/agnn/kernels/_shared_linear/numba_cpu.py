@@ -116,7 +116,7 @@ def _sums_by_column(operands: Any, r: Any, first: Any, last: Any) -> None:
 def _is_kept_listed(drop: DropoutAt) -> list[bool]:
     """Return for each replica whether the kept columns are the fewer; the dropped ones if not."""
     threshold = drop.arrays[1]
-    return [bool(each > _HALF) for each in threshold]
+    return [bool(limit > _HALF) for limit in threshold]
 
 
 def _forward_usual(

@@ -247,11 +247,11 @@ def huffman_paths(counts: NDArray[np.int64]) -> Paths:
 
 def _path(parent: dict[int, tuple[int, float]], n: int, leaf: int) -> list[tuple[int, float]]:
     path = []
-    place = leaf
-    while place in parent:
-        turn = parent[place]
+    position = leaf
+    while position in parent:
+        turn = parent[position]
         path.append(turn)
-        place = n + turn[0]
+        position = n + turn[0]
     return path[::-1]
 
 

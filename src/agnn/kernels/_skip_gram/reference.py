@@ -65,17 +65,17 @@ def places(
     """Every place's node o, the nodes i in its window, and the rate; a window is drawn for each."""
     for stage, rate in enumerate(rates(descent, passes * len(walks))):
         walk = walks[stage % len(walks)]
-        for place, o in enumerate(walk):
+        for position, o in enumerate(walk):
             b = 1 + int(below(stream.next(), U(window))[0])
-            near = range(max(place - b, 0), min(place + b + 1, walk.size))
-            yield int(o), [int(walk[other]) for other in near if other != place], rate
+            near = range(max(position - b, 0), min(position + b + 1, walk.size))
+            yield int(o), [int(walk[other]) for other in near if other != position], rate
 
 
 def drawn_place(table: Table, stream: Stream) -> int:
     """A place of an alias table, by its weight."""
     x = stream.next()
-    place = int(below(x, U(table[0].size))[0])
-    return place if fraction(x)[0] < table[0][place] else int(table[1][place])
+    position = int(below(x, U(table[0].size))[0])
+    return position if fraction(x)[0] < table[0][position] else int(table[1][position])
 
 
 def with_negatives(
@@ -133,9 +133,9 @@ def pairs(
     firsts, seconds, *table = drawn
     stream = Stream(key)
     for rate in rates(descent, samples):
-        place = drawn_place((table[0], table[1]), stream)
-        i = int(firsts[place])
-        o = int(seconds[place])
+        position = drawn_place((table[0], table[1]), stream)
+        i = int(firsts[position])
+        o = int(seconds[position])
         # Where u is v, a vector is not compared with itself.
         rows, labels = with_negatives(o, noise, stream, {o, i})
         step(v, u, [(i, rows, labels)], rate)

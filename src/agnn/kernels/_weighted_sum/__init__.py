@@ -114,8 +114,8 @@ def forward(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor) -> Tensor:
     """The sums at the first rows; [R, rows, d K]."""
     i, j = _ends(graph, edges.shape[1])
     states = heads_of(h, loops.shape[2])  # [R, n, d, K]
-    own = loops[:, :, None] * states[:, : loops.shape[1]]
-    return own.index_add(1, i, edges[:, :, None] * states[:, j]).flatten(2)
+    itself = loops[:, :, None] * states[:, : loops.shape[1]]
+    return itself.index_add(1, i, edges[:, :, None] * states[:, j]).flatten(2)
 
 
 def backward(

@@ -213,12 +213,12 @@ class Planetoid(Method):
 
     def run(self, task: Task) -> Outcome:
         """The scores of each replica by the variant that is better on its validation nodes."""
-        found = [variant.run(task).scores for variant in self.variants()]
+        scores_of_variants = [variant.run(task).scores for variant in self.variants()]
         shares = [
             validation_scores(
                 scores, task.data, task.splits, "to choose the variant on", task.metric
             )
-            for scores in found
+            for scores in scores_of_variants
         ]
         chosen = [pair.index(max(pair)) for pair in zip(*shares, strict=True)]
-        return Outcome(torch.stack([found[k][r] for r, k in enumerate(chosen)]))
+        return Outcome(torch.stack([scores_of_variants[k][r] for r, k in enumerate(chosen)]))

@@ -150,6 +150,6 @@ def _distinct(nodes: NDArray[np.int64], filler: int) -> tuple[NDArray[np.int64],
     rank = np.cumsum(is_new, axis=-1) - 1
     rows = np.empty_like(nodes)
     np.put_along_axis(rows, order, rank, -1)
-    found = np.full((*nodes.shape[:-1], int(rank.max()) + 1), filler)
-    np.put_along_axis(found, rank, ascending, -1)
-    return found, rows
+    distinct = np.full((*nodes.shape[:-1], int(rank.max()) + 1), filler)
+    np.put_along_axis(distinct, rank, ascending, -1)
+    return distinct, rows

@@ -103,8 +103,8 @@ class Head:
     def loss(self, x: SparseFeatures, e: Tensor, labels: Tensor) -> Tensor:
         """The loss for the labels [k] of the rows, summed over the replicas."""
         losses = [
-            cross_entropy(each.flatten(0, 1), labels.repeat(each.shape[0]), reduction="sum")
-            for each in self.logits(x, e)
+            cross_entropy(logits.flatten(0, 1), labels.repeat(logits.shape[0]), reduction="sum")
+            for logits in self.logits(x, e)
         ]
         return torch.stack(losses).sum() / labels.numel()
 
@@ -135,13 +135,13 @@ class ContextSoftmax:
 
     def slopes(self, h: Tensor, pairs: Pairs) -> Tensor:
         """The gradient at the logits: (pairs of the row) softmax - (pairs with the context)."""
-        found = torch.baddbmm(self.bias[:, None], h, self.weight).softmax(2)
+        slopes = torch.baddbmm(self.bias[:, None], h, self.weight).softmax(2)
         counts = h.new_zeros(h.shape[:2]).scatter_add_(1, pairs.rows, pairs.weights)
-        found *= counts[..., None]
-        places = pairs.rows * found.shape[2] + pairs.contexts
+        slopes *= counts[..., None]
+        places = pairs.rows * slopes.shape[2] + pairs.contexts
         # The values added at one place are all equal or 0, so their order changes no bit.
-        found.view(found.shape[0], -1).scatter_add_(1, places, -pairs.weights)
-        return found
+        slopes.view(slopes.shape[0], -1).scatter_add_(1, places, -pairs.weights)
+        return slopes
 
 
 def glorot(

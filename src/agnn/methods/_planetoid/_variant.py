@@ -138,7 +138,7 @@ class Variant(Method):
         x = features.select(train)
         x_watched = features.select(watched)
         best = torch.full((len(replicas),), -1, device=task.device)
-        kept = [each.detach().clone() for each in state.answering]
+        kept = [tensor.detach().clone() for tensor in state.answering]
         beside = iter(enumerate(schedule.epochs.tolist()))
         batch, due = next(beside, (0, -1))
         for epoch in range(self.epochs):
@@ -195,7 +195,8 @@ def _draw_schedule(
         has_walk.append(chosen if paths.size else np.zeros_like(chosen))
     epochs = np.flatnonzero(np.any(has_walk, axis=0))
     apart = [
-        _spread(each, own[epochs], data.nodes) for each, own in zip(beside, has_walk, strict=True)
+        _spread(paths_beside, is_walked[epochs], data.nodes)
+        for paths_beside, is_walked in zip(beside, has_walk, strict=True)
     ]
     pairs = within(variant.walk + 1, variant.window)
     return _Schedule(
@@ -208,6 +209,6 @@ def _draw_schedule(
 
 def _spread(paths: Paths, has_batch: NDArray[np.bool_], filler: int) -> Paths:
     """The batches at the steps that have one, and batches without nodes at the others."""
-    found = np.full((has_batch.size, *paths.shape[1:]), filler)
-    found[has_batch] = paths
-    return found
+    spread = np.full((has_batch.size, *paths.shape[1:]), filler)
+    spread[has_batch] = paths
+    return spread
