@@ -67,6 +67,7 @@ def shared(browser: Any, files: dict[str, Path]) -> Iterator[Callable[..., Share
 
 def words(page: ExplorerPage) -> list[str]:
     """All that the page says of a node, without what takes a server."""
+    page.until(lambda: page.page.locator("#set[aria-busy]").count() == 0)  # its set comes later
     page.page.evaluate(
         "document.querySelectorAll('[data-served], #more, #shared').forEach((e) => e.remove())"
     )

@@ -23,12 +23,15 @@ export async function showSets(page) {
   at("coverage").value = String(coverage);
   at("set").hidden = page.change !== null; // sets are those of the model as trained
   if (page.change) return;
+  at("set").setAttribute("aria-busy", "true");
+  /** @type {{classes: number[]|null, said: string}[]} */
+  let sets;
   try {
-    const { sets } = await ask("set", { node, coverage });
-    if (page.around === around) show(page, sets);
+    ({ sets } = await ask("set", { node, coverage }));
   } catch (error) {
-    if (page.around === around) show(page, [{ classes: null, said: error.message }]);
+    sets = [{ classes: null, said: error.message }];
   }
+  if (page.around === around) show(page, sets);
 }
 
 function show(page, sets) {
@@ -36,6 +39,7 @@ function show(page, sets) {
   const known = sets.flatMap(({ classes }, k) => (classes ? [`${titles[k]}${namesOf(page, classes)}`] : []));
   at("set-classes").textContent = known.length ? `Prediction set: ${known.join("; ")}.` : "No prediction set.";
   at("set-choice").hidden = !known.length;
+  at("set").removeAttribute("aria-busy");
   // Two runs often say the same.
   at("set-said").textContent = [...new Set(sets.map(({ classes, said }, k) => (classes ? said : titles[k] + sentence(said))))].join(" ");
 }
