@@ -12,9 +12,10 @@ from agnn.graph import SparseFeatures, View
 from agnn.kernels import Dropout
 from agnn.kernels._dropout import factors
 from agnn.networks import INPUT, OUTPUT
+from agnn.networks._consistency import Consistency, ConsistencySettings
 from agnn.networks._layers import Beta
 from agnn.networks._model import INSIDE
-from agnn.training import Consistency, ConsistencySettings, Targets
+from agnn.training import Targets
 from built_models import AGNNPlus
 from properties import CPU_BACKENDS, assert_close, assert_same_bits, dense_attention
 from zoo import ZOO, zoo_graph

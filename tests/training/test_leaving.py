@@ -9,12 +9,11 @@ import torch
 from agnn import training
 from agnn.errors import StoppedError
 from agnn.networks import NodeModel
+from agnn.networks._consistency import Consistency, ConsistencySettings
 from agnn.networks._layers import Beta
 from agnn.training import (
     BestScore,
     Checkpoints,
-    Consistency,
-    ConsistencySettings,
     History,
     LowestLoss,
     Recipe,

@@ -1,4 +1,4 @@
-"""The default method: AGNN+, unless labels that were held out clearly prefer another one."""
+"""The default method, unless labels that were held out clearly prefer another one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agnn.errors import AgnnError
 from agnn.methods import Method, NetworkMethod, Task
 from agnn.metrics import MEASURES, wilson_interval
 
-# What may be better than AGNN+ where edges join unlike nodes: its parent, which has less to fit,
+# What may be better than the default where edges join unlike nodes: AGNN, which has less to fit,
 # blocks that keep a node's own state apart, and methods that weigh the neighbours less.
 CHALLENGERS: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
     ("ridge", {}),
@@ -126,8 +126,8 @@ def challenge(
 def leave_out(method: Method, task: Task) -> tuple[Method, str]:
     """Return the method without what few labels may not carry, if held-out labels say so, and why.
 
-    AGNN+ and its like have a part that learns from unlabelled nodes. With few labels it can spread
-    an early mistake over the whole graph, or add several points: it depends on the labels. Both
+    The default has a part that learns from unlabelled nodes. With few labels it can spread an
+    early mistake over the whole graph, or add several points: it depends on the labels. Both
     forms are tried, small, on the folds of the task; the lower log loss wins. It sees what
     accuracies of a few dozen labels do not.
     """

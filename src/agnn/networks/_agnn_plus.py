@@ -27,6 +27,7 @@ from agnn.kernels import (
     for_versions,
 )
 from agnn.networks._agnn import AGNNModel
+from agnn.networks._consistency import Consistency, ConsistencySettings
 from agnn.networks._layers import Beta, FeatureLinear, Linear
 from agnn.networks._model import (
     INPUT,
@@ -41,8 +42,6 @@ from agnn.networks._network import DeepNetwork, presets_by_dataset
 from agnn.networks._protocol import Presets, register
 from agnn.training import (
     BestScore,
-    Consistency,
-    ConsistencySettings,
     Objective,
     Recipe,
     Selection,

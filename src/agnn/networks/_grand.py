@@ -25,6 +25,7 @@ from agnn.kernels import (
     TorchLink,
     for_versions,
 )
+from agnn.networks._consistency import Consistency, ConsistencySettings
 from agnn.networks._layers import normal
 from agnn.networks._model import (
     INPUT,
@@ -38,8 +39,6 @@ from agnn.networks._model import (
 from agnn.networks._network import HiddenNetwork, presets_by_dataset
 from agnn.networks._protocol import Presets, register
 from agnn.training import (
-    Consistency,
-    ConsistencySettings,
     LowestLoss,
     Objective,
     Selection,

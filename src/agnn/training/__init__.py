@@ -29,12 +29,12 @@ about every epoch. `Checkpoints` let a training that was stopped go on.
 
 from agnn.training._callbacks import BestSoFar, Callback, EpochReport
 from agnn.training._checkpoint import Checkpoints, first_difference
-from agnn.training._consistency import Consistency, ConsistencySettings, Objective
 from agnn.training._cross_fitting import LEFT_OUT, CrossFitted, mean_of_others
 from agnn.training._early_stop import EarlyStop, StopOn
 from agnn.training._loop import (
     ExtraLoss,
     History,
+    Objective,
     Problem,
     Progress,
     probabilities,
@@ -72,8 +72,6 @@ __all__ = [
     "BothBest",
     "Callback",
     "Checkpoints",
-    "Consistency",
-    "ConsistencySettings",
     "CrossFitted",
     "EarlyStop",
     "EpochReport",

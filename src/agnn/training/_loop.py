@@ -20,7 +20,6 @@ from agnn.kernels import Dropout, recycled_memory
 from agnn.training._callbacks import Callback, EpochReport, notify
 from agnn.training._captured import Captured
 from agnn.training._checkpoint import Checkpoints
-from agnn.training._consistency import Objective
 from agnn.training._model import TrainableModel
 from agnn.training._recipe import Recipe, ReplicaAdam
 from agnn.training._record import KeptWeights, Record
@@ -31,6 +30,9 @@ Progress = Callable[[int, int], None]  # (epochs done, epochs in all)
 # A step's further term of every replica's objective [R], beside the cross-entropy; differentiable
 # in the model's parameters. Replica r's term must not depend on the other replicas.
 ExtraLoss = Callable[[Dropout], Tensor]
+# A step's objective of every replica [R], differentiable in the model's parameters, for the
+# training nodes of a run. Replica r's value must not depend on the other replicas.
+Objective = Callable[[Targets, Dropout], Tensor]
 
 _ASK_EVERY = 10  # epochs between checks whether all replicas have stopped
 _ASK_DIVERGED_EVERY = 100  # the same for divergence, where a rule itself never waits for a device

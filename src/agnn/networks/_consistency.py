@@ -6,10 +6,8 @@ versions of a node together (Feng et al. 2020). Labels enter through the cross-e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -17,24 +15,11 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, consistency, cross_entropy, random_words
-from agnn.training._targets import Targets
-
-# A step's objective of every replica [R], differentiable in the model's parameters, for the
-# training nodes of a run. Replica r's value must not depend on the other replicas.
-Objective = Callable[[Targets, Dropout], Tensor]
+from agnn.networks._model import VersionedModel
+from agnn.training import Targets
 
 # Where the random numbers of the sample come from: beyond any place that a model drops at.
 _SAMPLE_PLACE = 2**20 + 1
-
-
-class VersionedModel(Protocol):
-    """What the objective asks of a model."""
-
-    hops: int
-    backend: str
-
-    def version_logits(self, view: View, dropout: Dropout, versions: int) -> Tensor:
-        """Logits [R, S, targets, c] of S random versions of every replica."""
 
 
 @dataclass(frozen=True)
