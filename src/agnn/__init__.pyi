@@ -94,6 +94,7 @@ from . import (
     networks as networks,
     onnx as onnx,
     options as options,
+    palette as palette,
     progress as progress,
     pyg as pyg,
     registry as registry,

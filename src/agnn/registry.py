@@ -3,6 +3,11 @@
 `save_model` and `log_model` are the functions of MLflow's flavours. The model is the folder of the
 run: JSON, arrays and safetensors, no pickle. `mlflow.pyfunc.load_model(...).predict(frame)` gives
 the same table as `agnn predict`. The package is an extra: `pip install 'agnn[mlflow,tables]'`.
+
+    >>> from agnn.registry import log_model, save_model
+    >>> save_model("runs/accounts", "model")  # doctest: +SKIP
+    >>> import mlflow.pyfunc  # doctest: +SKIP
+    >>> mlflow.pyfunc.load_model("model").predict(frame)  # doctest: +SKIP
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from agnn.runs import load_run, read_labels
 from explore_runs import write_run
 
 PROGRAM = "import sys; from agnn.cli import main; sys.exit(main(sys.argv[1:]))"
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from agnn.distributed._ranks import engine_of, rank_device
 from agnn.executors import LaunchedRank
 
 WORDS = ["train", "cora", "--epochs", "12", "--quiet", "--json"]
+TIMEOUT = "10"  # seconds: on a loaded machine ranks take longer than 3 to meet
 
 
 def start(folder: Path, *words: str, program: tuple[str, ...] = ()) -> subprocess.Popen[str]:
@@ -221,13 +222,13 @@ def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
 def test_a_silent_rank_ends_the_others_and_is_named(
     silent: int, is_late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AGNN_RANK_TIMEOUT", "3")
+    monkeypatch.setenv("AGNN_RANK_TIMEOUT", TIMEOUT)
     process, ranks = two_ranks(tmp_path)
     if is_late:
         time.sleep(1.0)  # for more messages than the first ones
     ranks[silent].send_signal(signal.SIGSTOP)
     last = failure_of(process, ranks)
-    expected = f"error: rank {silent} of 2 did not answer for 3 seconds and was ended."
+    expected = f"error: rank {silent} of 2 did not answer for {TIMEOUT} seconds and was ended."
     assert last.startswith(expected), last
     assert "--resume continues it" in last
 
@@ -261,7 +262,7 @@ def test_torchrun_goes_on_from_the_checkpoint_after_a_rank_was_killed(tmp_path: 
 def test_a_silent_rank_of_torchrun_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AGNN_RANK_TIMEOUT", "3")
+    monkeypatch.setenv("AGNN_RANK_TIMEOUT", TIMEOUT)
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "3")
     words = ["train", "cora", "--epochs", "100000", "--replicas", "1", "--checkpoint", "0s"]
     process = start(tmp_path, *words, "--out", "run", program=torchrun)
@@ -270,7 +271,7 @@ def test_a_silent_rank_of_torchrun_is_named(
     stopped = next(each for each in found if each.environ()["RANK"] == "0")
     stopped.send_signal(signal.SIGSTOP)
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         others = [each for each in found if each != stopped]
         while any(each.is_running() and each.status() != "zombie" for each in others):
             assert time.monotonic() < end
@@ -280,7 +281,7 @@ def test_a_silent_rank_of_torchrun_is_named(
     _, said = process.communicate(timeout=60)
     assert process.returncode != 0
     lines = [line for line in said.splitlines() if line.startswith("error: ")]
-    assert lines == ["error: rank 0 of 3 did not answer for 3 seconds."], said
+    assert lines == [f"error: rank 0 of 3 did not answer for {TIMEOUT} seconds."], said
 
 
 @pytest.mark.parametrize(

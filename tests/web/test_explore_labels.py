@@ -18,7 +18,7 @@ from agnn.web._asgi import Application
 from agnn.web.explore import Explorer, Labelling, explore_app
 from explore_runs import CLASSES, SCRIPT, SCRIPT_ID, write_run
 
-PATIENCE = 60.0  # seconds: a loaded machine is slow
+PATIENCE = 300.0  # seconds: a loaded machine is slow
 
 
 @pytest.fixture(scope="module")
