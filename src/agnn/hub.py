@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agnn.errors import AgnnError, InputError, UnavailableError
-from agnn.files import check_new_folder, writing_folder
+from agnn.files import check_new_folder, read_json, writing_folder
 from agnn.runs import Run, load_run, run_files
 
 __all__ = ["pull", "push"]
@@ -44,6 +44,12 @@ def push(folder: Path | str, repository: str, *, public: bool = False) -> str:
     comes with the package. A repository that does not exist is made, private unless `public`.
     """
     files = run_files(folder)
+    parts = read_json(Path(folder) / _CONFIG).get("parts")
+    if parts is not None:
+        raise InputError(
+            f"'{folder}' does not hold its graph, which is in the folder of parts '{parts}'; "
+            f"nobody could load what is pushed. Copy both folders instead."
+        )
     if _is_path(repository):
         if Path(repository).exists():
             raise InputError(f"'{repository}' exists already; push to a new folder.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,8 @@ import torch
 from agnn.cli import main
 from agnn.data import NodeData, Split
 from agnn.distributed import PartsFolder, partition
-from agnn.errors import DataError
+from agnn.errors import DataError, InputError
+from agnn.hub import push
 from agnn.methods import get_method
 from agnn.runs import Run, Training, load_run
 from agnn.runs._parts import PartsData
@@ -187,6 +189,13 @@ def test_a_run_without_its_parts_is_refused_in_one_line(
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line.startswith("error: '")
     assert "which is not there" in line
+
+
+def test_a_run_of_parts_is_not_pushed(saved: Path, parts: Path, tmp_path: Path) -> None:
+    home = re.escape(f"'{parts}'")
+    with pytest.raises(InputError, match=rf"in the folder of parts {home}; .* Copy both folders"):
+        push(saved, str(tmp_path / "pushed"))
+    assert not (tmp_path / "pushed").exists()
 
 
 def test_a_run_whose_parts_were_made_anew_is_refused(toy: NodeData, tmp_path: Path) -> None:
