@@ -88,6 +88,15 @@ def test_figures_are_those_of_the_training_without_parts(
         torch.testing.assert_close(other.scores, plain.scores)
 
 
+def test_a_temperature_that_does_not_help_is_left_out_of_the_files(
+    toy: NodeData, parts: Path
+) -> None:
+    plain = train(toy, seed=2)
+    assert plain.temperature == 1.0
+    predictions = train(parts, seed=2).predict()
+    np.testing.assert_array_equal(predictions.probabilities, plain.predict().probabilities)
+
+
 def test_nothing_of_the_graph_is_read_before_it_is_needed(saved: Path, tmp_path: Path) -> None:
     run = load_run(saved)
     run.save(tmp_path / "copy")

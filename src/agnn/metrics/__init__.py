@@ -40,9 +40,9 @@ from agnn.metrics._ensemble import (
     apply_temperature,
     calibrate,
     ensemble_of,
-    fit_temperature,
     held_out_ensemble,
     held_out_predictions,
+    helpful_temperature,
     leads,
 )
 from agnn.metrics._measures import (
@@ -75,9 +75,9 @@ __all__ = [
     "calibrate",
     "check_metric",
     "ensemble_of",
-    "fit_temperature",
     "held_out_ensemble",
     "held_out_predictions",
+    "helpful_temperature",
     "leads",
     "node_contributions",
     "node_difference",

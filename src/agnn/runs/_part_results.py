@@ -26,7 +26,7 @@ from agnn.data import Split
 from agnn.distributed import PartsFolder, Ranks, RowsTask
 from agnn.errors import DataError, UnavailableError
 from agnn.files import draft_folder, existing_parent
-from agnn.metrics import ensemble_of, fit_temperature, held_out_predictions
+from agnn.metrics import ensemble_of, held_out_predictions, helpful_temperature
 from agnn.networks import check_usable
 from agnn.runs._predictions import Predictions, save_frames
 
@@ -152,7 +152,7 @@ class PredictionWriter:
         chosen = [splits[replica] for replica in members]
         fit_on = "test" if task.passes else "validation"
         nodes, probabilities = held_out_predictions(scores[members], chosen, fit_on)
-        return fit_temperature(probabilities, labels[labelled[nodes]])
+        return helpful_temperature(probabilities, labels[labelled[nodes]])
 
     def _write(self, file: Path, part: Part, scores: Tensor, temperature: float) -> None:
         import pyarrow
