@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 import agnn.metrics._measures as metrics
@@ -47,6 +47,8 @@ def test_measures_are_scikit_learns(classes):
     assert metrics.balanced_accuracy(labels, predicted) == pytest.approx(
         100 * balanced_accuracy_score(labels, predicted)
     )
+    labels[labels == 0] = classes  # one class is predicted and never true, another is the reverse
+    assert metrics.macro_f1(labels, predicted) == 100 * f1_score(labels, predicted, average="macro")
 
 
 def test_a_class_without_nodes_does_not_count():

@@ -67,8 +67,11 @@ def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
 
     mean = np.asarray(scores.detach().mean(0, dtype=torch.float64).cpu().numpy())
     total = mean.sum(1, keepdims=True)
+    is_known = total > 0
+    np.divide(mean, total, out=mean, where=is_known)  # in place: there may be 100 million nodes
     # A method may know nothing about a node, as in a component without labels: all classes equal.
-    return np.where(total > 0, mean / np.where(total > 0, total, 1.0), 1.0 / mean.shape[1])
+    mean[~is_known[:, 0]] = 1.0 / mean.shape[1]
+    return mean
 
 
 def leads(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -86,12 +89,20 @@ def apply_temperature(
     probabilities: NDArray[np.float64], temperature: float
 ) -> NDArray[np.float64]:
     """Return softmax(log p / temperature) of every row; [n, c]."""
-    from scipy.special import softmax
-
     if temperature == 1.0:
         return probabilities
-    logits = np.log(np.maximum(probabilities, _TINY)) / temperature
-    return np.asarray(softmax(logits, axis=1))
+    values = _logarithms(probabilities)
+    values /= temperature
+    values -= values.max(1, keepdims=True)
+    np.exp(values, out=values)
+    values /= values.sum(1, keepdims=True)
+    return values
+
+
+def _logarithms(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log p in an array of its own."""
+    values = np.maximum(probabilities, _TINY)
+    return np.log(values, out=values)
 
 
 def held_out_predictions(
@@ -110,11 +121,11 @@ def held_out_predictions(
     count = torch.zeros(scores.shape[1], dtype=torch.int64)
     for replica, split in zip(scores.detach().cpu(), splits, strict=True):
         nodes = torch.tensor(getattr(split, part))
-        total[nodes] += replica[nodes]
+        total.index_add_(0, nodes, replica[nodes].double())
         count[nodes] += 1
     predicted = count.nonzero()[:, 0]
-    mean = total[predicted] / count[predicted, None]
-    return predicted.numpy(), mean_probabilities(mean[None])
+    total = total[predicted].div_(count[predicted, None])
+    return predicted.numpy(), mean_probabilities(total[None])
 
 
 def held_out_ensemble(
@@ -206,12 +217,15 @@ def fit_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.int64
 
     k, c = probabilities.shape
     doubt = 1.0 / (k + 2)
-    target = np.full((k, c), doubt / max(c - 1, 1))
-    target[np.arange(k), labels] = 1.0 - doubt
+    rows = np.arange(k)
 
     def loss(log_temperature: float) -> float:
         softened = apply_temperature(probabilities, float(np.exp(log_temperature)))
-        return float(-(target * np.log(np.maximum(softened, _TINY))).sum())
+        terms = _logarithms(softened)
+        of_label = terms[rows, labels] * (1.0 - doubt)
+        terms *= doubt / max(c - 1, 1)
+        terms[rows, labels] = of_label
+        return float(-terms.sum())
 
     optimum = minimize_scalar(loss, bounds=_RANGE, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(optimum.x))
@@ -258,9 +272,10 @@ def calibrate(
     predicted by fewer replicas than a new node will be: the accuracy is that of a smaller
     ensemble, and the temperature leaves the whole ensemble slightly under-confident.
     """
-    validation, probabilities = held_out_predictions(scores, splits, fit_on)
+    held_out = {part: held_out_predictions(scores, splits, part) for part in {fit_on, "test"}}
+    validation, probabilities = held_out[fit_on]
     temperature = helpful_temperature(probabilities, data.labels[validation])
-    test, means = held_out_predictions(scores, splits, "test")
+    test, means = held_out["test"]
     labels = data.labels[test]
     right = means.argmax(1) == labels
     return Calibration(
