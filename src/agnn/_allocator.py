@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Final
 
 _MEBIBYTE: Final = 2**20
@@ -41,6 +42,8 @@ def return_freed_memory() -> bool:
     """
     if not _is_ours:
         return False
+    if "pyarrow" in sys.modules:  # its own pool keeps them, too
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
+import weakref
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -148,6 +150,19 @@ def test_tables_in_pieces_are_what_reading_them_whole_gives(tmp_path, ids, end):
     folder = PartsFolder(tmp_path / "parts")
     stored = chain.from_iterable(folder.ids(0, len(ids)))
     assert list(map(str, stored)) == [ids[row] for row in folder.positions()]
+
+
+def test_columns_are_not_in_memory_while_edges_are_read(tmp_path):
+    write_tables(tmp_path, [f"u{k}" for k in range(90)])
+    tables = large(tmp_path)
+    assert tables.table.numbers("size").size == 90
+    columns = weakref.ref(tables.table)
+    gc.disable()  # references alone must do
+    try:
+        next(tables.edges())
+        assert columns() is None
+    finally:
+        gc.enable()
 
 
 def test_an_order_by_a_column_is_sorted_by_it(tmp_path):

@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -118,3 +119,16 @@ def test_what_the_allocator_keeps_is_returned_in_processes_that_are_ours(monkeyp
         pytest.skip("not glibc")
     assert before - resident() > 50_000_000 or before < 100_000_000
     assert last.size
+
+
+def test_what_arrow_keeps_is_returned_too(monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow", reason="pip install agnn[tables]")
+    calls = list[str]()
+    pool = SimpleNamespace(release_unused=lambda: calls.append("released"))
+    monkeypatch.setattr(pyarrow, "default_memory_pool", lambda: pool)
+    monkeypatch.setattr(_allocator, "_is_ours", False)
+    _allocator.return_freed_memory()
+    assert not calls, "a program that calls the package is left alone"
+    monkeypatch.setattr(_allocator, "_is_ours", True)
+    _allocator.return_freed_memory()
+    assert calls == ["released"]

@@ -60,8 +60,14 @@ class NodeTable:
         self.nodes = nodes
         self.column = column
         self._kept = kept
-        # Parsing takes long, and each column is needed three times.
-        self._parsed = lru_cache(parsed)(self._parse)
+
+        def parse(name: str) -> NDArray[np.float64]:
+            values = plain_text(column(name))
+            return numbers_in(values, decimal_commas=source.has_decimal_commas)
+
+        # Parsing takes long, and each column is needed three times. No method is cached: a table
+        # in its own cache would stay, with its columns, until garbage is collected.
+        self._numbers = lru_cache(parsed)(parse) if source.is_untyped else parse
 
     @classmethod
     def of(
@@ -246,13 +252,6 @@ class NodeTable:
                 f"{self.where(column)}, {self.rows(blank)}: the value is missing, and the node "
                 f"has a label; without a value it cannot be in a part of the split."
             )
-
-    def _numbers(self, column: str) -> NDArray[np.float64]:
-        return self._parsed(column) if self.is_untyped else self._parse(column)
-
-    def _parse(self, column: str) -> NDArray[np.float64]:
-        values = plain_text(self.column(column))
-        return numbers_in(values, decimal_commas=self.has_decimal_commas)
 
 
 def numbers_in(values: Any, *, decimal_commas: bool = False) -> NDArray[np.float64]:
