@@ -92,17 +92,17 @@ def _draw_curve(
 ) -> None:
     """Draw the mean as a line, lowest to highest as a band."""
     count = curve.mean.size
-    shown = np.unique(np.linspace(0, count - 1, min(count, _POINTS)).round().astype(np.int64))
-    epochs = shown + 1
-    axes.fill_between(epochs, curve.low[shown], curve.high[shown], color=colour, alpha=0.2, lw=0)
-    axes.plot(epochs, curve.mean[shown], color=colour, linestyle=stroke, lw=1.6, label=label)
+    points = np.unique(np.linspace(0, count - 1, min(count, _POINTS)).round().astype(np.int64))
+    epochs = points + 1
+    axes.fill_between(epochs, curve.low[points], curve.high[points], color=colour, alpha=0.2, lw=0)
+    axes.plot(epochs, curve.mean[points], color=colour, linestyle=stroke, lw=1.6, label=label)
 
 
 def replica_figure(accuracy: Summary, betas: NDArray[np.floating] | None) -> Figure:
     """Return a dot per replica: test accuracy with its mean, and beta [R, l] by layer if given."""
     panels = 1 if betas is None else 2
     figure = new_figure(3.6 * panels, 3.2)
-    first, *rest = figure.subplots(1, panels, squeeze=False)[0]
+    first, *others = figure.subplots(1, panels, squeeze=False)[0]
     _draw_dots(first, [accuracy], [""])
     first.set_title("Test accuracy (%)", loc="left")
     if accuracy.standard_error is not None:
@@ -112,9 +112,9 @@ def replica_figure(accuracy: Summary, betas: NDArray[np.floating] | None) -> Fig
         first.set_xlabel("mean with standard error, and each replica", fontsize=9)
     if betas is not None:
         layers = [Summary(column) for column in np.asarray(betas, dtype=np.float64).T.tolist()]
-        _draw_dots(rest[0], layers, [f"layer {t + 1}" for t in range(len(layers))])
-        rest[0].set_title("Beta, layer by layer", loc="left")
-        rest[0].set_ylim(bottom=min(0.0, rest[0].get_ylim()[0]))
+        _draw_dots(others[0], layers, [f"layer {t + 1}" for t in range(len(layers))])
+        others[0].set_title("Beta, layer by layer", loc="left")
+        others[0].set_ylim(bottom=min(0.0, others[0].get_ylim()[0]))
     return figure
 
 
@@ -165,11 +165,11 @@ def reliability_diagram(calibration: Calibration) -> Figure:
     under-confidence.
     """
     figure = new_figure(7.2, 3.8)
-    left, right = figure.subplots(1, 2, sharey=True)
-    _draw_reliability(left, calibration.before, "mean of the replicas")
-    _draw_reliability(right, calibration.after, f"temperature {calibration.temperature:.2f}")
-    left.set_ylabel("share of correct predictions")
-    right.legend(loc="upper left", frameon=False)
+    before, after = figure.subplots(1, 2, sharey=True)
+    _draw_reliability(before, calibration.before, "mean of the replicas")
+    _draw_reliability(after, calibration.after, f"temperature {calibration.temperature:.2f}")
+    before.set_ylabel("share of correct predictions")
+    after.legend(loc="upper left", frameon=False)
     return figure
 
 

@@ -71,7 +71,7 @@ def comparison_page(title: str, sections: Sequence[TableSection | DrawingSection
 def comparison_markdown(comparison: Comparison, command: str) -> str:
     """Return one section: the table, its verdicts, its notes, its making."""
     figures = Counts.of([comparison]).figures
-    nearest = [each.nearest.cell for each in figures if each.nearest != each.as_published]
+    nearest = [figure.nearest.cell for figure in figures if figure.nearest != figure.as_published]
     table = comparison.table
     lines = [f"## {table.heading}", "", f"    {command}", ""]
     lines.append(comparison_table(comparison, nearest).markdown())
@@ -166,8 +166,8 @@ def _cell_values(cell: ComparedCell) -> dict[str, Any]:
         "z": cell.z,
         "verdict": cell.verdict,
         "references": [
-            {"source": each.source, "figure": _figure_values(each.figure), "verdict": each.verdict}
-            for each in cell.references
+            {"source": ref.source, "figure": _figure_values(ref.figure), "verdict": ref.verdict}
+            for ref in cell.references
         ],
     }
 
@@ -234,10 +234,10 @@ def _lines(
         yield "nested", [Cell(our_words(cell.beside, digits)) for cell in cells]
     for references in zip(*(cell.references for cell in cells), strict=True):
         texts = [
-            NOTHING if each.figure is None else f"{each.figure.printed}: {each.verdict}"
-            for each in references
+            NOTHING if ref.figure is None else f"{ref.figure.printed}: {ref.verdict}"
+            for ref in references
         ]
-        verdicts = [each.verdict for each in references]
+        verdicts = [ref.verdict for ref in references]
         yield references[0].source, list(map(_verdict_cell, texts, verdicts))
 
 
@@ -247,7 +247,7 @@ def _verdict_cell(text: str, verdict: Verdict) -> Cell:
 
 
 def _is_among(cell: ComparedCell, cells: Sequence[ComparedCell]) -> bool:
-    return any(cell is each for each in cells)  # equal cells may stand in two rows
+    return any(cell is other for other in cells)  # equal cells may stand in two rows
 
 
 def paper_words(figure: PaperFigure | None) -> str:
@@ -269,8 +269,8 @@ def verdict_words(cell: ComparedCell, digits: int | None) -> str:
         return cell.verdict
     if cell.difference == 0.0:
         return _SAME
-    words = f"{signed_number(cell.difference, digits)} {cell.verdict}"
-    return words if cell.z is None else f"{words} (z {signed_number(cell.z, 1)})"
+    text = f"{signed_number(cell.difference, digits)} {cell.verdict}"
+    return text if cell.z is None else f"{text} (z {signed_number(cell.z, 1)})"
 
 
 def verdict_counts(cells: Iterable[ComparedCell]) -> str:

@@ -51,7 +51,7 @@ def explanation_page(
         pictures = {
             lens: (
                 inline_svg(
-                    lone_neighbourhood(_panel(explanation, around, lens)), f"around-{lens}", words
+                    lone_neighbourhood(_panel(explanation, around, lens)), f"around-{lens}", caption
                 )
                 + inline_svg(
                     legend_figure([around], explanation.class_names, _LEGEND_WIDTH, lens),
@@ -59,7 +59,7 @@ def explanation_page(
                     "Legend of the picture.",
                 )
             )
-            for lens, words in _captions(explanation, around).items()
+            for lens, caption in _captions(explanation, around).items()
         }
     return page_template("explanation.html").render(
         found=explanation,
@@ -139,17 +139,17 @@ def _captions(explanation: Explanation, around: Neighbourhood) -> dict[str, str]
     node = shown_text(explanation.id)
     first = shown_text(explanation.prediction)
     second = shown_text(explanation.class_names[explanation.second])
-    what = f"The nodes that reach node {node}"
+    nodes = f"The nodes that reach node {node}"
     shape = "; the shape is its label, a star marks a training node"
     colour = ", colour and shape are its label, a star marks a training node"
     if is_hub(around):
-        what = f"{what}, which are too many to draw, by group"
+        nodes = f"{nodes}, which are too many to draw, by group"
         shape = ""
         colour = ""
     return {
-        "contribution": f"{what}: the area of a mark is what it adds to the lead of {first} over "
+        "contribution": f"{nodes}: the area of a mark is what it adds to the lead of {first} over "
         f"{second}, violet is for and red against{shape}.",
-        "attention": f"{what}: the area of a mark is its share of the {weight} over all layers"
+        "attention": f"{nodes}: the area of a mark is its share of the {weight} over all layers"
         f"{colour}. It shows where the model looks, not what decides.",
         "removal": f"The neighbours of node {node}: the area of a mark is what the probability of "
         f"{first} loses without the edge to it, violet is a loss and red a gain{shape}.",
@@ -173,5 +173,5 @@ class ShownExplanation(Explanation):
 def shown_explanation(run: Run, node: int, *, limit: int = 10) -> ShownExplanation:
     """Return the explanation of one node, ready to be looked at."""
     explanation = explain(run, node, limit=limit)
-    values = {each.name: getattr(explanation, each.name) for each in fields(explanation)}
+    values = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
     return ShownExplanation(**values, around=surroundings_of(run, node))

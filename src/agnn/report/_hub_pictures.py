@@ -36,23 +36,25 @@ class Line(NamedTuple):
     is_group: bool
 
 
-def is_hub(shown: Neighbourhood) -> bool:
+def is_hub(neighbourhood: Neighbourhood) -> bool:
     """Return whether a picture of single nodes would leave out most of those that are near."""
-    return shown.left_out > shown.nodes.size and shown.lead is not None
+    return neighbourhood.left_out > neighbourhood.nodes.size and neighbourhood.lead is not None
 
 
-def hub_lines(shown: Neighbourhood, lens: str) -> list[Line]:
+def hub_lines(neighbourhood: Neighbourhood, lens: str) -> list[Line]:
     """Return what the picture of a hub shows through a lens, the largest value first."""
-    lead = shown.lead
+    lead = neighbourhood.lead
     if lens == "removal":
-        effects = np.full(shown.nodes.size, np.nan) if shown.effects is None else shown.effects
-        tried = [k for k in range(shown.nodes.size) if not np.isnan(effects[k])]
+        effects = neighbourhood.effects
+        if effects is None:
+            effects = np.full(neighbourhood.nodes.size, np.nan)
+        tried = [k for k in range(neighbourhood.nodes.size) if not np.isnan(effects[k])]
         lines = [
-            Line(shown.ids[k], value, signed_number(value, 1), is_group=False)
+            Line(neighbourhood.ids[k], value, signed_number(value, 1), is_group=False)
             for k, value in ((k, 100 * float(effects[k])) for k in tried)
         ]
     elif lens == "attention":
-        lines = [_share_line(step) for step in shown.attention_groups]
+        lines = [_share_line(step) for step in neighbourhood.attention_groups]
     else:
         steps: Sequence[Step] = () if lead is None else lead.steps
         lines = [
@@ -75,9 +77,9 @@ def sign_colour(value: float, lens: str) -> str:
     return FOR.light if value > 0 else AGAINST.light
 
 
-def draw_hub(axes: Axes, shown: Neighbourhood, lens: str) -> None:
+def draw_hub(axes: Axes, neighbourhood: Neighbourhood, lens: str) -> None:
     """Draw the target, and to its right one mark, name and number for every line."""
-    lines = hub_lines(shown, lens)
+    lines = hub_lines(neighbourhood, lens)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     least = 1.0 if lens == "removal" else 1e-12  # a point: effects that are all tiny stay small
@@ -95,8 +97,8 @@ def draw_hub(axes: Axes, shown: Neighbourhood, lens: str) -> None:
         axes.text(_WORDS, y, f"{name}  {line.number}", fontsize=7.5, va="center", parse_math=False)
     _disc(axes, (_TARGET, 0.5), 0.09, WORDS)
     by_lens = {
-        "contribution": signed_number(float(shown.contributions[0])),
-        "attention": f"{100 * shown.shares[0]:.0f} %",
+        "contribution": signed_number(float(neighbourhood.contributions[0])),
+        "attention": f"{100 * neighbourhood.shares[0]:.0f} %",
         "removal": "",
     }
     axes.text(_TARGET, 0.43, by_lens[lens], fontsize=7.5, ha="center", va="top")

@@ -37,19 +37,19 @@ def claim_lines(judged: JudgedClaim, comparison: Comparison) -> list[str]:
 def claim_summary(judged: JudgedClaim) -> str:
     """Return the claim in a line: where it holds and where it does not."""
     verdicts = [(margin.column, _word(judged, margin)) for margin in judged.margins]
-    words = f"{judged.claim.text}: {_by_word(verdicts)}"
+    summary = f"{judged.claim.text}: {_by_word(verdicts)}"
     nested = [(m.column, judged.word(m.beside)) for m in judged.margins if m.beside is not None]
     if nested:
-        words += f". Where the tested fold does not choose the epoch: {_by_word(nested)}"
-    return f"{words}."
+        summary += f". Where the tested fold does not choose the epoch: {_by_word(nested)}"
+    return f"{summary}."
 
 
 def nested_fate(judged: JudgedClaim, comparison: Comparison) -> str:
     """Return what the choice of the epoch on the tested fold does to a claim; "" for nothing."""
-    margins = [each for each in judged.margins if each.beside is not None]
-    if not margins or not all(judged.word(each.ours) == "holds" for each in margins):
+    margins = [margin for margin in judged.margins if margin.beside is not None]
+    if not margins or not all(judged.word(margin.ours) == "holds" for margin in margins):
         return ""
-    if any(judged.word(each.beside) == "holds" for each in margins):
+    if any(judged.word(margin.beside) == "holds" for margin in margins):
         return ""
     claim = judged.claim
     digits = comparison.table.digits
@@ -66,13 +66,15 @@ def nested_fate(judged: JudgedClaim, comparison: Comparison) -> str:
 def relation_lines(judged: JudgedPanel) -> list[str]:
     """Return what was measured for a panel: the diagonal, the relations and their ranks."""
     named = [*judged.strongest, *judged.weakest]
-    shown = named or list(judged.relations[:_SHOWN])
+    listed = named or list(judged.relations[:_SHOWN])
     titles = ("from → to", "the paper", "ours", f"rank of {len(judged.relations)}")
     columns = tuple(map(Column, (*titles, "ranks by replica")))
     lines = [
         f"**{judged.panel.title}**, {judged.replicas} replicas. {_diagonal_words(judged)}",
         "",
-        ResultTable(columns, tuple(_relation_row(judged, each) for each in shown)).markdown(),
+        ResultTable(
+            columns, tuple(_relation_row(judged, relation) for relation in listed)
+        ).markdown(),
     ]
     if named:
         top = judged.relations[: len(judged.strongest)]
@@ -80,7 +82,7 @@ def relation_lines(judged: JudgedPanel) -> list[str]:
         lines += [
             "",
             f"{_agreement(judged)} Strongest here: "
-            f"{enumeration([f'{_arrow(each)} ({_value(each)})' for each in top])}. "
+            f"{enumeration([f'{_arrow(relation)} ({_value(relation)})' for relation in top])}. "
             f"{_arrow(first)}, the paper's strongest, is first in {first.ranks.count(1)} of "
             f"{judged.replicas} replicas.",
         ]
@@ -103,16 +105,16 @@ def _margin_words(judged: JudgedClaim, margin: Margin, digits: int | None) -> st
         verdict += (
             f"; the margin is {abs(margin.surplus):.1f} standard errors {relation} than the paper's"
         )
-    words = (
+    sentences = (
         f"{margin.column}: {_difference(margin.ours, digits)} over {margin.ours.n} pairs{paper}. "
         f"{verdict}."
     )
     if margin.beside is not None:
-        words += (
+        sentences += (
             f" Where the tested fold does not choose the epoch: "
             f"{_difference(margin.beside, digits)}. {judged.word(margin.beside).capitalize()}."
         )
-    return words
+    return sentences
 
 
 def _word(judged: JudgedClaim, margin: Margin) -> str:
@@ -141,7 +143,7 @@ def _by_word(verdicts: Sequence[tuple[str, str]]) -> str:
 
 def _gains(comparison: Comparison, title: str, digits: int | None) -> str:
     """Return what choosing on the tested part adds to a row, column by column."""
-    (cells,) = [each.cells for each in comparison.rows if each.row.title == title]
+    (cells,) = [row.cells for row in comparison.rows if row.row.title == title]
     return enumeration(
         [
             signed_number(cell.ours.mean - cell.beside.mean, digits).removeprefix("+")
@@ -173,7 +175,7 @@ def _agreement(judged: JudgedPanel) -> str:
         ("weakest", judged.weakest, judged.weakest_agree),
     ):
         if relations:
-            ranks = enumeration([str(each.rank) for each in relations])
+            ranks = enumeration([str(relation.rank) for relation in relations])
             parts.append(
                 f"{agreeing or 'None'} of the {len(relations)} relations that the paper calls "
                 f"{word} {'is' if agreeing == 1 else 'are'} among the {len(relations)} {word} here "

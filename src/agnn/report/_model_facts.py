@@ -114,7 +114,7 @@ def attention_facts(run: Run, title: str, listed: int) -> AttentionFacts | Absen
         LayerFacts(t, table.numpy(), ranking)
         for t, (table, ranking) in enumerate(zip(tables, rankings, strict=True), 1)
     )
-    uneven = [each.layer for each in layers if each.ranking and each.ranking.top is not None]
+    uneven = [layer.layer for layer in layers if layer.ranking and layer.ranking.top is not None]
     if not uneven:
         return AttentionFacts(layers, None, (), ())
     most, least = _ends(run, relevance, uneven[-1], min(listed, count))
@@ -127,8 +127,8 @@ def _ends(
     """Return the edges between labelled nodes with the highest and lowest mean in a layer."""
     values = relevance.by_edge()[layer - 1].mean(0, dtype=torch.float64)
     share = relevance.attention[layer - 1].edges.mean(0, dtype=torch.float64)
-    known = relevance.labelled_edges
-    order = known[torch.argsort(values[known], descending=True, stable=True)]
+    labelled = relevance.labelled_edges
+    order = labelled[torch.argsort(values[labelled], descending=True, stable=True)]
 
     def edge_facts(edges: Tensor) -> tuple[EdgeFact, ...]:
         return tuple(
@@ -200,10 +200,10 @@ def training_facts(
     if history is None:
         return Absent(_why_none(method))
     watched = history.watched_accuracy.numel() > 0
-    kept = history.selected_epochs.tolist()
+    epochs = history.selected_epochs.tolist()
     # Shares in percent; what was watched of a log loss is the loss with its sign turned.
     values = (-1.0 if MEASURES[metric].is_loss else 100.0) * history.watched_accuracy.double()
-    at_kept = [float(values[epoch - 1, r]) for r, epoch in enumerate(kept)] if watched else []
+    at_kept = [float(values[epoch - 1, r]) for r, epoch in enumerate(epochs)] if watched else []
     layers = () if history.betas is None else history.betas.unbind(-1)
     return Training(
         part=method.recipe().selection.on if isinstance(method, NetworkMethod) else "validation",
@@ -211,7 +211,7 @@ def training_facts(
         loss=_curve(history.training_loss),
         accuracy=_curve(values) if watched else None,
         betas=tuple(_curve(layer) for layer in layers),
-        kept=Summary(kept),
+        kept=Summary(epochs),
         kept_accuracy=tuple(at_kept),
     )
 
@@ -230,11 +230,11 @@ def watched_metric(run: Run) -> str:
 
 def _curve(values: Tensor) -> Curve:
     """Return the curve of values [epochs, R], over the replicas that were still training."""
-    known = np.ma.masked_invalid(values.double().cpu().numpy())
+    finite = np.ma.masked_invalid(values.double().cpu().numpy())
     return Curve(
-        mean=known.mean(1).filled(np.nan),
-        low=known.min(1).filled(np.nan),
-        high=known.max(1).filled(np.nan),
+        mean=finite.mean(1).filled(np.nan),
+        low=finite.min(1).filled(np.nan),
+        high=finite.max(1).filled(np.nan),
     )
 
 

@@ -115,12 +115,12 @@ class Panel(NamedTuple):
         return "\n".join(textwrap.fill(line, _NOTE_LETTERS) for line in lines if line)
 
 
-def _unseen(shown: Neighbourhood) -> str:
-    rest = shown.left_out
-    share = 100 * (1 - shown.shares.sum())
-    if rest:
-        nodes = "node is" if rest == 1 else "nodes are"
-        return f"{rest} near {nodes} not shown; {share:.0f} % is from there or farther away"
+def _unseen(neighbourhood: Neighbourhood) -> str:
+    left_out = neighbourhood.left_out
+    share = 100 * (1 - neighbourhood.shares.sum())
+    if left_out:
+        nodes = "node is" if left_out == 1 else "nodes are"
+        return f"{left_out} near {nodes} not shown; {share:.0f} % is from there or farther away"
     return f"{share:.0f} % is from farther away" if share >= 0.5 else ""
 
 
@@ -159,21 +159,21 @@ def lone_neighbourhood(panel: Panel) -> Figure:
 def _draw_column(axes: Sequence[Axes], column: Sequence[Panel]) -> None:
     """Draw panels of the same target one below the other, on one layout."""
     if any(panel.is_hub for panel in column):
-        for one, panel in zip(axes, column, strict=False):
-            _frame_panel(one, panel)
-            draw_hub(one, panel.neighbourhood, panel.lens)
+        for panel_axes, panel in zip(axes, column, strict=False):
+            _frame_panel(panel_axes, panel)
+            draw_hub(panel_axes, panel.neighbourhood, panel.lens)
         return
     layouts = _shared_positions(column)
     middle, half = _frame(column, layouts)
-    for one, panel, position in zip(axes, column, layouts, strict=False):
-        _draw_panel(one, panel, position, middle, half)
+    for panel_axes, panel, position in zip(axes, column, layouts, strict=False):
+        _draw_panel(panel_axes, panel, position, middle, half)
 
 
 def legend_figure(
-    shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
+    neighbourhoods: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
 ) -> Figure:
     """Return the legend alone, `width` inches wide."""
-    legend = _legend(shown, class_names, width, lens)
+    legend = _legend(neighbourhoods, class_names, width, lens)
     figure = new_figure(width, legend.height)
     legend.write(figure)
     return figure
@@ -188,7 +188,7 @@ def _frame(
     column: Sequence[Panel], layouts: Sequence[NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], float]:
     """Return the middle [2] and half the side of a square that holds every panel of a column."""
-    reaches = [_mark_reaches(each)[:, None] for each in column]
+    reaches = [_mark_reaches(panel)[:, None] for panel in column]
     low = np.min([(p - r).min(0) for p, r in zip(layouts, reaches, strict=True)], axis=0)
     high = np.max([(p + r).max(0) for p, r in zip(layouts, reaches, strict=True)], axis=0)
     return (low + high) / 2, max(float((high - low).max()) / 2 + _MARGIN, _LEAST_HALF_SIDE)
@@ -221,14 +221,14 @@ def _draw_panel(
     axes.set_xlim(middle[0] - half, middle[0] + half)
     axes.set_ylim(middle[1] - half, middle[1] + half)
     _frame_panel(axes, panel)
-    shown = panel.neighbourhood
-    _draw_edges(axes, shown, position)
+    neighbourhood = panel.neighbourhood
+    _draw_edges(axes, neighbourhood, position)
     areas = mark_areas(panel.shares)
     across = 2 * np.sqrt(areas / np.pi) * _SIDE * 72 / (2 * half)  # points
-    for node in range(shown.nodes.size):
+    for node in range(neighbourhood.nodes.size):
         _draw_mark(axes, panel, node, position[node], float(areas[node]))
-        if shown.is_train[node]:
-            _draw_star(axes, shown, node, position[node], float(areas[node]))
+        if neighbourhood.is_train[node]:
+            _draw_star(axes, neighbourhood, node, position[node], float(areas[node]))
         if across[node] >= _NUMBERED:
             _write_number(axes, panel, node, position[node], float(across[node]))
 
@@ -242,10 +242,10 @@ def _frame_panel(axes: Axes, panel: Panel) -> None:
     axes.set_xlabel(panel.caption, fontsize=9, loc="left", parse_math=False)
 
 
-def _draw_edges(axes: Axes, shown: Neighbourhood, position: NDArray[np.float64]) -> None:
+def _draw_edges(axes: Axes, neighbourhood: Neighbourhood, position: NDArray[np.float64]) -> None:
     from matplotlib.collections import LineCollection
 
-    i, j = shown.edges[:, shown.edges[0] < shown.edges[1]]
+    i, j = neighbourhood.edges[:, neighbourhood.edges[0] < neighbourhood.edges[1]]
     lines = list(np.stack([position[i], position[j]], 1))
     width = 0.8 if len(lines) <= _MANY_LINES else 0.4
     axes.add_collection(LineCollection(lines, colors=EDGE, linewidths=width, zorder=1))
@@ -257,8 +257,8 @@ def _draw_mark(
     from matplotlib.patches import PathPatch
     from matplotlib.transforms import Affine2D
 
-    shown = panel.neighbourhood
-    label = int(shown.labels[node])
+    neighbourhood = panel.neighbourhood
+    label = int(neighbourhood.labels[node])
     move = Affine2D().scale(np.sqrt(area)).translate(*position)
     # Without a label a mark is empty, so that it differs from every class where it is small.
     is_empty = label < 0
@@ -269,13 +269,13 @@ def _draw_mark(
         linewidth=2.6 if node == 0 else 1.6 if is_empty else 0.6,
         joinstyle="round",
         zorder=3.0 - min(1.0, area / _LARGEST) * 0.9,  # small marks lie on top of large ones
-        gid=f"node-{shown.nodes[node]}",
+        gid=f"node-{neighbourhood.nodes[node]}",
     )
     axes.add_patch(patch)
 
 
 def _draw_star(
-    axes: Axes, shown: Neighbourhood, node: int, position: NDArray[np.float64], area: float
+    axes: Axes, neighbourhood: Neighbourhood, node: int, position: NDArray[np.float64], area: float
 ) -> None:
     """Draw it beside the mark, for the star must not hide the colour of a small one."""
     from matplotlib.transforms import ScaledTranslation
@@ -291,7 +291,7 @@ def _draw_star(
         markeredgewidth=0.7,
         linestyle="none",
         zorder=5,
-        gid=f"train-{shown.nodes[node]}",
+        gid=f"train-{neighbourhood.nodes[node]}",
     )
 
 
@@ -341,10 +341,10 @@ class _Legend(NamedTuple):
 
 
 def _legend(
-    shown: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
+    neighbourhoods: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
 ) -> _Legend:
     """Return the classes that occur and what else a mark can have, in `width` inches."""
-    of_nodes = [each.labels for each in shown if not is_hub(each)]
+    of_nodes = [n.labels for n in neighbourhoods if not is_hub(n)]
     present = np.unique(np.concatenate(of_nodes)).tolist() if of_nodes else []
     keys = [
         _class_key(label, class_names[label] if label >= 0 else "no label", lens)
@@ -354,7 +354,7 @@ def _legend(
         keys.append(_key("s", FOR.light, 0.6, "for the prediction"))
         keys.append(_key("s", AGAINST.light, 0.6, "against it"))
     keys.append(_key("o", PAPER, 2.4, "target") if of_nodes else _key("o", WORDS, 0.6, "target"))
-    if of_nodes and any(each.is_train.any() for each in shown):
+    if of_nodes and any(n.is_train.any() for n in neighbourhoods):
         keys.append(_key("*", WORDS, 0.6, "training node"))
     letters = max(len(str(key.get_label())) for key in keys)
     fitting = max(1, int(width / (0.45 + _LETTER * letters)))

@@ -60,9 +60,9 @@ class Answers:
 
     def confusion(self) -> NDArray[np.int64]:
         """Return how many nodes of the row's class were given the column's; [c, c]."""
-        known = self.truth >= 0
+        labelled = self.truth >= 0
         c = self.probabilities.shape[1]
-        cell = self.truth[known] * c + self.classes[known]
+        cell = self.truth[labelled] * c + self.classes[labelled]
         return np.bincount(cell, minlength=c * c).reshape(c, c)
 
 
@@ -73,25 +73,27 @@ def answers_on_test(
     nodes, means = held_out_predictions(scores, splits, "test")
     position = np.full(data.nodes, -1)
     position[nodes] = np.arange(nodes.size)
-    asked = np.zeros(nodes.size)
-    other = np.zeros(nodes.size)
+    tests = np.zeros(nodes.size)
+    differing = np.zeros(nodes.size)
     classes = means.argmax(1)
     for predictions, split in zip(scores.argmax(-1).cpu().numpy(), splits, strict=True):
         tested = position[split.test]
-        asked[tested] += 1
-        other[tested] += predictions[split.test] != classes[tested]
+        tests[tested] += 1
+        differing[tested] += predictions[split.test] != classes[tested]
     return Answers(
         nodes,
         apply_temperature(means, temperature),
-        other / np.maximum(asked, 1),
+        differing / np.maximum(tests, 1),
         data.labels[nodes],
     )
 
 
-def answers_without_label(whole: Ensemble, data: NodeData) -> Answers:
+def answers_without_label(ensemble: Ensemble, data: NodeData) -> Answers:
     """Return the whole ensemble's answers at the nodes that have no label."""
     nodes = np.flatnonzero(data.labels < 0)
-    return Answers(nodes, whole.probabilities[nodes], whole.disagreement[nodes], data.labels[nodes])
+    return Answers(
+        nodes, ensemble.probabilities[nodes], ensemble.disagreement[nodes], data.labels[nodes]
+    )
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Certainty:
         lists = {"most": self.most, "least": self.least, "surest_mistakes": self.mistakes}
         return {
             "nodes": self.nodes,
-            **{name: [each.to_dict() for each in rows] for name, rows in lists.items()},
+            **{name: [row.to_dict() for row in rows] for name, rows in lists.items()},
         }
 
 
@@ -191,19 +193,19 @@ class Surroundings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON: the nodes shown, the most attended first."""
-        shown = self.around
-        order = (-shown.shares).argsort(kind="stable").tolist()
+        around = self.around
+        order = (-around.shares).argsort(kind="stable").tolist()
         nodes = [
             {
-                "id": shown.ids[k],
-                "hops": int(shown.hops[k]),
-                "share": float(shown.shares[k]),
-                "contribution": float(shown.contributions[k]),
+                "id": around.ids[k],
+                "hops": int(around.hops[k]),
+                "share": float(around.shares[k]),
+                "contribution": float(around.contributions[k]),
             }
             for k in order
         ]
         values = {"why": self.why, **self.answer.to_dict(), "nodes": nodes}
-        return values | {"left_out": shown.left_out}
+        return values | {"left_out": around.left_out}
 
 
 def surroundings(
@@ -229,15 +231,15 @@ def surroundings(
         "wrong": nodes.mistakes,
         "least sure": nodes.least,
     }
-    chosen: list[Surroundings] = []
+    surrounded: list[Surroundings] = []
     for kind, rows in kinds.items():
-        taken = {one.answer.node for one in chosen}
-        new = [row for row in rows if row.node not in taken]
-        chosen += [
+        shown_nodes = {surroundings.answer.node for surroundings in surrounded}
+        new = [row for row in rows if row.node not in shown_nodes]
+        surrounded += [
             Surroundings(_why(kind, row), row, around)
             for row, around in _drawable(run, split, new, count)
         ]
-    return tuple(chosen) or Absent("There is no node to look at.")
+    return tuple(surrounded) or Absent("There is no node to look at.")
 
 
 def _why(kind: str, row: NodeAnswer) -> str:
@@ -257,14 +259,14 @@ def _drawable(
     A node with nobody around shows nothing, and a crowd cannot be told apart.
     """
     good: list[tuple[NodeAnswer, Neighbourhood]] = []
-    rest: list[tuple[NodeAnswer, Neighbourhood]] = []
+    others: list[tuple[NodeAnswer, Neighbourhood]] = []
     for row in rows:
         around = Neighbourhood.of(run, row.node, split, limit=MOST_DRAWN)
         fits = around.nodes.size + around.left_out in DRAWABLE
-        (good if fits else rest).append((row, around))
+        (good if fits else others).append((row, around))
         if len(good) == count:
             break
     return [
         (row, Neighbourhood.with_effects(run, row.node, split, limit=MOST_DRAWN))
-        for row, _ in [*good, *rest][:count]
+        for row, _ in [*good, *others][:count]
     ]

@@ -98,27 +98,29 @@ def contrast_figure(
         [
             _panel(
                 name,
-                Neighbourhood.of(each, target, split, hops=hops, limit=MOST_DRAWN),
+                Neighbourhood.of(run, target, split, hops=hops, limit=MOST_DRAWN),
                 data.class_names,
                 title or data.name,
             )
-            for name, each in models.items()
+            for name, run in models.items()
         ]
         for target in targets
     ]
     return neighbourhood_figure(columns, data.class_names)
 
 
-def _panel(name: str, shown: Neighbourhood, class_names: Sequence[str], dataset: str) -> Panel:
+def _panel(
+    name: str, neighbourhood: Neighbourhood, class_names: Sequence[str], dataset: str
+) -> Panel:
     """Return a panel titled by model, correct replicas and node; below it prediction and label."""
-    truth = int(shown.labels[0])
-    answers = shown.scores[:, 0].argmax(-1)
+    truth = int(neighbourhood.labels[0])
+    answers = neighbourhood.scores[:, 0].argmax(-1)
     title = name
-    note = f"prediction: {class_names[shown.predictions[0]]}"
+    note = f"prediction: {class_names[neighbourhood.predictions[0]]}"
     if truth >= 0:
         title += f" ({(answers == truth).sum()} of {answers.size} correct)"
         note += f"\nlabel: {class_names[truth]}"
-    return Panel(shown, f"{title}, {dataset} {shown.ids[0]}", note)
+    return Panel(neighbourhood, f"{title}, {dataset} {neighbourhood.ids[0]}", note)
 
 
 def find_contrasts(

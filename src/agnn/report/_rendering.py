@@ -176,12 +176,12 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def inline_svg(figure: Figure, name: str, words: str) -> Markup:
-    """Return the figure as an `<svg>`; `name` is unique on the page, `words` describe it."""
-    return inline_drawing(svg(figure), name, words)
+def inline_svg(figure: Figure, name: str, label: str) -> Markup:
+    """Return the figure as an `<svg>`; `name` is unique on the page, `label` describes it."""
+    return inline_drawing(svg(figure), name, label)
 
 
-def inline_drawing(drawing: str, name: str, words: str) -> Markup:
+def inline_drawing(drawing: str, name: str, label: str) -> Markup:
     """Return the same from a figure that was rendered before.
 
     Built from the parsed drawing and written out again, so that what is text in it stays text.
@@ -195,7 +195,7 @@ def inline_drawing(drawing: str, name: str, words: str) -> Markup:
         _restyle(element)
     width = float(root.attrib.pop("width").removesuffix("pt")) * _POINT
     root.attrib.pop("height")
-    root.attrib.update({"role": "img", "aria-label": words, "style": f"--width: {width:.0f}px"})
+    root.attrib.update({"role": "img", "aria-label": label, "style": f"--width: {width:.0f}px"})
     ET.register_namespace("", _SVG)
     ET.register_namespace("xlink", _XLINK)
     return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704 (serialised, so escaped)

@@ -122,13 +122,13 @@ def result_values(result: Result, folder: Path) -> dict[str, Any]:
 
 def write_reproduction(results: Sequence[Result], out: Path) -> None:
     """Write a report on each experiment to `out`, and one on all where there are several."""
-    groups = {each.experiment.name: [each] for each in results}
+    groups = {result.experiment.name: [result] for result in results}
     if len(results) > 1:
         groups["all"] = list(results)
     for name, group in groups.items():
-        markdown = markdown_page(TITLE, "", [_markdown(each, out) for each in group])
-        html = comparison_page(TITLE, [_section(each, out) for each in group])
-        values = [plain(result_values(each, out)) for each in group]
+        markdown = markdown_page(TITLE, "", [_markdown(result, out) for result in group])
+        html = comparison_page(TITLE, [_section(result, out) for result in group])
+        values = [plain(result_values(result, out)) for result in group]
         write_report(out, name, markdown, html, values[0] if len(group) == 1 else values)
 
 
@@ -146,17 +146,19 @@ def write_page(
     """
     with closing(Store.open_existing(store) if rows is None else Store.from_rows(rows)) as opened:
         results = results_of(experiments, opened)
-    for each in results:
-        if isinstance(each.experiment, Drawing):
-            mark = drawing_hash(each.experiment)
-            adopt_figures(out, page.parent, each.experiment.name, mark)
+    for result in results:
+        if isinstance(result.experiment, Drawing):
+            mark = drawing_hash(result.experiment)
+            adopt_figures(out, page.parent, result.experiment.name, mark)
     source = (rows or store).as_posix()
     option = "--store" if rows is None else "--rows"
     command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
     opening = _OPENING.format(source=source, command=command)
-    judged = {each.experiment.name: _judge_panels(each.experiment, page.parent) for each in results}
+    judged = {
+        result.experiment.name: _judge_panels(result.experiment, page.parent) for result in results
+    }
     scoreboard = scoreboard_markdown(results, judged)
-    sections = [_markdown(each, page.parent) for each in results]
+    sections = [_markdown(result, page.parent) for result in results]
     write_whole(page, markdown_page(TITLE, f"{opening}\n{scoreboard}", sections))
 
 
@@ -202,7 +204,7 @@ def scoreboard_markdown(
     results: Sequence[Result], judged: Mapping[str, Sequence[JudgedPanel]]
 ) -> str:
     """Return the summary of a page; `judged` are the panels of figures by experiment."""
-    comparisons = [each.comparison for each in results if each.comparison is not None]
+    comparisons = [result.comparison for result in results if result.comparison is not None]
     counts = Counts.of(comparisons)
     lines = ["## Scoreboard", ""]
     if counts.headline:
@@ -217,14 +219,14 @@ def scoreboard_markdown(
     if apart:
         lines += ["Compared as well, and counted apart:", "", *apart, ""]
     lines += _claim_section(results, judged)
-    headings = [each.experiment.heading for each in results]
-    lines += ["Contents:", "", *(f"- [{each}](#{anchor(each)})" for each in headings)]
+    headings = [result.experiment.heading for result in results]
+    lines += ["Contents:", "", *(f"- [{heading}](#{anchor(heading)})" for heading in headings)]
     return "\n".join(lines) + "\n"
 
 
 def _headline(figures: Sequence[PublishedFigure]) -> str:
-    cells = [each.as_published.cell for each in figures]
-    methods = dict.fromkeys(each.as_published.row.title for each in reversed(figures))
+    cells = [figure.as_published.cell for figure in figures]
+    methods = dict.fromkeys(figure.as_published.row.title for figure in reversed(figures))
     count = Counter(cell.verdict for cell in cells)
     return (
         f"**{enumeration(list(methods))} on fixed splits: {_reproduced_count(cells)} of "
@@ -262,7 +264,7 @@ def _figure_lines(counts: Counts) -> list[str]:
 
 
 def _count_row(title: str, figures: Sequence[PublishedFigure]) -> Row:
-    cells = [each.as_published.cell for each in figures]
+    cells = [figure.as_published.cell for figure in figures]
     count = Counter(cell.verdict for cell in cells)
     return Row(
         (
@@ -270,7 +272,7 @@ def _count_row(title: str, figures: Sequence[PublishedFigure]) -> Row:
             len(cells),
             *(count[verdict] or None for verdict in _COMPARED),
             _reproduced_count(cells),
-            _reproduced_count([each.nearest.cell for each in figures]),
+            _reproduced_count([figure.nearest.cell for figure in figures]),
         )
     )
 
@@ -280,16 +282,17 @@ def _claim_section(
 ) -> list[str]:
     lines: list[str] = []
     fates: list[str] = []
-    for each in results:
-        place = each.experiment.place or each.experiment.title
-        link = f"([{place}](#{anchor(each.experiment.heading)}))"
-        for claim in each.comparison.claims if each.comparison is not None else ():
-            assert each.comparison is not None  # noqa: S101 (as in the line above)
+    for result in results:
+        title = result.experiment.place or result.experiment.title
+        link = f"([{title}](#{anchor(result.experiment.heading)}))"
+        for claim in result.comparison.claims if result.comparison is not None else ():
+            assert result.comparison is not None  # noqa: S101 (as in the line above)
             lines.append(f"- {claim_summary(claim)} {link}")
-            if fate := nested_fate(claim, each.comparison):
+            if fate := nested_fate(claim, result.comparison):
                 fates += [f"**{claim.claim.text}?** {fate}", ""]
         lines += [
-            f"- {relation_summary(panel)} {link}" for panel in judged.get(each.experiment.name, ())
+            f"- {relation_summary(panel)} {link}"
+            for panel in judged.get(result.experiment.name, ())
         ]
     if not lines:
         return []

@@ -74,7 +74,7 @@ class DataFacts:
         """Return the values for JSON."""
         return {
             "report": self.report.to_dict(),
-            "classes": [dict(vars(each)) for each in self.classes],
+            "classes": [dict(vars(parts)) for parts in self.classes],
             "different_splits": self.splits,
         }
 
@@ -132,7 +132,7 @@ class RunFacts:
         """Return the values for JSON; a part that is missing says why."""
         values: dict[str, Any] = {
             "title": self.title,
-            "run": {key: each for key, each in self.config.items() if key != "sha256"},
+            "run": {key: value for key, value in self.config.items() if key != "sha256"},
             "result": self.result.to_dict(),
             "caveat": self.caveat,
             "warnings": list(self.warnings),
@@ -152,7 +152,7 @@ def run_facts(run: Run) -> RunFacts:
     members = [splits[replica] for replica in run.members]
     test = answers_on_test(scores[run.members], data, members, run.temperature)
     blank = answers_without_label(run.ensemble, data)
-    known = certainty(test, data, _LISTED) if test.nodes.size else Absent(_NO_TEST)
+    tested = certainty(test, data, _LISTED) if test.nodes.size else Absent(_NO_TEST)
     unlabelled = certainty(blank, data, _LISTED) if blank.nodes.size else Absent(_NO_BLANK)
     no_network = Absent(f"{title} has no trained network to look into.")
     has_network = run.model is not None
@@ -183,12 +183,12 @@ def run_facts(run: Run) -> RunFacts:
         attention=attention_facts(explained_run(run), title, _LISTED)
         if has_network
         else no_network,
-        certainty=known,
+        certainty=tested,
         unlabelled=unlabelled,
-        surroundings=surroundings(explained_run(run), run.split, known, unlabelled, title)
+        surroundings=surroundings(explained_run(run), run.split, tested, unlabelled, title)
         if has_network
         else no_network,
-        more={each.key: each.computed(run) for each in SECTIONS if each.computed is not None},
+        more={s.key: s.computed(run) for s in SECTIONS if s.computed is not None},
     )
 
 
@@ -225,10 +225,10 @@ def run_page(
     is, as the commands at the end name it; all if known.
     """
     drawings = {
-        name: each._replace(svg=inline_drawing(each.svg, name, each.caption))
-        for name, each in figures.items()
+        name: figure._replace(svg=inline_drawing(figure.svg, name, figure.caption))
+        for name, figure in figures.items()
     }
-    words = {
+    template_values = {
         name: value
         for section in SECTIONS
         if section.words is not None
@@ -241,5 +241,5 @@ def run_page(
         folder=shlex.quote(folder) if folder else "",
         making_table=making_table(facts, command),
         sections=SECTIONS,
-        **words,
+        **template_values,
     )

@@ -87,10 +87,10 @@ def _accuracy(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
     if facts.accuracy.n > 1:
         rows = facts.config.get("betas")
         figure = replica_figure(facts.accuracy, np.array(rows) if rows else None)
-        words = "Each dot is a replica: the same model from another random start."
+        caption = "Each dot is a replica: the same model from another random start."
         if facts.folds > 1:
-            words = "Each dot is a trial of all folds on the left, a replica on the right."
-        yield "replicas", (figure, f"{words} The bar is the mean.")
+            caption = "Each dot is a trial of all folds on the left, a replica on the right."
+        yield "replicas", (figure, f"{caption} The bar is the mean.")
 
 
 def _reliability(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
@@ -109,8 +109,8 @@ def _relevance(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
     if isinstance(facts.attention, Absent) or len(facts.class_names) > _MOST_CLASSES:
         return
     names = [shown_text(name, 48) for name in facts.class_names]
-    shown = [layer for layer in facts.attention.layers if not layer.is_even]
-    tables = np.array([layer.relevance for layer in shown])
+    layers = [layer for layer in facts.attention.layers if not layer.is_even]
+    tables = np.array([layer.relevance for layer in layers])
     # One scale for all layers, or a fading relevance could not be seen.
     limits = None if np.isnan(tables).all() else (np.nanmin(tables), np.nanmax(tables))
     for layer in facts.attention.layers:
@@ -131,28 +131,28 @@ def _neighbourhoods(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
     if isinstance(facts.surroundings, Absent):
         return
     names = [shown_text(name, 32) for name in facts.class_names]
-    shown = [one.around for one in facts.surroundings]
+    neighbourhoods = [node.around for node in facts.surroundings]
     for lens in LENSES:
-        legend = legend_figure(shown, names, _LEGEND_WIDTH, lens)
+        legend = legend_figure(neighbourhoods, names, _LEGEND_WIDTH, lens)
         yield f"around_legend_{lens}", (legend, "Legend of all pictures.")
-        for number, one in enumerate(facts.surroundings, 1):
-            panel = Panel(one.around, f"{one.why}: {shown_text(one.answer.id, 28)}", lens=lens)
+        for number, node in enumerate(facts.surroundings, 1):
+            panel = Panel(node.around, f"{node.why}: {shown_text(node.answer.id, 28)}", lens=lens)
             yield (
                 f"around_{number}_{lens}",
-                (lone_neighbourhood(panel), _caption(one, facts.title, names)),
+                (lone_neighbourhood(panel), _caption(node, facts.title, names)),
             )
 
 
-def _caption(one: Surroundings, method: str, names: Sequence[str]) -> str:
-    row = one.answer
-    lead = one.around.lead
+def _caption(node: Surroundings, method: str, names: Sequence[str]) -> str:
+    row = node.answer
+    lead = node.around.lead
     truth = f", label {shown_text(row.truth)}" if row.truth else ""
-    said = (
+    prediction = (
         f"{method} predicts {shown_text(row.answer)} with probability {row.probability:.2f}."
         if lead is None
         else shown_text(lead.sentence(method, names), _LONGEST)
     )
-    return f"Node {shown_text(row.id)}{truth}. {said}"
+    return f"Node {shown_text(row.id)}{truth}. {prediction}"
 
 
 class ConfusionCell(NamedTuple):
@@ -180,7 +180,7 @@ def _confusion(facts: RunFacts) -> list[list[ConfusionCell]]:
     wrong = np.where(np.eye(len(shares), dtype=bool), 0.0, shares)
     shades = np.where(wrong > 0, wrong / max(float(wrong.max()), 1e-12), shares)
     return [
-        [ConfusionCell(*cell) for cell in zip(*(each.tolist() for each in row), strict=True)]
+        [ConfusionCell(*cell) for cell in zip(*(values.tolist() for values in row), strict=True)]
         for row in zip(counts, shares, shades, strict=True)
     ]
 
@@ -199,7 +199,7 @@ def _preference(facts: RunFacts) -> str:
     if isinstance(facts.attention, Absent):
         return ""
     rankings = [layer.ranking for layer in facts.attention.layers if layer.ranking is not None]
-    ranking = next((each for each in reversed(rankings) if each.top is not None), None)
+    ranking = next((ranking for ranking in reversed(rankings) if ranking.top is not None), None)
     if ranking is None or ranking.top is None:
         return ""
     ahead = ranking.top.mean - ranking.everywhere
@@ -259,7 +259,7 @@ def _accuracy_values(facts: RunFacts) -> dict[str, Any]:
             "wilson_interval": None
             if facts.result.interval is None
             else list(facts.result.interval),
-            "classes": [each.to_dict() for each in facts.by_class],
+            "classes": [row.to_dict() for row in facts.by_class],
         },
     }
 
@@ -304,8 +304,8 @@ def _class_table(facts: RunFacts) -> ResultTable:
     )
     interval = facts.result.interval
     rows = [
-        Row((each.name, each.replicas, each.ensemble, _ends(each.interval), each.right, each.count))
-        for each in facts.by_class
+        Row((row.name, row.replicas, row.ensemble, _ends(row.interval), row.right, row.count))
+        for row in facts.by_class
     ]
     rows.append(
         Row(
@@ -314,7 +314,7 @@ def _class_table(facts: RunFacts) -> ResultTable:
                 facts.accuracy,
                 None if interval is None else facts.calibration.accuracy,
                 _ends(interval),
-                sum(each.right for each in facts.by_class),
+                sum(row.right for row in facts.by_class),
                 facts.calibration.test_nodes,
             )
         )
@@ -342,10 +342,8 @@ def _data_tables(facts: RunFacts) -> dict[str, ResultTable]:
 
 def _part_table(facts: RunFacts) -> ResultTable:
     parts = ("labelled", "train", "validation", "test")
-    rows = [
-        Row((each.name, *(getattr(each, part) for part in parts))) for each in facts.data.classes
-    ]
-    sums = (sum(getattr(each, part) for each in facts.data.classes) for part in parts)
+    rows = [Row((row.name, *(getattr(row, part) for part in parts))) for row in facts.data.classes]
+    sums = (sum(getattr(row, part) for row in facts.data.classes) for part in parts)
     splits = facts.data.splits
     first = f", and parts of the first of {splits} different splits" if splits > 1 else ""
     columns = (Column("class", is_name=True), *(Column(part, is_number=True) for part in parts))
@@ -404,7 +402,7 @@ def _neighbourhood_values(facts: RunFacts) -> dict[str, Any]:
     around = facts.surroundings
     if isinstance(around, Absent):
         return {"neighbourhoods": around.to_dict()}
-    return {"neighbourhoods": [one.to_dict() for one in around]}
+    return {"neighbourhoods": [node.to_dict() for node in around]}
 
 
 SECTIONS: Final[tuple[Section, ...]] = (
