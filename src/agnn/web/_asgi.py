@@ -17,8 +17,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def header_values(scope: Scope, name: str) -> list[str]:
     """All values that the request has for a header, named in lower case."""
-    wanted = name.encode()
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == wanted]
+    encoded = name.encode()
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == encoded]
 
 
 def header(scope: Scope, name: str) -> str | None:

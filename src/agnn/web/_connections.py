@@ -129,9 +129,9 @@ class Connection(H11Protocol):
 
     def _discard_unread_bytes(self) -> None:
         # Closing a socket with unread bytes resets the connection and may discard the answer.
-        own = self.transport.get_extra_info("socket")
+        sock = self.transport.get_extra_info("socket")
         with (
             contextlib.suppress(OSError),
-            socket.fromfd(own.fileno(), own.family, own.type) as same_connection,
+            socket.fromfd(sock.fileno(), sock.family, sock.type) as same_connection,
         ):
             same_connection.recv(65536)

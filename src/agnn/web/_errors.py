@@ -90,9 +90,9 @@ def _add_error_answers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        found = error.errors()
-        status = 400 if found[0]["type"] == "json_invalid" else 422
-        return error_answer(status, validation_sentence(found))
+        errors = error.errors()
+        status = 400 if errors[0]["type"] == "json_invalid" else 422
+        return error_answer(status, validation_sentence(errors))
 
     @app.exception_handler(AgnnError)
     async def refusal(_: Request, error: AgnnError) -> Response:
@@ -101,12 +101,12 @@ def _add_error_answers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def no_route(request: Request, error: HTTPException) -> Response:
-        words = {
+        messages = {
             404: f"there is nothing at {request.url.path[:200]}.",
             405: f"{request.method[:20]} is not a method of {request.url.path[:200]}.",
             400: "the body is not JSON in UTF-8 that can be read.",
         }
-        message = words.get(error.status_code, str(error.detail))
+        message = messages.get(error.status_code, str(error.detail))
         return error_answer(error.status_code, message, error.headers)
 
     @app.exception_handler(Exception)
@@ -117,12 +117,12 @@ def _add_error_answers(app: FastAPI) -> None:
 def validation_sentence(errors: Sequence[Mapping[str, Any]]) -> str:
     """Pydantic's errors as a sentence, such as: `ids[3]` must be text or a whole number."""
     if errors[0]["type"] == "json_invalid":
-        place = errors[0]["loc"][-1]
+        position = errors[0]["loc"][-1]
         why = errors[0]["ctx"]["error"]
-        return f"the body is not JSON: {why} at character {place}."
+        return f"the body is not JSON: {why} at character {position}."
     by_place: dict[str, list[Mapping[str, Any]]] = {}
-    for each in errors:
-        by_place.setdefault(_place(each["loc"]), []).append(each)
+    for error in errors:
+        by_place.setdefault(_place(error["loc"]), []).append(error)
     parts = [f"{place} {_what(some)}" for place, some in by_place.items()]
     more = f"; and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
     return "; ".join(parts[:_SHOWN]) + more + "."
@@ -134,20 +134,20 @@ def _what(errors: Sequence[Mapping[str, Any]]) -> str:
     Where a value may be text or a number, pydantic reports one error for each. An error that is
     not about the type is about the value that came.
     """
-    telling = [each for each in errors if not str(each["type"]).endswith("_type")]
-    words = [
-        _WORDS.get(each["type"], str(each["msg"])).format(**each.get("ctx", {}))
-        for each in telling[:1] or errors
+    telling = [error for error in errors if not str(error["type"]).endswith("_type")]
+    phrases = [
+        _WORDS.get(error["type"], str(error["msg"])).format(**error.get("ctx", {}))
+        for error in telling[:1] or errors
     ]
-    return " or ".join([words[0], *(each.removeprefix("must be ") for each in words[1:])])
+    return " or ".join([phrases[0], *(phrase.removeprefix("must be ") for phrase in phrases[1:])])
 
 
-def _place(place: Sequence[str | int]) -> str:
+def _place(path: Sequence[str | int]) -> str:
     """Where in the request, such as `nodes[3].id`, without pydantic's names of types."""
     written = ""
-    for part in place[1:]:
+    for part in path[1:]:
         if isinstance(part, int):
             written += f"[{part}]"
         elif not part.startswith(("constrained-", "function-")):
             written += f".{part[:100]}"
-    return f"`{written.lstrip('.')}`" if written else f"the {place[0]}"
+    return f"`{written.lstrip('.')}`" if written else f"the {path[0]}"

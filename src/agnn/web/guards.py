@@ -73,8 +73,8 @@ def guarded(
         policy: the Content-Security-Policy of every answer.
     """
     limited = BodyLimit(app, max_body)
-    asked = HostGuard(OriginGuard(limited), hosts or Hosts())
-    outer = SecurityHeaders(asked, policy)
+    checked = HostGuard(OriginGuard(limited), hosts or Hosts())
+    outer = SecurityHeaders(checked, policy)
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -98,17 +98,17 @@ class Hosts:
 
     def includes(self, host: str) -> bool:
         """Whether the value of a Host header, with or without a port, is allowed."""
-        found = _HOST.fullmatch(host.lower())
-        if found is None:
+        match = _HOST.fullmatch(host.lower())
+        if match is None:
             return False
-        name = found[1]
+        name = match[1]
         return name in self.names or (self.any_address and _is_address(name))
 
 
 def hosts_of(listening_at: str, others: Iterable[str] = ()) -> Hosts:
     """The names of a server that listens at an address or name, and further names for it."""
-    own = f"[{listening_at}]" if ":" in listening_at else listening_at
-    names = {own.lower(), *(name.lower() for name in others)}
+    address = f"[{listening_at}]" if ":" in listening_at else listening_at
+    names = {address.lower(), *(name.lower() for name in others)}
     if is_loopback(listening_at):
         return Hosts(_LOOPBACK | names)
     return Hosts(_LOOPBACK | names | {socket.gethostname().lower()}, any_address=True)
@@ -142,8 +142,8 @@ class HostGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 400."""
-        given = header_values(scope, "host")
-        if len(given) == 1 and self.hosts.includes(given[0]):
+        values = header_values(scope, "host")
+        if len(values) == 1 and self.hosts.includes(values[0]):
             await self.app(scope, receive, send)
         else:
             await refuse(send, 400, "the Host header is not a name of this server.")
@@ -169,8 +169,8 @@ class OriginGuard:
 
 def _is_own_origin(scope: Scope) -> bool:
     host = header(scope, "host")
-    own = (f"http://{host}", f"https://{host}")  # https: behind a proxy that encrypts
-    return all(origin in own for origin in header_values(scope, "origin"))
+    own_origins = (f"http://{host}", f"https://{host}")  # https: behind a proxy that encrypts
+    return all(origin in own_origins for origin in header_values(scope, "origin"))
 
 
 def _is_own_fetch(scope: Scope) -> bool:
@@ -206,8 +206,8 @@ class TokenGuard:
     def _is_given(self, values: list[str]) -> bool:
         if len(values) != 1:
             return False
-        scheme, _, given = values[0].partition(" ")
-        is_same = hmac.compare_digest(given.strip().encode(), self.token.encode())
+        scheme, _, token = values[0].partition(" ")
+        is_same = hmac.compare_digest(token.strip().encode(), self.token.encode())
         return is_same and scheme.lower() == "bearer"
 
 
@@ -231,8 +231,8 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = dict(message.get("headers", ()))
-                ours = self.fixed | {k: v for k, v in _DEFAULTS.items() if k not in given}
+                headers = dict(message.get("headers", ()))
+                ours = self.fixed | {k: v for k, v in _DEFAULTS.items() if k not in headers}
                 kept = [(k, v) for k, v in message.get("headers", ()) if k not in ours]
                 message["headers"] = [*kept, *ours.items()]
             await send(message)

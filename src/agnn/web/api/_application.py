@@ -52,8 +52,8 @@ def served_application(model: ServedModel, options: ServeOptions | None = None) 
         "replicas": facts.replicas,
         "test_accuracy_ratio": facts.test_accuracy / 100,
     }
-    words = {"method": facts.method, "data": facts.data, "version": __version__}
-    metrics = Metrics(numbers, words)
+    labels = {"method": facts.method, "data": facts.data, "version": __version__}
+    metrics = Metrics(numbers, labels)
     app = new_application(
         title="agnn", version=__version__, description=f"{facts.title} on {facts.data}"
     )
@@ -83,15 +83,15 @@ def _in_turn(app: Application) -> Application:
     return ask
 
 
-def checked_token(token: str, place: str) -> str:
+def checked_token(token: str, origin: str) -> str:
     """The token without spaces around it; raises unless a header can carry it."""
-    found = token.strip()
-    if not _TOKEN_FORM.fullmatch(found):
+    stripped = token.strip()
+    if not _TOKEN_FORM.fullmatch(stripped):
         raise InputError(
-            f"the token in {place} must be 16 to 500 letters, digits or . _ ~ + / = - signs; such "
+            f"the token in {origin} must be 16 to 500 letters, digits or . _ ~ + / = - signs; such "
             f"as python -c 'import secrets; print(secrets.token_urlsafe())' prints."
         )
-    return found
+    return stripped
 
 
 def read_token(path: Path) -> str:

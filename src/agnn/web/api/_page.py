@@ -47,8 +47,8 @@ def _examples(address: str, model: ServedModel) -> list[str]:
     node = model.run.data.node_ids[0]
 
     def post_command(path: str, body: Any) -> str:
-        asked = shlex.join(["curl", "-s", f"{address}{path}"])
-        return f"{asked} -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
+        curl = shlex.join(["curl", "-s", f"{address}{path}"])
+        return f"{curl} -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
 
     commands = [post_command("/predict", {"ids": [plain_id(node)]})]
     if model.run.is_cross_fitted:
@@ -83,7 +83,7 @@ def page_of(schema: dict[str, Any], examples: Sequence[str]) -> str:
 
 def _shapes(schema: dict[str, Any]) -> list[dict[str, Any]]:
     """The bodies by name, each with its fields: name, type, whether it is required, meaning."""
-    found = []
+    shapes = []
     for name, shape in schema["components"]["schemas"].items():
         required = shape.get("required", ())
         fields = [
@@ -95,8 +95,8 @@ def _shapes(schema: dict[str, Any]) -> list[dict[str, Any]]:
             }
             for field, about in shape.get("properties", {}).items()
         ]
-        found.append({"name": name, "words": shape.get("description", ""), "fields": fields})
-    return found
+        shapes.append({"name": name, "words": shape.get("description", ""), "fields": fields})
+    return shapes
 
 
 def _type(about: dict[str, Any]) -> str:
@@ -104,7 +104,7 @@ def _type(about: dict[str, Any]) -> str:
     if "$ref" in about:
         return str(about["$ref"]).rpartition("/")[2]
     if "anyOf" in about:
-        return " or ".join(_type(each) for each in about["anyOf"])
+        return " or ".join(_type(option) for option in about["anyOf"])
     if about.get("type") == "array":
         inside = about.get("items") or {"anyOf": about.get("prefixItems", [])}
         most = f", at most {about['maxItems']:,}" if "maxItems" in about else ""

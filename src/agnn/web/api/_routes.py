@@ -38,20 +38,20 @@ class Metrics:
     `numbers` become gauges named agnn_model_NAME, `words` the labels of agnn_model_info.
     """
 
-    def __init__(self, numbers: Mapping[str, float], words: Mapping[str, str]) -> None:
-        own = self._registry = CollectorRegistry()
+    def __init__(self, numbers: Mapping[str, float], info: Mapping[str, str]) -> None:
+        registry = self._registry = CollectorRegistry()
         labels = ("route", "method")
         self._requests = Counter(
-            "agnn_requests", "Requests answered.", (*labels, "status"), registry=own
+            "agnn_requests", "Requests answered.", (*labels, "status"), registry=registry
         )
         self._seconds = Counter(
-            "agnn_request_seconds", "Time spent on requests.", labels, registry=own
+            "agnn_request_seconds", "Time spent on requests.", labels, registry=registry
         )
-        start = Gauge("agnn_start_time_seconds", "When the server started.", registry=own)
+        start = Gauge("agnn_start_time_seconds", "When the server started.", registry=registry)
         start.set_to_current_time()
-        Info("agnn_model", "The model that is served.", registry=own).info(dict(words))
+        Info("agnn_model", "The model that is served.", registry=registry).info(dict(info))
         for name, value in numbers.items():
-            Gauge(f"agnn_model_{name}", "A fact about the model.", registry=own).set(value)
+            Gauge(f"agnn_model_{name}", "A fact about the model.", registry=registry).set(value)
 
     def add(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request."""
@@ -146,11 +146,11 @@ def add_routes(
 ) -> None:
     """Add every operation to `app`."""
     guard = [Depends(HTTPBearer(auto_error=False))] if has_token else []  # for the schema alone
-    asked = APIRouter(dependencies=guard, route_class=JsonRoute)
+    router = APIRouter(dependencies=guard, route_class=JsonRoute)
     token = (401,) if has_token else ()
-    _add_questions(asked, model, work, token)
-    _add_facts(asked, model, metrics, token)
-    app.include_router(asked)
+    _add_questions(router, model, work, token)
+    _add_facts(router, model, metrics, token)
+    app.include_router(router)
 
     alive = Health(status="ok", version=__version__).model_dump_json().encode()
 
@@ -192,11 +192,11 @@ def _add_questions(
     )
     async def predict_new(question: new_nodes) -> Response:  # type: ignore[valid-type]
         """Predict new nodes with edges into the graph, which is not changed."""
-        given: Any = question
+        body: Any = question
 
         def answer() -> bytes:
-            nodes = [(each.id, _by_column(each.columns)) for each in given.nodes]
-            return _json_bytes(model.new(nodes, given.edges, given.decisions))
+            nodes = [(node.id, _by_column(node.columns)) for node in body.nodes]
+            return _json_bytes(model.new(nodes, body.edges, body.decisions))
 
         return _json(await work.run(answer))
 

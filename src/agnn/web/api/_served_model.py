@@ -96,10 +96,10 @@ class ServedModel:
             return Answers(predictions=_answers(self.run.predict(ids)))
         return self._decide(wanted, AskedNodes.known(self.run, ids))
 
-    def _decide(self, wanted: Wanted, asked: AskedNodes) -> Answers:
+    def _decide(self, wanted: Wanted, nodes: AskedNodes) -> Answers:
         """Predictions with decisions, and what these promise."""
         rules = self._rules(wanted)
-        predictions, warnings = rules.apply(asked)
+        predictions, warnings = rules.apply(nodes)
         return Answers(predictions=_answers(predictions), rules=rules.to_dict(), warnings=warnings)
 
     @cached_property
@@ -116,9 +116,7 @@ class ServedModel:
 
     def is_instant(self, ids: Sequence[Hashable]) -> bool:
         """Whether `known` only looks up scores that are there, for a few ids that all exist."""
-        return (
-            len(ids) <= _FEW and self._has_scores and all(self.run.has_node(each) for each in ids)
-        )
+        return len(ids) <= _FEW and self._has_scores and all(map(self.run.has_node, ids))
 
     @cached_property
     def _has_scores(self) -> bool:
@@ -141,10 +139,10 @@ class ServedModel:
         wanted = _wanted(decisions)
         if wanted.is_empty:
             return Answers(predictions=_answers(self.run.predict_new(table, links, **options)))
-        asked = AskedNodes.new(
+        asked_nodes = AskedNodes.new(
             self.run, table, links, has_neighbours=wanted.has_neighbours, **options
         )
-        return self._decide(wanted, asked)
+        return self._decide(wanted, asked_nodes)
 
     def explanation(self, node: Hashable, limit: int) -> Explained:
         """The explanation of the prediction for a node of the graph."""
@@ -173,9 +171,9 @@ def _wanted(decisions: Decisions | None) -> Wanted:
         raise ConflictError(str(error)) from error
 
 
-def _answers(found: Predictions) -> list[Prediction]:
+def _answers(predictions: Predictions) -> list[Prediction]:
     """Predictions in the API's schema."""
-    names = found.class_names
+    names = predictions.class_names
     answers = [
         Prediction(
             id=plain_id(node),
@@ -185,12 +183,18 @@ def _answers(found: Predictions) -> list[Prediction]:
             disagreement=differ,
         )
         for node, answer, row, differ in zip(
-            found.ids, found.answers, found.probabilities.tolist(), found.disagreement, strict=True
+            predictions.ids,
+            predictions.answers,
+            predictions.probabilities.tolist(),
+            predictions.disagreement,
+            strict=True,
         )
     ]
-    if found.extra_columns:
+    if predictions.extra_columns:
         for k, answer in enumerate(answers):
-            answer.decisions = {name: values[k] for name, values in found.extra_columns.items()}
+            answer.decisions = {
+                name: values[k] for name, values in predictions.extra_columns.items()
+            }
     return answers
 
 
@@ -204,18 +208,18 @@ def _tables(run: Run, nodes: Sequence[NewNode], edges: Sequence[Link]) -> tuple[
             f"'{run.data.name}' was not made from a table: new nodes cannot be added."
         )
     new = _by_text(run, [node for node, _ in nodes])
-    own = run.data.node_ids
+    node_ids = run.data.node_ids
 
     def end(name: Hashable) -> Hashable:
         """An id in the type that the graph has it."""
-        return new[str(name)] if str(name) in new else own[run.node(name)]
+        return new[str(name)] if str(name) in new else node_ids[run.node(name)]
 
     from agnn.data.tables import DataFrame
 
-    links = [(end(each[0]), end(each[1])) for each in edges]
+    links = [(end(edge[0]), end(edge[1])) for edge in edges]
     frame = DataFrame(links, columns=["source", "target"], dtype=object)
     if run.data.edge_weights is not None:
-        frame[_WEIGHT] = [float(each[2]) for each in edges if len(each) == 3]
+        frame[_WEIGHT] = [float(edge[2]) for edge in edges if len(edge) == 3]
     table, key = _table(nodes)
     return table, frame, key
 
@@ -223,12 +227,12 @@ def _tables(run: Run, nodes: Sequence[NewNode], edges: Sequence[Link]) -> tuple[
 def _by_text(run: Run, ids: Sequence[Hashable]) -> dict[str, Hashable]:
     """The new ids by their text: in a request 7 and "7" are the same node."""
     new: dict[str, Hashable] = {}
-    for each in ids:
-        if str(each) in new:
-            raise ConflictError(f"the id {each!r} is given twice in `nodes`.")
-        if run.has_node(each):
-            raise ConflictError(f"the graph has a node {each!r} already; ask for it by its id.")
-        new[str(each)] = each
+    for node_id in ids:
+        if str(node_id) in new:
+            raise ConflictError(f"the id {node_id!r} is given twice in `nodes`.")
+        if run.has_node(node_id):
+            raise ConflictError(f"the graph has a node {node_id!r} already; ask for it by its id.")
+        new[str(node_id)] = node_id
     return new
 
 
@@ -239,7 +243,7 @@ def _table(nodes: Sequence[NewNode]) -> tuple[Any, str]:
     key = "id"
     while any(key in columns for _, columns in nodes):  # a column may have any name
         key += "_"
-    rows = [{key: each, **_table_cells(columns)} for each, columns in nodes]
+    rows = [{key: node_id, **_table_cells(columns)} for node_id, columns in nodes]
     table = DataFrame(rows, columns=list(rows[0]))
     table[key] = table[key].astype(object)
     return table, key

@@ -91,10 +91,10 @@ def _is_page(path: str) -> bool:
     return path in ("/", "/palette.css") or path.startswith("/static/")
 
 
-def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: bool) -> None:
+def _add_nodes(app: FastAPI, current: Callable[[], Explorer], *, is_labelling: bool) -> None:
     @contextmanager
     def node_turn() -> Iterator[Explorer]:
-        explorer = shown()
+        explorer = current()
         with explorer.node_lock:
             yield explorer
 
@@ -106,9 +106,9 @@ def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: boo
     @app.get("/api/search")
     def search(q: Node = "") -> JSONResponse:
         with node_turn() as explorer:
-            found = explorer.search.find(q, _MOST_FOUND)
-            nodes = [explorer.node_record(node) for node in found.nodes]
-        return JSONResponse({"nodes": nodes, "is_all": found.is_all})
+            matches = explorer.search.find(q, _MOST_FOUND)
+            nodes = [explorer.node_record(node) for node in matches.nodes]
+        return JSONResponse({"nodes": nodes, "is_all": matches.is_all})
 
     @app.get("/api/around")
     def around(
@@ -120,8 +120,8 @@ def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: boo
     ) -> JSONResponse:
         with node_turn() as explorer:
             index = explorer.runs[0].node(node)
-            found = explorer.around(index, hops=hops, limit=limit, replica=replica, changes=changes)
-            return JSONResponse(found)
+            facts = explorer.around(index, hops=hops, limit=limit, replica=replica, changes=changes)
+            return JSONResponse(facts)
 
     @app.get("/api/change")
     def change(node: Node, changes: WhatIf) -> JSONResponse:
@@ -136,8 +136,8 @@ def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: boo
         """The features of the node with index `of`, and what they add at the node `node`."""
         with node_turn() as explorer:
             target = explorer.runs[0].node(node)
-            own = target if of is None else of
-            return JSONResponse(explorer.features(target, own, replica, changes))
+            source = target if of is None else of
+            return JSONResponse(explorer.features(target, source, replica, changes))
 
     @app.get("/api/removals")
     def removals(
@@ -167,10 +167,10 @@ def _add_nodes(app: FastAPI, shown: Callable[[], Explorer], *, is_labelling: boo
             return JSONResponse(explorer.map)
 
 
-def _add_classes(app: FastAPI, shown: Callable[[], Explorer]) -> None:
+def _add_classes(app: FastAPI, current: Callable[[], Explorer]) -> None:
     @contextmanager
     def class_turn() -> Iterator[Explorer]:
-        explorer = shown()
+        explorer = current()
         with explorer.class_lock:
             yield explorer
 
@@ -191,14 +191,14 @@ def _numbers(text: str) -> tuple[float, ...] | None:
     if not text:
         return None
     try:
-        return tuple(float(each) for each in text.split(","))
+        return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise InputError(f"`betas` must look like 0,6.3; got '{text[:80]}'.") from None
 
 
 def _pairs(text: str, name: str) -> tuple[tuple[int, int], ...]:
     """Pairs of indices from text such as 12-40,12-77."""
-    found = [_PAIR.fullmatch(part) for part in text.split(",") if part]
-    if not all(found):
+    matches = [_PAIR.fullmatch(part) for part in text.split(",") if part]
+    if not all(matches):
         raise InputError(f"`{name}` must look like 12-40,12-77; got '{text[:80]}'.")
-    return tuple((int(each[1]), int(each[2])) for each in found if each)
+    return tuple((int(match[1]), int(match[2])) for match in matches if match)

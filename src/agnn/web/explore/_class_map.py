@@ -61,6 +61,6 @@ class ClassMap:
         labels = self._run.data.labels
         receiver = labels[graph.receivers.numpy()]
         sender = labels[graph.senders.numpy()]
-        known = (receiver >= 0) & (sender >= 0)
-        cells = np.where(known, receiver * self._run.data.classes + sender, -1)
+        labelled = (receiver >= 0) & (sender >= 0)
+        cells = np.where(labelled, receiver * self._run.data.classes + sender, -1)
         return cells.astype(np.int32)

@@ -50,9 +50,9 @@ class Cohorts:
         self._is_open = np.ones(run.data.nodes, dtype=bool)
         self._is_open[run.split.train] = False
         self._is_checked = self._is_open & (self._labels >= 0)
-        self._answers = [each.probabilities.argmax(1) for each in runs]
-        made = [] if len(runs) < 2 else self._differences(runs)
-        self.all = {each.key: each for each in (*made, *self._own(), *self._suspicious())}
+        self._answers = [r.probabilities.argmax(1) for r in runs]
+        differences = [] if len(runs) < 2 else self._differences(runs)
+        self.all = {c.key: c for c in (*differences, *self._own(), *self._suspicious())}
 
     def find(self, key: str) -> Cohort:
         """The cohort with this key; cell-T-P is a cell of the confusion matrix."""
@@ -75,15 +75,15 @@ class Cohorts:
         """Labelled nodes outside of training by true class (row) and predicted class; [c, c]."""
         classes = self._run.data.classes
         pairs = self._labels[self._is_checked] * classes + self._answers[0][self._is_checked]
-        found: list[list[int]] = (
+        counts: list[list[int]] = (
             np.bincount(pairs, minlength=classes**2).reshape(-1, classes).tolist()
         )
-        return found
+        return counts
 
     @property
     def _sure(self) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._run.probabilities.max(1)
-        return found
+        highest: NDArray[np.float64] = self._run.probabilities.max(1)
+        return highest
 
     def _own(self) -> list[Cohort]:
         run = self._run
@@ -93,7 +93,7 @@ class Cohorts:
         disagreement = run.ensemble.disagreement
         layers = run.network.hops
         distance = training_distance(run, layers)
-        found = [
+        cohorts = [
             self._cohort(
                 "wrong",
                 "Wrong",
@@ -119,12 +119,14 @@ class Cohorts:
             ),
         ]
         if run.replicas > 1:
-            words = f"At least {100 * _DISAGREE:.0f} % of the replicas predict another class."
+            about = f"At least {100 * _DISAGREE:.0f} % of the replicas predict another class."
             is_in = self._is_open & (disagreement >= _DISAGREE)
-            found.append(self._cohort("disagree", "Replicas disagree", words, is_in, -disagreement))
-        words = f"No training node within {layers} hops, as many as the model has layers."
+            cohorts.append(
+                self._cohort("disagree", "Replicas disagree", about, is_in, -disagreement)
+            )
+        about = f"No training node within {layers} hops, as many as the model has layers."
         is_in = self._is_open & (distance > layers)
-        return [*found, self._cohort("far", "Far from training nodes", words, is_in, sure)]
+        return [*cohorts, self._cohort("far", "Far from training nodes", about, is_in, sure)]
 
     def _suspicious(self) -> list[Cohort]:
         """Labels that replicas which were not trained on them contradict, in a list of one."""
@@ -139,9 +141,9 @@ class Cohorts:
         return [Cohort(SUSPICIOUS, "Suspicious labels", about, nodes)]
 
     def _differences(self, runs: Sequence[Run]) -> list[Cohort]:
-        one = runs[0].probabilities
-        two = runs[1].probabilities
-        variation = -0.5 * np.abs(one - two).sum(1)
+        first = runs[0].probabilities
+        second = runs[1].probabilities
+        variation = -0.5 * np.abs(first - second).sum(1)
         is_other = self._answers[0] != self._answers[1]
         right = [answers == self._labels for answers in self._answers]
         titles = [run.method.title for run in runs]

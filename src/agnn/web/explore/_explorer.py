@@ -120,7 +120,7 @@ class Explorer:
             "start": str(self.data.node_ids[self.start]),
             "classes": _class_marks(self.data.class_names),
             "runs": [_about_run(run) for run in self.runs],
-            "cohorts": [each.to_dict() for each in self.cohorts.all.values()],
+            "cohorts": [cohort.to_dict() for cohort in self.cohorts.all.values()],
             "confusion": self.cohorts.confusion(),
         }
 
@@ -148,34 +148,36 @@ class Explorer:
         )
         radii = drawn_radii(pictures)
         # The graph with all edges first: it decides where nodes lie, so that they stay there.
-        known = np.unique([node for each in before for node in each.shown.nodes.tolist()])
+        laid_out = np.unique([node for picture in before for node in picture.around.nodes.tolist()])
         sizes = [
-            np.where(np.isin(each.shown.nodes, known), 0.0, own.max(0))
-            for each, own in zip(pictures, radii, strict=True)
+            np.where(np.isin(picture.around.nodes, laid_out), 0.0, picture_radii.max(0))
+            for picture, picture_radii in zip(pictures, radii, strict=True)
         ]
         places = joint_layout(
-            [each.shown for each in (*before, *pictures)],
-            [*(each.max(0) for each in drawn_radii(before)), *sizes],
+            [picture.around for picture in (*before, *pictures)],
+            [*(picture_radii.max(0) for picture_radii in drawn_radii(before)), *sizes],
             QUICK,
         )
         sides = [
-            each.to_dict(place, own)
-            for each, place, own in zip(pictures, places[len(old) :], radii, strict=True)
+            picture.to_dict(positions, picture_radii)
+            for picture, positions, picture_radii in zip(
+                pictures, places[len(old) :], radii, strict=True
+            )
         ]
         if changes:
             for side, run in zip(sides, self.runs, strict=True):
                 side["before"] = plain_numbers(self._chances(run, np.array([node]), replica)[0])
         for k in range(len(old)):
-            shown = before[k].shown
-            chances = self._chances(seen[k], shown.nodes, replica)
-            add_removed(sides[k], shown, places[k], chances, changes.removed)
+            around = before[k].around
+            chances = self._chances(seen[k], around.nodes, replica)
+            add_removed(sides[k], around, places[k], chances, changes.removed)
         for side, run, picture in zip(sides, self.runs, pictures, strict=True):
             if "title" in self.data.texts:
-                for each in side["nodes"]:
-                    each["title"] = self.data.text_of(each["index"], "title") or None
-            if (lead := picture.shown.lead) is not None:
-                said = lead.sentence(run.method.title, self.data.class_names)
-                side["why"] |= {"sentence": said, "by_class": self._by_class(lead)}
+                for dot in side["nodes"]:
+                    dot["title"] = self.data.text_of(dot["index"], "title") or None
+            if (lead := picture.around.lead) is not None:
+                sentence = lead.sentence(run.method.title, self.data.class_names)
+                side["why"] |= {"sentence": sentence, "by_class": self._by_class(lead)}
         return {"node": self.node_record(node), "sides": sides, "names": self._names(changes)}
 
     def _names(self, changes: Changes) -> dict[str, Any]:
@@ -183,7 +185,7 @@ class Explorer:
         columns = sorted({column for _, column in changes.dropped})
         return {
             "nodes": {node: self.data.name_of(node) for node in changes.nodes},
-            "features": {each: feature_name(self.runs[0], each) for each in columns},
+            "features": {column: feature_name(self.runs[0], column) for column in columns},
         }
 
     def _by_class(self, lead: Margin) -> list[dict[str, Any]]:
@@ -211,12 +213,12 @@ class Explorer:
 
         Where that would take long, only that of the first edges; None for the others.
         """
-        found = []
+        effects_by_run = []
         for run in self._runs_with(changes):
             trials = max(_FEWEST_TRIALS, _MOST_WEIGHTS // max(Removal(run, node).cost, 1))
             effects = Removal(run, node).effects(pairs[:trials], replica=replica)
-            found.append([*plain_numbers(effects), *[None] * (len(pairs) - effects.size)])
-        return {"effects": found}
+            effects_by_run.append([*plain_numbers(effects), *[None] * (len(pairs) - effects.size)])
+        return {"effects": effects_by_run}
 
     def _runs_with(self, changes: Changes) -> tuple[Run, ...]:
         """The runs on the changed graph, the first with other betas if some are given."""
@@ -234,19 +236,20 @@ class Explorer:
         degree = int(run.graph.degrees[node])
         if degree > _MOST_TRIED:
             raise InputError(f"it has {degree} neighbours; at most {_MOST_TRIED} are tried.")
-        found = Counterfactual.of(run, node)
-        pairs = [] if found is None else [[node, each] for each in found.nodes]
-        return {"edges": pairs, "is_smallest": found is not None and found.is_smallest}
+        changed = Counterfactual.of(run, node)
+        pairs = [] if changed is None else [[node, other] for other in changed.nodes]
+        return {"edges": pairs, "is_smallest": changed is not None and changed.is_smallest}
 
     def features(
         self, target: int, node: int, replica: int | None, changes: Changes = _AS_TRAINED
     ) -> dict[str, Any]:
         """A node's features that add or take most at the target, and how many it has."""
-        own = own_features(self._runs_with(changes)[0], target, node, replica=replica)
+        features = own_features(self._runs_with(changes)[0], target, node, replica=replica)
         return {
-            "count": len(own),
+            "count": len(features),
             "features": [
-                each._asdict() | {"value": round(each.value, 6)} for each in own[:_MOST_FEATURES]
+                feature._asdict() | {"value": round(feature.value, 6)}
+                for feature in features[:_MOST_FEATURES]
             ],
         }
 
@@ -256,23 +259,23 @@ class Explorer:
         """What a run sees around a node."""
         reach = reach_of(run, node, self._whole.get(id(run)))
         lead = Margin.of(run, node, replica=replica, reach=reach)
-        shown = Neighbourhood.of(
+        around = Neighbourhood.of(
             run, node, run.splits[replica or 0], hops=hops, limit=limit, reach=reach, lead=lead
         )
-        return Picture(shown, self._chances(run, shown.nodes, replica), replica)
+        return Picture(around, self._chances(run, around.nodes, replica), replica)
 
     def _chances(
         self, run: Run, nodes: NDArray[np.int64], replica: int | None
     ) -> NDArray[np.float64]:
         """The probabilities [k, c] of some nodes by the ensemble or by one replica."""
-        found: NDArray[np.float64]
+        chances: NDArray[np.float64]
         if replica is not None:
-            found = run.scores_at(nodes)[replica].double().numpy()
+            chances = run.scores_at(nodes)[replica].double().numpy()
         elif run in self.runs:  # all are known
-            found = run.probabilities[nodes]
+            chances = run.probabilities[nodes]
         else:
-            found = run.ensemble_at(nodes).probabilities
-        return found
+            chances = run.ensemble_at(nodes).probabilities
+        return chances
 
     def node_record(self, node: int) -> dict[str, Any]:
         """One entry in a list of nodes."""
@@ -295,10 +298,10 @@ class Explorer:
 
         Of suspicious labels also why each is suspicious, and the class to correct it to.
         """
-        found = self.cohorts.find(key)
-        nodes = found.nodes[:_MOST_LISTED].tolist()
+        cohort = self.cohorts.find(key)
+        nodes = cohort.nodes[:_MOST_LISTED].tolist()
         ids = [str(self.data.node_ids[node]) for node in nodes]
-        record = {**found.to_dict(), "nodes": nodes, "ids": ids}
+        record = {**cohort.to_dict(), "nodes": nodes, "ids": ids}
         if key != SUSPICIOUS:
             return record
         suspicious = self._audit.suspicious[: len(nodes)]
@@ -355,10 +358,10 @@ class Explorer:
         _check("layer", layer, 1, self.runs[run].network.hops)
         _check("receiver", receiver, 0, self.data.classes - 1)
         _check("sender", sender, 0, self.data.classes - 1)
-        found = cells.edges(layer - 1, receiver, sender, limit)
+        edges = cells.edges(layer - 1, receiver, sender, limit)
         for end in ("receivers", "senders"):
-            found[end] = [str(self.data.node_ids[node]) for node in found[end]]
-        return found
+            edges[end] = [str(self.data.node_ids[node]) for node in edges[end]]
+        return edges
 
 
 def _all_sets(run: Run, coverage: float) -> PredictionSets | str:

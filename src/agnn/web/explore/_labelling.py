@@ -63,7 +63,7 @@ class Labelling:
         """All labels, what was given last, and where things are, as JSON values."""
         with self._lock:
             labels = self.file.labels
-            given = self.file.entries[-_LISTED:]
+            entries = self.file.entries[-_LISTED:]
             training = self.training()
         data = self.run.data
         latest = [
@@ -74,7 +74,7 @@ class Labelling:
                 "id": str(data.node_ids[entry.nodes[0]]),
                 "name": data.name_of(entry.nodes[0]),
             }
-            for entry in reversed(given)
+            for entry in reversed(entries)
         ]
         return {
             "file": self.file.path.name,
@@ -165,37 +165,37 @@ class Labelling:
     def _next_folder(self) -> Path:
         for number in range(1, _MOST_FOLDERS):
             name = self._out.name if number == 1 else f"{self._out.name}-{number}"
-            found = self._out.with_name(name)
-            if not found.exists():
-                return found
+            folder = self._out.with_name(name)
+            if not folder.exists():
+                return folder
         raise InputError(f"there are {_MOST_FOLDERS} folders like '{self._out}' already.")
 
-    def _finish(self, said: str | None) -> None:
+    def _finish(self, message: str | None) -> None:
         """After a training: open what it wrote, unless it failed."""
         with self._lock:
             training = self._training
         try:
-            if said is None and training is not None:
+            if message is None and training is not None:
                 self._open(training)
         except Exception as error:  # the page must hear of it, whatever it is
-            said = f"The retrained run cannot be shown: {error}"
+            message = f"The retrained run cannot be shown: {error}"
         with self._lock:
             if self._training in (None, training):  # else another has begun
-                self._said = said
+                self._said = message
                 self._training = None
 
     def _open(self, training: Training) -> None:
         original = self._explorers["original"]
         run = load_run(training.out, trust_unchecked=self._is_trusting)
-        other = Explorer([run], layout=original.layout)
-        other.prepare()
+        retrained = Explorer([run], layout=original.layout)
+        retrained.prepare()
         before, after = accuracy_before_and_after(self.run, run)
         counts = [
-            {each.title: int(each.nodes.size) for each in shown.cohorts.all.values()}
-            for shown in (original, other)
+            {cohort.title: int(cohort.nodes.size) for cohort in explorer.cohorts.all.values()}
+            for explorer in (original, retrained)
         ]
         with self._lock:
-            self._explorers["retrained"] = other
+            self._explorers["retrained"] = retrained
             self._result = {
                 "folder": training.out.name,
                 "labels": training.labels,

@@ -68,15 +68,15 @@ class NodeMap:
 def node_map(run: Run) -> NodeMap:
     """The kept layout of a run, or a new one, which is kept if the folder can be written."""
     path = None if run.folder is None else run.folder / FILE
-    found = None if path is None else _read_layout(path, run)
-    if found is not None:
-        return found
+    kept = None if path is None else _read_layout(path, run)
+    if kept is not None:
+        return kept
     nodes = chosen_nodes(run)
     places, how = _layout(_features(run, nodes))
-    made = NodeMap(nodes, _unit(places), how)
+    layout = NodeMap(nodes, _unit(places), how)
     if path is not None:
-        _write_layout(path, run, made)
-    return made
+        _write_layout(path, run, layout)
+    return layout
 
 
 def quick_map(run: Run) -> NodeMap:
@@ -96,8 +96,8 @@ def chosen_nodes(run: Run) -> NDArray[np.int64]:
         return np.arange(count)
     train = np.asarray(run.split.train)[:_MOST_POINTS]
     others = np.setdiff1d(np.arange(count), train, assume_unique=True)
-    drawn = np.random.default_rng(0).choice(others, _MOST_POINTS - train.size, replace=False)
-    return np.sort(np.concatenate([train, drawn]))
+    sample = np.random.default_rng(0).choice(others, _MOST_POINTS - train.size, replace=False)
+    return np.sort(np.concatenate([train, sample]))
 
 
 def training_distance(run: Run, most: int) -> NDArray[np.uint8]:
@@ -117,8 +117,8 @@ def _features(run: Run, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
     rows = rows - rows.mean(0)
     spread = rows.T @ rows / max(nodes.size, 1)
     _, axes = torch.linalg.eigh(spread)
-    found: NDArray[np.float32] = (rows @ axes.flip(1)[:, :_WIDTH]).float().numpy()
-    return found
+    components: NDArray[np.float32] = (rows @ axes.flip(1)[:, :_WIDTH]).float().numpy()
+    return components
 
 
 def _layout(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], str]:
@@ -126,10 +126,10 @@ def _layout(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], str]:
         return _principal_components(rows)
     from umap import UMAP
 
-    made = UMAP(
+    places = UMAP(
         n_neighbors=15, min_dist=0.15, n_epochs=200, init="pca", random_state=0, n_jobs=1
     ).fit_transform(rows)
-    return np.asarray(made, dtype=np.float32), "UMAP"
+    return np.asarray(places, dtype=np.float32), "UMAP"
 
 
 def _principal_components(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], str]:
@@ -143,8 +143,8 @@ def _unit(places: NDArray[np.float32]) -> NDArray[np.float32]:
     low = places.min(0)
     high = places.max(0)
     side = max(float((high - low).max()), 1e-9)
-    found: NDArray[np.float32] = (places - (low + high) / 2) / side + 0.5
-    return found.clip(0.0, 1.0)
+    scaled: NDArray[np.float32] = (places - (low + high) / 2) / side + 0.5
+    return scaled.clip(0.0, 1.0)
 
 
 def _read_layout(path: Path, run: Run) -> NodeMap | None:
@@ -182,11 +182,15 @@ def _read_layout(path: Path, run: Run) -> NodeMap | None:
     return NodeMap(expected, places.astype(np.float32).clip(0.0, 1.0), str(how)[:40])
 
 
-def _write_layout(path: Path, run: Run, made: NodeMap) -> None:
+def _write_layout(path: Path, run: Run, layout: NodeMap) -> None:
     try:
         with writing_file(path, replace=True) as draft:
             np.savez(
-                draft, nodes=made.nodes, places=made.places, how=made.how, of=_fingerprint(run)
+                draft,
+                nodes=layout.nodes,
+                places=layout.places,
+                how=layout.how,
+                of=_fingerprint(run),
             )
     except OSError:
         pass  # a folder that is only for reading: it is laid out again next time

@@ -39,38 +39,38 @@ class NodeSearch:
 
         Without a query, and within a class, the nodes with the most neighbours come first.
         """
-        wanted = _plain(query.strip())
-        found: dict[int, None] = {}  # in the order in which they were found
-        for node in self._matches(wanted):
-            if len(found) == limit:
-                if node not in found:
-                    return Found(list(found), is_all=False)
+        text = _plain(query.strip())
+        nodes: dict[int, None] = {}  # in the order in which they were found
+        for node in self._matches(text):
+            if len(nodes) == limit:
+                if node not in nodes:
+                    return Found(list(nodes), is_all=False)
             else:
-                found[node] = None
-        return Found(list(found), is_all=True)
+                nodes[node] = None
+        return Found(list(nodes), is_all=True)
 
-    def _matches(self, wanted: str) -> Iterator[int]:
+    def _matches(self, text: str) -> Iterator[int]:
         """Every matching node, the best first; some more than once."""
-        if not wanted:
+        if not text:
             yield from self._by_degree.tolist()
             return
-        for needle in (f"\n{wanted}\n", f"\n{wanted}\t", f"\n{wanted}", f"\t{wanted}", wanted):
+        for needle in (f"\n{text}\n", f"\n{text}\t", f"\n{text}", f"\t{text}", text):
             yield from self._lines_with(needle)
         for label, name in enumerate(self._data.class_names):
-            if wanted in _plain(name):
+            if text in _plain(name):
                 yield from self._of_class(label)
 
     def _lines_with(self, needle: str) -> Iterator[int]:
         """The nodes in whose line the needle begins, ascending."""
         text, starts = self._lines
-        place = text.find(needle)
-        while place >= 0:
+        position = text.find(needle)
+        while position >= 0:
             # A needle that begins with a line end belongs to the line after it.
-            inside = place + needle.startswith("\n")
+            inside = position + needle.startswith("\n")
             node = int(np.searchsorted(starts, inside, side="right")) - 1
             yield node
             end = starts[node + 1] - 1 if node + 1 < starts.size else len(text)
-            place = text.find(needle, int(end))
+            position = text.find(needle, int(end))
 
     def _of_class(self, label: int) -> Iterator[int]:
         for node in self._by_degree:
@@ -80,12 +80,12 @@ class NodeSearch:
     @cached_property
     def _lines(self) -> tuple[str, NDArray[np.int64]]:
         """Every id as a line of one text, and where each begins; [n]."""
-        ids = [_plain(str(each)) for each in self._data.node_ids]
+        ids = [_plain(str(node_id)) for node_id in self._data.node_ids]
         # An id stands at the beginning of its line, so that the best match is still the id.
         titles = self._data.texts.get("title", ("",) * len(ids))
         lines = [
-            f"{own}\t{_plain(title)}" if title else own
-            for own, title in zip(ids, titles, strict=True)
+            f"{node_id}\t{_plain(title)}" if title else node_id
+            for node_id, title in zip(ids, titles, strict=True)
         ]
         lengths = np.fromiter(map(len, lines), dtype=np.int64, count=len(lines))
         starts = 1 + np.cumsum(lengths + 1) - (lengths + 1)

@@ -47,8 +47,8 @@ def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 def of_replica(values: NDArray[np.float64], replica: int | None) -> NDArray[np.float64]:
     """One replica's of values [R, ...], or the mean over all if it is None."""
-    one: NDArray[np.float64] = values.mean(0) if replica is None else values[replica]
-    return one
+    result: NDArray[np.float64] = values.mean(0) if replica is None else values[replica]
+    return result
 
 
 # Digits after the decimal point: two more than the page prints. A place or radius is drawn, and a
@@ -68,7 +68,7 @@ class Picture:
     It has 1 + l views: all layers multiplied, then each layer on its own.
     """
 
-    shown: Neighbourhood
+    around: Neighbourhood
     probabilities: NDArray[np.float64]  # [k, c] of the replica, or of the ensemble
     replica: int | None  # None: the mean over all
 
@@ -79,12 +79,12 @@ class Picture:
         All layers multiplied: its share of the target's row of P(l)...P(1). Layer t: P(t)[target,
         j], zero for nodes that are not neighbours of the target.
         """
-        into_target = self.shown.edges[0] == 0
-        senders = self.shown.edges[1, into_target]
-        total = self.shown.weights.sum(1) + self.shown.elsewhere
-        views = [self.shown.weights / total[:, None]]
-        for layer in self.shown.layers:
-            row = np.zeros_like(self.shown.weights)
+        into_target = self.around.edges[0] == 0
+        senders = self.around.edges[1, into_target]
+        total = self.around.weights.sum(1) + self.around.elsewhere
+        views = [self.around.weights / total[:, None]]
+        for layer in self.around.layers:
+            row = np.zeros_like(self.around.weights)
             row[:, senders] = layer.attention[:, into_target]
             row[:, 0] = layer.loops[:, 0]
             views.append(row)
@@ -96,7 +96,7 @@ class Picture:
 
         That of a contribution is its size as a share of the sizes of all.
         """
-        return np.vstack([self.shares, self.shown.contribution_shares])
+        return np.vstack([self.shares, self.around.contribution_shares])
 
     def radii(self, largest: float) -> NDArray[np.float64]:
         """The radius of every node's mark by size, an edge being 1 long; [2 + l, k].
@@ -107,41 +107,41 @@ class Picture:
         grown = max(1.0, _SEEN / largest)
         return np.sqrt(grown * mark_areas(self.sizes) / np.pi)
 
-    def to_dict(self, place: NDArray[np.float64], radii: NDArray[np.float64]) -> dict[str, Any]:
-        """Nodes with places [k, 2] and radii [2 + l, k], their edges, and how much is not shown."""
-        shown = self.shown
-        lead = self.shown.lead
-        total = shown.weights.sum(1) + shown.elsewhere
-        farther = float(of_replica(shown.farther / total, self.replica))
+    def to_dict(self, positions: NDArray[np.float64], radii: NDArray[np.float64]) -> dict[str, Any]:
+        """Nodes with positions [k, 2] and radii [2 + l, k], edges, and how much is not shown."""
+        around = self.around
+        lead = self.around.lead
+        total = around.weights.sum(1) + around.elsewhere
+        farther = float(of_replica(around.farther / total, self.replica))
         return {
             "probabilities": plain_numbers(self.probabilities[0]),
-            "nodes": self._nodes(place, radii),
-            "links": _link_records(shown, self.replica),
-            "left_out": shown.left_out,
+            "nodes": self._nodes(positions, radii),
+            "links": _link_records(around, self.replica),
+            "left_out": around.left_out,
             "elsewhere": max(0.0, round(1.0 - float(self.shares[0].sum()), 6)),
             "farther": round(farther, 6),
             "why": None if lead is None else round_numbers(lead.to_dict(), _SUM),
         }
 
     def _nodes(
-        self, place: NDArray[np.float64], radii: NDArray[np.float64]
+        self, positions: NDArray[np.float64], radii: NDArray[np.float64]
     ) -> list[dict[str, Any]]:
-        shown = self.shown
-        loops = np.stack([of_replica(layer.loops, self.replica) for layer in shown.layers])
-        relevance = [of_replica(layer.loop_relevance, self.replica) for layer in shown.layers]
+        around = self.around
+        loops = np.stack([of_replica(layer.loops, self.replica) for layer in around.layers])
+        relevance = [of_replica(layer.loop_relevance, self.replica) for layer in around.layers]
         return records(
             {
-                "index": shown.nodes.tolist(),
-                "id": [str(each) for each in shown.ids],
-                "hop": shown.hops.tolist(),
-                "parent": shown.parents.tolist(),
-                "label": shown.labels.tolist(),
+                "index": around.nodes.tolist(),
+                "id": [str(node_id) for node_id in around.ids],
+                "hop": around.hops.tolist(),
+                "parent": around.parents.tolist(),
+                "label": around.labels.tolist(),
                 "answer": self.probabilities.argmax(1).tolist(),
                 "confidence": plain_numbers(self.probabilities.max(1), _SHARE),
-                "is_train": shown.is_train.tolist(),
-                "place": plain_numbers(place, _LENGTH),
+                "is_train": around.is_train.tolist(),
+                "place": plain_numbers(positions, _LENGTH),
                 "share": plain_numbers(self.shares.T, _SHARE),
-                "contribution": plain_numbers(shown.contributions, _SUM),
+                "contribution": plain_numbers(around.contributions, _SUM),
                 "radius": plain_numbers(radii.T, _LENGTH),
                 "attention": plain_numbers(loops.T, _SHARE),  # to itself
                 "relevance": plain_numbers(np.stack(relevance).T, _SUM),
@@ -151,11 +151,11 @@ class Picture:
 
 def drawn_radii(pictures: Sequence[Picture]) -> list[NDArray[np.float64]]:
     """The radii [2 + l, k] of pictures that are drawn side by side, to one scale."""
-    largest = max((float(each.sizes.max()) for each in pictures), default=0.0)
-    return [each.radii(largest) for each in pictures]
+    largest = max((float(picture.sizes.max()) for picture in pictures), default=0.0)
+    return [picture.radii(largest) for picture in pictures]
 
 
-def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, Any]]:
+def _link_records(around: Neighbourhood, replica: int | None) -> list[dict[str, Any]]:
     """Each undirected edge once, by the positions a < b of its ends.
 
     `attention` and `relevance` are P and R of every layer, first to a from b, then to b from a;
@@ -163,23 +163,23 @@ def _link_records(shown: Neighbourhood, replica: int | None) -> list[dict[str, A
     reaches the target crosses the edge in either direction: in all layers together, then in each.
     `weight` is the edge's own, None where edges have no weights.
     """
-    i, j = shown.edges
-    there = np.flatnonzero(i < j)
+    i, j = around.edges
+    forward = np.flatnonzero(i < j)
     reverse = np.empty_like(i)
     reverse[np.lexsort((j, i))] = np.lexsort((i, j))  # where (j, i) stands, for every (i, j)
-    ways = np.stack([there, reverse[there]], 1)  # [e / 2, 2]
-    attention = np.stack([of_replica(layer.attention, replica) for layer in shown.layers])  # [l, e]
-    relevance = np.stack([of_replica(layer.relevance, replica) for layer in shown.layers])
-    flow = np.stack([of_replica(layer.flow, replica) for layer in shown.layers])
+    ways = np.stack([forward, reverse[forward]], 1)  # [e / 2, 2]
+    attention = np.stack([of_replica(layer.attention, replica) for layer in around.layers])
+    relevance = np.stack([of_replica(layer.relevance, replica) for layer in around.layers])
+    flow = np.stack([of_replica(layer.flow, replica) for layer in around.layers])  # [l, e]
     crossing = flow[:, ways].sum(-1)  # [l, e / 2]
-    weights = shown.edge_weights
+    weights = around.edge_weights
     return records(
         {
-            "ends": np.stack([i[there], j[there]], 1).tolist(),
+            "ends": np.stack([i[forward], j[forward]], 1).tolist(),
             "attention": _by_link(attention, ways, _SHARE),
             "relevance": _by_link(relevance, ways, _SUM),
             "crossing": plain_numbers(np.vstack([crossing.sum(0), crossing]).T, _SHARE),
-            "weight": [None] * there.size if weights is None else weights[there].tolist(),
+            "weight": [None] * forward.size if weights is None else weights[forward].tolist(),
         }
     )
 
@@ -192,35 +192,35 @@ def _by_link(values: NDArray[np.float64], ways: NDArray[np.int64], digits: int) 
 def add_removed(
     side: dict[str, Any],
     before: Neighbourhood,
-    place: NDArray[np.float64],
+    positions: NDArray[np.float64],
     chances: NDArray[np.float64],
     removed: Sequence[tuple[int, int]],
 ) -> None:
     """Draw removed edges into a side, and their ends where these are no longer in the picture.
 
-    `before` is the neighbourhood with all edges, `place` [k, 2] and `chances` [k, c] those of its
-    nodes. The ends that are added have `is_gone`; no share of anything is theirs.
+    `before` is the neighbourhood with all edges, `positions` [k, 2] and `chances` [k, c] are
+    those of its nodes. The ends that are added have `is_gone`; no share of anything is theirs.
     """
     nodes = side["nodes"]
     links = side["links"]
     layers = len(before.layers)
     where = {dot["index"]: k for k, dot in enumerate(nodes)}
-    known = {node: k for k, node in enumerate(before.nodes.tolist())}
+    index_before = {node: k for k, node in enumerate(before.nodes.tolist())}
     for pair in removed:
-        for one, other in (pair, pair[::-1]):
-            if one in where and other not in where and other in known:
-                k = known[other]
+        for inside, outside in (pair, pair[::-1]):
+            if inside in where and outside not in where and outside in index_before:
+                k = index_before[outside]
                 nodes.append(
                     {
-                        "index": other,
+                        "index": outside,
                         "id": str(before.ids[k]),
-                        "hop": nodes[where[one]]["hop"] + 1,
-                        "parent": where[one],
+                        "hop": nodes[where[inside]]["hop"] + 1,
+                        "parent": where[inside],
                         "label": int(before.labels[k]),
                         "answer": int(chances[k].argmax()),
                         "confidence": round(float(chances[k].max()), _SHARE),
                         "is_train": bool(before.is_train[k]),
-                        "place": plain_numbers(place[k], _LENGTH),
+                        "place": plain_numbers(positions[k], _LENGTH),
                         "share": [0.0] * (1 + layers),
                         "contribution": 0.0,
                         "radius": [_GONE] * (2 + layers),
@@ -229,7 +229,7 @@ def add_removed(
                         "is_gone": True,
                     }
                 )
-                where[other] = len(nodes) - 1
+                where[outside] = len(nodes) - 1
         if all(end in where for end in pair):
             none = [[None] * layers] * 2
             links.append(

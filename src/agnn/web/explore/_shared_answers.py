@@ -132,7 +132,7 @@ def _removals(explorer: Explorer, node: int, sides: list[dict[str, Any]]) -> dic
     `edges` are pairs of ends, `effects` those of `Explorer.removals`, and `after` has the
     probabilities without the edge; None for a run in which it was not tried.
     """
-    found: dict[str, list[Any]] = {"edges": [], "after": [], "effects": []}
+    removals: dict[str, list[Any]] = {"edges": [], "after": [], "effects": []}
     contributions: dict[int, float] = {}
     for side in sides:
         for dot in side["nodes"]:
@@ -157,10 +157,10 @@ def _removals(explorer: Explorer, node: int, sides: list[dict[str, Any]]) -> dic
             after.append(plain_numbers(of_run[number], _DIGITS))
             fall = side["probabilities"][answer] - float(of_run[number][answer])
             effects.append(round(fall, _DIGITS))
-        found["edges"].append("-".join(map(str, sorted((node, other)))))
-        found["after"].append(after)
-        found["effects"].append(effects)
-    return found
+        removals["edges"].append("-".join(map(str, sorted((node, other)))))
+        removals["after"].append(after)
+        removals["effects"].append(effects)
+    return removals
 
 
 def _cohorts(explorer: Explorer, shared_nodes: set[int]) -> Iterator[tuple[str, Any]]:

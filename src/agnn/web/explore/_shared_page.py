@@ -106,10 +106,10 @@ def _wanted_nodes(
                 f"cohort (such as wrong) or nodes."
             )
         return list(range(count))
-    wanted = sorted({explorer.runs[0].node(each) for each in nodes})
-    if not 0 < len(wanted) <= _MOST:
-        raise InputError(f"`nodes` must be from 1 to {_MOST:,} ids; got {len(wanted)}.")
-    return wanted
+    indices = sorted({explorer.runs[0].node(node_id) for node_id in nodes})
+    if not 0 < len(indices) <= _MOST:
+        raise InputError(f"`nodes` must be from 1 to {_MOST:,} ids; got {len(indices)}.")
+    return indices
 
 
 def _default_nodes(explorer: Explorer) -> list[int]:

@@ -78,18 +78,18 @@ class Training:
             self._thread.join(_PATIENCE)
 
     def _listen(self) -> None:
-        words = ""
+        message = ""
         is_done = False
         assert self._process.stdout is not None  # noqa: S101
         for line in self._process.stdout:
             try:
-                said = json.loads(line)
-                self.done = said.get("done", self.done)
-                self.total = said.get("total", self.total)
-                words = said.get("error", words)
-                is_done = said.get("is_done", is_done)
+                report = json.loads(line)
+                self.done = report.get("done", self.done)
+                self.total = report.get("total", self.total)
+                message = report.get("error", message)
+                is_done = report.get("is_done", is_done)
             except (ValueError, AttributeError):  # a warning or a traceback
-                words = line.decode(errors="replace").strip() or words
+                message = line.decode(errors="replace").strip() or message
         self._process.stdout.close()
         self._process.wait()
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ class Training:
         elif self._is_cancelled:
             self._finished("The training was cancelled; nothing of it was kept.")
         else:
-            self._finished(f"The training failed: {words or 'its process was ended'}")
+            self._finished(f"The training failed: {message or 'its process was ended'}")
 
 
 def _say(**values: Any) -> None:
@@ -123,12 +123,12 @@ def main(arguments: list[str]) -> int:
     from agnn.errors import AgnnError
     from agnn.runs import load_run, retrain, save_run
 
-    told = 0
+    steps_told = 0
 
     def tell(done: int, total: int) -> None:
-        nonlocal told
-        if done * _STEPS // max(total, 1) > told or done == total:
-            told = done * _STEPS // max(total, 1)
+        nonlocal steps_told
+        if done * _STEPS // max(total, 1) > steps_told or done == total:
+            steps_told = done * _STEPS // max(total, 1)
             _say(done=done, total=total)
 
     try:
