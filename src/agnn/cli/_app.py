@@ -78,9 +78,9 @@ READERS: Mapping[str, Sequence[str] | None] = {
 
 def _with_plain_flags(options: list[Any]) -> list[Any]:
     """The options; Typer's help would write `<bool>` beside a flag, which takes no value."""
-    for each in options:
-        if getattr(each, "is_flag", False) and each.metavar is None:
-            each.metavar = ""
+    for option in options:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""
     return options
 
 
@@ -94,8 +94,8 @@ class _Group(TyperGroup):
         return _with_plain_flags(super().get_params(ctx))
 
 
-def program(words: Sequence[str]) -> typer.Typer:
-    """The program with all options of the commands among `words`.
+def program(argv: Sequence[str]) -> typer.Typer:
+    """The program with all options of the commands among `argv`.
 
     The others are only listed: the options of readers come from `agnn.data`, and help on something
     else should not have to load it.
@@ -109,7 +109,7 @@ def program(words: Sequence[str]) -> typer.Typer:
             "epilog": f"Example: {example}",
             "cls": _Command,
         }
-        if name not in words:
+        if name not in argv:
             app.command(name, help=command.__doc__, **about)(lambda: None)
         elif name in READERS:
             app.command(name, **about)(with_options(command, READERS[name]))
@@ -139,15 +139,15 @@ def _program(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program on `arguments` (by default the process's own); gives back the exit code."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
+    argv = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None:  # a process of its own; a caller's process is left as it is
         keep_freed_memory()
     try:
         # A shell that completes a line asks with it in the environment: any command may be meant.
         is_completion = "_AGNN_COMPLETE" in os.environ
-        wanted = [each.__name__ for each in COMMANDS] if is_completion else words
-        command = typer.main.get_command(program(wanted))
-        code = command.main(args=words, prog_name="agnn", standalone_mode=False)
+        names = [function.__name__ for function in COMMANDS] if is_completion else argv
+        command = typer.main.get_command(program(names))
+        code = command.main(args=argv, prog_name="agnn", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Interrupted as interruption:

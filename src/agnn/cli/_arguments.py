@@ -213,13 +213,13 @@ def training_of(context: typer.Context, source: Any, options: dict[str, Any]) ->
     return replace(training, changes=changes)
 
 
-def _trackers(words: list[str] | None) -> list[Any]:
+def _trackers(names: list[str] | None) -> list[Any]:
     """Return the trackers that --track names."""
-    if not words:
+    if not names:
         return []
     from agnn.trackers import tracker
 
-    return [tracker(word) for word in words]
+    return [tracker(name) for name in names]
 
 
 def hyper_parameters(
@@ -238,34 +238,34 @@ def hyper_parameters(
     """
     from agnn.methods import get_method
 
-    chosen = get_method(method)
-    known = {field.name for field in fields(chosen)}
+    method_class = get_method(method)
+    names = {field.name for field in fields(method_class)}
     changes: dict[str, Any] = {}
     for name, value in named.items():
         if value is None:
             continue
-        if name not in known:
-            takes = ", ".join(_option(field) for field in named if field in known) or "none of them"
-            raise InputError(f"{chosen.name} has no {_option(name)}; it takes {takes}.")
-        is_list = get_origin(get_type_hints(chosen)[name]) is tuple
-        changes[name] = typed_value(chosen, name, value) if is_list else value
+        if name not in names:
+            takes = ", ".join(_option(field) for field in named if field in names) or "none of them"
+            raise InputError(f"{method_class.name} has no {_option(name)}; it takes {takes}.")
+        is_list = get_origin(get_type_hints(method_class)[name]) is tuple
+        changes[name] = typed_value(method_class, name, value) if is_list else value
     for word in settings or ():
         name, sign, text = word.partition("=")
         if not sign:
             raise InputError(f"--set takes NAME=VALUE, such as --set heads=4; got '{word}'.")
         try:
-            if name not in known:
-                raise unknown_name(f"hyper-parameter of {chosen.name}", name, known)
+            if name not in names:
+                raise unknown_name(f"hyper-parameter of {method_class.name}", name, names)
             if name in changes:
                 raise InputError(f"`{name}` is set twice; leave one out.")
-            changes[name] = typed_value(chosen, name, text)
+            changes[name] = typed_value(method_class, name, text)
         except InputError as error:
             if file is None:
                 raise
             raise InputError(f"'{file}', key `set.{name}`: {error}") from error
     for name, value in changes.items():
         label = _option(name) if named.get(name) is not None else f"`{name}`"
-        if is_tuned and name in chosen.grid:
+        if is_tuned and name in method_class.grid:
             raise InputError(f"{label} is chosen by --tuned; leave one of them out.")
         _check_number(label, value)
     return changes
@@ -284,8 +284,8 @@ def typed_value(method: type[Method], name: str, text: str) -> Any:
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
-        words = f"`{name}` of {method.name} must be {_kind_words(hint)}; got '{text}'."
-        raise InputError(words) from error
+        message = f"`{name}` of {method.name} must be {_kind_words(hint)}; got '{text}'."
+        raise InputError(message) from error
 
 
 def _kind_words(hint: Any) -> str:
@@ -297,14 +297,14 @@ def _kind_words(hint: Any) -> str:
         return f"values separated by commas, each {_kind_words(kinds[0])}"
     if kinds:  # a union
         return " or ".join(map(_kind_words, kinds))
-    words = {
+    by_type = {
         type(None): "none",
         bool: "true or false",
         int: "a whole number",
         float: "a number",
         str: "a text",
     }
-    return words.get(hint, str(hint))
+    return by_type.get(hint, str(hint))
 
 
 def _check_number(label: str, value: Any) -> None:
@@ -319,15 +319,15 @@ def _option(field: str) -> str:
     return "--" + field.replace("_", "-")
 
 
-def class_weight_of(words: Sequence[str] | None) -> ClassWeight:
+def class_weight_of(entries: Sequence[str] | None) -> ClassWeight:
     """Return the class weights that `evaluate` takes."""
-    if not words:
+    if not entries:
         return None
-    if list(words) == ["balanced"]:
+    if list(entries) == ["balanced"]:
         return "balanced"
     weights = {}
-    for word in words:
-        name, sign, number = word.rpartition("=")
+    for entry in entries:
+        name, sign, number = entry.rpartition("=")
         if name in weights:
             raise InputError(f"--class-weight is given twice for class '{name}'; leave one out.")
         try:
@@ -335,5 +335,5 @@ def class_weight_of(words: Sequence[str] | None) -> ClassWeight:
         except ValueError:
             sign = ""
         if not sign:
-            raise InputError(f"--class-weight is 'balanced' or NAME=WEIGHT; got '{word}'.")
+            raise InputError(f"--class-weight is 'balanced' or NAME=WEIGHT; got '{entry}'.")
     return weights

@@ -47,33 +47,33 @@ def audit(
     for file in (out, html):
         if file is not None:
             check_new_file(file)
-    found = decisions.audit(load_run(run, trust_unchecked=allow_unchecked)).first(count)
+    listed = decisions.audit(load_run(run, trust_unchecked=allow_unchecked)).first(count)
     if out is not None:
-        write_file(out, found.table.csv())
+        write_file(out, listed.table.csv())
     if html is not None:
         from agnn.report import audit_page
 
-        write_file(html, audit_page(found))
+        write_file(html, audit_page(listed))
     if json:
         files = {"out": out, "html": html}
         written = {name: str(file) for name, file in files.items() if file is not None}
-        write_json({"run": str(run), **found.to_dict(), **written})
+        write_json({"run": str(run), **listed.to_dict(), **written})
         return
-    _show(found, count or _SHOWN)
+    _show(listed, count or _SHOWN)
     for file in (out, html):
         if file is not None:
             screen().print(f"the list: {file}", soft_wrap=True)
 
 
-def _show(found: "Audit", count: int) -> None:
+def _show(audit: "Audit", count: int) -> None:
     """Print what was found and the first labels."""
     console = screen()
-    for words in found.sentences:
-        console.print(words)
-    if not found.suspicious:
+    for sentence in audit.sentences:
+        console.print(sentence)
+    if not audit.suspicious:
         return
     console.print()
-    console.print(rich_table(found.first(count).table))
-    left = len(found.suspicious) - count
-    if left > 0:
-        console.print(f"... and {left:,} more; --out FILE.csv writes them all.")
+    console.print(rich_table(audit.first(count).table))
+    unlisted = len(audit.suspicious) - count
+    if unlisted > 0:
+        console.print(f"... and {unlisted:,} more; --out FILE.csv writes them all.")

@@ -99,7 +99,7 @@ def compare(
     check_label(nodes, edges, read)
     data = find_data(dataset, nodes, edges, name, read)
     command = shlex.join(["agnn", *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
-    wanted = None if methods is None else [word.strip() for word in methods.split(",") if word]
+    names = None if methods is None else [word.strip() for word in methods.split(",") if word]
     with _store(out) as store:
         with (
             interruptible(lambda: _kept_words(store)),
@@ -107,7 +107,7 @@ def compare(
         ):
             board = studies.compare(
                 data,
-                wanted,
+                names,
                 split=split,
                 replicas=replicas,
                 seed=seed,

@@ -84,21 +84,21 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise DataError(f"'{path}' is not a TOML file: {reason}.") from error
     _check_numbers(table, path)
-    known = _options(context)
+    options = _options(context)
     values = {}
     for written, value in table.items():
         key = written.replace("_", "-")
-        if key not in known:
-            raise unknown_name(f"key in '{path}':", written, known)
-        kind = known[key].kind
+        if key not in options:
+            raise unknown_name(f"key in '{path}':", written, options)
+        kind = options[key].kind
         try:
             TypeAdapter(kind).validate_python(value, strict=True)
         except ValidationError as error:
             where = ".".join([written, *_inside(value, error.errors()[-1]["loc"])])
-            shown = _SHOWN.repr(value)
-            words = f"'{path}', key `{where}`: `{written}` must be {_words(kind)}; got {shown}."
-            raise InputError(words) from error
-        values[known[key].name] = _as_words(key, value)
+            got = _SHOWN.repr(value)
+            message = f"'{path}', key `{where}`: `{written}` must be {_words(kind)}; got {got}."
+            raise InputError(message) from error
+        values[options[key].name] = _as_words(key, value)
     return values
 
 
@@ -159,18 +159,18 @@ class _Option(NamedTuple):
 
 def _options(context: typer.Context) -> dict[str, _Option]:
     """The options of the command that a file may have, by key."""
-    found = {}
+    options = {}
     for name, parameter in inspect.signature(_function(context)).parameters.items():
         if name in _OWN or not hasattr(parameter.annotation, "__metadata__"):
             continue
         hint, about = get_args(parameter.annotation)[:2]
         # In an annotation typer keeps the first flag in the place of the default.
-        written = (str(each) for each in (about.default, *(about.param_decls or ())))
+        written = (str(flag) for flag in (about.default, *(about.param_decls or ())))
         flags = [flag for flag in written if flag.startswith("--")]
         is_argument = isinstance(about, typer.models.ArgumentInfo)
         key = flags[0].removeprefix("--") if flags and not is_argument else name.replace("_", "-")
-        found[key] = _Option(name, _PAIRS.get(key) or _kind(hint), about.help or "")
-    return found
+        options[key] = _Option(name, _PAIRS.get(key) or _kind(hint), about.help or "")
+    return options
 
 
 def _function(context: typer.Context) -> Callable[..., Any]:
@@ -193,12 +193,12 @@ def _as_words(key: str, value: Any) -> Any:
         return value
     if not isinstance(value, dict):
         return [value] if isinstance(value, str) else value
-    return [f"{name}={_text(each)}" for name, each in value.items()]
+    return [f"{name}={_text(entry)}" for name, entry in value.items()]
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ",".join(_text(each) for each in value)
+        return ",".join(_text(entry) for entry in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

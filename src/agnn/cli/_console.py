@@ -34,7 +34,7 @@ def escape(text: str) -> str:
 
     Names in data may hold commands to the terminal: colours, titles, the clipboard.
     """
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def screen(*, is_error: bool = False) -> Console:
@@ -66,14 +66,14 @@ def rich_table(table: ResultTable, gap: int = 2) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    shown = [k for k, column in enumerate(table.columns) if not column.is_wide]
+    narrow = [k for k, column in enumerate(table.columns) if not column.is_wide]
     grid = Table(
         box=None,
         header_style="dim",
         show_header=any(table.titles),
         padding=(0, gap, 0, 0),
     )
-    for k in shown:
+    for k in narrow:
         column = table.columns[k]
         grid.add_column(
             table.titles[k],
@@ -85,7 +85,7 @@ def rich_table(table: ResultTable, gap: int = 2) -> Table:
     for row in table.rows:
         texts = table.texts(row)
         kinds = [getattr(cell, "kind", "") for cell in row.cells]
-        cells = [Text(texts[k], style=_STYLES.get(kinds[k], "")) for k in shown]
+        cells = [Text(texts[k], style=_STYLES.get(kinds[k], "")) for k in narrow]
         grid.add_row(*cells, style="bold" if row.is_strong and not row.is_continued else None)
     return grid
 
@@ -189,17 +189,17 @@ def trial_lines(metric: str | None) -> Callable[[int, int, float], None]:
 
     def tell(done: int, total: int, best: float) -> None:
         value = measure.shown(-best if measure.is_loss else best) + measure.unit
-        words = f"searched {done} of {total} settings; best validation {measure.title} {value}"
-        screen(is_error=True).print(words, soft_wrap=True)
+        text = f"searched {done} of {total} settings; best validation {measure.title} {value}"
+        screen(is_error=True).print(text, soft_wrap=True)
 
     return tell
 
 
-def print_candidate(tried: Tried, left: float | None) -> None:
+def print_candidate(tried: Tried, seconds_left: float | None) -> None:
     """Report a candidate of the automatic choice: its score, and the time left if it is limited."""
     from agnn.progress import candidate_text
 
-    screen(is_error=True).print(candidate_text(tried, left), soft_wrap=True)
+    screen(is_error=True).print(candidate_text(tried, seconds_left), soft_wrap=True)
 
 
 def print_warning(message: str) -> None:

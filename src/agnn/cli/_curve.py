@@ -42,19 +42,19 @@ def curve(
         interruptible(lambda: "the curve was not finished and nothing was written."),
         training_progress(doing, is_quiet=quiet) as progress,
     ):
-        found = decisions.learning_curve(
+        learning_curve = decisions.learning_curve(
             trained, repeats=repeats, device=device, backend=backend, progress=progress
         )
     if out is not None:
-        write_file(out, found.table.csv())
+        write_file(out, learning_curve.table.csv())
     if json:
         written = {} if out is None else {"out": str(out)}
-        write_json({"run": str(run), **found.to_dict(), **written})
+        write_json({"run": str(run), **learning_curve.to_dict(), **written})
         return
     console = screen()
-    console.print(rich_table(found.table))
+    console.print(rich_table(learning_curve.table))
     console.print()
-    for words in found.sentences:
-        console.print(words)
+    for sentence in learning_curve.sentences:
+        console.print(sentence)
     if out is not None:
         console.print(f"the curve: {out}", soft_wrap=True)

@@ -59,25 +59,25 @@ def explain(
     if html is not None:
         _check_new(html)
     trained = load_run(run, trust_unchecked=allow_unchecked)
-    place = trained.node(node)
-    found = explanation.explain(trained, place, limit=limit)
-    changed = explanation.Counterfactual.of(trained, place) if counterfactual else None
+    index = trained.node(node)
+    explained = explanation.explain(trained, index, limit=limit)
+    changed = explanation.Counterfactual.of(trained, index) if counterfactual else None
     if html is not None:
         from agnn.report import explanation_page, surroundings_of
 
-        page = explanation_page(found, surroundings_of(trained, place), changed)
+        page = explanation_page(explained, surroundings_of(trained, index), changed)
         write_file(html, page.encode())
     if json:
-        record = found.to_dict() | ({} if html is None else {"html": str(html)})
+        record = explained.to_dict() | ({} if html is None else {"html": str(html)})
         if counterfactual:
             record["counterfactual"] = None if changed is None else changed.to_dict()
         write_json(record)
         return
-    _show_summary(found)
+    _show_summary(explained)
     if full:
-        _show(found)
+        _show(explained)
     if counterfactual:
-        screen().print(_change_text(found, changed))
+        screen().print(_change_text(explained, changed))
     if html is not None:
         screen().print(f"the page: {html}", soft_wrap=True)
     if not full and screen().is_terminal:
@@ -93,7 +93,7 @@ def _check_new(html: Path) -> None:
     check_new_file(html)
 
 
-def _show_summary(found: "Explanation") -> None:
+def _show_summary(explanation: "Explanation") -> None:
     """Print the prediction, the probabilities and the waterfall: one screen of 80 columns."""
     from rich.table import Table
     from rich.text import Text
@@ -102,45 +102,45 @@ def _show_summary(found: "Explanation") -> None:
     from agnn.tables import shown_text, signed_number
 
     console = screen()
-    names = [shown_text(name, 30) for name in found.class_names]
-    title = Text(f"{shown_text(found.name, 40)}: {names[found.answer]}, ", style="bold")
-    title.append(f"{found.confidence:.1%}")
-    if found.label >= 0 and not found.trained_in:
-        is_right = found.label == found.answer
-        words = "  correct" if is_right else f"  wrong, the label is {names[found.label]}"
-        title.append(words, style="green" if is_right else "red")
+    names = [shown_text(name, 30) for name in explanation.class_names]
+    title = Text(f"{shown_text(explanation.name, 40)}: {names[explanation.answer]}, ", style="bold")
+    title.append(f"{explanation.confidence:.1%}")
+    if explanation.label >= 0 and not explanation.trained_in:
+        is_right = explanation.label == explanation.answer
+        verdict = "  correct" if is_right else f"  wrong, the label is {names[explanation.label]}"
+        title.append(verdict, style="green" if is_right else "red")
     console.print(title)
-    console.print(shown_text(found.sentence, _LONGEST_WORDS))
+    console.print(shown_text(explanation.sentence, _LONGEST_WORDS))
     console.print()
-    named = max(_NAME, *(len(step.name) for step in found.lead.steps))
+    named = max(_NAME, *(len(step.name) for step in explanation.lead.steps))
     named = min(named, max(_NAME, console.width - 45))
     columns = max(12, min(console.width, 100) - 33 - named)
-    for k in found.order[:_CLASSES]:
-        mark = "  (label)" if k == found.label else ""
-        length = max(1, round(_CHANCE * float(found.probabilities[k])))
+    for k in explanation.order[:_CLASSES]:
+        mark = "  (label)" if k == explanation.label else ""
+        length = max(1, round(_CHANCE * float(explanation.probabilities[k])))
         line = Text(f" {names[k]:<30} ")
         line.append(
-            "\N{FULL BLOCK}" * length, style="blue" if k == found.answer else "bright_black"
+            "\N{FULL BLOCK}" * length, style="blue" if k == explanation.answer else "bright_black"
         )
-        console.print(line.append(f" {found.probabilities[k]:.1%}{mark}"))
+        console.print(line.append(f" {explanation.probabilities[k]:.1%}{mark}"))
     console.print()
     table = Table(box=None, padding=(0, 1), header_style="dim")
     table.add_column("what carries it", width=named, no_wrap=True)
-    table.add_column(f"over {names[found.second]}", width=columns, no_wrap=True)
+    table.add_column(f"over {names[explanation.second]}", width=columns, no_wrap=True)
     table.add_column("adds", width=5, justify="right", no_wrap=True)
     table.add_column("class", width=18, no_wrap=True, style="dim")
-    bars = waterfall(found)
-    for each in bars.bars:
-        colour = (AGAINST if each.step.value < 0 else FOR).terminal
-        label = shown_text(each.step.label or "", 18)
-        name = shown_text(each.step.name, named)
-        bar = Text(_block(each, columns), style=colour)
-        table.add_row(name, bar, signed_number(each.step.value), label)
-    lead = Text(signed_number(found.margin), style="bold")
+    bars = waterfall(explanation)
+    for row in bars.bars:
+        colour = (AGAINST if row.step.value < 0 else FOR).terminal
+        label = shown_text(row.step.label or "", 18)
+        name = shown_text(row.step.name, named)
+        bar = Text(_block(row, columns), style=colour)
+        table.add_row(name, bar, signed_number(row.step.value), label)
+    lead = Text(signed_number(explanation.margin), style="bold")
     bar = Text(_block(bars.total, columns), style="bright_black")
     table.add_row(Text("lead", style="bold"), bar, lead, "")
     console.print(table)
-    for note in found.notes:
+    for note in explanation.notes:
         console.print(f"Note: {note}")
 
 
@@ -151,42 +151,43 @@ def _block(bar: "Bar", columns: int) -> str:
     return " " * start + "\N{FULL BLOCK}" * (min(end, columns) - start)
 
 
-def _show(found: "Explanation") -> None:
+def _show(explanation: "Explanation") -> None:
     """Print the paragraph and the tables."""
     from agnn.tables import shown_text
 
     console = screen()
     console.print()
-    console.print(shown_text(found.in_words(), _LONGEST_WORDS))
-    second = shown_text(found.class_names[found.second])
+    console.print(shown_text(explanation.in_words(), _LONGEST_WORDS))
+    first = shown_text(explanation.prediction)
+    second = shown_text(explanation.class_names[explanation.second])
     tables = [
         (
             "the node itself and the nodes with the largest weight",
-            (found.itself, *found.neighbours),
+            (explanation.itself, *explanation.neighbours),
         ),
-        ("training nodes that reach it", found.training_nodes),
-        (f"nodes that contribute most to {shown_text(found.prediction)}", found.for_answer),
-        (f"nodes that contribute most to {second}", found.for_second),
+        ("training nodes that reach it", explanation.training_nodes),
+        (f"nodes that contribute most to {first}", explanation.for_answer),
+        (f"nodes that contribute most to {second}", explanation.for_second),
     ]
     for title, rows in tables:
         if rows:
             console.print()
             console.print(title, style="bold")
             console.print(rich_table(_nodes(rows), gap=1))
-        if rows and rows[0] is found.itself and found.rest.nodes:
-            left = f"{found.rest.weight:.1%} of the weight"
-            console.print(f" ... and {found.rest.nodes:,} more with {left}")
-    if found.features:
+        if rows and rows[0] is explanation.itself and explanation.rest.nodes:
+            share = f"{explanation.rest.weight:.1%} of the weight"
+            console.print(f" ... and {explanation.rest.nodes:,} more with {share}")
+    if explanation.features:
         console.print()
         title = "features that contribute most to it, and to the second class"
         console.print(title, style="bold")
-        console.print(rich_table(_features(found, second)))
+        console.print(rich_table(_features(explanation, second)))
 
 
 def _nodes(rows: "tuple[ReachingNode, ...]") -> "ResultTable":
     from agnn.tables import Column, ResultTable, Row
 
-    has_weights = any(each.edge_weight is not None for each in rows)
+    has_weights = any(row.edge_weight is not None for row in rows)
     columns = (
         Column("id", is_name=True),
         Column("class", is_name=True),
@@ -201,44 +202,42 @@ def _nodes(rows: "tuple[ReachingNode, ...]") -> "ResultTable":
         tuple(
             Row(
                 (
-                    each.name,
-                    each.class_name,
-                    each.class_from,
-                    each.hops,
-                    *([each.edge_weight] if has_weights else []),
-                    f"{each.weight:.1%}",
-                    None
-                    if each.attention is None
-                    else " ".join(f"{a:.3f}" for a in each.attention),
-                    f"{each.toward_answer:+.3f}",
-                    f"{each.over_second:+.3f}",
+                    row.name,
+                    row.class_name,
+                    row.class_from,
+                    row.hops,
+                    *([row.edge_weight] if has_weights else []),
+                    f"{row.weight:.1%}",
+                    None if row.attention is None else " ".join(f"{a:.3f}" for a in row.attention),
+                    f"{row.toward_answer:+.3f}",
+                    f"{row.over_second:+.3f}",
                 )
             )
-            for each in rows
+            for row in rows
         ),
     )
 
 
-def _features(found: "Explanation", second: str) -> "ResultTable":
+def _features(explanation: "Explanation", second: str) -> "ResultTable":
     from itertools import zip_longest
 
     from agnn.tables import Column, ResultTable, Row
 
     titles = ("feature", f"feature for {second}")
     pairs = [(Column(title, is_name=True), Column("adds", is_number=True)) for title in titles]
-    first = [(each.name, f"{each.toward_answer:+.3f}") for each in found.features]
-    other = [(each.name, f"{each.over_second:+.3f}") for each in found.features_for_second]
-    lines = zip_longest(first, other, fillvalue=("", ""))
+    for_answer = [(f.name, f"{f.toward_answer:+.3f}") for f in explanation.features]
+    for_second = [(f.name, f"{f.over_second:+.3f}") for f in explanation.features_for_second]
+    lines = zip_longest(for_answer, for_second, fillvalue=("", ""))
     rows = tuple(Row((*left, *right)) for left, right in lines)
     return ResultTable((*pairs[0], *pairs[1]), rows)
 
 
-def _change_text(found: "Explanation", changed: "Counterfactual | None") -> str:
+def _change_text(explanation: "Explanation", changed: "Counterfactual | None") -> str:
     from agnn.tables import shown_text
 
     if changed is None:
         return "No set of neighbours was found whose removal changes the prediction."
-    names = ", ".join(shown_text(each, 40) for each in changed.ids)
-    answer = shown_text(found.class_names[changed.answer])
+    names = ", ".join(shown_text(node_id, 40) for node_id in changed.ids)
+    answer = shown_text(explanation.class_names[changed.answer])
     proof = "no smaller set does it" if changed.is_smallest else "none of them can be spared"
     return f"Without {names} the prediction would be {answer}; {proof} ({changed.trials} trials)."

@@ -31,18 +31,18 @@ class Interrupted(Exception):  # noqa: N818 (what happened is no error)
     Not a KeyboardInterrupt, which typer would replace by an exception without the sentence.
     """
 
-    def __init__(self, words: str, code: int = INTERRUPTED) -> None:
-        super().__init__(words)
+    def __init__(self, message: str, code: int = INTERRUPTED) -> None:
+        super().__init__(message)
         self.code = code
 
 
 @contextmanager
-def interruptible(words: Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C during the block report `words`, which are asked for only then."""
+def interruptible(message: Callable[[], str]) -> Iterator[None]:
+    """Let Ctrl-C during the block report `message`, which is asked for only then."""
     try:
         yield
     except KeyboardInterrupt as error:
-        raise Interrupted(words()) from error
+        raise Interrupted(message()) from error
 
 
 @contextmanager
@@ -71,8 +71,8 @@ def stopping(checkpoints: Checkpoints | None) -> Iterator[None]:
 
 
 @contextmanager
-def finishing(words: Callable[[], str]) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM wait until the block is done, and then report `words`."""
+def finishing(message: Callable[[], str]) -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM wait until the block is done, and then report `message`."""
     received: list[int] = []
 
     def wait(number: int, _: FrameType | None) -> None:
@@ -83,7 +83,7 @@ def finishing(words: Callable[[], str]) -> Iterator[None]:
     with _handling(wait):
         yield
     if received:
-        raise Interrupted(words(), _exit_code(received))
+        raise Interrupted(message(), _exit_code(received))
 
 
 @contextmanager

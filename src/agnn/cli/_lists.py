@@ -80,8 +80,8 @@ def methods(
     """List the methods with their sources and hyper-parameters."""
     from agnn.methods import get_method, method_names
 
-    wanted = method_names() if name is None else (get_method(name).name,)
-    facts = [_method_facts(get_method(each)) for each in wanted]
+    names = method_names() if name is None else (get_method(name).name,)
+    facts = [_method_facts(get_method(method)) for method in names]
     if json:
         write_json({"methods": facts})
         return
@@ -108,7 +108,7 @@ def _print_more(fact: dict[str, Any]) -> None:
     uses = "Uses" if fact["uses_edge_weights"] else "Does not use"
     console.print(Padding(f"{uses} edge weights.", (0, 0, 1, 2)))
     if fact["grid"]:
-        tried = (f"{name} {', '.join(map(str, each))}" for name, each in fact["grid"].items())
+        tried = (f"{name} {', '.join(map(str, values))}" for name, values in fact["grid"].items())
         console.print(Padding(f"--tuned tries {'; '.join(tried)}", (0, 0, 1, 2)))
 
 

@@ -103,30 +103,30 @@ def with_options(
             ),
             default=False,
         )
-        written = {name: _in_last_panel(each) for name, each in written.items()}
+        written = {name: _in_last_panel(parameter) for name, parameter in written.items()}
         read = {
-            name: each if name in _COMMON_READING else _without_help(each)
-            for name, each in read.items()
+            name: parameter if name in _COMMON_READING else _without_help(parameter)
+            for name, parameter in read.items()
         }
 
     @wraps(command)
-    def call(**given: Any) -> None:
-        given.pop("help_all", None)
+    def call(**arguments: Any) -> None:
+        arguments.pop("help_all", None)
         if read:
             from agnn.data import ReadOptions
 
-            chosen = {name: given.pop(name) for name in read}
+            values = {name: arguments.pop(name) for name in read}
             # A repeatable option that is not given is None, and an empty list to the readers.
-            given["read"] = ReadOptions(**{name: value for name, value in chosen.items() if value})
+            arguments["read"] = ReadOptions(**{name: v for name, v in values.items() if v})
         if options:
-            given["options"] = {name: given.pop(name) for name in options}
-        command(**given)
+            arguments["options"] = {name: arguments.pop(name) for name in options}
+        command(**arguments)
 
     tables = {name: written.pop(name) for name in ("dataset", "nodes", "edges") if name in written}
     parameters: dict[str, inspect.Parameter] = tables | read | options | written
-    keyword_only = [each.replace(kind=each.KEYWORD_ONLY) for each in parameters.values()]
+    keyword_only = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters.values()]
     call.__signature__ = signature.replace(parameters=keyword_only)  # type: ignore[attr-defined]
-    call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
     return call
 
 
@@ -150,10 +150,10 @@ def _parameter(name: str, kind: Any, option: Any, *, default: Any) -> inspect.Pa
 
 def _in_last_panel(parameter: inspect.Parameter) -> inspect.Parameter:
     """Return the command's own option among those for results and files."""
-    known = getattr(parameter.annotation, "__metadata__", (None,))[0]
-    if not isinstance(known, OptionInfo) or known.rich_help_panel is not None:
+    declared = getattr(parameter.annotation, "__metadata__", (None,))[0]
+    if not isinstance(declared, OptionInfo) or declared.rich_help_panel is not None:
         return parameter
-    option = copy(known)
+    option = copy(declared)
     option.rich_help_panel = RESULTS
     option.hidden = parameter.name in _RARE
     return parameter.replace(annotation=Annotated[get_args(parameter.annotation)[0], option])
@@ -171,7 +171,7 @@ def _reading_parameters(names: Sequence[str] | None) -> dict[str, inspect.Parame
 
     hints = get_type_hints(ReadOptions, include_extras=True)
     parameters = {}
-    for name in (each.name for each in fields(ReadOptions)):
+    for name in (field.name for field in fields(ReadOptions)):
         hint = hints[name]
         if not hasattr(hint, "__metadata__") or (names is not None and name not in names):
             continue

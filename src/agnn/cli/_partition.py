@@ -111,7 +111,7 @@ def _source(
             raise InputError(f"give '{dataset}' or --nodes and --edges, not both.")
         from agnn.data.tables import LargeTables
 
-        node_file, edge_file = (Path(each) for each in both_tables(nodes, edges))
+        node_file, edge_file = (Path(path) for path in both_tables(nodes, edges))
         tables = LargeTables(node_file, edge_file, read, memory)
         positions = None if column is None else tables.order_by(column)
         return GraphSource.of_tables(tables, name or node_file.stem), positions

@@ -185,10 +185,10 @@ def predict(
         return
     warnings: list[str] = []
     if rules is not None:
-        asked = _asked(
+        asked_nodes = _asked(
             trained, wanted, nodes, edges, options, out_of_fold=out_of_fold, new_graph=new_graph
         )
-        predictions, warnings = rules.apply(asked)
+        predictions, warnings = rules.apply(asked_nodes)
     elif out_of_fold:
         predictions = trained.predict_out_of_fold()
     elif nodes is None or edges is None:
@@ -266,13 +266,13 @@ def _two_numbers(costs: str | None) -> tuple[float, float] | None:
     return false_alarm, miss
 
 
-def _new_graph(known: "NodeData", nodes: str, edges: str, options: dict[str, Any]) -> "NodeData":
+def _new_graph(data: "NodeData", nodes: str, edges: str, options: dict[str, Any]) -> "NodeData":
     from agnn.data.tables import read_tables
 
-    if known.preprocessing is None:
-        raise InputError(f"'{known.name}' was not made from a table: no table fits its model.")
+    if data.preprocessing is None:
+        raise InputError(f"'{data.name}' was not made from a table: no table fits its model.")
     return read_tables(
-        nodes, edges, preprocessing=known.preprocessing, class_names=known.class_names, **options
+        nodes, edges, preprocessing=data.preprocessing, class_names=data.class_names, **options
     )
 
 

@@ -70,8 +70,8 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "accuracy": run.accuracy.to_dict(),
         "unseen": None if run.unseen is None else run.unseen.to_dict(),
         "metric": run.metric,
-        "measures": {name: found.to_dict() for name, found in run.measures.items()},
-        "baselines": [each.to_dict() for each in run.baselines],
+        "measures": {name: summary.to_dict() for name, summary in run.measures.items()},
+        "baselines": [baseline.to_dict() for baseline in run.baselines],
         "warnings": run.warnings,
         "confidence": run.calibration.to_dict(),
         "betas": run.betas,
@@ -92,7 +92,7 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         if "nested" in run.choice:
             record["nested"] = run.choice["nested"]
     if run.chosen is not None:
-        record["chosen"] = [dict(each) for each in run.chosen]
+        record["chosen"] = [dict(settings) for settings in run.chosen]
     if out is not None:
         record["out"] = str(out)
     if run.data.classes == 2:
@@ -194,16 +194,18 @@ def ensemble_words(run: Run) -> str | None:
     """Return what the replicas reach together, and how far their probabilities can be trusted."""
     if len(run.seeds) == 1:
         return None
-    found = run.calibration
-    error = f"calibration error {found.before.error:.3f}"
-    if found.has_helped:
-        error += f", {found.after.error:.3f} at temperature {found.temperature:.2f}"
-    elif found.validation_nodes:
-        error = f"calibration error {found.after.error:.3f}"
+    calibration = run.calibration
+    error = f"calibration error {calibration.before.error:.3f}"
+    if calibration.has_helped:
+        error += f", {calibration.after.error:.3f} at temperature {calibration.temperature:.2f}"
+    elif calibration.validation_nodes:
+        error = f"calibration error {calibration.after.error:.3f}"
     if run.is_cross_fitted and run.replicas == run.folds:
         # A label has one replica that was not trained on it: nothing tests the ensemble.
         return f"the {run.replicas} replicas together predict unlabelled nodes; {error}"
-    return f"{found.accuracy:.2f} % by the mean of the replicas ({interval_words(run)}); {error}"
+    return (
+        f"{calibration.accuracy:.2f} % by the mean of the replicas ({interval_words(run)}); {error}"
+    )
 
 
 _BASELINES_IN_PARTS: Final = "features alone and edges alone are left out: the graph is in parts"
@@ -229,10 +231,10 @@ _METHOD_FLAGS: Final = ("--tuned", "--nested", "--resume")
 
 def better_command(run: Run, arguments: Sequence[str], out: Path | None) -> str | None:
     """Return the command that trains the better baseline on the same data, if there is one."""
-    better = [each for each in run.baselines if each.better_method is not None]
+    better = [baseline for baseline in run.baselines if baseline.better_method is not None]
     if not better or not arguments or "--config" in arguments:
         return None
-    best = max(better, key=lambda each: abs(each.difference.mean)).better_method
+    best = max(better, key=lambda baseline: abs(baseline.difference.mean)).better_method
     kept: list[str] = []
     is_value = False  # of an option that is left out
     for word in arguments:
@@ -262,7 +264,7 @@ def _measure_rows(run: Run) -> list[tuple[str, str]]:
 
 
 def _time_words(run: Run) -> str:
-    each = run.seconds_per_replica_epoch
-    if each is None:
+    seconds = run.seconds_per_replica_epoch
+    if seconds is None:
         return f"{run.seconds:.1f} s"
-    return f"{run.seconds:.1f} s, {1e3 * each:.2f} ms for each replica and epoch"
+    return f"{run.seconds:.1f} s, {1e3 * seconds:.2f} ms for each replica and epoch"

@@ -100,12 +100,12 @@ def demo(
     changes = hyper_parameters("agnn", {"epochs": epochs}, None)
     method = prepare("agnn", data, _SPLIT, changes)
     label = f"Training {method.title} on {_DATASET}"
-    kept = "nothing was written; the same command starts again."
-    with interruptible(lambda: kept), training_progress(label, is_quiet=quiet) as progress:
+    note = "nothing was written; the same command starts again."
+    with interruptible(lambda: note), training_progress(label, is_quiet=quiet) as progress:
         run = evaluate(method, data, _SPLIT, seeds, progress=progress)
     changed = {"--replicas": replicas, "--seed": seed, "--epochs": epochs}
-    words = [f"{name} {value}" for name, value in changed.items() if value is not None]
-    command = " ".join(["agnn demo", *words, "--out", shlex.quote(str(out))])
+    options = [f"{name} {value}" for name, value in changed.items() if value is not None]
+    command = " ".join(["agnn demo", *options, "--out", shlex.quote(str(out))])
     relevance = Relevance.of(run).by_class()[-1].numpy()
     record = run_record(run, out) | {
         "relevance": {
@@ -133,8 +133,8 @@ def demo(
         f"agnn explain {folder} {_EXAMPLE}": "the reasons for one prediction",
     }
     width = max(map(len, about))
-    for line, what in about.items():
-        console.print(f"  {line:<{width}}   {what}", soft_wrap=True)
+    for line, purpose in about.items():
+        console.print(f"  {line:<{width}}   {purpose}", soft_wrap=True)
 
 
 def _write(run: "Run", record: dict[str, Any], command: str, out: Path) -> None:
@@ -165,12 +165,12 @@ def check_demo_folder(folder: Path) -> None:
     if not folder.exists() and not folder.is_symlink():
         check_new_folder(folder)
         return
-    known = _demo_files(folder)
-    if known is None:
+    demo_files = _demo_files(folder)
+    if demo_files is None:
         raise InputError(
             f"'{folder}' exists and was not made by `agnn demo`; choose another --out."
         )
-    foreign = sorted(_files(folder) - known)
+    foreign = sorted(_files(folder) - demo_files)
     if foreign:
         raise InputError(
             f"'{folder}' also holds '{foreign[0]}', which `agnn demo` did not write and will not "

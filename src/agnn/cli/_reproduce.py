@@ -119,7 +119,7 @@ def reproduce(
         if export is not None:
             opened.export_rows(export)
     if json:
-        values = [result_values(each, out) for each in done.results]
+        values = [result_values(result, out) for result in done.results]
         write_json(
             {"experiments": values, "failures": done.failures, "unfinished": done.unfinished}
         )
@@ -156,14 +156,14 @@ def _show_list(*, as_json: bool) -> None:
     """Print the experiments of the package in the paper's order."""
     from agnn.studies import select_experiments
 
-    found = select_experiments("all")
+    experiments = select_experiments("all")
     if as_json:
-        facts = [{"name": e.name, "place": e.place, "title": e.title} for e in found]
+        facts = [{"name": e.name, "place": e.place, "title": e.title} for e in experiments]
         write_json({"experiments": facts})
         return
     from agnn.tables import Column, ResultTable, Row
 
-    rows = [Row((each.name, each.place, each.title)) for each in found]
+    rows = [Row((e.name, e.place, e.title)) for e in experiments]
     rows.append(Row(("graphs", "", "Your own graphs, in the folder --data")))
     screen().print(rich_table(ResultTable((Column(""),) * 3, tuple(rows))))
 
@@ -175,10 +175,10 @@ def _show(results: "Sequence[Result]", out: Path) -> None:
     console = screen()
     if not console.is_terminal:
         console.width = 120  # rich takes a file to be 80 wide and folds the cells
-    for each in results:
-        console.print(f"\n{each.experiment.heading}", style="bold")
-        if each.comparison is not None:
-            gap = 2 if len(each.comparison.table.columns) < 6 else 1
-            console.print(rich_table(comparison_table(each.comparison), gap))
-        files = f"{out / each.experiment.name}.html, .md and .json"
+    for result in results:
+        console.print(f"\n{result.experiment.heading}", style="bold")
+        if result.comparison is not None:
+            gap = 2 if len(result.comparison.table.columns) < 6 else 1
+            console.print(rich_table(comparison_table(result.comparison), gap))
+        files = f"{out / result.experiment.name}.html, .md and .json"
         console.print(files, style="dim", soft_wrap=True)

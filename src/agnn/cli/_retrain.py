@@ -43,13 +43,13 @@ def retrain(
     use_threads(threads)
     check_new_folder(out)
     before = runs.load_run(run, trust_unchecked=allow_unchecked)
-    given = runs.read_labels(labels, before.data)
+    new_labels = runs.read_labels(labels, before.data)
     doing = f"Training {before.method.title} on {before.data.name}"
     with (
         interruptible(lambda: "the training was not finished and nothing was written."),
         training_progress(doing, is_quiet=quiet) as progress,
     ):
-        after = runs.retrain(before, given, device=device, backend=backend, progress=progress)
+        after = runs.retrain(before, new_labels, device=device, backend=backend, progress=progress)
     try:
         runs.save_run(after, out)
     except OSError as error:
@@ -58,14 +58,14 @@ def retrain(
     difference = runs.accuracy_difference(before, after)
     if json:
         compared = {
-            "labels": len(given),
+            "labels": len(new_labels),
             "before": first.to_dict(),
             "after": second.to_dict(),
             "difference": None if difference is None else difference.to_dict(),
         }
         write_json(run_record(after, out) | {"retrained": compared})
         return
-    print_result(after, f"{after.method.title} on {after.data.name}, {len(given)} labels", out)
+    print_result(after, f"{after.method.title} on {after.data.name}, {len(new_labels)} labels", out)
     screen().print(
         f"Accuracy on the test nodes of both runs: {first.mean:.1f} % before, "
         f"{second.mean:.1f} % now{_difference_words(difference)}."

@@ -66,9 +66,9 @@ def explore(
 
     use_threads(threads)
 
-    def working(words: str) -> None:
+    def working(step: str) -> None:
         if not json:
-            console.print(words, style="dim")
+            console.print(step, style="dim")
 
     if compare is not None and label_mode:
         raise InputError("--label-mode shows one run; leave out --compare.")
@@ -78,9 +78,9 @@ def explore(
     bound_socket("127.0.0.1", port).close()  # a port that is taken is said before the work
     explorer = Explorer(
         [
-            load_run(each, trust_unchecked=allow_unchecked)
-            for each in (run, compare)
-            if each is not None
+            load_run(folder, trust_unchecked=allow_unchecked)
+            for folder in (run, compare)
+            if folder is not None
         ]
     )
     labelling = None
@@ -205,8 +205,8 @@ def _token(file: Path | None) -> str | None:
 
     if file is not None:
         return read_token(file)
-    given = os.environ.get(_TOKEN)
-    return None if given is None else checked_token(given, f"the environment's {_TOKEN}")
+    token = os.environ.get(_TOKEN)
+    return None if token is None else checked_token(token, f"the environment's {_TOKEN}")
 
 
 def _warn(host: str, token: str | None) -> None:

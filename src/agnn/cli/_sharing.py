@@ -92,33 +92,33 @@ def share(
     use_threads(threads)
     check_new_file(out)
     trained = load_run(run, trust_unchecked=allow_unchecked)
-    other = None if compare is None else load_run(compare, trust_unchecked=allow_unchecked)
+    second = None if compare is None else load_run(compare, trust_unchecked=allow_unchecked)
     ids: list[str] | Literal["all"] | None = None
     if nodes is not None:
-        listed = [each.strip() for each in nodes.split(",") if each.strip()]
+        listed = [part.strip() for part in nodes.split(",") if part.strip()]
         ids = "all" if listed == ["all"] else listed
     status = screen(is_error=True).status("computing predictions and the map ...")
-    taken = 0
+    count = 0
     begun = 0.0
 
     def report(done: int, of: int) -> None:
-        nonlocal taken, begun
-        taken = of
+        nonlocal count, begun
+        count = of
         begun = begun or time.monotonic()
-        left = (time.monotonic() - begun) / max(done - 1, 1) * (of - done)
-        rest = "" if done == 1 else f", {left:.0f} s left"
-        status.update(f"neighbourhoods: {done:,} of {of:,}{rest}")
+        seconds = (time.monotonic() - begun) / max(done - 1, 1) * (of - done)
+        remaining = "" if done == 1 else f", {seconds:.0f} s left"
+        status.update(f"neighbourhoods: {done:,} of {of:,}{remaining}")
 
     with status:
-        size = write_page(trained, out, cohort=cohort, nodes=ids, compare=other, progress=report)
+        size = write_page(trained, out, cohort=cohort, nodes=ids, compare=second, progress=report)
     if json:
-        write_json({"run": str(run), "out": str(out), "nodes": taken, "bytes": size})
+        write_json({"run": str(run), "out": str(out), "nodes": count, "bytes": size})
         return
-    words = f"{trained.method.title} on {trained.data.name}, {size / 1e6:.1f} MB"
-    screen().print(f"{words}: {out}", soft_wrap=True)
-    if cohort is None and nodes is None and taken < trained.data.nodes:
+    summary = f"{trained.method.title} on {trained.data.name}, {size / 1e6:.1f} MB"
+    screen().print(f"{summary}: {out}", soft_wrap=True)
+    if cohort is None and nodes is None and count < trained.data.nodes:
         screen().print(
-            f"It has {taken:,} of {trained.data.nodes:,} nodes: the first of every cohort and a "
+            f"It has {count:,} of {trained.data.nodes:,} nodes: the first of every cohort and a "
             f"sample. `--nodes all` takes every node of a graph of up to 5,000.",
             soft_wrap=True,
         )

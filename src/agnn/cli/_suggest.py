@@ -50,24 +50,24 @@ def suggest(
         check_new_file(out)
     is_run = run is not None and Path(run).is_dir()
     if is_run:
-        given = {"nodes": nodes, "edges": edges} | given_options(read)
-        for name, value in given.items():
+        tables = {"nodes": nodes, "edges": edges} | given_options(read)
+        for name, value in tables.items():
             if value is not None:
                 raise InputError(f"{flag_of(name)} goes without a run, which has its own data.")
     if run is not None and is_run:
-        found = decisions.suggest(load_run(run, trust_unchecked=allow_unchecked), count)
+        suggestions = decisions.suggest(load_run(run, trust_unchecked=allow_unchecked), count)
     else:
-        found = decisions.suggest(find_data(run, nodes, edges, None, read), count)
+        suggestions = decisions.suggest(find_data(run, nodes, edges, None, read), count)
     if out is not None:
-        write_file(out, found.table.csv())
+        write_file(out, suggestions.table.csv())
     if json:
         written = {} if out is None else {"out": str(out)}
-        write_json({"run": run if is_run else None, **found.to_dict(), **written})
+        write_json({"run": run if is_run else None, **suggestions.to_dict(), **written})
         return
     console = screen()
-    for words in found.sentences:
-        console.print(words)
+    for sentence in suggestions.sentences:
+        console.print(sentence)
     console.print()
-    console.print(rich_table(found.table))
+    console.print(rich_table(suggestions.table))
     if out is not None:
         console.print(f"the list: {out}", soft_wrap=True)

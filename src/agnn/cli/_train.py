@@ -80,8 +80,8 @@ def train(
     else:
         tuned = f", {run.method.configuration}" if plan.training.tuned else ""
         title = f"{run.method.title} on {run.data.name}, split {run.split_spec}{tuned}"
-        given = sys.argv[1:] if sys.argv[1:2] == ["train"] else []
-        print_result(run, title, out, given)
+        arguments = sys.argv[1:] if sys.argv[1:2] == ["train"] else []
+        print_result(run, title, out, arguments)
     if failure is not None:
         raise failure
 
