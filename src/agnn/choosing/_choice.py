@@ -94,8 +94,8 @@ class Choice:
             return self._default_words
         measure = MEASURES[self.metric]
         value = measure.shown(-self.winner.mean if measure.is_loss else self.winner.mean)
-        methods = len({each.method.name for each in self.tried})
-        found = (
+        methods = len({candidate.method.name for candidate in self.tried})
+        text = (
             f"{self.winner.words} was chosen from {len(self.tried)} settings of {methods} methods "
             f"in {self.seconds:.0f} s: {measure.title} {value}{measure.unit} on validation nodes "
             f"of {len(self.winner.scores)} inner splits."
@@ -104,13 +104,13 @@ class Choice:
             error = self.lead_error
             spread = "" if error is None else f" ± {measure.shown(error)}"
             gap = f"{measure.shown(self.lead.mean)}{spread}"
-            found += f" The second, {self.tried[1].words}, is {gap} behind."
+            text += f" The second, {self.tried[1].words}, is {gap} behind."
         limits = []
         if self.replicas < self.wanted:
             limits.append(f"to train {self.replicas} of {self.wanted} replicas")
         if self.epochs is not None and self.epochs < self.winner.all_epochs:
             limits.append(f"for {self.epochs} of {self.winner.all_epochs} epochs")
-        return found + (f" There was time {', '.join(limits)}." if limits else "")
+        return text + (f" There was time {', '.join(limits)}." if limits else "")
 
     @property
     def _default_words(self) -> str:
@@ -148,7 +148,7 @@ class Choice:
             "default": self.default,
             "winner": self.winner.to_dict(),
             "lead_over_second": lead and {**lead.to_dict(), "standard_error": self.lead_error},
-            "tried": [each.to_dict() for each in self.tried],
+            "tried": [candidate.to_dict() for candidate in self.tried],
             "seconds": self.seconds,
             "labelled_nodes_used": self.nodes,
             "replicas_wanted": self.wanted,
@@ -161,7 +161,7 @@ class Choice:
 
 def leads(winner: Tried, other: Tried) -> list[float]:
     """How far the winner is ahead on each inner split that both have been tried on."""
-    return [own - its for own, its in zip(winner.scores, other.scores, strict=False)]
+    return [ours - theirs for ours, theirs in zip(winner.scores, other.scores, strict=False)]
 
 
 def _short(value: Any) -> str:

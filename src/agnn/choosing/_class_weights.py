@@ -22,31 +22,31 @@ _RARE: Final = 0.05  # share of the labelled nodes below which a class is rare
 
 
 def class_weights(
-    wanted: ClassWeight, method: Method, data: NodeData, splits: Sequence[Split]
+    class_weight: ClassWeight, method: Method, data: NodeData, splits: Sequence[Split]
 ) -> NDArray[np.float64] | None:
     """The class weights [R, c] of every replica; None if all nodes count the same.
 
     "balanced" gives every class of a replica's training nodes the same total; a mapping gives
     the weight by class name, and 1 for the other classes.
     """
-    if wanted is None:
+    if class_weight is None:
         return None
     if not method.takes_class_weights:
         able = [name for name in method_names() if get_method(name).takes_class_weights]
         raise InputError(f"{method.name} does not take class weights; {', '.join(able)} do.")
-    if isinstance(wanted, Mapping):
-        return np.tile(_weights_by_name(wanted, data.class_names), (len(splits), 1))
-    if wanted != "balanced":
-        raise InputError(f"`class_weight` must be 'balanced' or a mapping; got {wanted!r}.")
+    if isinstance(class_weight, Mapping):
+        return np.tile(_weights_by_name(class_weight, data.class_names), (len(splits), 1))
+    if class_weight != "balanced":
+        raise InputError(f"`class_weight` must be 'balanced' or a mapping; got {class_weight!r}.")
     counts = [np.bincount(data.labels[split.train], minlength=data.classes) for split in splits]
     return np.stack([count.sum() / np.maximum(count, 1) for count in counts])
 
 
 def _weights_by_name(
-    wanted: Mapping[str, float], class_names: Sequence[str]
+    by_name: Mapping[str, float], class_names: Sequence[str]
 ) -> NDArray[np.float64]:
     weights = np.ones(len(class_names))
-    for name, weight in wanted.items():
+    for name, weight in by_name.items():
         if name not in class_names:
             raise unknown_name("class in `class_weight`", str(name), class_names)
         if not (math.isfinite(weight) and weight > 0):

@@ -85,12 +85,12 @@ def challenge(
     """
     start = time.monotonic()
     metric = _metric(task)
-    known = without_other_labels(task.data, task.splits[0])
+    visible = without_other_labels(task.data, task.splits[0])
     splits = tuple(
-        inner_split(known, task.splits[0], task.seeds[0] + k) for k in range(_INNER_SPLITS)
+        inner_split(visible, task.splits[0], task.seeds[0] + k) for k in range(_INNER_SPLITS)
     )
     seeds = tuple(task.seeds[0] + k for k in range(_INNER_SPLITS))
-    trial = replace(task, data=known, splits=splits, seeds=seeds, metric=metric, passes=())
+    trial = replace(task, data=visible, splits=splits, seeds=seeds, metric=metric, passes=())
     candidates = [Tried(default, {})]
     for name, changes in CHALLENGERS:
         method = prepare(name, changes)
@@ -115,12 +115,12 @@ def challenge(
     for tried in (*networks[:1], *ranked[:1]):
         if _is_ahead(replace(choice, tried=(tried, winner))):
             winner = tried
-    rest = [tried for tried in ranked if tried is not winner]
+    others = [tried for tried in ranked if tried is not winner]
     if winner is not candidates[0]:  # the comparison that counts comes second
-        rest.sort(key=lambda tried: tried is not candidates[0])
+        others.sort(key=lambda tried: tried is not candidates[0])
     # With the settings that suit the data: what was tried is a small form of it.
     method = default if winner is candidates[0] else prepare(winner.method.name, {})
-    return replace(choice, tried=(winner, *rest), method=method, seconds=time.monotonic() - start)
+    return replace(choice, tried=(winner, *others), method=method, seconds=time.monotonic() - start)
 
 
 def leave_out(method: Method, task: Task) -> tuple[Method, str]:
@@ -140,11 +140,11 @@ def leave_out(method: Method, task: Task) -> tuple[Method, str]:
     changed = ", ".join(
         f"{name}={getattr(method, name):g} or {value:g}" for name, value in method.reduction.items()
     )
-    words = (
+    remark = (
         f"Labels are few, so {method.title} was tried on held-out labels with {changed}: log loss "
         f"{losses[0]:.3f} and {losses[1]:.3f}. The {('first', 'second')[best]} is trained."
     )
-    return forms[best], words
+    return forms[best], remark
 
 
 def _is_ahead(choice: Choice) -> bool:

@@ -77,8 +77,8 @@ class Tuned(Method):
     def __post_init__(self) -> None:
         if not self.base.grid:
             raise InputError(f"{self.base.name} has no grid to tune over.")
-        for known in ("name", "title", "cites", "takes_class_weights", "uses_edge_weights"):
-            object.__setattr__(self, known, getattr(self.base, known))
+        for name in ("name", "title", "cites", "takes_class_weights", "uses_edge_weights"):
+            object.__setattr__(self, name, getattr(self.base, name))
 
     @property
     def configuration(self) -> str:
@@ -108,12 +108,12 @@ class Tuned(Method):
         scores: dict[int, Tensor] = {}
         settings: dict[int, dict[str, Any]] = {}
         for replicas in groups.values():
-            chosen = self.choose(_part(task, replicas[:_SEEDS_FOR_CHOICE]))
-            outcome = chosen.run(_part(task, replicas))
+            method = self.choose(_part(task, replicas[:_SEEDS_FOR_CHOICE]))
+            outcome = method.run(_part(task, replicas))
             self._check_finished(outcome)
             for r, replica_scores in zip(replicas, outcome.scores, strict=True):
                 scores[r] = replica_scores
-                settings[r] = chosen.settings
+                settings[r] = method.settings
         order = range(len(task.seeds))
         return Outcome(
             torch.stack([scores[r] for r in order]), chosen=tuple(settings[r] for r in order)

@@ -85,10 +85,10 @@ def choose_method(
     `seconds` the chosen one should also be trained with `replicas` replicas, or as many of them as
     there is time for: candidates that leave no time for three are left out.
     """
-    known = without_other_labels(task.data, task.splits[0])
+    visible = without_other_labels(task.data, task.splits[0])
     halving = _Halving(
         task=task,
-        known=known,
+        visible=visible,
         replicas=replicas,
         start=time.monotonic(),
         seconds=seconds,
@@ -96,7 +96,7 @@ def choose_method(
         notify=on_tried or (lambda *_: None),
     )
     candidates = []
-    for name, changes in _by_promise(CANDIDATES, known):
+    for name, changes in _by_promise(CANDIDATES, visible):
         if name not in method_names():
             continue
         method = prepare(name, changes)
@@ -130,9 +130,9 @@ def _joins_unlike(data: NodeData) -> bool:
 
 def without_other_labels(data: NodeData, split: Split) -> NodeData:
     """Return the data with the labels of `split`'s training and validation nodes, and no others."""
-    known = np.concatenate([split.train, split.validation])
+    nodes = np.concatenate([split.train, split.validation])
     labels = np.full(data.nodes, -1)
-    labels[known] = data.labels[known]
+    labels[nodes] = data.labels[nodes]
     labels.setflags(write=False)
     return replace(data, labels=labels, splits={})
 
@@ -151,14 +151,14 @@ def inner_split(data: NodeData, split: Split, seed: int) -> Split:
     pool = np.concatenate([split.train, split.validation])
     order = pool[random_order(pool.size, seed, Stream.INNER)]
     train: list[NDArray[np.int64]] = []
-    rest: list[NDArray[np.int64]] = []
+    others_by_class: list[NDArray[np.int64]] = []
     for label in np.unique(data.labels[pool]):
         members = order[data.labels[order] == label]
         # At least one node of a class is for training, as in every split that is drawn.
         count = max(1, int(np.count_nonzero(data.labels[split.train] == label)))
         train.append(members[:count])
-        rest.append(members[count:])
-    others = np.concatenate(rest)
+        others_by_class.append(members[count:])
+    others = np.concatenate(others_by_class)
     if others.size < 2:
         raise InputError(
             f"the split '{split.name}' has too few validation nodes for 'auto': {others.size} are "
@@ -172,7 +172,7 @@ class _Halving:
     """One search, round by round."""
 
     task: Task  # one replica on the split that is divided
-    known: NodeData  # without the labels of test nodes: what candidates are given
+    visible: NodeData  # without the labels of test nodes: what candidates are given
     replicas: int
     start: float  # of `time.monotonic`
     seconds: float
@@ -205,9 +205,7 @@ class _Halving:
         alive = list(candidates)
         for number, count in enumerate(_ROUNDS):
             for candidate in alive:
-                if self.seconds_left <= 0.0 and any(
-                    each.scores or each.remark for each in everything
-                ):
+                if self.seconds_left <= 0.0 and any(t.scores or t.remark for t in everything):
                     break
                 self._try(candidate, count)
             alive = self._survivors(everything, count)
@@ -220,15 +218,15 @@ class _Halving:
                 alive = self._survivors(everything, count)
             if len(alive) < 2:
                 break
-        tried = [each for each in everything if each.scores or each.remark]
+        tried = [t for t in everything if t.scores or t.remark]
         # Ties go to the candidate with fewer changes: defaults were tested on more graphs.
         tried.sort(key=lambda t: (bool(t.remark), -len(t.scores), -t.mean, len(t.changes)))
         if tried[0].remark:
             self._raise_for(tried)
-        winner = _winner([each for each in tried if not each.remark])
+        winner = _winner([t for t in tried if not t.remark])
         tried.sort(key=lambda t: (t is not winner, bool(t.remark), _behind(winner, t)))
-        known = self.split.train.size + self.split.validation.size
-        scoring = inner_split(self.known, self.split, self.seed).test.size
+        nodes = self.split.train.size + self.split.validation.size
+        scoring = inner_split(self.visible, self.split, self.seed).test.size
         seconds = time.monotonic() - self.start
         if not winner.method.is_random:
             self.replicas = 1  # on the one split all others would be copies
@@ -237,35 +235,35 @@ class _Halving:
             metric=self.task.metric or "accuracy",
             tried=tuple(tried),
             seconds=seconds,
-            nodes=known,
+            nodes=nodes,
             scoring=scoring,
             method=method,
             wanted=self.replicas,
             replicas=replicas,
         )
 
-    def _fitting(self, winner: Tried, left: float) -> tuple[Method, int]:
-        """What is trained in the seconds left: the method, and how many replicas.
+    def _fitting(self, winner: Tried, seconds: float) -> tuple[Method, int]:
+        """What is trained in these seconds: the method, and how many replicas.
 
         A candidate that was tried with fewer epochs gets them back, all if may be: the epoch is
         chosen by validation nodes, so that more of them do no harm. Rather fewer replicas than
         fewer epochs.
         """
-        each = max(_seconds_each(winner), 1e-9)
+        cost = max(_seconds_each(winner), 1e-9)
         if not winner.all_epochs:
-            return winner.method, min(self.replicas, max(_FEWEST_REPLICAS, int(left / each)))
+            return winner.method, min(self.replicas, max(_FEWEST_REPLICAS, int(seconds / cost)))
         tried = winner.changes["epochs"]
-        per_epoch = each / tried
-        left = _SURE * left
-        fitting = int(left / (per_epoch * winner.all_epochs))
+        per_epoch = cost / tried
+        seconds = _SURE * seconds
+        fitting = int(seconds / (per_epoch * winner.all_epochs))
         replicas = min(self.replicas, max(_FEWEST_REPLICAS, fitting))
-        affordable = int(left / (per_epoch * replicas))
+        affordable = int(seconds / (per_epoch * replicas))
         epochs = max(tried, min(winner.all_epochs, affordable))
         return winner.method.with_fields(epochs=epochs), replicas
 
     def _raise_for(self, tried: Sequence[Tried]) -> NoReturn:
         """Raise for candidates none of which could be trained."""
-        slow = [each for each in tried if each.remark.startswith(_TOO_SLOW)]
+        slow = [candidate for candidate in tried if candidate.remark.startswith(_TOO_SLOW)]
         first = (slow or tried)[0]
         why = f"{first.words}: {first.remark.rstrip('.')}."
         if not slow:
@@ -277,25 +275,25 @@ class _Halving:
 
     def _survivors(self, everything: Sequence[Tried], count: int) -> list[Tried]:
         """The better half of those that have come so far, best first."""
-        full = [each for each in everything if len(each.scores) >= count and not each.remark]
-        full.sort(key=lambda each: (-each.mean, len(each.changes)))
+        full = [t for t in everything if len(t.scores) >= count and not t.remark]
+        full.sort(key=lambda t: (-t.mean, len(t.changes)))
         kept = max(2, math.ceil(len(full) / 2))
-        for place, each in enumerate(full):
-            each.is_beaten = place >= kept
+        for rank, candidate in enumerate(full):
+            candidate.is_beaten = rank >= kept
         return full[:kept]
 
     def _variations(self, best: Sequence[Tried]) -> Iterator[Tried]:
         """Other settings of the best methods, drawn from the search space."""
         names: list[str] = []
-        for each in best:
-            if each.method.name not in names and len(names) < _VARIED:
-                names.append(each.method.name)
+        for candidate in best:
+            if candidate.method.name not in names and len(names) < _VARIED:
+                names.append(candidate.method.name)
                 for k in range(_VARIATIONS):
-                    changes = random_settings(each.method, self.seed + k)
+                    changes = random_settings(candidate.method, self.seed + k)
                     if changes:
-                        method = each.method.with_fields(**changes)
-                        own = {**each.changes, **changes}
-                        yield Tried(method, own, all_epochs=each.all_epochs)
+                        method = candidate.method.with_fields(**changes)
+                        combined = {**candidate.changes, **changes}
+                        yield Tried(method, combined, all_epochs=candidate.all_epochs)
 
     def _try(self, candidate: Tried, count: int) -> None:
         """Train on the inner splits up to `count` that are missing, and score."""
@@ -306,16 +304,16 @@ class _Halving:
         if done and candidate.seconds / done * (count - done) > self.seconds_left:
             return
         splits = tuple(
-            inner_split(self.known, self.split, self.seed + k) for k in range(done, count)
+            inner_split(self.visible, self.split, self.seed + k) for k in range(done, count)
         )
         try:
             task = replace(
                 self.task,
-                data=self.known,
+                data=self.visible,
                 splits=splits,
                 seeds=tuple(self.seed + k for k in range(done, count)),
                 class_weights=class_weights(
-                    self.class_weight, candidate.method, self.known, splits
+                    self.class_weight, candidate.method, self.visible, splits
                 ),
             )
             scores = self._scores(candidate, task)
@@ -330,8 +328,8 @@ class _Halving:
                 candidate.remark = f"its {self.measure.title} is not finite"
         candidate.seconds += time.monotonic() - begun
         fewest = min(self.replicas, _FEWEST_REPLICAS)
-        left = self.start + self.seconds - time.monotonic()
-        if candidate.scores and _seconds_each(candidate) * fewest > left:
+        seconds_left = self.start + self.seconds - time.monotonic()
+        if candidate.scores and _seconds_each(candidate) * fewest > seconds_left:
             candidate.remark = f"{_TOO_SLOW} to train in the time left"
         self.notify(candidate, max(0.0, self.seconds_left))
 
@@ -370,11 +368,11 @@ def _winner(tried: Sequence[Tried]) -> Tried:
     beaten is ahead if it is better on those that both have.
     """
     best = tried[0]
-    for each in tried[1:]:
-        common = min(len(each.scores), len(best.scores))
-        own, other = (Summary(scores[:common]).mean for scores in (each.scores, best.scores))
-        if not each.is_beaten and own > other and len(each.scores) < len(best.scores):
-            best = each
+    for rival in tried[1:]:
+        common = min(len(rival.scores), len(best.scores))
+        mean, best_mean = (Summary(scores[:common]).mean for scores in (rival.scores, best.scores))
+        if not rival.is_beaten and mean > best_mean and len(rival.scores) < len(best.scores):
+            best = rival
     return best
 
 
@@ -394,7 +392,7 @@ class _Watch:
         if done <= 1:  # the first epoch also compiles
             self.start = time.monotonic()
         elif done == _PROBE:
-            each = (time.monotonic() - self.start) / (done - 1)
-            self.affordable = int(self.limit / max(each, 1e-9))
+            per_epoch = (time.monotonic() - self.start) / (done - 1)
+            self.affordable = int(self.limit / max(per_epoch, 1e-9))
             if self.affordable < total:
                 raise _TooSlowError

@@ -182,10 +182,10 @@ def _scores(
     pool: Executor | None, candidates: Sequence[Candidate], study: Any, trials: Sequence[Any]
 ) -> Iterator[tuple[int, float]]:
     """Numbers and scores of the candidates as they come; after an error the others have failed."""
-    left = set(range(len(candidates)))
+    unscored = set(range(len(candidates)))
     results: Iterable[tuple[Candidate, float | AgnnError]]
     if pool is None:
-        results = ((each, each.score()) for each in candidates)
+        results = ((candidate, candidate.score()) for candidate in candidates)
     else:
         results = map_as_completed(pool, Candidate.score, deque(candidates))
     try:
@@ -193,9 +193,9 @@ def _scores(
             if isinstance(value, AgnnError):
                 raise value
             yield candidate.number, value
-            left.remove(candidate.number)
+            unscored.remove(candidate.number)
     finally:
-        for k in left:
+        for k in unscored:
             study.tell(trials[k], state=import_module("optuna").trial.TrialState.FAIL)
 
 

@@ -45,8 +45,8 @@ def can_search(method: Method) -> bool:
 
 def free_settings(method: Method) -> set[str]:
     """Return the settings of the method that are in the search space."""
-    known = {field.name for field in fields(method)}
-    return known & {*_RANGES, *_VALUES}
+    field_names = {field.name for field in fields(method)}
+    return field_names & {*_RANGES, *_VALUES}
 
 
 def is_in_space(name: str, value: Any) -> bool:
@@ -59,11 +59,11 @@ def is_in_space(name: str, value: Any) -> bool:
 
 def suggested_settings(trial: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return the values of these settings that a trial of optuna suggests."""
-    chosen: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name in names:
         if name in _VALUES:
-            chosen[name] = trial.suggest_categorical(name, _VALUES[name])
+            settings[name] = trial.suggest_categorical(name, _VALUES[name])
         else:
             low, high, is_logarithmic = _RANGES[name]
-            chosen[name] = trial.suggest_float(name, low, high, log=is_logarithmic)
-    return chosen
+            settings[name] = trial.suggest_float(name, low, high, log=is_logarithmic)
+    return settings
