@@ -199,14 +199,14 @@ def audit(run: Run, *, with_features: bool = True) -> Audit:
     nodes, probabilities = _held_out_probabilities(run)
     labels = data.labels[nodes]
     answers = probabilities.argmax(1)
-    own = probabilities[np.arange(nodes.size), labels]
+    label_probabilities = probabilities[np.arange(nodes.size), labels]
     order = _contradicted(labels, probabilities)
     confident = confident_classes(labels, probabilities)
     by_class = _neighbour_labels(data, nodes[order])
     by_features = _feature_answers(run) if with_features else None
     names = data.class_names
     suspicious = []
-    for place, k in enumerate(order.tolist()):
+    for row, k in enumerate(order.tolist()):
         node = int(nodes[k])
         label = int(labels[k])
         answer = int(answers[k])
@@ -217,12 +217,12 @@ def audit(run: Run, *, with_features: bool = True) -> Audit:
                 title=data.text_of(node, "title"),
                 label=names[label],
                 prediction=names[answer],
-                label_probability=float(own[k]),
+                label_probability=float(label_probabilities[k]),
                 probability=float(probabilities[k, answer]),
                 is_confident=int(confident[k]) not in (-1, label),
-                neighbours=int(by_class[place].sum()),
-                neighbours_with_label=int(by_class[place, label]),
-                neighbours_with_prediction=int(by_class[place, answer]),
+                neighbours=int(by_class[row].sum()),
+                neighbours_with_label=int(by_class[row, label]),
+                neighbours_with_prediction=int(by_class[row, answer]),
                 features_prediction=None if by_features is None else names[by_features[node]],
             )
         )
@@ -320,7 +320,7 @@ def _noise_matrix(
     if present.size < 2:
         noise[present, present] = 1.0
         return noise
-    known = probabilities[:, present]
-    joint = compute_confident_joint(numbers, known / known.sum(1, keepdims=True))
+    of_present = probabilities[:, present]
+    joint = compute_confident_joint(numbers, of_present / of_present.sum(1, keepdims=True))
     noise[np.ix_(present, present)] = estimate_latent(joint, numbers)[1]
     return noise

@@ -58,9 +58,9 @@ class ReferenceScores:
         strange to replicas that have learned from neither (cross-conformal prediction, Vovk 2015).
         """
         above = np.zeros_like(scores[0])
-        for place, values in enumerate(scores):
+        for group, values in enumerate(scores):
             for column in range(values.shape[1]):
-                reference, weights = self._of(place, column)
+                reference, weights = self._of(group, column)
                 above[:, column] += _weight_from(reference, weights, values[:, column])
         return np.asarray((1.0 + above) / (1.0 + self.counts(above.shape[1])))
 
@@ -81,12 +81,12 @@ class ReferenceScores:
         for judge, weights, values in zip(self.judges, self._weights, scores, strict=True):
             rows = place_of[first : first + judge.nodes.size]
             first += judge.nodes.size
-            asked = values[judge.nodes]
+            judged = values[judge.nodes]
             for column in range(classes):
-                above = _weight_from(*pooled[column], asked[:, column])
+                above = _weight_from(*pooled[column], judged[:, column])
                 is_here = self._is_in_column(rows, place_of, column)
-                own = (entries[rows] >= asked[:, column, None]).sum(1) * weights * is_here
-                p = (1.0 + above - own) / (1.0 + counts[column] - is_here)
+                own_weight = (entries[rows] >= judged[:, column, None]).sum(1) * weights * is_here
+                p = (1.0 + above - own_weight) / (1.0 + counts[column] - is_here)
                 sums[rows, column] += weights * p
         return nodes, sums
 
@@ -109,17 +109,17 @@ class ReferenceScores:
         entries[place_of[order], within] = np.concatenate(self.values)[order]
         return entries
 
-    def _of(self, place: int, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _of(self, group: int, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the scores and weights that one group compares a column with."""
-        values = self.values[place]
-        weights = self._weights[place]
+        values = self.values[group]
+        weights = self._weights[group]
         if self.columns is None:
             return values, weights
-        is_here = self.columns[place] == column
+        is_here = self.columns[group] == column
         return values[is_here], weights[is_here]
 
     def _pooled(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        parts = [self._of(place, column) for place in range(len(self.judges))]
+        parts = [self._of(group, column) for group in range(len(self.judges))]
         return np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
 
 

@@ -154,8 +154,8 @@ def learning_curve(
     """
     if not 1 <= repeats <= _MOST_REPEATS:
         raise InputError(f"`repeats` (--repeats) must be from 1 to {_MOST_REPEATS}; got {repeats}.")
-    drawn = [draw_splits(run, share, repeats) for share in _SHARES]
-    usable = [splits for splits in drawn if splits]
+    splits_by_share = [draw_splits(run, share, repeats) for share in _SHARES]
+    usable = [splits for splits in splits_by_share if splits]
     if len(usable) + 1 < _FEWEST_POINTS:
         count = round(np.mean([split.train.size for split in run.splits]))
         raise InputError(
@@ -206,11 +206,11 @@ def _drawn_labels(
 ) -> NDArray[np.int64]:
     """Return a share of the nodes of each class, at least one; those of a smaller share first."""
     order = np.random.default_rng((seed, *_STREAM)).permutation(nodes)
-    kept = []
+    drawn = []
     for label in np.unique(data.labels[nodes]):
         members = order[data.labels[order] == label]
-        kept.append(members[: max(1, round(share * members.size))])
-    return np.sort(np.concatenate(kept))
+        drawn.append(members[: max(1, round(share * members.size))])
+    return np.sort(np.concatenate(drawn))
 
 
 def _part_of(progress: Progress, part: int, parts: int) -> Progress:
@@ -286,19 +286,19 @@ def _extrapolate(points: list[CurvePoint], nodes: int) -> tuple[Extrapolation, .
     values = np.array([point.accuracy.mean for point in points])
     errors = np.array([point.interval.high - point.interval.low for point in points]) / (2 * _Z)
     errors = np.maximum(errors, 0.1)  # a perfect accuracy has no error, and infinite weight
-    wanted = np.array([factor * labels[-1] for factor in _FACTORS])
-    wanted = wanted[wanted <= nodes]
-    if not wanted.size:
+    counts = np.array([factor * labels[-1] for factor in _FACTORS])
+    counts = counts[counts <= nodes]
+    if not counts.size:
         return ()
     source = np.random.default_rng(0)
-    best = fit_power_law(labels, values, errors, wanted)
+    best = fit_power_law(labels, values, errors, counts)
     draws = [
-        fit_power_law(labels, source.normal(values, errors), errors, wanted) for _ in range(_DRAWS)
+        fit_power_law(labels, source.normal(values, errors), errors, counts) for _ in range(_DRAWS)
     ]
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     return tuple(
         Extrapolation(int(count), float(value), Interval(float(first), float(last)))
-        for count, value, first, last in zip(wanted, best, low, high, strict=True)
+        for count, value, first, last in zip(counts, best, low, high, strict=True)
     )
 
 
@@ -306,9 +306,9 @@ def fit_power_law(
     labels: NDArray[np.float64],
     values: NDArray[np.float64],
     errors: NDArray[np.float64],
-    wanted: NDArray[np.float64],
+    counts: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return a - b / m^c for the wanted m, fitted to values at `labels` by weighted least squares.
+    """Return a - b / m^c at m = `counts`, fitted to values at `labels` by weighted least squares.
 
     b is not below 0 and a not above 100: more labels never harm, and no accuracy is above 100 %.
     """
@@ -316,7 +316,7 @@ def fit_power_law(
     weights /= weights.sum()
     mean = weights @ values
     smallest = np.inf
-    forecast = np.full(wanted.shape, mean)
+    forecast = np.full(counts.shape, mean)
     for exponent in _EXPONENTS:
         x = labels**-exponent
         centre = weights @ x
@@ -329,5 +329,5 @@ def fit_power_law(
         loss = float(weights @ np.square(a - b * x - values))
         if loss < smallest:
             smallest = loss
-            forecast = a - b * wanted**-exponent
+            forecast = a - b * counts**-exponent
     return forecast

@@ -142,12 +142,12 @@ def find_judges(
     ]
     if calibrate_on is None or isinstance(calibrate_on, str):
         return tuple(judges)
-    wanted = np.array([run.node(node_id) for node_id in calibrate_on], dtype=np.int64)
+    nodes = np.array([run.node(node_id) for node_id in calibrate_on], dtype=np.int64)
     tested = np.concatenate([judge.nodes for judge in judges])
-    if (outside := wanted[~np.isin(wanted, tested)]).size:
+    if (outside := nodes[~np.isin(nodes, tested)]).size:
         raise InputError(
             f"node {run.data.node_ids[int(outside[0])]!r} cannot calibrate: it is not a test node "
-            f"of this run ({outside.size} of {wanted.size} are not)."
+            f"of this run ({outside.size} of {nodes.size} are not)."
         )
-    chosen = [Judges(each.replicas, each.nodes[np.isin(each.nodes, wanted)]) for each in judges]
-    return tuple(each for each in chosen if each.nodes.size)
+    chosen = [Judges(judge.replicas, judge.nodes[np.isin(judge.nodes, nodes)]) for judge in judges]
+    return tuple(judge for judge in chosen if judge.nodes.size)

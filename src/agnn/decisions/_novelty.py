@@ -52,8 +52,8 @@ class NoveltyRule:
 
     @cached_property
     def _left_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        known = AskedNodes.known(self.run)
-        scores = [novelty_scores(judge, known) for judge in self.reference.judges]
+        all_nodes = AskedNodes.known(self.run)
+        scores = [novelty_scores(judge, all_nodes) for judge in self.reference.judges]
         return self.reference.left_out_p_values(scores)
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def calibrate_novelty(
             f"`false_alarms` must be between 0 and 1, such as 0.05 for 5 %; got {false_alarms:g}."
         )
     judges = find_judges(run, calibrate_on)
-    known = AskedNodes.known(run)
-    values = tuple(novelty_scores(judge, known)[judge.nodes, 0] for judge in judges)
+    all_nodes = AskedNodes.known(run)
+    values = tuple(novelty_scores(judge, all_nodes)[judge.nodes, 0] for judge in judges)
     reference = ReferenceScores(judges, values)
     needed = int(np.ceil(1.0 / false_alarms - 1.0 - ROUNDING))
     if reference.count < needed:

@@ -102,8 +102,8 @@ class SetRule:
     @property
     def _uneven(self) -> list[str]:
         """A sentence about the class whose nodes are covered least, if that is clearly too few."""
-        known = [each for each in self.class_coverages if each.count]
-        worst = min(known, key=lambda each: each.covered / each.count)
+        measured = [c for c in self.class_coverages if c.count]
+        worst = min(measured, key=lambda c: c.covered / c.count)
         if worst.interval is None or worst.interval.high >= 100.0 * self.coverage:
             return []
         return [
@@ -114,8 +114,8 @@ class SetRule:
     @cached_property
     def _left_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The calibrating nodes and their p-values among the others."""
-        known = AskedNodes.known(self.run)
-        scores = [class_scores(judge, known, self.score) for judge in self.reference.judges]
+        all_nodes = AskedNodes.known(self.run)
+        scores = [class_scores(judge, all_nodes, self.score) for judge in self.reference.judges]
         return self.reference.left_out_p_values(scores)
 
     @cached_property
@@ -150,8 +150,8 @@ class SetRule:
         rows = []
         for of_class in self.class_coverages:
             interval = of_class.interval or ()
-            words = " to ".join(f"{end:.1f}" for end in interval) or NOTHING
-            cells = (of_class.name, of_class.coverage, Cell(words, interval), of_class.count)
+            text = " to ".join(f"{end:.1f}" for end in interval) or NOTHING
+            cells = (of_class.name, of_class.coverage, Cell(text, interval), of_class.count)
             rows.append(Row(cells))
         return ResultTable(columns, tuple(rows), "Sets that hold the true class, by class")
 
@@ -170,7 +170,7 @@ class SetRule:
             "mean_size": float(self.sizes.mean()),
             "single": float((self.sizes == 1).mean()),
             "empty": float((self.sizes == 0).mean()),
-            "classes": [each.to_dict() for each in self.class_coverages],
+            "classes": [of_class.to_dict() for of_class in self.class_coverages],
         }
 
 
@@ -256,10 +256,10 @@ def calibrate_sets(
     if score not in get_args(Score):
         raise unknown_name("score", score, get_args(Score))
     judges = find_judges(run, calibrate_on)
-    known = AskedNodes.known(run)
+    all_nodes = AskedNodes.known(run)
     labels = [run.data.labels[judge.nodes] for judge in judges]
     values = [
-        class_scores(judge, known, score)[judge.nodes, label]
+        class_scores(judge, all_nodes, score)[judge.nodes, label]
         for judge, label in zip(judges, labels, strict=True)
     ]
     reference = ReferenceScores(judges, tuple(values), tuple(labels) if by_class else None)
@@ -272,10 +272,10 @@ def class_scores(judge: Judges, asked: AskedNodes, score: Score) -> NDArray[np.f
     probabilities = judge.probabilities(asked.scores)
     if score == "lac":
         return np.asarray(1.0 - probabilities)
-    own = cumulative_scores(probabilities)
+    scores = cumulative_scores(probabilities)
     if score == "aps":
-        return own
-    return _OWN_SHARE * own + (1.0 - _OWN_SHARE) * asked.neighbour_mean(own)
+        return scores
+    return _OWN_SHARE * scores + (1.0 - _OWN_SHARE) * asked.neighbour_mean(scores)
 
 
 def cumulative_scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

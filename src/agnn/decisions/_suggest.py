@@ -107,11 +107,11 @@ class Suggestions:
     @property
     def sentences(self) -> list[str]:
         """What the suggestions are, and why there may be fewer than were asked for."""
-        known = int(self.data.labelled.size)
-        unlabelled = self.data.nodes - known
+        labelled = int(self.data.labelled.size)
+        unlabelled = self.data.nodes - labelled
         sentences = [
             f"{len(self.nodes):,} of {unlabelled:,} nodes without a label. They stand for "
-            f"{self.share:.0%} of these; the others are more like the {known:,} labelled nodes."
+            f"{self.share:.0%} of these; the others are more like the {labelled:,} labelled nodes."
             if self.share < 1.0
             else f"{len(self.nodes):,} nodes that together stand for all {unlabelled:,} without a "
             f"label."
@@ -229,7 +229,7 @@ def choose_nodes(
     source = np.random.default_rng(_SEED)  # for graphs too large to look at every pair of nodes
     everything = np.arange(len(points))
     represented = points[np.sort(source.permutation(everything)[:_MOST_REPRESENTED])]
-    drawn = np.sort(source.permutation(candidates)[: max(_MOST_CANDIDATES, count)])
+    sample = np.sort(source.permutation(candidates)[: max(_MOST_CANDIDATES, count)])
     # Rows of length 1 in each part are at most this far from each other.
     nearest = np.full(len(represented), 2.0 * np.sqrt(_HOPS + 1.0), dtype=np.float32)
     for first in range(0, labelled.size, _AT_ONCE):
@@ -237,12 +237,12 @@ def choose_nodes(
         nearest = np.minimum(nearest, _distances(points[some], represented).min(0))
     gains = np.concatenate(
         [
-            _gains(points[drawn[first : first + _AT_ONCE]], represented, nearest)
-            for first in range(0, drawn.size, _AT_ONCE)
+            _gains(points[sample[first : first + _AT_ONCE]], represented, nearest)
+            for first in range(0, sample.size, _AT_ONCE)
         ]
     )
     # The smallest of these is the largest gain, and of equal ones the first node.
-    waiting = [(-gain, node) for gain, node in zip(gains.tolist(), drawn.tolist(), strict=True)]
+    waiting = [(-gain, node) for gain, node in zip(gains.tolist(), sample.tolist(), strict=True)]
     heapq.heapify(waiting)
     least = _NO_GAIN * max(float(gains.max()), 1.0)
     chosen: list[int] = []
@@ -283,7 +283,7 @@ def _nearest(
         for first in range(0, nodes.size, _AT_ONCE)
     ]
     nearest = np.concatenate(places)
-    place_of = {centre: place for place, centre in enumerate(centres.tolist())}
+    place_of = {centre: position for position, centre in enumerate(centres.tolist())}
     for k, node in enumerate(nodes.tolist()):
         nearest[k] = place_of.get(node, nearest[k])  # not a twin of it
     return nearest

@@ -148,7 +148,7 @@ def choose_threshold(
         costs: of a false alarm and of a miss. The probability with the least cost is chosen.
         calibrate_on: see `calibrate_sets`.
     """
-    goal, wanted = _goal(precision, recall, costs)
+    goal, target = _goal(precision, recall, costs)
     names = run.data.class_names
     if class_name not in names:
         raise unknown_name("class", class_name, names)
@@ -158,20 +158,20 @@ def choose_threshold(
     is_class = run.data.labels[nodes] == label
     if not is_class.any():
         raise InputError(f"no label of class '{class_name}' is left to choose a threshold by.")
-    threshold = _best(values, is_class, goal, wanted)
+    threshold = _best(values, is_class, goal, target)
     if threshold is None:
-        raise InputError(_unreachable(class_name, goal, values, is_class, wanted))
+        raise InputError(_unreachable(class_name, goal, values, is_class, target))
     acted = np.zeros(nodes.size, dtype=bool)
     part = np.random.Generator(np.random.PCG64(0)).permutation(nodes.size) % _PARTS
     for number in range(_PARTS):
-        others = part != number
-        chosen = _best(values[others], is_class[others], goal, wanted) if others.any() else None
-        acted[~others] = chosen is not None and values[~others] >= chosen
+        is_other = part != number
+        cut = _best(values[is_other], is_class[is_other], goal, target) if is_other.any() else None
+        acted[~is_other] = cut is not None and values[~is_other] >= cut
     right = int((acted & is_class).sum())
     return Threshold(
         class_name,
         goal,
-        wanted,
+        target,
         threshold,
         precision=Share(right, int(acted.sum())),
         recall=Share(right, int(is_class.sum())),
@@ -182,8 +182,8 @@ def _goal(
     precision: float | None, recall: float | None, costs: tuple[float, float] | None
 ) -> tuple[str, float | Costs]:
     """Return the one goal that is given, checked."""
-    given: dict[str, Any] = {"precision": precision, "recall": recall, "costs": costs}
-    goals = [name for name, value in given.items() if value is not None]
+    values: dict[str, Any] = {"precision": precision, "recall": recall, "costs": costs}
+    goals = [name for name, value in values.items() if value is not None]
     if len(goals) != 1:
         raise InputError(
             f"a threshold has one goal: `precision`, `recall` or `costs`; got "
@@ -196,12 +196,12 @@ def _goal(
                 f"`costs` are two numbers from 0, of a false alarm and of a miss; got {costs}."
             )
         return goal, Costs(*map(float, costs))
-    wanted = float(given[goal])
-    if not 0.0 < wanted <= 1.0:
+    target = float(values[goal])
+    if not 0.0 < target <= 1.0:
         raise InputError(
-            f"`{goal}` must be above 0 and at most 1, such as 0.95 for 95 %; got {wanted:g}."
+            f"`{goal}` must be above 0 and at most 1, such as 0.95 for 95 %; got {target:g}."
         )
-    return goal, wanted
+    return goal, target
 
 
 def _out_of_fold(
@@ -233,19 +233,19 @@ def _cuts(values: NDArray[np.float64], is_class: NDArray[np.bool_]) -> _Cuts:
 
 
 def _best(
-    values: NDArray[np.float64], is_class: NDArray[np.bool_], goal: str, wanted: float | Costs
+    values: NDArray[np.float64], is_class: NDArray[np.bool_], goal: str, target: float | Costs
 ) -> float | None:
     """Return the probability that suits the goal; None if none does."""
     cuts = _cuts(values, is_class)
-    if isinstance(wanted, Costs):
-        cost = wanted.false_alarm * (cuts.acted - cuts.right)
-        cost += wanted.miss * (is_class.sum() - cuts.right)
+    if isinstance(target, Costs):
+        cost = target.false_alarm * (cuts.acted - cuts.right)
+        cost += target.miss * (is_class.sum() - cuts.right)
         best = int(cost.argmin())
-        return float(cuts.values[best]) if cost[best] < wanted.miss * is_class.sum() else None
+        return float(cuts.values[best]) if cost[best] < target.miss * is_class.sum() else None
     if goal == "recall":
-        reached = np.flatnonzero(cuts.right >= wanted * is_class.sum() - 1e-9)
+        reached = np.flatnonzero(cuts.right >= target * is_class.sum() - 1e-9)
         return float(cuts.values[reached[0]]) if reached.size else None
-    reached = np.flatnonzero(cuts.right >= wanted * cuts.acted - 1e-9)
+    reached = np.flatnonzero(cuts.right >= target * cuts.acted - 1e-9)
     return float(cuts.values[reached[-1]]) if reached.size else None
 
 
@@ -254,14 +254,14 @@ def _unreachable(
     goal: str,
     values: NDArray[np.float64],
     is_class: NDArray[np.bool_],
-    wanted: float | Costs,
+    target: float | Costs,
 ) -> str:
     """Return why no probability suits the goal."""
-    if isinstance(wanted, Costs):
+    if isinstance(target, Costs):
         return f"with these costs it is cheapest never to act on '{class_name}'."
     cuts = _cuts(values, is_class)
     best = float((cuts.right / cuts.acted).max())
     return (
-        f"no probability of '{class_name}' gives a {goal} of {wanted:g}; the highest on "
+        f"no probability of '{class_name}' gives a {goal} of {target:g}; the highest on "
         f"{values.size:,} labels is {best:.3f}. Ask for less, or label more nodes."
     )
