@@ -38,13 +38,13 @@ def find_device(name: str) -> str:
 
 def versions() -> dict[str, str]:
     """The versions of what a result depends on; packages that are not installed are left out."""
-    found = {"python": platform.python_version(), "agnn": agnn.__version__}
+    by_package = {"python": platform.python_version(), "agnn": agnn.__version__}
     for package in ("torch", "numpy", "scipy", "scikit-learn", "numba", "triton"):
         try:
-            found[package] = version(package)
+            by_package[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return by_package
 
 
 def machine(device: str = "cpu") -> dict[str, Any]:
@@ -56,7 +56,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
     >>> sorted(machine())
     ['cores', 'memory', 'processor', 'system', 'threads']
     """
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "processor": _processor(),
         "cores": _cores(),
         "threads": torch.get_num_threads(),
@@ -65,24 +65,24 @@ def machine(device: str = "cpu") -> dict[str, Any]:
     }
     if device.startswith("cuda"):
         gpu = torch.cuda.get_device_properties(device)
-        found |= {"gpu": gpu.name, "gpu_memory": int(gpu.total_memory)}
-    return found
+        facts |= {"gpu": gpu.name, "gpu_memory": int(gpu.total_memory)}
+    return facts
 
 
-def machine_words(found: Mapping[str, Any]) -> str:
+def machine_words(facts: Mapping[str, Any]) -> str:
     """A machine in one line; empty for results from before it was recorded.
 
     >>> machine_words({"processor": "EPYC", "cores": 8, "threads": 4, "memory": 2**34})
     'EPYC, 4 threads on 8 cores, 16.0 GiB'
     """
-    if not found:
+    if not facts:
         return ""
-    memory = "" if found.get("memory") is None else f", {found['memory'] / _GIB:.1f} GiB"
-    words = f"{found['processor']}, {_plural(found['threads'], 'thread')} on "
-    words += f"{_plural(found['cores'], 'core')}{memory}"
-    if "gpu" in found:
-        words = f"{found['gpu']} ({found['gpu_memory'] / _GIB:.0f} GiB); {words}"
-    return words
+    memory = "" if facts.get("memory") is None else f", {facts['memory'] / _GIB:.1f} GiB"
+    text = f"{facts['processor']}, {_plural(facts['threads'], 'thread')} on "
+    text += f"{_plural(facts['cores'], 'core')}{memory}"
+    if "gpu" in facts:
+        text = f"{facts['gpu']} ({facts['gpu_memory'] / _GIB:.0f} GiB); {text}"
+    return text
 
 
 def _plural(count: int, word: str) -> str:

@@ -17,13 +17,13 @@ def seconds_of(value: str | float, name: str) -> float:
     >>> seconds_of("10m", "time"), seconds_of(45, "time")
     (600.0, 45.0)
     """
-    found: float = -1.0
+    seconds: float = -1.0
     if isinstance(value, str):
         match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", value.strip().lower())
         if match is not None and match[2] in _UNITS:
-            found = float(match[1]) * _UNITS[match[2]]
+            seconds = float(match[1]) * _UNITS[match[2]]
     else:
-        found = float(value)
-    if not 0.0 <= found < math.inf:
+        seconds = float(value)
+    if not 0.0 <= seconds < math.inf:
         raise InputError(f"{name} takes a duration such as 30s, 5m or 2h; got '{value}'.")
-    return found
+    return seconds

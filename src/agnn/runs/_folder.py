@@ -63,15 +63,15 @@ def keep_elsewhere(run: Run, folder: Path | str, error: OSError) -> AgnnError:
     """Save a run elsewhere that could not be written to `folder`; return an error that says so."""
     reason = error.strerror or str(error)
     try:
-        other = Path(tempfile.mkdtemp(prefix="agnn-")) / Path(folder).absolute().name
-        save_run(run, other)
+        spare = Path(tempfile.mkdtemp(prefix="agnn-")) / Path(folder).absolute().name
+        save_run(run, spare)
     except OSError as second:
         return DataError(
             f"the run could not be written to '{folder}' ({reason}), nor to the folder for "
             f"temporary files ({second.strerror or second}), and is lost."
         )
     return DataError(
-        f"the run could not be written to '{folder}' ({reason}); it is kept in '{other}': move it "
+        f"the run could not be written to '{folder}' ({reason}); it is kept in '{spare}': move it "
         f"before it is cleaned up."
     )
 
@@ -146,10 +146,10 @@ def _write_splits(run: Run, folder: Path) -> None:
     different = {id(split): split for split in run.splits}
     numbers = {key: number for number, key in enumerate(different)}
     # A split that came with parts is as long as the graph is large, and stays there.
-    known = run.data.splits if run.is_in_parts else {}
+    of_parts = run.data.splits if run.is_in_parts else {}
     splits = {
         "splits": [
-            split.name if split == known.get(split.name) else split.to_dict()
+            split.name if split == of_parts.get(split.name) else split.to_dict()
             for split in different.values()
         ],
         "of_replica": [numbers[id(split)] for split in run.splits],

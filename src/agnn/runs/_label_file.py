@@ -152,12 +152,12 @@ class LabelFile:
     def _append(self, line: Mapping[str, Any]) -> None:
         self._write(json.dumps(line).encode() + b"\n")
 
-    def _write(self, rest: bytes) -> None:
+    def _write(self, content: bytes) -> None:
         """Write at the end; it is on the disk when this returns, or not in the file at all."""
         end = self._stream.seek(0, os.SEEK_END)
         try:
-            while rest:
-                rest = rest[self._stream.write(rest) or 0 :]
+            while content:
+                content = content[self._stream.write(content) or 0 :]
             os.fsync(self._stream.fileno())
             # After writing: the name may come to lead elsewhere at any moment before.
             if not _leads_to(self.path, self._stream):

@@ -20,7 +20,7 @@ def model_card(run: Run) -> str:
     low, high = run.interval
     fitted_to = "labels out of fold" if run.is_cross_fitted else "validation nodes"
     unit = "replica" if run.folds == 1 else "trial"
-    known = f"{data.labelled.size:,} of them labelled"
+    labelled = f"{data.labelled.size:,} of them labelled"
     names = ", ".join(_plain(name) for name in data.class_names)
     lines = [
         *_metadata(run),
@@ -31,7 +31,7 @@ def model_card(run: Run) -> str:
         f"- Method: {run.method.title} ({run.method.cites}), {_replicas(run)}.",
         f"- Hyper-parameters: `{json.dumps(run.method.settings)}`",
         f"- Class weights: `{json.dumps(_weights(run))}`",
-        f"- Data: {data.nodes:,} nodes, {known}; {data.edge_count:,} undirected edges; "
+        f"- Data: {data.nodes:,} nodes, {labelled}; {data.edge_count:,} undirected edges; "
         f"{data.feature_count:,} features.",
         f"- SHA-256 of the data: `{data.fingerprint}`",
         f"- Classes: {names}",
@@ -132,5 +132,5 @@ def _summary(accuracy: Summary) -> str:
 
 def _plain(name: str) -> str:
     """Return a user's name on one line, without Markdown's or HTML's own signs."""
-    shown = "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in name)
-    return " ".join(shown.split())
+    escaped = "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in name)
+    return " ".join(escaped.split())

@@ -37,30 +37,30 @@ if TYPE_CHECKING:
 
 
 def scores_of_new(
-    known: Inference, nodes: Any, edges: Any, **options: Unpack[ReadKeywords]
+    inference: Inference, nodes: Any, edges: Any, **options: Unpack[ReadKeywords]
 ) -> tuple[tuple[Hashable, ...], Tensor]:
     """Return the ids of the new nodes in two tables, and their class probabilities [R, k, c]."""
     from agnn.data import tables
 
-    data = known.data
-    method = known.method
+    data = inference.data
+    method = inference.method
     if data.preprocessing is None:
         raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
     is_by_row = isinstance(method, NetworkMethod) and method.features_by_row
     if data.preprocessing.is_structural or not is_by_row:
         # New edges change the features of known nodes, so everything is computed again.
         grown = tables.with_new_nodes(data, nodes, edges, **options)
-        wanted = torch.arange(data.nodes, grown.nodes)
-        scores = Inference(known.model, grown, method, data).scores_around(wanted)
+        new_nodes = torch.arange(data.nodes, grown.nodes)
+        scores = Inference(inference.model, grown, method, data).scores_around(new_nodes)
         return grown.node_ids[data.nodes :], scores
     new = tables.read_new_nodes(data, nodes, edges, **options)
-    return new.ids, known.scores_of(view_of_new(known, new))
+    return new.ids, inference.scores_of(view_of_new(inference, new))
 
 
-def view_of_new(known: Inference, new: NewNodes) -> View:
+def view_of_new(inference: Inference, new: NewNodes) -> View:
     """Return the model's input for the new nodes, exactly as in the whole larger graph."""
-    graph = known.graph
-    hops = known.model.hops
+    graph = inference.graph
+    hops = inference.model.hops
     count = len(new.ids)
     extra, extra_weights = _new_edges(graph, new)
     rings = _rings(graph, extra, torch.arange(graph.nodes, graph.nodes + count), hops)
@@ -77,7 +77,7 @@ def view_of_new(known: Inference, new: NewNodes) -> View:
         weights = torch.cat([graph.weights[inner_edges], extra_weights[is_among]])
     local = Graph.from_edges(torch.searchsorted(nodes, pairs), nodes.numel(), weights)
     targets = torch.arange(nodes.numel() - count, nodes.numel())
-    field = ReceptiveField.around(local.to(known.device), targets.to(known.device), hops)
+    field = ReceptiveField.around(local.to(inference.device), targets.to(inference.device), hops)
     degrees = graph.weighted_degrees.new_zeros(nodes.numel())
     is_known = nodes < graph.nodes
     degrees[is_known] = graph.weighted_degrees[nodes[is_known]]
@@ -87,8 +87,8 @@ def view_of_new(known: Inference, new: NewNodes) -> View:
         None if extra_weights is None else extra_weights[is_inside].double(),
         minlength=nodes.numel(),
     )
-    features = _features(known, nodes[is_known].numpy(), new).to(known.device)
-    return View(features.select(field.nodes), field, degrees.to(known.device)[field.nodes])
+    features = _features(inference, nodes[is_known].numpy(), new).to(inference.device)
+    return View(features.select(field.nodes), field, degrees.to(inference.device)[field.nodes])
 
 
 def _new_edges(graph: Graph, new: NewNodes) -> tuple[Tensor, Tensor | None]:
@@ -124,12 +124,12 @@ def _rings(graph: Graph, extra: Tensor, targets: Tensor, hops: int) -> list[Tens
 
 
 def _features(
-    known: Inference, nodes: NDArray[np.int64], new: NewNodes
+    inference: Inference, nodes: NDArray[np.int64], new: NewNodes
 ) -> DenseFeatures | SparseFeatures:
     """Return the features of some known nodes and all new ones, in the model's form."""
     from scipy import sparse
 
-    data = known.data
+    data = inference.data
     part = NodeData.build(
         name=data.name,
         features=sparse.vstack([data.features[nodes], new.features], format="csr"),
@@ -137,8 +137,8 @@ def _features(
         edges=np.zeros((2, 0), dtype=np.int64),
         class_names=data.class_names,
     )
-    rows = features_read(known.method, part, data)
-    if isinstance(known.on_device[0], DenseFeatures):
+    rows = features_read(inference.method, part, data)
+    if isinstance(inference.on_device[0], DenseFeatures):
         values = rows.toarray() if sparse.issparse(rows) else rows
         return DenseFeatures(torch.from_numpy(values).float(), torch.arange(part.nodes))
     return SparseFeatures.from_scipy(sparse.csr_array(rows), torch.float32)

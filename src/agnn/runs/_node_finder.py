@@ -40,36 +40,36 @@ class NodeFinder:
         """Make the tables now."""
         self._index("")
 
-    def find(self, wanted: Hashable) -> int:
+    def find(self, query: Hashable) -> int:
         """Return the index of the node with this id, or with an id that is written like it."""
-        index = self._index(wanted)
+        index = self._index(query)
         if index is None:
-            hint = self._hint(str(wanted))
-            raise UnknownNodeError(f"'{self._data.name}' has no node '{wanted}'; {hint}")
+            hint = self._hint(str(query))
+            raise UnknownNodeError(f"'{self._data.name}' has no node '{query}'; {hint}")
         return index
 
-    def knows(self, wanted: Hashable) -> bool:
+    def knows(self, query: Hashable) -> bool:
         """Return whether `find` would find it, without looking for suggestions."""
-        return self._index(wanted) is not None
+        return self._index(query) is not None
 
-    def _index(self, wanted: Hashable) -> int | None:
+    def _index(self, query: Hashable) -> int | None:
         """Return what `find` returns, but None if there is no such node."""
         # True equals 1, but nobody means it as an id.
-        if isinstance(wanted, bool):
+        if isinstance(query, bool):
             return None
-        index = self._data.index_of(wanted)
-        if index is None and isinstance(wanted, str | int | np.integer):
-            index = self._data.index_of(str(wanted))
-            return self._by_text.get(str(wanted)) if index is None else index
+        index = self._data.index_of(query)
+        if index is None and isinstance(query, str | int | np.integer):
+            index = self._data.index_of(str(query))
+            return self._by_text.get(str(query)) if index is None else index
         return index
 
-    def _hint(self, wanted: str) -> str:
-        near = difflib.get_close_matches(wanted, self._alike(wanted), n=_NEAR, cutoff=0.6)
+    def _hint(self, query: str) -> str:
+        near = difflib.get_close_matches(query, self._alike(query), n=_NEAR, cutoff=0.6)
         if near:
             return f"near it: {', '.join(repr(node_id) for node_id in near)}."
         return f"its ids look like {str(self._data.node_ids[0])!r}."
 
-    def _alike(self, wanted: str) -> list[str]:
+    def _alike(self, query: str) -> list[str]:
         """Return the ids worth a comparison: all, or in a large graph those of a like spelling."""
         texts = [str(node_id) for node_id in self._data.node_ids]
         if len(texts) <= _MOST_COMPARED:
@@ -77,7 +77,7 @@ class NodeFinder:
         alike = (
             text
             for text in texts
-            if abs(len(text) - len(wanted)) <= 1
-            and (text[:2] == wanted[:2] or text[-2:] == wanted[-2:])
+            if abs(len(text) - len(query)) <= 1
+            and (text[:2] == query[:2] or text[-2:] == query[-2:])
         )
         return list(islice(alike, _MOST_COMPARED))

@@ -149,9 +149,9 @@ class PredictionWriter:
         labels = np.asarray(PartsFolder(self.parts).labels())
         labelled = np.flatnonzero(labels >= 0)
         splits = renumber(task.splits, labelled)
-        chosen = [splits[replica] for replica in members]
+        member_splits = [splits[replica] for replica in members]
         fit_on = "test" if task.passes else "validation"
-        nodes, probabilities = held_out_predictions(scores[members], chosen, fit_on)
+        nodes, probabilities = held_out_predictions(scores[members], member_splits, fit_on)
         return helpful_temperature(probabilities, labels[labelled[nodes]])
 
     def _write(self, file: Path, part: Part, scores: Tensor, temperature: float) -> None:
@@ -193,8 +193,8 @@ class PredictionWriter:
         step = max(1, min(max(sizes), _BYTES_AT_ONCE // ranks.size))
         for start in range(0, max(sizes), step):
             piece = torch.zeros(step, dtype=torch.uint8)
-            here = content[start : start + step]
-            piece[: here.size] = torch.from_numpy(np.array(here))
+            chunk = content[start : start + step]
+            piece[: chunk.size] = torch.from_numpy(np.array(chunk))
             received = ranks.to_first(piece, [step] * ranks.size)
             if received is None:
                 continue
@@ -207,11 +207,11 @@ class PredictionWriter:
 
 def _labelled_scores(scores: Tensor, part: Part, ranks: Ranks) -> Tensor | None:
     """Return the scores [R, own, c] of all ranks at labelled nodes, in order, on rank 0."""
-    own = scores[:, np.flatnonzero(np.asarray(part.labels) >= 0)].transpose(0, 1)
-    sizes = [int(size) for size in ranks.gather(torch.tensor([len(own)]))]
+    own_scores = scores[:, np.flatnonzero(np.asarray(part.labels) >= 0)].transpose(0, 1)
+    sizes = [int(size) for size in ranks.gather(torch.tensor([len(own_scores)]))]
     # Of one length: some rank may have no labels, and nothing cannot be sent.
-    padded = own.new_zeros(max(sizes), *own.shape[1:])
-    padded[: len(own)] = own
+    padded = own_scores.new_zeros(max(sizes), *own_scores.shape[1:])
+    padded[: len(own_scores)] = own_scores
     gathered = ranks.to_first(padded, [len(padded)] * ranks.size)
     if gathered is None:
         return None

@@ -64,14 +64,14 @@ class PartsData(NodeData):
         known = parts_data(path) if known is None else known
         manifest = PartsFolder(path).manifest
         data: PartsData = object.__new__(cls)
-        kept = vars(known).keys() - {"features", "edges", "node_ids"}
-        vars(data).update({name: vars(known)[name] for name in kept})
-        made = manifest.preprocessing
+        names = vars(known).keys() - {"features", "edges", "node_ids"}
+        vars(data).update({name: vars(known)[name] for name in names})
+        values = manifest.preprocessing
         vars(data).update(
             path=Path(path).absolute(),
             manifest=manifest,
             facts=_facts(manifest),
-            preprocessing=None if made is None else Preprocessing.from_dict(dict(made)),
+            preprocessing=None if values is None else Preprocessing.from_dict(dict(values)),
             # Partitions differ wherever features, labels, edges, splits, ids or names do.
             fingerprint=manifest.partition,
             names_fingerprint=manifest.partition,
@@ -115,12 +115,12 @@ class PartsData(NodeData):
     def _whole(self) -> NodeData:
         part = PartsFolder(self.path).part(0, 1)
         receivers = np.repeat(np.arange(self.nodes), np.diff(part.offsets))
-        kept = receivers < part.columns
+        is_first = receivers < part.columns
         return NodeData.build(
             name=self.name,
             features=part.features,
             labels=self.labels,
-            edges=np.stack([receivers[kept], np.asarray(part.columns)[kept]]),
+            edges=np.stack([receivers[is_first], np.asarray(part.columns)[is_first]]),
             class_names=self.class_names,
             node_ids=range(self.nodes),
         )

@@ -121,11 +121,11 @@ def prepare(
     `is_tuned`, the rest of the method's grid is chosen on validation nodes.
     """
     method = suited_method(name, split, data)
-    wanted = {field: value for field, value in (changes or {}).items() if value is not None}
-    for field in wanted:
+    settings = {field: value for field, value in (changes or {}).items() if value is not None}
+    for field in settings:
         if is_tuned and field in method.grid:
             raise InputError(f"`{field}` is chosen by tuning; do not set it.")
-    method = method.with_fields(**wanted)
+    method = method.with_fields(**settings)
     method.check()
     return Tuned(method) if is_tuned else method
 
@@ -272,10 +272,10 @@ class Plan:
         first = replace(plan.task().first(1), passes=(), data=self.data)
         if not self.passes:
             return first
-        (drawn,) = make_splits(replace(self.data, splits={}), "uniform", self.seeds[:1])
-        others = np.concatenate([drawn.validation, drawn.test])
-        nobody = drawn.test[:0]
-        return replace(first, splits=(replace(drawn, validation=others, test=nobody),))
+        (split,) = make_splits(replace(self.data, splits={}), "uniform", self.seeds[:1])
+        others = np.concatenate([split.validation, split.test])
+        nobody = split.test[:0]
+        return replace(first, splits=(replace(split, validation=others, test=nobody),))
 
     @property
     def leaves_method_open(self) -> bool:
@@ -332,8 +332,8 @@ class Plan:
             return self
         first = self.task().first(self.folds)
         trial = replace(first, callbacks=(), checkpoints=None)
-        method, words = leave_out(method, trial)
-        return replace(self, method=method, left_out=words)
+        method, reason = leave_out(method, trial)
+        return replace(self, method=method, left_out=reason)
 
     def _nested_estimate(self, on_tried: OnTried | None) -> dict[str, Any]:
         """Repeat the whole automatic choice on several splits, one replica each.
@@ -368,7 +368,7 @@ class Plan:
         measure = MEASURES[metric]
         error = measures[metric].standard_error
         spread = "" if error is None else f" ± {measure.shown(error)}"
-        words = (
+        sentence = (
             f"{measure.title} {measure.shown(measures[metric].mean)}{spread}{measure.unit} of the "
             f"whole choice on {len(runs)} splits (chosen: "
             f"{', '.join(run.method.title for run in runs)})"
@@ -376,7 +376,7 @@ class Plan:
         return {
             "measures": {name: summary.to_dict() for name, summary in measures.items()},
             "choices": [dict(run.choice or {}) for run in runs],
-            "words": words,
+            "words": sentence,
         }
 
     def train(self, progress: Progress | None = None) -> Run | None:
@@ -451,8 +451,8 @@ class Plan:
         """Return how method and settings were chosen as JSON values, with the key "words"."""
         choice = {} if self.choice is None else self.choice.to_dict()
         remarks = (choice.get("words"), self.first_look, self.left_out)
-        words = " ".join(remark for remark in remarks if remark)
-        return choice | {"words": words} if words else None
+        text = " ".join(remark for remark in remarks if remark)
+        return choice | {"words": text} if text else None
 
     def save(self, run: Run) -> None:
         """Write the run to the folder that was asked for, if one was; its checkpoints then go.

@@ -51,21 +51,21 @@ class Predictions(Ensemble):
         nodes: Sequence[int] | None = None,
     ) -> Predictions:
         """Return the predictions for nodes of a graph, given by index, or for all; with labels."""
-        chosen = range(data.nodes) if nodes is None else nodes
+        indices = range(data.nodes) if nodes is None else nodes
         labels = (*data.class_names, None)  # the last is what -1 stands for
         return cls(
             ensemble.probabilities,
             ensemble.disagreement,
             data.node_ids if nodes is None else tuple(data.node_ids[node] for node in nodes),
             tuple(names),
-            tuple(labels[data.labels[node]] for node in chosen) if data.labelled.size else None,
+            tuple(labels[data.labels[node]] for node in indices) if data.labelled.size else None,
             id_name(data),
         )
 
     def unlabelled(self) -> Predictions:
         """Return those for nodes without a label."""
-        known = self.labels or (None,) * len(self)
-        return self.at([k for k, label in enumerate(known) if label is None])
+        labels = self.labels or (None,) * len(self)
+        return self.at([k for k, label in enumerate(labels) if label is None])
 
     def at(self, rows: Sequence[int]) -> Predictions:
         """Return those in some rows, given by their indices."""

@@ -117,8 +117,8 @@ class Run(TrainingResult):
     @cached_property
     def scores(self) -> Tensor:
         """Every replica's class probabilities at every node; [R, n, c] on the CPU."""
-        known = self.known.scores
-        return self._inference.scores() if known is None else known.detach().cpu()
+        scores = self.known.scores
+        return self._inference.scores() if scores is None else scores.detach().cpu()
 
     def scores_at(self, nodes: ArrayLike) -> Tensor:
         """Return every replica's class probabilities at some nodes [k], given by index; [R, k, c].

@@ -83,8 +83,8 @@ class ResultSummary:
     def html(self) -> str:
         """Return the lines as a part of a page."""
         first, *others = (escape(line) for line in self.lines)
-        rest = "".join(f"<br>{line}" for line in others)
-        return f'<p class="result"><strong>{first}</strong>{rest}</p>'
+        details = "".join(f"<br>{line}" for line in others)
+        return f'<p class="result"><strong>{first}</strong>{details}</p>'
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures and the lines as JSON values."""
@@ -100,8 +100,8 @@ class ResultSummary:
         """
         folder = run.folder if folder is None else folder
         is_tested = run.calibration.test_nodes > 0
-        worse = [other for other in run.baselines if other.difference.is_worse]
-        options = [other.better_method for other in worse if other.better_method is not None]
+        worse = [b for b in run.baselines if b.difference.is_worse]
+        options = [b.better_method for b in worse if b.better_method is not None]
         if better is None and options:
             better = f"--method {options[0]}"
         return cls(
@@ -111,8 +111,8 @@ class ResultSummary:
             test_nodes=run.calibration.test_nodes,
             tested_by=_tested_by(run),
             spread=_spread(run),
-            baselines={_BASELINES[other.baseline]: other.accuracy for other in run.baselines},
-            worse_than={_BASELINES[other.baseline]: other.score for other in worse},
+            baselines={_BASELINES[b.baseline]: b.accuracy for b in run.baselines},
+            worse_than={_BASELINES[b.baseline]: b.score for b in worse},
             better=better,
             least_found=_least_found(run) if is_tested else None,
             ranking=_ranking(run, folder) if is_tested else None,
@@ -172,13 +172,13 @@ def _ranking(run: Run, folder: Path | str | None) -> str | None:
     if least is None or possible - balanced < _GAP:
         return None
     where = "RUN" if folder is None else shlex.quote(str(folder))
-    chosen = f"agnn predict {where} --class {shlex.quote(least[0])} --recall 0.9 --out chosen.csv"
+    command = f"agnn predict {where} --class {shlex.quote(least[0])} --recall 0.9 --out chosen.csv"
     weights = ""
     if run.method.takes_class_weights and run.class_weight is None:
         weights = ", or train with --class-weight balanced"
     return (
         f"ranks well and decides badly: AUC {100 * area:.1f} %, balanced accuracy "
-        f"{balanced:.1f} %, with another threshold about {possible:.0f} %: {chosen}{weights}"
+        f"{balanced:.1f} %, with another threshold about {possible:.0f} %: {command}{weights}"
     )
 
 

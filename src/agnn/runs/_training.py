@@ -230,8 +230,8 @@ class Training(TrainingOptions):
         """
         if self.quick:
             return _ASKED_LOOK
-        given = (self.method, self.replicas, self.seeds, self.search, self.ranks, self.parts)
-        if any(value is not None for value in given) or self.given_changes or self.tuned:
+        settings = (self.method, self.replicas, self.seeds, self.search, self.ranks, self.parts)
+        if any(value is not None for value in settings) or self.given_changes or self.tuned:
             return None
         split = self.split or default_split(data)
         if split != CROSS_FIT or launched_rank() is not None:
@@ -377,10 +377,10 @@ def evaluate(
     >>> run.accuracy.n, run.scores.shape
     (2, torch.Size([2, 2708, 7]))
     """
-    known = {each.name for each in fields(Training)}
+    names = {field.name for field in fields(Training)}
     for name in options:
-        if name not in known:
-            raise unknown_name("argument of `evaluate`", name, known)
+        if name not in names:
+            raise unknown_name("argument of `evaluate`", name, names)
     training = Training(method=method, data=data, split=split, seeds=seeds, **options)
     return training.run(progress)
 
@@ -392,13 +392,13 @@ def _signature() -> inspect.Signature:
     names = {p.name for p in written}
     options = [
         inspect.Parameter(
-            each.name,
+            field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=each.default,
-            annotation=each.type,
+            default=field.default,
+            annotation=field.type,
         )
-        for each in fields(Training)
-        if each.name not in names
+        for field in fields(Training)
+        if field.name not in names
     ]
     return signature.replace(parameters=[*written, *options])
 

@@ -41,11 +41,11 @@ def unseen_accuracy(method: Method, task: Task, data: NodeData, spec: SplitSpec)
     scores = torch.zeros(len(splits), data.nodes, data.classes)
     unusable = np.zeros(len(splits), dtype=bool)
     for replicas in groups.values():
-        rest, kept = without_nodes(task.data, splits[replicas[0]].test)
+        smaller, kept = without_nodes(task.data, splits[replicas[0]].test)
         outcome = method.run(
             replace(
                 task,
-                data=rest,
+                data=smaller,
                 splits=tuple(_renumbered(splits[replica], kept) for replica in replicas),
                 seeds=tuple(task.seeds[replica] for replica in replicas),
                 class_weights=None if task.class_weights is None else task.class_weights[replicas],
@@ -56,7 +56,7 @@ def unseen_accuracy(method: Method, task: Task, data: NodeData, spec: SplitSpec)
             )
         )
         assert outcome.model is not None  # noqa: S101 (checked before the training)
-        scores[replicas] = Inference(outcome.model, data, method, rest).scores()
+        scores[replicas] = Inference(outcome.model, data, method, smaller).scores()
         unusable[replicas] = unusable_replicas(outcome.history, len(replicas))
     return Summary(trial_values("accuracy", scores, data, splits, spec, unusable))
 
