@@ -71,12 +71,12 @@ def _run_of_members(run: Run) -> Run:
     )
 
 
-def _with_replicas(model: NodeModel, kept: torch.Tensor) -> NodeModel:
+def _with_replicas(model: NodeModel, replicas: torch.Tensor) -> NodeModel:
     """Return a copy with some replicas alone: the first axis of every parameter and buffer."""
     copy = deepcopy(model)
     for tensor in (*copy.parameters(), *copy.buffers()):
-        tensor.data = tensor.data[kept.to(tensor.device)]
-    copy.replicas = kept.numel()
+        tensor.data = tensor.data[replicas.to(tensor.device)]
+    copy.replicas = replicas.numel()
     return copy
 
 

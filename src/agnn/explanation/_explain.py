@@ -166,14 +166,14 @@ def _reaching_nodes(
 ) -> dict[int, ReachingNode]:
     """Return the nodes at these places in the reach, by place."""
     data = run.data
-    wanted = sorted(set(places))
-    nodes = reach.nodes.numpy()[wanted]
+    ordered = sorted(set(places))
+    nodes = reach.nodes.numpy()[ordered]
     weights = reach.shares.mean(0)
     predictions = run.ensemble_at(nodes) if run.is_cheap(nodes) else None
     edge_weights = _weights_between(run.graph, int(reach.nodes[0]), nodes)
     own_rows = _own_rows(reach)
     listed = {}
-    for k, place in enumerate(wanted):
+    for k, place in enumerate(ordered):
         node = int(nodes[k])
         label = int(data.labels[node])
         attention, relevances = own_rows.get(place, (None, None))

@@ -289,21 +289,21 @@ def _neighbours(explanation: Explanation) -> str:
     named = explanation.neighbours[:_NAMED]
     listed = [f"{node.name} ({percent(node.weight)}{_class(node)})" for node in named]
     more = len(explanation.neighbours) - len(named) + explanation.rest.nodes
-    left = 1.0 - explanation.itself.weight - sum(node.weight for node in named)
-    rest = f"; {more:,} more {_nodes(more)} {_have(more)} {percent(left)}" if more else ""
+    remaining = 1.0 - explanation.itself.weight - sum(node.weight for node in named)
+    ending = f"; {more:,} more {_nodes(more)} {_have(more)} {percent(remaining)}" if more else ""
     weight = "attention" if explanation.is_attention else "propagation weight"
     return (
         f"Over all layers, {percent(explanation.itself.weight)} of the {weight} stays with the "
-        f"node itself, and of the others {enumeration(listed)} {_have(len(listed))} most{rest}."
+        f"node itself, and of the others {enumeration(listed)} {_have(len(listed))} most{ending}."
     )
 
 
 def _training(explanation: Explanation) -> str:
     if not explanation.training:
         return "No training node reaches it."
-    if (total := sum(one.weight for one in explanation.training)) < 0.01:
+    if (total := sum(c.weight for c in explanation.training)) < 0.01:
         return f"Training nodes have {percent(total)} of it."
-    listed = [f"{one.class_name} {percent(one.weight)}" for one in explanation.training[:_NAMED]]
+    listed = [f"{c.class_name} {percent(c.weight)}" for c in explanation.training[:_NAMED]]
     return f"Training nodes have this much of it, by class: {', '.join(listed)}."
 
 

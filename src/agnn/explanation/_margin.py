@@ -107,16 +107,16 @@ class Margin:
         weights = reach.rows[0]
         question = _question(run, run.scores_at([node]), replica)
         lead = question.lead
-        chosen = list(question.replicas)
+        replicas = list(question.replicas)
         values = by_row.values[:, reach.nodes] @ torch.from_numpy(lead).float()
-        added = (weights[chosen] * values[chosen]).mean(0).numpy()
-        constant = float((by_row.constant[chosen].double().numpy() @ lead).mean())
+        added = (weights[replicas] * values[replicas]).mean(0).numpy()
+        constant = float((by_row.constant[replicas].double().numpy() @ lead).mean())
 
         def features(places: list[int]) -> NDArray[np.float64]:
             nodes = reach.nodes[places]
             gradient = by_row.gradient(nodes, lead) * weights[:, places, None].numpy()
-            first = by_row.first.weight[chosen]
-            return features_at(whole.features, nodes, first, gradient[chosen] / len(chosen))
+            first = by_row.first.weight[replicas]
+            return features_at(whole.features, nodes, first, gradient[replicas] / len(replicas))
 
         reached = reach.nodes.numpy(), reach.sizes
         return _margin(run, reached, question, added, constant, features)
@@ -148,11 +148,11 @@ def own_features(
     view = run.view_of(target)
     row = run.data.features[[node]]
     added = np.zeros(run.data.feature_count)
-    place = (view.field.nodes == node).nonzero().flatten().tolist()
-    if place:
+    places = (view.field.nodes == node).nonzero().flatten().tolist()
+    if places:
         question = _question(run, run.scores_at([target]), replica)
         held = held_logits(run, view)
-        added = feature_contributions(held, question.lead, question.replicas, place)[0]
+        added = feature_contributions(held, question.lead, question.replicas, places)[0]
     columns = row.indices[row.data != 0]
     order = columns[np.argsort(-np.abs(added[columns]), kind="stable")].tolist()
     return [NodeFeature(k, feature_name(run, k), float(added[k])) for k in order]

@@ -151,8 +151,8 @@ class Neighbourhood:
             weight = weight / max(weight.sum(), 1e-12) + added / max(
                 np.abs(lead.added).sum(), 1e-12
             )
-        shown, parents = _choice(graph, rings, distance, weight, limit or near.numel())
-        nodes = near[torch.from_numpy(shown)]
+        places, parents = _choice(graph, rings, distance, weight, limit or near.numel())
+        nodes = near[torch.from_numpy(places)]
         edges, edge_ids = _edges_among(graph, nodes)
         weights = graph.weights_as(torch.float64)
         arriving = reach.rows[0].numpy().sum(1)
@@ -160,17 +160,17 @@ class Neighbourhood:
         return Neighbourhood(
             nodes=nodes.numpy(),
             ids=tuple(data.node_ids[i] for i in nodes.tolist()),
-            hops=distance[shown],
+            hops=distance[places],
             parents=parents,
             labels=data.labels[nodes.numpy()],
             scores=run.scores_at(nodes).double().numpy(),
             is_train=np.isin(nodes.numpy(), split.train),
-            weights=reaching[:, shown],
-            elsewhere=np.maximum(arriving - reaching[:, shown].sum(1), 0.0),
+            weights=reaching[:, places],
+            elsewhere=np.maximum(arriving - reaching[:, places].sum(1), 0.0),
             farther=np.maximum(arriving - reaching.sum(1), 0.0),
             left_out=left_out,
             edges=edges,
-            layers=_layers_inside(graph, reach, nodes, shown, edges[0], edge_ids),
+            layers=_layers_inside(graph, reach, nodes, places, edges[0], edge_ids),
             lead=lead,
             edge_weights=None if weights is None else weights[edge_ids].numpy(),
             attention_groups=_attention_groups(run, reach, lead) if lead and left_out else (),
@@ -239,10 +239,10 @@ def _choice(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places of the rings' nodes that are shown, in order, and their parents."""
     parents = Parents(graph, rings, weight)
-    shown = choose_places(weight, parents, limit)
-    shown = shown[np.lexsort((-weight[shown], distance[shown]))]  # stable: then by index
-    parents.look_up(shown)
-    return shown, _positions(np.array([parents[k] for k in shown.tolist()]), shown)
+    places = choose_places(weight, parents, limit)
+    places = places[np.lexsort((-weight[places], distance[places]))]  # stable: then by index
+    parents.look_up(places)
+    return places, _positions(np.array([parents[k] for k in places.tolist()]), places)
 
 
 def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor]:
@@ -251,10 +251,10 @@ def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor
     order = torch.argsort(nodes)
     ascending = nodes[order]
     senders = graph.columns[edge_ids].to(torch.int64)
-    place = torch.searchsorted(ascending, senders).clamp(max=nodes.numel() - 1)
-    kept = ascending[place] == senders
-    i = torch.repeat_interleave(torch.arange(nodes.numel()), graph.degrees[nodes])[kept]
-    return torch.stack([i, order[place[kept]]]).numpy(), edge_ids[kept]
+    position = torch.searchsorted(ascending, senders).clamp(max=nodes.numel() - 1)
+    is_inside = ascending[position] == senders
+    i = torch.repeat_interleave(torch.arange(nodes.numel()), graph.degrees[nodes])[is_inside]
+    return torch.stack([i, order[position[is_inside]]]).numpy(), edge_ids[is_inside]
 
 
 def _positions(values: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -331,15 +331,15 @@ def choose_places(weights: NDArray[np.float64], parents: Parents, limit: int) ->
 
 def _by_weight(weights: NDArray[np.float64], first: int) -> Iterator[NDArray[np.int64]]:
     """Return all places, the heaviest first and equal ones by place; some, then more, then all."""
-    left = np.arange(weights.size)
+    remaining = np.arange(weights.size)
     count = first
-    while left.size > count:  # sorting a million places would take longer than the answer may
-        least = np.partition(weights[left], left.size - count)[left.size - count]
-        chosen = left[weights[left] >= least]
-        yield chosen[np.argsort(-weights[chosen], kind="stable")]
-        left = left[weights[left] < least]
+    while remaining.size > count:  # sorting a million places would take longer than the answer may
+        least = np.partition(weights[remaining], remaining.size - count)[remaining.size - count]
+        heaviest = remaining[weights[remaining] >= least]
+        yield heaviest[np.argsort(-weights[heaviest], kind="stable")]
+        remaining = remaining[weights[remaining] < least]
         count *= 16
-    yield left[np.argsort(-weights[left], kind="stable")]
+    yield remaining[np.argsort(-weights[remaining], kind="stable")]
 
 
 def _layers_inside(
@@ -378,6 +378,6 @@ def _layers_inside(
 
 def _values_at(values: Tensor, places: NDArray[np.int64]) -> Tensor:
     """Return the values [R, g] at places [k], 0 behind the last."""
-    wanted = torch.from_numpy(places)
-    clamped = values[:, wanted.clamp(max=values.shape[1] - 1)]
-    return torch.where(wanted < values.shape[1], clamped, 0.0)
+    index = torch.from_numpy(places)
+    clamped = values[:, index.clamp(max=values.shape[1] - 1)]
+    return torch.where(index < values.shape[1], clamped, 0.0)

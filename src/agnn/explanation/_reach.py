@@ -262,13 +262,13 @@ def _looked_up_reach(graph: Graph, node: int, whole: WholeGraph) -> Reach:
         rings.append(np.flatnonzero(is_seen & ~before))
     nodes = np.concatenate(rings)
     sizes = tuple(accumulate(ring.size for ring in rings))
-    place = np.empty(graph.nodes, dtype=np.int32)  # only entries of `nodes` are read
-    place[nodes] = np.arange(nodes.size)
+    position = np.empty(graph.nodes, dtype=np.int32)  # only entries of `nodes` are read
+    position[nodes] = np.arange(nodes.size)
     layers = []
     for hop, count in zip(paths.hops, sizes[-2::-1], strict=True):
         edges, lengths = _edges_of(graph, nodes[:count])
         of_edges, of_loops = (values.numpy() for values in hop.attention)
-        senders = place[columns[edges]]
+        senders = position[columns[edges]]
         layers.append(LayerRows(lengths, senders, of_edges[:, edges], of_loops[:, nodes[:count]]))
     return Reach(torch.from_numpy(nodes), sizes, paths, layers, whole)
 

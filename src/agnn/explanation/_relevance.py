@@ -62,9 +62,9 @@ def class_relevance(
     receiver = y[torch.cat([graph.receivers, nodes])]
     sender = y[torch.cat([graph.senders, nodes])]
     value = torch.cat([relevance.edges.mean(0), relevance.loops.mean(0)]).double()
-    known = (receiver >= 0) & (sender >= 0)
-    pair = receiver[known] * classes + sender[known]
-    total = torch.zeros(classes * classes, dtype=torch.float64).index_add(0, pair, value[known])
+    labelled = (receiver >= 0) & (sender >= 0)
+    pair = receiver[labelled] * classes + sender[labelled]
+    total = torch.zeros(classes * classes, dtype=torch.float64).index_add(0, pair, value[labelled])
     count = torch.bincount(pair, minlength=classes * classes)
     return (total / count).view(classes, classes)
 
@@ -143,15 +143,15 @@ class Relevance:
         self-loops. Equal relevances stand in the order of their receivers, then senders. The
         paper's Table 6 is of the last layer.
         """
-        known = self.labelled_edges
-        if not 1 <= count <= known.numel():
+        labelled = self.labelled_edges
+        if not 1 <= count <= labelled.numel():
             raise InputError(
-                f"`count` must be between 1 and the {known.numel()} directed edges of "
+                f"`count` must be between 1 and the {labelled.numel()} directed edges of "
                 f"'{self.data.name}' whose ends both have a label; got {count}."
             )
         labels = torch.tensor(self.data.labels)
         return [
-            _ranking(layer, self.graph, known, labels, relevance, count)
+            _ranking(layer, self.graph, labelled, labels, relevance, count)
             for layer, relevance in enumerate(self.by_edge(), start=1)
         ]
 
@@ -160,11 +160,11 @@ class Relevance:
 
 
 def _ranking(
-    layer: int, graph: Graph, known: Tensor, labels: Tensor, relevance: Tensor, count: int
+    layer: int, graph: Graph, labelled: Tensor, labels: Tensor, relevance: Tensor, count: int
 ) -> LayerRanking:
-    """Rank the edges `known` [k]; `relevance` [R, m] is of all edges."""
-    ranked = relevance[:, known]
-    order = known[torch.argsort(ranked, dim=1, descending=True, stable=True)]  # [R, k]
+    """Rank the edges `labelled` [k]; `relevance` [R, m] is of all edges."""
+    ranked = relevance[:, labelled]
+    order = labelled[torch.argsort(ranked, dim=1, descending=True, stable=True)]  # [R, k]
     top = order[:, :count]
     bottom = order[:, -count:]
     same = (labels[graph.receivers] == labels[graph.senders]).double()
@@ -175,9 +175,9 @@ def _ranking(
         count=count,
         top=None if is_even else Summary(same[top].mean(1).tolist()),
         bottom=None if is_even else Summary(same[bottom].mean(1).tolist()),
-        everywhere=float(same[known].mean()),
-        ranked=known.numel(),
-        left_out=graph.edges - known.numel(),
+        everywhere=float(same[labelled].mean()),
+        ranked=labelled.numel(),
+        left_out=graph.edges - labelled.numel(),
         top_edges=ends[top].numpy(),
         bottom_edges=ends[bottom].numpy(),
     )

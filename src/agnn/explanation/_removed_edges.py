@@ -129,9 +129,9 @@ def view_without(view: View, ends: Tensor, weights: Tensor | None = None) -> Vie
     field = view.field
     ends = ends.to(field.graph.device)
     ascending, order = torch.sort(field.nodes)
-    place = torch.searchsorted(ascending, ends).clamp(max=ascending.numel() - 1)
-    is_inside = ascending[place] == ends  # [2, k]
-    rows = order[place]
+    position = torch.searchsorted(ascending, ends).clamp(max=ascending.numel() - 1)
+    is_inside = ascending[position] == ends  # [2, k]
+    rows = order[position]
     # An edge beyond the rim still counts in the degree of the end that is inside.
     gone = torch.bincount(
         rows[0][is_inside[0]],
@@ -156,16 +156,16 @@ def views_without(view: View, removals: Tensor) -> View:
     starts = torch.tensor([0, *field.sizes[:-1]], device=device)
     rings = torch.tensor(field.sizes, device=device) - starts
     # Nodes stand by hop: a ring of all copies, then the next ring of all copies.
-    place = torch.arange(size, device=device)
-    ring = torch.bucketize(place, torch.tensor(field.sizes, device=device), right=True)
+    index = torch.arange(size, device=device)
+    ring = torch.bucketize(index, torch.tensor(field.sizes, device=device), right=True)
     copy = torch.arange(copies, device=device)[:, None]
-    row = copies * starts[ring] + copy * rings[ring] + place - starts[ring]  # [p, n]
+    row = copies * starts[ring] + copy * rings[ring] + index - starts[ring]  # [p, n]
 
     ascending, order = torch.sort(field.nodes)
     ends = removals.to(device)
-    found = torch.searchsorted(ascending, ends.contiguous()).clamp(max=size - 1)
-    is_inside = ascending[found] == ends  # [p, 2, k]
-    gone_rows = order[found] + size * copy[..., None]
+    position = torch.searchsorted(ascending, ends.contiguous()).clamp(max=size - 1)
+    is_inside = ascending[position] == ends  # [p, 2, k]
+    gone_rows = order[position] + size * copy[..., None]
     degrees = view.degrees.repeat(copies)
     degrees = degrees - torch.bincount(gone_rows[:, 0][is_inside[:, 0]], minlength=degrees.numel())
 
@@ -200,17 +200,17 @@ def _without(graph: Graph, pairs: Tensor) -> Graph:
 
 def _edge_ends(graph: Graph, pairs: Iterable[tuple[int, int]]) -> Tensor:
     """Return the edges both ways, each once; [2, k] int64. Raises for one that is not there."""
-    given = torch.tensor([(int(i), int(j)) for i, j in pairs], dtype=torch.int64).reshape(-1, 2)
-    outside = given[(given < 0) | (given >= graph.nodes)]
+    ends = torch.tensor([(int(i), int(j)) for i, j in pairs], dtype=torch.int64).reshape(-1, 2)
+    outside = ends[(ends < 0) | (ends >= graph.nodes)]
     if outside.numel():
         raise InputError(
             f"`pairs` names node {int(outside[0])}; the graph has 0 to {graph.nodes - 1}."
         )
-    missing = given[edge_places(graph, given[:, 0], given[:, 1]) < 0]
+    missing = ends[edge_places(graph, ends[:, 0], ends[:, 1]) < 0]
     if missing.numel():
         i, j = missing[0].tolist()
         raise InputError(f"`pairs` names the edge {i} - {j}, which the graph does not have.")
-    both: Tensor = torch.unique(torch.cat([given, given.flip(1)]), dim=0)
+    both: Tensor = torch.unique(torch.cat([ends, ends.flip(1)]), dim=0)
     return both.T.contiguous()
 
 
