@@ -230,8 +230,8 @@ def _json_number(value: float) -> float | None:
 
 def _pack(values: NDArray[np.float64]) -> str:
     """Return the contributions of evenly spaced nodes, at most 20,000, as text."""
-    kept = values[kept_positions(values.size)].astype("<f4")
-    return base64.b64encode(zlib.compress(kept.tobytes())).decode("ascii")
+    sampled = values[kept_positions(values.size)].astype("<f4")
+    return base64.b64encode(zlib.compress(sampled.tobytes())).decode("ascii")
 
 
 def kept_positions(count: int) -> NDArray[np.int64]:
@@ -241,8 +241,8 @@ def kept_positions(count: int) -> NDArray[np.int64]:
 
 def unpack_contributions(text: str) -> NDArray[np.float64]:
     """Return the contributions that were kept."""
-    kept = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f4")
-    return kept.astype(np.float64)
+    values = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f4")
+    return values.astype(np.float64)
 
 
 def _edge_shares(run: Run) -> list[dict[str, Any]]:

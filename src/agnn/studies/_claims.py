@@ -143,5 +143,5 @@ def _start_of(process: int) -> str | None:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    state, *rest = text.rpartition(")")[2].split()  # the name before it may hold anything
-    return None if state in "ZX" else rest[18]  # the 22nd field of all, in proc(5)
+    state, *fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    return None if state in "ZX" else fields[18]  # the 22nd field of all, in proc(5)

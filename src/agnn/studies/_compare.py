@@ -219,8 +219,8 @@ class _Trainer:
 
     def runs(self, work: Work) -> list[StoredRun]:
         """Return the finished runs of a work."""
-        wanted = set(work.seeds)
-        return [run for run in self.store.runs(work.key) if run.seed in wanted]
+        seeds = set(work.seeds)
+        return [run for run in self.store.runs(work.key) if run.seed in seeds]
 
     def search(self, work: Work, trials: int, until: float | None) -> Work:
         """Return the work with the best settings of some that are tried on validation nodes."""
@@ -252,11 +252,11 @@ class _Trainer:
         """Report progress; where time is limited, the time left is that of the limit."""
         if self.progress is None:
             return
-        left = progress.seconds_left
+        seconds_left = progress.seconds_left
         if self.deadline is not None:
-            left = max(0.0, self.deadline - time.monotonic())
+            seconds_left = max(0.0, self.deadline - time.monotonic())
         label = progress.label.removeprefix(f"{_EXPERIMENT}: ")
-        self.progress(replace(progress, label=label, seconds_left=left))
+        self.progress(replace(progress, label=label, seconds_left=seconds_left))
 
 
 @dataclass
@@ -291,18 +291,18 @@ class _Race:
     def run(self) -> None:
         """Make one replica of every method, then more of all, as many as are wanted or fit."""
         deadline = self.trainer.deadline
-        wanted = self._replica_count()
+        replicas = self._replica_count()
         count = 0
         if deadline is not None and self.trainer.executor is None:
             self._make_first_replicas(deadline)
             count = 1
-        while count < wanted:
+        while count < replicas:
             more = self._next_count(count)
             if more <= count:
                 break
             self._execute(self._begun(count), more)
             count = more
-        if deadline is not None and count < wanted:
+        if deadline is not None and count < replicas:
             self._fill(deadline)
 
     def _replica_count(self) -> int:
@@ -321,29 +321,30 @@ class _Race:
 
     def _next_count(self, count: int) -> int:
         """Return how many replicas every method has after the next round."""
-        wanted = self._replica_count()
+        replicas = self._replica_count()
         if self.trainer.deadline is None:
             # A few first, so that an interrupted comparison has all methods.
-            return wanted if count else min(3, wanted)
-        left = self.trainer.deadline - time.monotonic()
-        if left <= 0.0:
+            return replicas if count else min(3, replicas)
+        seconds_left = self.trainer.deadline - time.monotonic()
+        if seconds_left <= 0.0:
             return count
         if count == 0:
             return 1
         cost = sum(self._cost(work) for work in self._begun(count))
-        possible = int(left / cost) if cost > 0.0 else wanted
+        possible = int(seconds_left / cost) if cost > 0.0 else replicas
         # Half of what seems possible: costs are known better after every round.
-        return min(wanted, count + (possible + 1) // 2)
+        return min(replicas, count + (possible + 1) // 2)
 
     def _fill(self, deadline: float) -> None:
         """Use time that is too short for a round on single methods, those with the fewest first."""
         counts = {work.method.name: len(self.trainer.runs(work)) for work in self._alive()}
         while True:
-            left = deadline - time.monotonic()
+            seconds_left = deadline - time.monotonic()
             fitting = [
                 work
                 for work in self._alive()
-                if counts[work.method.name] < self._replica_count() and self._cost(work) < left
+                if counts[work.method.name] < self._replica_count()
+                and self._cost(work) < seconds_left
             ]
             if not fitting:
                 return

@@ -80,8 +80,8 @@ def execute(
         execution = _Execution(store, device, backend, clock, workers, deadline)
         with suppress(_OutOfTimeError):
             execution.attempt([(work, missing[work.key]) for work in works])
-            left = [(work, execution.open_seeds(work, missing[work.key])) for work in works]
-            execution.take_over([(work, seeds) for work, seeds in left if seeds])
+            unfinished = [(work, execution.open_seeds(work, missing[work.key])) for work in works]
+            execution.take_over([(work, seeds) for work, seeds in unfinished if seeds])
     elsewhere = sum(len(execution.open_seeds(work, missing[work.key])) for work in works)
     return Executed(execution.new, elsewhere, execution.failures)
 
@@ -211,19 +211,19 @@ class _Execution:
     def _pass_over(self, batch: Batch) -> None:
         """Report the runs of a batch that are in the store; nothing of a work that has failed."""
         if batch.work.key not in self.failures:
-            left = self.store.missing(batch.work.key, batch.seeds)
-            self.clock.pass_over(batch.work, len(batch.seeds) - len(left))
+            missing = self.store.missing(batch.work.key, batch.seeds)
+            self.clock.pass_over(batch.work, len(batch.seeds) - len(missing))
 
-    def take_over(self, left: Sequence[Part]) -> None:
+    def take_over(self, unfinished: Sequence[Part]) -> None:
         """Wait for the runs of other processes, and run those whose owner turns out to be dead.
 
         A dead owner's claims expire; a living one shows itself by its heartbeats. A run that it
         still holds after the second is left to it.
         """
         beats: dict[tuple[Key, int, Owner], set[float]] = {}
-        while left:
+        while unfinished:
             still = []
-            for work, seeds in left:
+            for work, seeds in unfinished:
                 open_seeds = self.open_seeds(work, seeds)
                 if len(open_seeds) < len(seeds):
                     self.clock.pass_over(work, len(seeds) - len(open_seeds))
@@ -232,9 +232,9 @@ class _Execution:
                     open_seeds = self.open_seeds(work, open_seeds)
                 if open_seeds:
                     still.append((work, open_seeds))
-            left = still
+            unfinished = still
             seen = []
-            for work, seeds in left:
+            for work, seeds in unfinished:
                 for held in held_claims(self.store, work.key):
                     if held.seed in seeds:
                         times = beats.setdefault((work.key, held.seed, held.owner), set())
@@ -243,9 +243,9 @@ class _Execution:
             # The first time may be that of the claim itself: two more are two heartbeats.
             if seen and all(len(times) > 2 for times in seen):
                 return
-            if left:
+            if unfinished:
                 self._check_time()
-                self.clock.tell_waiting(sum(len(seeds) for _, seeds in left))
+                self.clock.tell_waiting(sum(len(seeds) for _, seeds in unfinished))
                 time.sleep(_POLL)
 
 

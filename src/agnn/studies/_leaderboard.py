@@ -67,8 +67,8 @@ class Entry:
     def validation(self) -> Summary | None:
         """The metric on the validation nodes; None without any."""
         values = [run.extra.get("validation") for run in self.runs]
-        known = [value for value in values if value is not None]
-        return Summary(known) if len(known) == len(values) else None
+        present = [value for value in values if value is not None]
+        return Summary(present) if len(present) == len(values) else None
 
     @property
     def n(self) -> int:

@@ -187,9 +187,9 @@ def _read(schema: Any, values: Any, file: str, start: str = "", panel: type = Pa
 
 def _hint(key: str, table: type) -> str:
     """Return the nearest key that a table may have, or all of them."""
-    known = sorted(set(TypeAdapter(table).json_schema()["properties"]) - _DERIVED)
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}."
+    keys = sorted(set(TypeAdapter(table).json_schema()["properties"]) - _DERIVED)
+    near = difflib.get_close_matches(key, keys, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(keys)}."
 
 
 def _description(mistake: Any) -> str:

@@ -52,10 +52,10 @@ def select_experiments(
         raise InputError(f"`data` goes with the experiment '{GRAPHS}'.")
     choice.check(tables)
     narrowed = [_narrow(experiment, choice) for experiment in experiments]
-    kept = [experiment for experiment in narrowed if not _is_empty(experiment)]
-    if names and not kept:
+    selected = [experiment for experiment in narrowed if not _is_empty(experiment)]
+    if names and not selected:
         raise InputError("no cell is left with the chosen methods and datasets.")
-    return kept
+    return selected
 
 
 def _narrow(experiment: Experiment, choice: Choice) -> Experiment:
@@ -106,24 +106,24 @@ class Choice:
 
     def narrow(self, table: _T) -> _T:
         """Return the table with the chosen rows, columns and number of seeds."""
-        kept = [k for k, column in enumerate(table.columns) if self.takes_dataset(column.dataset)]
+        picks = [k for k, column in enumerate(table.columns) if self.takes_dataset(column.dataset)]
         rows = tuple(
-            self._narrow_row(row, kept)
+            self._narrow_row(row, picks)
             for row in table.rows
             if self.takes_method(row.method) and self.takes_dataset(row.dataset)
         )
-        columns = tuple(table.columns[k] for k in kept)
+        columns = tuple(table.columns[k] for k in picks)
         seeds = table.seeds if self.seeds is None else self.seeds
         return replace(table, rows=rows, columns=columns, seeds=seeds)
 
-    def _narrow_row(self, row: Row, kept: list[int]) -> Row:
+    def _narrow_row(self, row: Row, picks: list[int]) -> Row:
         references = tuple(
-            replace(reference, figures=tuple(reference.figures[k] for k in kept))
+            replace(reference, figures=tuple(reference.figures[k] for k in picks))
             for reference in row.references
         )
         # One seed means that nothing is drawn: more would be the same run again.
         seeds = row.seeds if self.seeds is None or row.seeds == 1 else None
-        figures = tuple(row.figures[k] for k in kept)
+        figures = tuple(row.figures[k] for k in picks)
         return replace(row, figures=figures, references=references, seeds=seeds)
 
     def narrow_drawing(self, drawing: Drawing) -> Drawing:

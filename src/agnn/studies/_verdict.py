@@ -283,8 +283,8 @@ def _data_fact(table: Table, cell: Cell) -> float:
     if cell.value == "training_nodes":
         return make_splits(data, cell.split, (0,))[0].train.size
     if cell.value not in _OF_DATA:
-        known = ", ".join((*_OF_DATA, "training_nodes"))
-        raise DataError(f"unknown value '{cell.value}' of a dataset; known: {known}.")
+        names = ", ".join((*_OF_DATA, "training_nodes"))
+        raise DataError(f"unknown value '{cell.value}' of a dataset; known: {names}.")
     return _OF_DATA[cell.value](data)
 
 

@@ -247,10 +247,10 @@ class Clock:
         """Report that this part of `count` running ones is done."""
         running = part * count * self.costs[work.key]
         done = self.done_cost + running
-        rest = sum(self.costs[key] * runs for key, runs in self.left.items()) - running
+        remaining_cost = sum(self.costs[key] * runs for key, runs in self.left.items()) - running
         spent = time.monotonic() - self.start
-        left = None if done == 0 else spent * rest / done
-        self.tell(Progress(work.label, self.done, part * count, self.total, left))
+        seconds_left = None if done == 0 else spent * remaining_cost / done
+        self.tell(Progress(work.label, self.done, part * count, self.total, seconds_left))
 
 
 def _cost(work: Work) -> float:
