@@ -137,8 +137,9 @@ def parts_of(method: NetworkMethod, task: Task, ranks: int) -> list[Part]:
         )
     bounds = rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
     matrix: Any = method.features(data)
-    chosen = features_of(matrix)  # dense or sparse by the whole, so that no rank decides otherwise
-    x = chosen.values.numpy() if isinstance(chosen, DenseFeatures) else matrix.tocsr()
+    # Dense or sparse by the whole, so that no rank decides otherwise.
+    features = features_of(matrix)
+    x = features.values.numpy() if isinstance(features, DenseFeatures) else matrix.tocsr()
     return [Part.cut(graph, bounds, rank, x, data.labels) for rank in range(ranks)]
 
 

@@ -97,8 +97,8 @@ def _bucket_bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Return the rows at which buckets of at most about `most` entries begin, and n."""
     ends = np.cumsum(counts)
     buckets = max(1, -(-int(ends[-1]) // most)) if ends.size else 1
-    wanted = ends[-1] * np.arange(1, buckets) // buckets
-    inner = np.unique(np.searchsorted(ends, wanted) + 1)
+    cuts = ends[-1] * np.arange(1, buckets) // buckets
+    inner = np.unique(np.searchsorted(ends, cuts) + 1)
     return np.unique(np.concatenate([[0], inner[inner < counts.size], [counts.size]]))
 
 
@@ -108,8 +108,8 @@ def _buckets(raw: Path, bounds: NDArray[np.int64], folder: Path) -> list[Path]:
     streams = [file.open("wb") for file in files]
     try:
         for pairs in _raw_pairs(raw, _AT_ONCE):
-            one, two = pairs.T.astype(np.int64)
-            keys = np.concatenate([one << _BITS | two, two << _BITS | one])
+            i, j = pairs.T.astype(np.int64)
+            keys = np.concatenate([i << _BITS | j, j << _BITS | i])
             for k, stream in enumerate(streams):
                 is_in = (keys >= bounds[k] << _BITS) & (keys < bounds[k + 1] << _BITS)
                 stream.write(keys[is_in].data)

@@ -116,12 +116,12 @@ class GraphSource:
         def draw_edges() -> Iterator[NDArray[np.int64]]:
             source = np.random.default_rng((seed, 1))
             for first in range(0, edges, _ENTRIES):
-                one = source.integers(nodes, size=min(_ENTRIES, edges - first))
-                group = home[one]
-                member = (source.random(one.size) * sizes[group]).astype(int)
+                node = source.integers(nodes, size=min(_ENTRIES, edges - first))
+                group = home[node]
+                member = (source.random(node.size) * sizes[group]).astype(int)
                 near = members[starts[group] + member]
-                far = source.integers(nodes, size=one.size)
-                yield np.stack([one, np.where(source.random(one.size) < 0.8, near, far)])
+                far = source.integers(nodes, size=node.size)
+                yield np.stack([node, np.where(source.random(node.size) < 0.8, near, far)])
 
         def draw_features() -> Iterator[NDArray[np.float32]]:
             source = np.random.default_rng((seed, 2))

@@ -181,31 +181,31 @@ class LocalGraph:
         reached = chosen | _any_by_row(is_end, self.offsets)
         is_read = np.repeat(chosen, degrees)
         # The gradient at a row needs the states of the computed rows that read it, too.
-        wanted = marked.copy()
-        wanted[columns[is_read]] = True
-        kept = is_read | is_end
+        is_needed = marked.copy()
+        is_needed[columns[is_read]] = True
+        is_kept = is_read | is_end
         del is_read, is_end
         graph = self.graph
         offsets = self.offsets
-        if kept.size and kept.mean() < _NEARLY_ALL:
+        if is_kept.size and is_kept.mean() < _NEARLY_ALL:
             counts = np.zeros(part.own, np.int64)
             filled = degrees > 0  # see _any_by_row
-            counts[filled] = np.add.reduceat(kept, offsets[:-1][filled], dtype=np.int64)
+            counts[filled] = np.add.reduceat(is_kept, offsets[:-1][filled], dtype=np.int64)
             offsets = np.concatenate([[0], np.cumsum(counts)])
-            graph = _graph(offsets, columns[kept], part.halo.size).to(graph.device)
+            graph = _graph(offsets, columns[is_kept], part.halo.size).to(graph.device)
         layer = Layer(
             graph,
             TwoRuns.of(chosen, offsets, self.inner),
             TwoRuns.of(reached, offsets, self.inner),
-            self._route(self._flags(wanted[part.own :], is_back=True), wanted[part.own :]),
+            self._route(self._flags(is_needed[part.own :], is_back=True), is_needed[part.own :]),
             self._route(sent, marked[part.own :]),
         )
         return layer, reached
 
-    def _flags(self, own: Mask, *, is_back: bool = False) -> Mask:
+    def _flags(self, mask: Mask, *, is_back: bool = False) -> Mask:
         """Return the flags of the halo's rows for those of the rows sent, or the reverse."""
         counts = [self.part.send_counts.tolist(), self.part.receive_counts.tolist()]
-        packed = torch.from_numpy(own.astype(np.uint8))[:, None].to(self.ranks.device)
+        packed = torch.from_numpy(mask.astype(np.uint8))[:, None].to(self.ranks.device)
         exchange = self.ranks.exchange(packed, *(reversed(counts) if is_back else counts))
         flags: Mask = exchange.wait()[:, 0].cpu().numpy() > 0
         return flags

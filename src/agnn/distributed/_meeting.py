@@ -37,13 +37,13 @@ _PROCESS: Final = uuid.uuid4().hex  # tells this process from those before a res
 
 def rank_timeout() -> float:
     """Return after how many silent seconds a rank counts as gone; AGNN_RANK_TIMEOUT sets it."""
-    given = os.environ.get("AGNN_RANK_TIMEOUT", str(_TIMEOUT))
+    text = os.environ.get("AGNN_RANK_TIMEOUT", str(_TIMEOUT))
     try:
-        seconds = float(given)
+        seconds = float(text)
     except ValueError:
         seconds = 0.0
     if not 1.0 <= seconds <= 86_400.0:
-        raise InputError(f"AGNN_RANK_TIMEOUT takes from 1 to 86400 seconds; got '{given}'.")
+        raise InputError(f"AGNN_RANK_TIMEOUT takes from 1 to 86400 seconds; got '{text}'.")
     return seconds
 
 
@@ -278,10 +278,10 @@ class Meeting:
         """Return the error that follows from what a rank said of the end."""
         about = json.loads(failure)
         first = self.rank - self.launched.local_rank
-        here = range(first, first + self.launched.local_size)
-        others = [rank for rank in here if rank not in about["ranks"]]
+        local = range(first, first + self.launched.local_size)
+        others = [rank for rank in local if rank not in about["ranks"]]
         # On its own machine a rank that failed has printed why.
-        is_printed = " failed: " in about["text"] and len(others) < len(here)
+        is_printed = " failed: " in about["text"] and len(others) < len(local)
         is_reporter = self.rank == min(others, default=self.rank) and not is_printed
         return LostRankError(about["text"], is_reporter=is_reporter)
 
@@ -294,9 +294,9 @@ class Meeting:
             is_leaving = self._is_left.wait(self._interval)
             if self._is_over.is_set():
                 return
-            left = " left" if is_leaving else ""
+            suffix = " left" if is_leaving else ""
             try:
-                self._store.set(f"sign-{self.rank}", f"{count} {self.begun}{left}")
+                self._store.set(f"sign-{self.rank}", f"{count} {self.begun}{suffix}")
                 if self._failure:
                     self._store.compare_set("failure", "", self._failure)
                 failure, *signs = (value.decode() for value in self._store.multi_get(keys))
@@ -347,8 +347,8 @@ class Meeting:
             self._all_began = now
         return now - max(since or now, self._all_began) > self.timeout
 
-    def _end_without_store(self, what: str) -> None:
-        text = f"{self._place}, where the ranks meet, {what}."
+    def _end_without_store(self, reason: str) -> None:
+        text = f"{self._place}, where the ranks meet, {reason}."
         self._end(self._lost(json.dumps({"ranks": [], "text": text})))
 
     def _end(self, error: LostRankError) -> None:

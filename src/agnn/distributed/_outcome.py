@@ -62,6 +62,6 @@ def _join_epochs(arrays: Sequence[NDArray[Any]]) -> Tensor:
     longest = max(len(array) for array in arrays)
     filled = []
     for array in arrays:
-        rest = np.full((longest - len(array), *array.shape[1:]), np.nan, array.dtype)
-        filled.append(np.concatenate([array, rest]))
+        padding = np.full((longest - len(array), *array.shape[1:]), np.nan, array.dtype)
+        filled.append(np.concatenate([array, padding]))
     return torch.from_numpy(np.concatenate(filled, axis=1))

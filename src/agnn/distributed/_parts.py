@@ -154,9 +154,9 @@ class PartsFolder:
         content = self._whole("ids-bytes")
         ends = self._whole("ids-ends")
         for cut in cuts:
-            chosen = rows[cut : cut + _IDS_AT_ONCE]
-            starts = np.where(chosen > 0, ends[chosen - 1], 0).tolist()
-            pairs = zip(starts, ends[chosen].tolist(), strict=True)
+            batch = rows[cut : cut + _IDS_AT_ONCE]
+            starts = np.where(batch > 0, ends[batch - 1], 0).tolist()
+            pairs = zip(starts, ends[batch].tolist(), strict=True)
             yield [content[a:b].tobytes().decode() for a, b in pairs]
 
     def _whole(self, name: str) -> NDArray[Any]:
@@ -212,9 +212,9 @@ def _read_manifest(folder: Path) -> Manifest:
             raise DataError(f"'{folder}' has format {values['format']!r}; expected '{FORMAT}'.")
         if values["partition"] != manifest_hash(values):
             raise DataError(f"the manifest of '{folder}' is damaged: it is not what was written.")
-        known = {field.name: values[field.name] for field in fields(Manifest)}
-        known |= {name: tuple(value) for name, value in known.items() if isinstance(value, list)}
-        return Manifest(**known | {"parts": tuple(PartFacts(**part) for part in known["parts"])})
+        facts = {field.name: values[field.name] for field in fields(Manifest)}
+        facts |= {name: tuple(value) for name, value in facts.items() if isinstance(value, list)}
+        return Manifest(**facts | {"parts": tuple(PartFacts(**part) for part in facts["parts"])})
     except (KeyError, TypeError) as error:
         raise DataError(f"the manifest of '{folder}' is damaged: {error!r}.") from error
 

@@ -72,8 +72,8 @@ def _run(
     processes = []
     for rank, payload in enumerate(payloads):
         launched = LaunchedRank(rank, size, rank, size, port=port)
-        given = (work, launched, payload, folder, threads, writer if rank == 0 else None)
-        processes.append(spawn.Process(target=_child, args=given, daemon=True))
+        arguments = (work, launched, payload, folder, threads, writer if rank == 0 else None)
+        processes.append(spawn.Process(target=_child, args=arguments, daemon=True))
     try:
         for process in processes:
             process.start()

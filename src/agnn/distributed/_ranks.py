@@ -88,24 +88,24 @@ class Ranks:
         # The source must live until it has been sent.
         return Exchange(received, work, self, source)
 
-    def gather(self, own: Tensor) -> list[Tensor]:
+    def gather(self, values: Tensor) -> list[Tensor]:
         """Return the tensors of all ranks, in their order; all have one shape."""
         if self.size == 1:
-            return [own]
-        source = own.to(self._wire).contiguous()
+            return [values]
+        source = values.to(self._wire).contiguous()
         received = [torch.empty_like(source) for _ in range(self.size)]
         self._await(self._send(lambda: dist.all_gather(received, source, async_op=True)))
-        return [tensor.to(own.device) for tensor in received]
+        return [tensor.to(values.device) for tensor in received]
 
-    def counts(self, own: Tensor) -> Tensor:
+    def counts(self, values: Tensor) -> Tensor:
         """Return the sum of whole numbers over all ranks; their order does not matter."""
-        return torch.stack(self.gather(own)).sum(0)
+        return torch.stack(self.gather(values)).sum(0)
 
     def agree(self, facts: Mapping[str, Any]) -> None:
         """Raise on every rank unless all give the same facts; the first difference is named."""
-        own = np.frombuffer(json_text(plain(facts)).encode(), np.uint8)
-        sizes = torch.cat(self.gather(torch.tensor([own.size]))).tolist()
-        padded = torch.from_numpy(np.pad(own, (0, max(sizes) - own.size)))
+        encoded = np.frombuffer(json_text(plain(facts)).encode(), np.uint8)
+        sizes = torch.cat(self.gather(torch.tensor([encoded.size]))).tolist()
+        padded = torch.from_numpy(np.pad(encoded, (0, max(sizes) - encoded.size)))
         by_rank = [
             json.loads(text[:size].numpy().tobytes())
             for text, size in zip(self.gather(padded), sizes, strict=True)
@@ -133,22 +133,22 @@ class Ranks:
         self._await(self._send(lambda: dist.broadcast(sent, 0, async_op=True)))
         return sent.to(value.device)
 
-    def to_first(self, own: Tensor, rows: Sequence[int]) -> Tensor | None:
+    def to_first(self, values: Tensor, rows: Sequence[int]) -> Tensor | None:
         """Return the rows of all ranks in order, on rank 0; `rows[q]` come from rank q."""
         if self.size == 1:
-            return own
+            return values
         if self.rank > 0:
-            source = own.to(self._wire).contiguous()
+            source = values.to(self._wire).contiguous()
             self._await(self._send(lambda: dist.isend(source, 0)))
             return None
-        parts = [own.to(self._wire)]
+        parts = [values.to(self._wire)]
         for rank in range(1, self.size):
-            received = parts[0].new_empty(rows[rank], *own.shape[1:])
+            received = parts[0].new_empty(rows[rank], *values.shape[1:])
             parts.append(received)
         works = self._send(lambda: [dist.irecv(rows, q) for q, rows in enumerate(parts) if q > 0])
         for work in works:
             self._await(work)
-        return torch.cat(parts).to(own.device)
+        return torch.cat(parts).to(values.device)
 
     def _send(self, begin: Callable[[], Any]) -> Any:
         """Begin a message, in which all ranks take part."""

@@ -104,9 +104,9 @@ class RankTargets(Targets):
             self.known.append(Targets(self.view, None, labels, weights, self.counts))
         return self.known[0]
 
-    def _gather(self, own: Tensor) -> Tensor:
+    def _gather(self, values: Tensor) -> Tensor:
         """Return the rows of all ranks, in the order of the nodes; [R, k, ...]."""
-        rows = own.transpose(0, 1)
+        rows = values.transpose(0, 1)
         padded = rows.new_zeros(max(self.sizes), *rows.shape[1:])
         padded[: len(rows)] = rows
         by_rank = zip(self.local.ranks.gather(padded), self.sizes, strict=True)
@@ -272,8 +272,8 @@ class RankCheckpoints(Checkpoints):
         """Write a checkpoint on rank 0 if it is time; stop if any rank is asked to."""
         self.request.note_pace(epoch, epochs)
         self.is_asked_to_stop |= self.request.is_asked_to_stop
-        asked = self.ranks.counts(torch.tensor([int(self.is_asked_to_stop)]))
-        self.is_asked_to_stop = bool(asked > 0)
+        requests = self.ranks.counts(torch.tensor([int(self.is_asked_to_stop)]))
+        self.is_asked_to_stop = bool(requests > 0)
         super().after_epoch(state, epoch, epochs)
 
     @property

@@ -63,9 +63,9 @@ class BlockSums:
             self.places.append(tree.places)
         self.waiting: list[tuple[Subtrees, Sequence[Tensor]]] = []
 
-    def later(self, own: Subtrees, results: Sequence[Tensor]) -> None:
+    def later(self, subtrees: Subtrees, results: Sequence[Tensor]) -> None:
         """Ask for a sum, which `flush` writes into `results`; flattened in this order."""
-        self.waiting.append((own, results))
+        self.waiting.append((subtrees, results))
 
     def flush(self) -> None:
         """Finish all sums that wait, with one message."""
@@ -74,9 +74,9 @@ class BlockSums:
         if not waiting:
             return
         by_node = zip(*(_values(tree) for tree, _ in waiting), strict=True)
-        own = torch.stack([torch.cat(values) for values in by_node])
+        rows = torch.stack([torch.cat(values) for values in by_node])
         most = max(len(places) for places in self.places)
-        padded = torch.nn.functional.pad(own, (0, 0, 0, most - len(own)))
+        padded = torch.nn.functional.pad(rows, (0, 0, 0, most - len(rows)))
         tree = Subtrees()
         for places, values in zip(self.places, self.ranks.gather(padded), strict=True):
             for (level, place), value in zip(places, values, strict=False):
