@@ -34,12 +34,12 @@ def class_labels(y: Any) -> ClassLabels:
     if values.dtype.kind == "f":
         assert_all_finite(values[~np.isnan(values)], input_name="y")
     encoded = encoded_labels(values, "`y`")
-    known = values[encoded.codes >= 0]
+    labels = values[encoded.codes >= 0]
     classes = values[encoded.examples]
     if encoded.kind != "text":  # an array of objects where None or NaN is among them
-        known = np.array(known.tolist())
+        labels = np.array(labels.tolist())
         classes = np.array(classes.tolist())
-    check_classification_targets(known)
+    check_classification_targets(labels)
     return ClassLabels(encoded.codes, classes, encoded.class_names)
 
 
@@ -124,9 +124,9 @@ def with_columns(
         nodes = positions(X, graph)
         expected = nodes.size
         if values.shape == (expected,):
-            whole = np.empty(data.nodes, dtype=values.dtype)
-            whole[nodes] = values
-            values = whole
+            by_node = np.empty(data.nodes, dtype=values.dtype)
+            by_node[nodes] = values
+            values = by_node
     if values.shape != (data.nodes,):
         name = "groups" if times is None else "times"
         raise InputError(f"`{name}` must have {expected} values; got {list(values.shape)}.")

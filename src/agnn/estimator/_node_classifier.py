@@ -332,11 +332,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return self.calibration_.accuracy / 100.0
             if not isinstance(X, NodeData):
                 raise InputError("`y` is missing: the true classes of `X`.")
-            known = X.labelled
+            labelled = X.labelled
             # By name: the other data may number the classes in another order.
-            true = np.array(X.class_names, dtype=object)[X.labels[known]]
+            true = np.array(X.class_names, dtype=object)[X.labels[labelled]]
             names = np.array(self.run_.data.class_names, dtype=object)
-            predicted = names[self.ensemble(X).answers[known]]
+            predicted = names[self.ensemble(X).answers[labelled]]
             return float(accuracy_score(true, predicted, sample_weight=sample_weight))
         predicted = self.predict(X, edges=edges, edge_weight=edge_weight)
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -55,12 +55,12 @@ class DaskWorkers(Executor):
         """Whether the scheduler is gone for good; the client waits for it for a while."""
         return self._client.status in ("closing", "closed")
 
-    def submit(self, function: Callable[..., R], /, *given: Any, **named: Any) -> Future[R]:
+    def submit(self, function: Callable[..., R], /, *arguments: Any, **named: Any) -> Future[R]:
         """Call `function` on one of the workers."""
         if self.is_lost:
             raise lost_connection()
         future: Future[R] = self._executor.submit(
-            _call_on_worker, self._versions, function, given, named
+            _call_on_worker, self._versions, function, arguments, named
         )
         return future
 
@@ -80,10 +80,10 @@ class DaskWorkers(Executor):
                     f"the Dask scheduler at '{where}' has no workers; start some with "
                     f"`dask worker {where}`."
                 ) from error
-            given = self._client.run(package_versions, on_error="return")
+            replies = self._client.run(package_versions, on_error="return")
             # The connection to a worker that has died meanwhile is closed; the others do its work.
             answers = {
-                at: answer for at, answer in given.items() if not isinstance(answer, OSError)
+                at: answer for at, answer in replies.items() if not isinstance(answer, OSError)
             }
         for address, answer in answers.items():
             if isinstance(answer, Exception):
@@ -172,16 +172,16 @@ def import_dask() -> Any:
 
 
 def _compare(address: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
-    for package, wanted in ours.items():
-        if theirs.get(package) != wanted:
+    for package, version in ours.items():
+        if theirs.get(package) != version:
             raise UnavailableError(
                 f"the Dask worker at '{address}' has {package} {theirs.get(package)}, and this "
-                f"process has {wanted}; results may differ, so install the same version there."
+                f"process has {version}; results may differ, so install the same version there."
             )
 
 
 def _call_on_worker(
-    versions: Mapping[str, str], function: Callable[..., R], given: Any, named: Any
+    versions: Mapping[str, str], function: Callable[..., R], arguments: Any, named: Any
 ) -> R:
     """Call a function with all of a worker's threads; Dask would give each thread a call.
 
@@ -193,4 +193,4 @@ def _call_on_worker(
     _compare(worker.address, package_versions(), versions)
     with _one_call:
         torch.set_num_threads(worker.state.nthreads)
-        return function(*given, **named)
+        return function(*arguments, **named)

@@ -42,12 +42,12 @@ def parse_executor(text: str) -> tuple[str, str]:
     >>> parse_executor("local:4"), parse_executor("dask:tcp://10.0.0.1:8786")
     (('local', '4'), ('dask', 'tcp://10.0.0.1:8786'))
     """
-    kind, _, rest = text.partition(":")
+    kind, _, argument = text.partition(":")
     if kind not in ("local", "dask") or text.endswith(":"):
         raise InputError(f"unknown executor '{text}'; known: {_KINDS}.")
-    if kind == "local" and rest and not (rest.isdecimal() and 1 <= int(rest) <= 1024):
+    if kind == "local" and argument and not (argument.isdecimal() and 1 <= int(argument) <= 1024):
         raise InputError(f"'local:N' takes from 1 to 1024 processes; got '{text}'.")
-    return kind, rest
+    return kind, argument
 
 
 @contextmanager
@@ -72,13 +72,13 @@ def open_executor(
     if not isinstance(executor, str):
         yield DaskWorkers(executor)
         return
-    kind, rest = parse_executor(executor)
+    kind, argument = parse_executor(executor)
     if kind == "local":
-        count = int(rest) if rest else _cores()
+        count = int(argument) if argument else _cores()
         with LocalProcesses(count, threads or max(1, _cores() // count)) as processes:
             yield processes
     else:
-        with connect(rest or None) as workers:
+        with connect(argument or None) as workers:
             yield workers
 
 
@@ -173,7 +173,7 @@ class LocalProcesses(Executor):
             self.worker_count, multiprocessing.get_context("spawn"), _begin, (self.threads,)
         )
 
-    def submit(self, function: Callable[..., R], /, *given: Any, **named: Any) -> Future[R]:
+    def submit(self, function: Callable[..., R], /, *arguments: Any, **named: Any) -> Future[R]:
         """Call `function` in one of the processes."""
         answer: Future[R] = Future()
         answer.set_running_or_notify_cancel()
@@ -181,10 +181,10 @@ class LocalProcesses(Executor):
         def start(attempt: int) -> None:
             with self._lock:
                 try:
-                    inner = self._pool.submit(function, *given, **named)
+                    inner = self._pool.submit(function, *arguments, **named)
                 except BrokenExecutor:
                     self._pool = self._new_pool()
-                    inner = self._pool.submit(function, *given, **named)
+                    inner = self._pool.submit(function, *arguments, **named)
             inner.add_done_callback(lambda done: settle(done, attempt))
 
         def settle(inner: Future[R], attempt: int) -> None:

@@ -27,16 +27,16 @@ class LaunchedRank:
     @classmethod
     def from_environment(cls) -> Self:
         """Return what a launcher has put into the environment; raise if there was none."""
-        given = os.environ
+        environment = os.environ
         try:
             return cls(
-                rank=int(given["RANK"]),
-                size=int(given["WORLD_SIZE"]),
-                local_rank=int(given.get("LOCAL_RANK", "0")),
-                local_size=int(given.get("LOCAL_WORLD_SIZE", "1")),
-                host=given.get("MASTER_ADDR", "127.0.0.1"),
-                port=int(given.get("MASTER_PORT", "0")),
-                has_lasting_store=given.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+                rank=int(environment["RANK"]),
+                size=int(environment["WORLD_SIZE"]),
+                local_rank=int(environment.get("LOCAL_RANK", "0")),
+                local_size=int(environment.get("LOCAL_WORLD_SIZE", "1")),
+                host=environment.get("MASTER_ADDR", "127.0.0.1"),
+                port=int(environment.get("MASTER_PORT", "0")),
+                has_lasting_store=environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
             )
         except (KeyError, ValueError) as error:
             raise InputError(

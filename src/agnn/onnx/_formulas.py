@@ -179,9 +179,10 @@ def _sorted_edges(draft: Draft, edge_index: str, n: str) -> tuple[str, str]:
     one = draft.integer(1)
     loops = draft.op("Range", zero, n, one)
     i, j = (draft.op("Gather", edge_index, end, axis=0) for end in (zero, one))
-    kept = draft.op("Not", draft.op("Equal", i, j))
+    is_edge = draft.op("Not", draft.op("Equal", i, j))
     receivers, senders = (
-        draft.op("Concat", draft.op("Compress", end, kept, axis=0), loops, axis=0) for end in (i, j)
+        draft.op("Concat", draft.op("Compress", end, is_edge, axis=0), loops, axis=0)
+        for end in (i, j)
     )
     keys = draft.op("Add", draft.op("Mul", receivers, n), senders)
     ordered = draft.sorted_values(keys, draft.op("Shape", keys))
@@ -241,13 +242,13 @@ def attention_layer(near: Neighbourhoods, states: str, beta: Tensor) -> str:
     lowest = draft.number(_LOWEST)
 
     def of_group(group: _Group) -> str:
-        others = draft.op("Gather", states, group.senders, axis=0)  # [k, w, R, d]
+        senders = draft.op("Gather", states, group.senders, axis=0)  # [k, w, R, d]
         receivers = draft.op("Gather", receiving, group.nodes, axis=0)  # [k, 1, R, d]
-        product = draft.op("ReduceSum", draft.op("Mul", others, receivers), last, keepdims=1)
+        product = draft.op("ReduceSum", draft.op("Mul", senders, receivers), last, keepdims=1)
         score = draft.op("Mul", product, draft.op("Gather", inverse, group.senders, axis=0))
         present = draft.op("Where", group.is_present, score, lowest)  # [k, w, R, 1]
         attention = draft.op("Softmax", present, axis=1)
-        return draft.op("ReduceSum", draft.op("Mul", attention, others), row, keepdims=0)
+        return draft.op("ReduceSum", draft.op("Mul", attention, senders), row, keepdims=0)
 
     return near.each(of_group)
 
@@ -271,8 +272,8 @@ class SymmetricPropagation:
         nothing = draft.number(0.0)
 
         def of_group(group: _Group) -> str:
-            others = draft.op("Gather", sent, group.senders, axis=0)  # [k, w, R, width]
-            present = draft.op("Where", group.is_present, others, nothing)
+            messages = draft.op("Gather", sent, group.senders, axis=0)  # [k, w, R, width]
+            present = draft.op("Where", group.is_present, messages, nothing)
             return draft.op("ReduceSum", present, row, keepdims=0)
 
         return draft.op("Mul", self.near.each(of_group), root)

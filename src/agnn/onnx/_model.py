@@ -129,8 +129,8 @@ def _(link: Link, export: _Export, x: str) -> str:
 def _(link: Blend, export: _Export, x: str) -> str:
     draft = export.draft
     former = export.states[link.anchor]
-    kept = draft.op("Mul", x, draft.number(link.share))
-    return draft.op("Add", kept, draft.op("Mul", former, draft.number(1.0 - link.share)))
+    scaled = draft.op("Mul", x, draft.number(link.share))
+    return draft.op("Add", scaled, draft.op("Mul", former, draft.number(1.0 - link.share)))
 
 
 @_export.register

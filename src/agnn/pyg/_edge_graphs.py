@@ -83,8 +83,8 @@ def _pairs(edge_index: Any, nodes: int) -> Tensor | None:
     if not isinstance(edge_index, Tensor):  # torch_sparse's own class among others
         return None
     if is_torch_sparse_tensor(edge_index):
-        known = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
-        if edge_index.layout not in known or edge_index.shape != (nodes, nodes):
+        layouts = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+        if edge_index.layout not in layouts or edge_index.shape != (nodes, nodes):
             return None
         pairs: Tensor = to_edge_index(edge_index)[0]
         return pairs
@@ -102,8 +102,8 @@ def _look(pairs: Tensor, nodes: int) -> _Known:
     is_loop = copy[0] == copy[1]
     loops = torch.bincount(copy[0, is_loop], minlength=nodes)
     graph = Graph.from_edges(copy, nodes)
-    given = torch.sort((copy[0] * nodes + copy[1])[~is_loop]).values
-    is_undirected = torch.equal(given, graph.receivers * nodes + graph.senders)
+    keys = torch.sort((copy[0] * nodes + copy[1])[~is_loop]).values
+    is_undirected = torch.equal(keys, graph.receivers * nodes + graph.senders)
     return _Known(copy, nodes, graph if is_undirected else None, bool((loops == 1).all()))
 
 
