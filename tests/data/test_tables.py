@@ -214,6 +214,19 @@ def test_columns_that_teach_nothing_are_left_out_and_said() -> None:
     assert uses(asked)["nodes x"] == "left out"
 
 
+def test_a_value_that_some_rows_have_tells_them_from_the_others() -> None:
+    columns: dict[str, Any] = {"x": np.arange(120) / 2, "reason": [None, "moved"] * 60}
+    columns["seven"] = [np.nan, 7, 7] * 40
+    labels = ["stay", "gone"] * 60
+    frames = nodes_and_ring(**columns, label=labels)
+    data = from_pandas(*frames, label="label")
+    assert details(data)["nodes reason"] == "1 value; 60 missing, all zero"
+    assert "Column 'reason' alone gives the label" in str(data.report)
+    assert "every row that has a value; to use which rows" in details(data)["nodes seven"]
+    asked = from_pandas(*frames, label="label", category="seven")
+    assert details(asked)["nodes seven"] == "1 value; 40 missing, all zero"
+
+
 def test_a_frame_may_stand_beside_a_file(tmp_path: Path) -> None:
     nodes, edges = nodes_and_ring(x=[1.0, 2.0, 3.0])
     edges.to_csv(tmp_path / "edges.csv", index=False)

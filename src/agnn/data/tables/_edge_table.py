@@ -171,12 +171,11 @@ class EndCheck:
         hint = ""
         if 2 * self.unknown > self.rows and nodes is not None:
             hint = self._better_column(nodes)
-        if not hint and self.unknown == self.rows:
-            hint = " No id is known: are these the right columns?"
-        raise DataError(
-            f"{subject} is not in {self._where}: {examples}.{hint} Add the nodes, or leave such "
-            f"edges out with {option_for('drop_unknown')}."
-        )
+        if not hint:
+            if self.unknown == self.rows:
+                hint = " No id is known: are these the right columns?"
+            hint += f" Add the nodes, or leave such edges out with {option_for('drop_unknown')}."
+        raise DataError(f"{subject} is not in {self._where}: {examples}.{hint}")
 
     def _better_column(self, nodes: NodeTable) -> str:
         """Return a hint at another column of the node table that has the ids of these edges."""

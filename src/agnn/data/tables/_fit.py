@@ -111,6 +111,15 @@ _WHY_NOT: Final = {
 }
 
 
+def _same(column: str, missing: int) -> str:
+    if not missing:
+        return "it is the same in every row"
+    return (
+        f"it is the same in every row that has a value; to use which rows have one, take it as a "
+        f"category with {option_for('category', column)}"
+    )
+
+
 def _requested_kind(column: str, options: ReadOptions) -> str | None:
     if column in options.text:
         return "text"
@@ -133,7 +142,7 @@ def _fit_numbers(fit: Fit, table: NodeTable, columns: Sequence[str], kept: Seque
         if column in counts:
             continue
         if profile.scale == 0.0:
-            fit.leave_out(column, "it is the same in every row")
+            fit.leave_out(column, _same(column, profile.gaps.size))
             continue
         if column not in kept and _is_identifier(table, column):
             fit.leave_out(
@@ -247,13 +256,14 @@ def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) ->
             f"{option_for('category', column)}",
         )
         return
-    if len(values) < 2:
-        fit.leave_out(column, "it is the same in every row")
+    missing = int((names == "").sum())
+    if len(values) < 2 and not missing:  # one value, here and there, tells the rows that have it
+        fit.leave_out(column, _same(column, missing))
         return
     fit.blocks.append(Category(column, tuple(values)))
-    missing = int((names == "").sum())
     more = f"; {missing:,} missing, all zero" if missing else ""
-    fit.use(column, "category", f"{len(values):,} values{more}")
+    count = "1 value" if len(values) == 1 else f"{len(values):,} values"
+    fit.use(column, "category", f"{count}{more}")
 
 
 def _is_prose(values: Sequence[str]) -> bool:
