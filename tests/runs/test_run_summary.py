@@ -68,11 +68,11 @@ def test_the_class_found_least_is_named_with_its_share() -> None:
 def test_a_good_ranking_with_a_bad_threshold_is_said_with_what_to_do() -> None:
     of = data()
     run = run_with(0.1 + 0.3 * of.labels.clip(0), of)  # ranks all, decides nothing
-    words = ResultSummary.of(run, "my runs/a").ranking
-    assert words is not None
-    assert "AUC 100.0 %, balanced accuracy 50.0 %" in words
-    assert "agnn predict 'my runs/a' --class yes --recall 0.9 --out chosen.csv" in words
-    assert words.endswith("or train with --class-weight balanced")
+    *_, ranking, threshold = ResultSummary.of(run, "my runs/a").findings
+    assert "AUC 100.0 %, balanced accuracy 50.0 %" in ranking
+    assert ranking.endswith("or trained with --class-weight balanced")
+    chosen = "agnn predict 'my runs/a' --class yes --recall 0.9 --out chosen.csv"
+    assert threshold == f"threshold: {chosen}"
     decided = run_with(of.labels.clip(0).astype(float) * 0.8 + 0.1, of)
     assert decided.result.ranking is None
     noise = run_with(np.random.default_rng(1).random(NODES), of)

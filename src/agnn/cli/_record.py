@@ -119,7 +119,7 @@ def print_result(
     console.print(first, style="bold red" if result.worse_than else "bold green")
     for line in others:
         # A command is not broken into lines: it can be copied.
-        console.print(line, soft_wrap=line.startswith(("next: ", "better: ")))
+        console.print(line, soft_wrap=line.startswith(("next: ", "better: ", "threshold: ")))
     console.print()
     console.print(run_table(run, out))
 

@@ -26,7 +26,7 @@ def model_card(run: Run) -> str:
         *_metadata(run),
         f"# {run.method.title} on {_plain(data.name)}",
         "",
-        *(f"{_plain(line)}  " for line in run.result.lines[:-1]),
+        *(f"{_plain(line)}  " for line in run.result.findings),
         "",
         f"- Method: {run.method.title} ({run.method.cites}), {_replicas(run)}.",
         f"- Hyper-parameters: `{json.dumps(run.method.settings)}`",
@@ -109,7 +109,8 @@ def _decisions(run: Run) -> list[str]:
         return []
     return [
         f"- Prediction sets: {_plain(rule.guarantee)} Mean size {rule.sizes.mean():.2f}; "
-        f"{(rule.sizes == 1).mean():.0%} hold one class. Not for nodes of another time or kind."
+        f"{100 * (rule.sizes == 1).mean():.0f} % hold one class. Not for nodes of another time or "
+        "kind."
     ]
 
 

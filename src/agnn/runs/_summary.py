@@ -47,6 +47,7 @@ class ResultSummary:
     better: str | None  # the command or option that trains the best of these
     least_found: tuple[str, float, int] | None  # class, percent of it found, its test nodes
     ranking: str | None  # where nodes are ranked better than they are decided
+    threshold: str | None  # the command that chooses another threshold for them
     next: str
 
     @property
@@ -65,7 +66,12 @@ class ResultSummary:
 
     @property
     def lines(self) -> list[str]:
-        """The result in a few lines of text."""
+        """The result in a few lines of text, with what to do next."""
+        return self.findings if self.better else [*self.findings, f"next: {self.next}"]
+
+    @property
+    def findings(self) -> list[str]:
+        """The lines that say how good the result is."""
         lines = [self.headline]
         if self.better is not None:
             lines.append(f"better: {self.better}")
@@ -77,14 +83,14 @@ class ResultSummary:
             name, share, nodes = self.least_found
             lines.append(f"found {share:.0f} % of class {name} ({nodes:,} nodes), the lowest share")
         if self.ranking is not None:
-            lines.append(self.ranking)
-        return [*lines, f"next: {self.next}"]
+            lines += [self.ranking, f"threshold: {self.threshold}"]
+        return lines
 
     def html(self) -> str:
         """Return the lines as a part of a page."""
         first, *others = (escape(line) for line in self.lines)
-        details = "".join(f"<br>{line}" for line in others)
-        return f'<p class="result"><strong>{first}</strong>{details}</p>'
+        rest = "".join(f"<br>{line}" for line in others)
+        return f'<p class="result"><strong>{first}</strong>{rest}</p>'
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures and the lines as JSON values."""
@@ -100,8 +106,10 @@ class ResultSummary:
         """
         folder = run.folder if folder is None else folder
         is_tested = run.calibration.test_nodes > 0
-        worse = [b for b in run.baselines if b.difference.is_worse]
-        options = [b.better_method for b in worse if b.better_method is not None]
+        worse = [other for other in run.baselines if other.difference.is_worse]
+        options = [other.better_method for other in worse if other.better_method is not None]
+        least = _least_found(run) if is_tested else None
+        ranking = None if least is None else _ranking(run)
         if better is None and options:
             better = f"--method {options[0]}"
         return cls(
@@ -111,11 +119,12 @@ class ResultSummary:
             test_nodes=run.calibration.test_nodes,
             tested_by=_tested_by(run),
             spread=_spread(run),
-            baselines={_BASELINES[b.baseline]: b.accuracy for b in run.baselines},
-            worse_than={_BASELINES[b.baseline]: b.score for b in worse},
+            baselines={_BASELINES[other.baseline]: other.accuracy for other in run.baselines},
+            worse_than={_BASELINES[other.baseline]: other.score for other in worse},
             better=better,
-            least_found=_least_found(run) if is_tested else None,
-            ranking=_ranking(run, folder) if is_tested else None,
+            least_found=least,
+            ranking=ranking,
+            threshold=None if least is None or ranking is None else _threshold(least[0], folder),
             next=_next(run, folder),
         )
 
@@ -154,7 +163,7 @@ def _least_found(run: Run) -> tuple[str, float, int] | None:
     return run.data.class_names[least], float(shares[least]), int(counts[least])
 
 
-def _ranking(run: Run, folder: Path | str | None) -> str | None:
+def _ranking(run: Run) -> str | None:
     """Say that probabilities rank two classes better than the highest one decides.
 
     Two normal distributions of equal variance with area A under the curve lie d = sqrt(2) Phi^-1(A)
@@ -168,18 +177,20 @@ def _ranking(run: Run, folder: Path | str | None) -> str | None:
         return None
     normal = NormalDist()
     possible = 100.0 * normal.cdf(normal.inv_cdf(min(area, 1 - 1e-9)) / 2**0.5)
-    least = _least_found(run)
-    if least is None or possible - balanced < _GAP:
+    if possible - balanced < _GAP:
         return None
-    where = "RUN" if folder is None else shlex.quote(str(folder))
-    command = f"agnn predict {where} --class {shlex.quote(least[0])} --recall 0.9 --out chosen.csv"
     weights = ""
     if run.method.takes_class_weights and run.class_weight is None:
-        weights = ", or train with --class-weight balanced"
+        weights = " or trained with --class-weight balanced"
     return (
-        f"ranks well and decides badly: AUC {100 * area:.1f} %, balanced accuracy "
-        f"{balanced:.1f} %, with another threshold about {possible:.0f} %: {command}{weights}"
+        f"ranks the nodes better than it decides: AUC {100 * area:.1f} %, balanced accuracy "
+        f"{balanced:.1f} %, about {possible:.0f} % with another threshold{weights}"
     )
+
+
+def _threshold(name: str, folder: Path | str | None) -> str:
+    where = "RUN" if folder is None else shlex.quote(str(folder))
+    return f"agnn predict {where} --class {shlex.quote(name)} --recall 0.9 --out chosen.csv"
 
 
 def _next(run: Run, folder: Path | str | None) -> str:
