@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from agnn.cli import main
+from agnn.cli._retrain import _difference_words
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.methods import get_method
+from agnn.metrics import Interval, NodeDifference
 from agnn.runs import (
     LabelFile,
     Run,
@@ -145,3 +147,8 @@ def test_the_command_writes_a_new_run_and_leaves_the_old_one(
     assert main(words) == 2
     assert "does not exist" in capsys.readouterr().err
     assert not (tmp_path / "third").exists()
+
+
+def test_no_difference_in_any_test_node_is_not_called_chance() -> None:
+    words = _difference_words(NodeDifference(0.0, Interval(0.0, 0.0)))
+    assert words == ", the same in every test node"

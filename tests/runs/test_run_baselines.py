@@ -122,7 +122,7 @@ def test_a_model_without_a_mistake_is_not_told_to_try_another_method():
     run = agnn.evaluate("multilayer_perceptron", easy_features(), replicas=2)
     (features,) = (each for each in run.baselines if each.baseline == "features")
     assert run.accuracy.mean == features.accuracy == 100.0
-    assert features.warning.endswith("better than this one, and a simple one does as well.")
+    assert features.warning.endswith("better than this one; a simple one may do as well.")
     # One mistake, and there is something to gain.
     assert replace(features, value=99.9).warning.endswith(
         "`separated`, `ridge`, `boosting` or `auto`."

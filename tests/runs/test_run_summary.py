@@ -63,6 +63,8 @@ def test_the_class_found_least_is_named_with_its_share() -> None:
     name, share, nodes = run_with(chances, of).result.least_found
     assert (name, nodes) == ("yes", len(rare))
     assert share == pytest.approx(found)
+    every = run_with(of.labels.clip(0).astype(float) * 0.8 + 0.1, of).result
+    assert "found all of every class" in every.findings
 
 
 def test_a_good_ranking_with_a_bad_threshold_is_said_with_what_to_do() -> None:

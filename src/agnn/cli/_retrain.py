@@ -77,6 +77,8 @@ def _difference_words(difference: "NodeDifference | None") -> str:
     if difference is None:
         return ""
     low, high = difference.interval
+    if low == high == 0.0:
+        return ", the same in every test node"
     is_sure = difference.is_clear or difference.is_worse
     return (
         f", a difference of {difference.mean:+.1f} points (95 % interval {low:+.1f} to {high:+.1f})"

@@ -99,7 +99,7 @@ class BaselineComparison:
         if self.better_method is not None:
             return f"Use that instead: `--method {self.better_method}`."
         if not MEASURES[self.metric].is_loss and self.value + self.difference.mean >= _ALL:
-            return "No method can do better than this one, and a simple one does as well."
+            return "No method can do better than this one; a simple one may do as well."
         if self.ranking is not None:
             return self.ranking
         if self.is_chosen:
