@@ -16,6 +16,7 @@ from agnn.report import render_figures, run_facts, run_figures, run_page
 from agnn.report._node_facts import Absent
 from agnn.report._sections import SECTIONS
 from agnn.runs import evaluate
+from agnn.tables import shown_text
 
 LONG = "long-" + "x" * 500
 NAMES = ("<script>alert(1)</script>", "עברית", 'a "b" & $\\frac{$')
@@ -149,9 +150,27 @@ def test_what_a_method_does_not_have_is_one_sentence(name, hostile):
     found = facts_of(short, hostile, seeds=(0,))
     page = page_of(found)
     assert found.attention.reason in PageReader(page).text
-    assert "n = 1, so its spread is unknown" in PageReader(page).text
+    assert page.count("<dt>Test accuracy") == 1  # that of one replica is that of the ensemble
+    assert "95 % interval, for" in PageReader(page).text
     assert_asks_for_nothing(page)
     assert_names_are_unique(page)
+
+
+def test_commands_in_the_result_and_the_warnings_are_code(facts, figures):
+    result = replace(facts.result, better="agnn train --nodes <b>.csv --method ridge")
+    warned = replace(facts, result=result, warnings=("Only 1 %: try `ridge`.",))
+    page = run_page(warned, figures)
+    whole = '<span class="whole">--nodes</span>'
+    assert f"<li>better: <code>agnn train {whole} &lt;b&gt;.csv" in page
+    assert "Only 1\u00a0%: try <code>ridge</code>." in page
+
+
+def test_a_picture_says_what_replicas_predict_that_did_not_know_the_label(hostile):
+    found = facts_of(get_method("agnn")(epochs=3, layers=1), hostile, "3-fold-cross-fit", (0,))
+    captions = [caption for name, (_, caption) in run_figures(found).items() if "around_1" in name]
+    row = found.surroundings[0].answer
+    said = f"not trained on it predict {shown_text(row.answer)} ({100 * row.probability:.0f} %)"
+    assert all(said in caption for caption in captions)
 
 
 def test_folds_are_told_as_trials_and_their_optimism_too(hostile):

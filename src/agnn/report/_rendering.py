@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from agnn.files import write_file
 from agnn.metrics import Summary
@@ -79,6 +79,9 @@ _LONG_NUMBER: Final = re.compile(r"(\d+\.\d\d)\d+")
 # matplotlib writes all of a font in one property, or its family in one of its own.
 _FONT: Final = re.compile(r"font: (?:[a-z]+ )*?(?P<size>[\d.]+px) [^;]*")
 _FAMILY: Final = re.compile(r"font-family: [^;]*;? ?")
+_CODE: Final = re.compile("`([^`]+)`")
+_COMMAND: Final = re.compile(r"^((?:better|threshold): )(.+)$")
+_OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 # What XML cannot hold, not even as a reference.
 _FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -102,10 +105,18 @@ def page_template(name: str) -> jinja2.Template:
         share=_share_text,
         number=number,
         shown=shown_text,
+        prose=_prose,
         data_address=_data_address,
         quoted=shlex.quote,
     )
     return environment.get_template(name)
+
+
+def _prose(text: str) -> Markup:
+    """Return a sentence with its commands as code; a unit and an option are not broken off."""
+    html = str(escape(text)).replace(" %", "\u00a0%")
+    html = _COMMAND.sub(r"\1<code>\2</code>", _CODE.sub(r"<code>\1</code>", html))
+    return Markup(_OPTION.sub(r'<span class="whole">\g<0></span>', html))  # noqa: S704 (escaped)
 
 
 def _share_text(share: Summary | None) -> str:

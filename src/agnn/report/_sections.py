@@ -139,19 +139,25 @@ def _neighbourhoods(facts: RunFacts) -> Iterator[tuple[str, Captioned]]:
             panel = Panel(node.around, f"{node.why}: {shown_text(node.answer.id, 28)}", lens=lens)
             yield (
                 f"around_{number}_{lens}",
-                (lone_neighbourhood(panel), _caption(node, facts.title, names)),
+                (lone_neighbourhood(panel), _caption(node, facts, names)),
             )
 
 
-def _caption(node: Surroundings, method: str, names: Sequence[str]) -> str:
+def _caption(node: Surroundings, facts: RunFacts, names: Sequence[str]) -> str:
     row = node.answer
+    answered = f"{shown_text(row.answer)} ({100 * row.probability:.0f} %)"
     lead = node.around.lead
     truth = f", label {shown_text(row.truth)}" if row.truth else ""
     prediction = (
-        f"{method} predicts {shown_text(row.answer)} with probability {row.probability:.2f}."
+        f"{facts.title} predicts {answered}."
         if lead is None
-        else shown_text(lead.sentence(method, names), _LONGEST)
+        else shown_text(lead.sentence(facts.title, names), _LONGEST)
     )
+    if lead is not None and row.truth is not None and facts.data.splits > 1:
+        # The picture is of all replicas; the node was chosen by those that do not know its label.
+        prediction = (
+            f"Replicas that were not trained on it predict {answered}. All together: {prediction}"
+        )
     return f"Node {shown_text(row.id)}{truth}. {prediction}"
 
 
