@@ -29,7 +29,7 @@ def _stub_imports() -> dict[str, str]:
     """Return the names that `__init__.pyi` imports, with the module that each is from."""
     stub = pkgutil.get_data("agnn", "__init__.pyi") or b""
     imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
-    return {each.name: node.module or "" for node in imports for each in node.names}
+    return {alias.name: node.module or "" for node in imports for alias in node.names}
 
 
 # The public names, each with its module; a package of agnn is from nowhere else.

@@ -261,16 +261,16 @@ def _tree_positions(parents: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _reduce_stress(
-    positions: NDArray[np.float64], wanted: NDArray[np.float64], nearness: float, rounds: int
+    positions: NDArray[np.float64], distances: NDArray[np.float64], nearness: float, rounds: int
 ) -> NDArray[np.float64]:
-    """Return the positions after some rounds of stress majorisation towards `wanted` [k, k]."""
-    np.fill_diagonal(wanted, 1.0)
-    weight = wanted**-nearness
+    """Return the positions after some rounds of stress majorisation towards `distances` [k, k]."""
+    np.fill_diagonal(distances, 1.0)
+    weight = distances**-nearness
     np.fill_diagonal(weight, 0.0)
     laplacian = np.diag(weight.sum(1)) - weight
     # A constant in every entry lifts the zero eigenvalue (moving the whole picture) off zero.
     inverse = np.linalg.inv(laplacian + weight.mean())
-    pull = weight * wanted
+    pull = weight * distances
     for _ in range(rounds):
         square = (positions**2).sum(1)
         apart = np.sqrt(np.maximum(square[:, None] + square - 2.0 * positions @ positions.T, 1e-12))

@@ -96,8 +96,8 @@ def _download(repository: str, draft: Path, revision: str | None) -> None:
     try:
         # Its configuration names the files of the run; others are not downloaded.
         hub.hf_hub_download(repository, _CONFIG, revision=revision, local_dir=draft)
-        wanted = [name for name in run_files(draft, is_checked=False) if name != _CONFIG]
-        for name in wanted:
+        names = [name for name in run_files(draft, is_checked=False) if name != _CONFIG]
+        for name in names:
             hub.hf_hub_download(repository, name, revision=revision, local_dir=draft)
     except AgnnError:
         raise

@@ -152,13 +152,13 @@ class TrainingProgress(Callback):
         return passed / timed if timed >= _TIMED or (timed and passed >= _ENOUGH) else None
 
 
-def candidate_text(tried: Tried, left: float | None) -> str:
+def candidate_text(tried: Tried, seconds_left: float | None) -> str:
     """Return a line on a candidate of the automatic choice and the time left, if it is limited."""
     result = tried.remark
     if tried.scores:
         result = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
     line = f"tried {tried.words}: {result}"
-    return line if left is None else f"{line}; {duration(left)} left to choose"
+    return line if seconds_left is None else f"{line}; {duration(seconds_left)} left to choose"
 
 
 @contextmanager
@@ -231,9 +231,9 @@ class _Lines:
             self.say(f"{state.label}, up to {state.total} epochs")
         elif not self.is_timed and state.seconds_per_epoch is not None:
             self.is_timed = True
-            left = state.seconds_per_epoch * (state.total - state.done)
-            if left >= _WORTH_TELLING:
-                self.say(f"up to {duration(left)} to go")
+            seconds_left = state.seconds_per_epoch * (state.total - state.done)
+            if seconds_left >= _WORTH_TELLING:
+                self.say(f"up to {duration(seconds_left)} to go")
         elif now >= self.next:
             self.wait = min(2 * self.wait, _LONGEST)
             self.next = now + self.wait

@@ -67,11 +67,11 @@ class MLflow(Callback):
         mlflow = _package("mlflow", "mlflow")
         # A client of its own: the program's own active run and tracking URI stay as they are.
         self._client = mlflow.MlflowClient(self.uri)
-        known = self._client.get_experiment_by_name(self.experiment)
-        if known is None:
+        existing = self._client.get_experiment_by_name(self.experiment)
+        if existing is None:
             experiment = self._client.create_experiment(self.experiment)
         else:
-            experiment = known.experiment_id
+            experiment = existing.experiment_id
         name = f"{about['method']} on {about['dataset']}"
         self._id = self._client.create_run(experiment, run_name=name).info.run_id
         for name, value in _flat(about).items():

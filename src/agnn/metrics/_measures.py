@@ -177,10 +177,10 @@ def scored_nodes(
         yield np.concatenate(nodes), np.concatenate(parts)
 
 
-def _check(labels: Labels, given: NDArray[Any]) -> None:
-    if not labels.size or labels.size != given.shape[0]:
+def _check(labels: Labels, values: NDArray[Any]) -> None:
+    if not labels.size or labels.size != values.shape[0]:
         raise InputError(
-            f"a measure needs as many predictions as labels, at least one; got {given.shape[0]} "
+            f"a measure needs as many predictions as labels, at least one; got {values.shape[0]} "
             f"and {labels.size}."
         )
 
