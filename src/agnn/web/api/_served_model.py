@@ -190,11 +190,9 @@ def _answers(predictions: Predictions) -> list[Prediction]:
             strict=True,
         )
     ]
-    if predictions.extra_columns:
+    if columns := predictions.extra_columns:
         for k, answer in enumerate(answers):
-            answer.decisions = {
-                name: values[k] for name, values in predictions.extra_columns.items()
-            }
+            answer.decisions = {name: values[k] for name, values in columns.items()}
     return answers
 
 

@@ -185,13 +185,7 @@ def _read_layout(path: Path, run: Run) -> NodeMap | None:
 def _write_layout(path: Path, run: Run, layout: NodeMap) -> None:
     try:
         with writing_file(path, replace=True) as draft:
-            np.savez(
-                draft,
-                nodes=layout.nodes,
-                places=layout.places,
-                how=layout.how,
-                of=_fingerprint(run),
-            )
+            np.savez(draft, **vars(layout), of=_fingerprint(run))
     except OSError:
         pass  # a folder that is only for reading: it is laid out again next time
 
