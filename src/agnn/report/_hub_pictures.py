@@ -45,13 +45,12 @@ def hub_lines(neighbourhood: Neighbourhood, lens: str) -> list[Line]:
     """Return what the picture of a hub shows through a lens, the largest value first."""
     lead = neighbourhood.lead
     if lens == "removal":
-        effects = neighbourhood.effects
-        if effects is None:
-            effects = np.full(neighbourhood.nodes.size, np.nan)
-        tried = [k for k in range(neighbourhood.nodes.size) if not np.isnan(effects[k])]
+        effects = () if neighbourhood.effects is None else neighbourhood.effects
+        points = (100 * float(effect) for effect in effects)  # NaN: its removal was not tried
         lines = [
-            Line(neighbourhood.ids[k], value, signed_number(value, 1), is_group=False)
-            for k, value in ((k, 100 * float(effects[k])) for k in tried)
+            Line(node_id, value, signed_number(value, 1), is_group=False)
+            for node_id, value in zip(neighbourhood.ids, points, strict=False)
+            if not np.isnan(value)
         ]
     elif lens == "attention":
         lines = [_share_line(step) for step in neighbourhood.attention_groups]

@@ -72,9 +72,7 @@ def relation_lines(judged: JudgedPanel) -> list[str]:
     lines = [
         f"**{judged.panel.title}**, {judged.replicas} replicas. {_diagonal_words(judged)}",
         "",
-        ResultTable(
-            columns, tuple(_relation_row(judged, relation) for relation in listed)
-        ).markdown(),
+        ResultTable(columns, tuple(_relation_row(judged, r) for r in listed)).markdown(),
     ]
     if named:
         top = judged.relations[: len(judged.strongest)]

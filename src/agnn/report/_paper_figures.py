@@ -109,18 +109,16 @@ def contrast_figure(
     return neighbourhood_figure(columns, data.class_names)
 
 
-def _panel(
-    name: str, neighbourhood: Neighbourhood, class_names: Sequence[str], dataset: str
-) -> Panel:
+def _panel(name: str, around: Neighbourhood, class_names: Sequence[str], dataset: str) -> Panel:
     """Return a panel titled by model, correct replicas and node; below it prediction and label."""
-    truth = int(neighbourhood.labels[0])
-    answers = neighbourhood.scores[:, 0].argmax(-1)
+    truth = int(around.labels[0])
+    answers = around.scores[:, 0].argmax(-1)
     title = name
-    note = f"prediction: {class_names[neighbourhood.predictions[0]]}"
+    note = f"prediction: {class_names[around.predictions[0]]}"
     if truth >= 0:
         title += f" ({(answers == truth).sum()} of {answers.size} correct)"
         note += f"\nlabel: {class_names[truth]}"
-    return Panel(neighbourhood, f"{title}, {dataset} {neighbourhood.ids[0]}", note)
+    return Panel(around, f"{title}, {dataset} {around.ids[0]}", note)
 
 
 def find_contrasts(

@@ -154,9 +154,7 @@ def write_page(
     option = "--store" if rows is None else "--rows"
     command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
     opening = _OPENING.format(source=source, command=command)
-    judged = {
-        result.experiment.name: _judge_panels(result.experiment, page.parent) for result in results
-    }
+    judged = {r.experiment.name: _judge_panels(r.experiment, page.parent) for r in results}
     scoreboard = scoreboard_markdown(results, judged)
     sections = [_markdown(result, page.parent) for result in results]
     write_whole(page, markdown_page(TITLE, f"{opening}\n{scoreboard}", sections))
