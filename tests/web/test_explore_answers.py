@@ -333,6 +333,22 @@ def test_cohorts_are_what_their_sentences_say(get: Any, runs: list[Run]) -> None
     assert cell["count"] == confusion[0, 1]
 
 
+def test_the_confusion_of_a_cross_fitted_run_is_that_of_models_without_the_label(
+    tmp_path: Path,
+) -> None:
+    run = load_run(write_run(tmp_path / "run", "gcn", "3-fold-cross-fit"))
+    explorer = Explorer([run])
+    confusion = np.array(explorer.about()["confusion"])
+    assert confusion.sum() == run.data.labelled.size
+    right = 100 * np.trace(confusion) / confusion.sum()
+    assert right == pytest.approx(run.calibration.accuracy)
+    cell = explorer.cohort("cell-0-1")
+    assert cell["count"] == confusion[0, 1]
+    assert "not trained on the label" in cell["about"]
+    (wrong,) = (each for each in explorer.about()["cohorts"] if each["key"] == "wrong")
+    assert "some models were trained on it" in wrong["about"]
+
+
 def test_the_map_is_kept_with_the_run_and_made_again_if_it_does_not_fit(
     runs: list[Run], tmp_path: Path
 ) -> None:

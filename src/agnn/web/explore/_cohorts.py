@@ -9,7 +9,7 @@ import numpy as np
 
 from agnn.decisions import contradicted_labels
 from agnn.errors import InputError
-from agnn.metrics import SURE, UNSURE, leads
+from agnn.metrics import SURE, UNSURE, held_out_ensemble, leads
 from agnn.web.explore._node_map import training_distance
 
 if TYPE_CHECKING:
@@ -51,6 +51,15 @@ class Cohorts:
         self._is_open[run.split.train] = False
         self._is_checked = self._is_open & (self._labels >= 0)
         self._answers = [r.probabilities.argmax(1) for r in runs]
+        self._is_tested = self._is_checked
+        self._tested_answers = self._answers[0]
+        splits = [run.splits[replica] for replica in run.members]
+        self._has_many_splits = len(set(splits)) > 1
+        if self._has_many_splits:  # most replicas know a label, which only the others test
+            nodes, ensemble = held_out_ensemble(run.scores[run.members], splits)
+            self._is_tested = np.isin(np.arange(run.data.nodes), nodes)
+            self._tested_answers = self._answers[0].copy()
+            self._tested_answers[nodes] = ensemble.answers
         differences = [] if len(runs) < 2 else self._differences(runs)
         self.all = {c.key: c for c in (*differences, *self._own(), *self._suspicious())}
 
@@ -63,18 +72,23 @@ class Cohorts:
             predicted = int(match[2])
             names = self._run.data.class_names
             if max(true, predicted) < len(names):
-                is_in = self._is_checked & (self._labels == true)
-                is_in &= self._answers[0] == predicted
+                is_in = self._is_tested & (self._labels == true)
+                is_in &= self._tested_answers == predicted
                 title = f"{names[true]} predicted as {names[predicted]}"
-                return self._cohort(
-                    key, title, "A cell of the confusion matrix.", is_in, -self._sure
-                )
+                about = "A cell of the confusion matrix"
+                if self._has_many_splits:
+                    about += ": predicted by models that were not trained on the label"
+                return self._cohort(key, title, f"{about}.", is_in, -self._sure)
         raise InputError(f"there is no cohort '{key[:40]}'; there are {', '.join(self.all)}.")
 
     def confusion(self) -> list[list[int]]:
-        """Labelled nodes outside of training by true class (row) and predicted class; [c, c]."""
+        """Labelled nodes outside of training by true class (row) and predicted class; [c, c].
+
+        With several splits, tested nodes by what replicas predict that were not trained on them.
+        """
         classes = self._run.data.classes
-        pairs = self._labels[self._is_checked] * classes + self._answers[0][self._is_checked]
+        tested = self._is_tested
+        pairs = self._labels[tested] * classes + self._tested_answers[tested]
         counts: list[list[int]] = (
             np.bincount(pairs, minlength=classes**2).reshape(-1, classes).tolist()
         )
@@ -90,6 +104,7 @@ class Cohorts:
         sure = self._sure
         lead = leads(self._run.probabilities)
         is_wrong = self._is_checked & (self._answers[0] != self._labels)
+        known = ", although some models were trained on it" if self._has_many_splits else ""
         disagreement = run.ensemble.disagreement
         layers = run.network.hops
         distance = training_distance(run, layers)
@@ -97,7 +112,7 @@ class Cohorts:
             self._cohort(
                 "wrong",
                 "Wrong",
-                "The prediction is not the label; the surest first.",
+                f"The prediction is not the label{known}; the surest first.",
                 is_wrong,
                 -sure,
             ),
