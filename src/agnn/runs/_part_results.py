@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import torch
 
+from agnn._allocator import return_freed_memory
 from agnn.data import Split
 from agnn.distributed import PartsFolder, Ranks, RowsTask
 from agnn.errors import DataError, UnavailableError
@@ -133,6 +134,7 @@ class PredictionWriter:
         history = trained.history
         assert history is not None  # noqa: S101 (ranks train networks)
         check_usable(history)
+        return_freed_memory()  # of the training: what follows would come on top of it
         labelled = _labelled_scores(trained.scores.cpu(), part, ranks)
         members = history.members.tolist()
         temperature = 1.0
