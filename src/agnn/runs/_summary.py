@@ -81,8 +81,8 @@ class ResultSummary:
             lines.append(self.spread)
         if self.least_found is not None:
             name, share, nodes = self.least_found
-            found = f"found {share:.0f} % of class {name} ({nodes:,} nodes), the lowest share"
-            lines.append("found all of every class" if share == 100.0 else found)
+            lowest = f"found {share:.0f} % of class {name} ({nodes:,} nodes), the lowest share"
+            lines.append("found all of every class" if share == 100.0 else lowest)
         if self.ranking is not None:
             lines += [self.ranking, f"threshold: {self.threshold}"]
         return lines
