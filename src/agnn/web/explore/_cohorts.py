@@ -104,7 +104,7 @@ class Cohorts:
         sure = self._sure
         lead = leads(self._run.probabilities)
         is_wrong = self._is_checked & (self._answers[0] != self._labels)
-        known = ", although some models were trained on it" if self._has_many_splits else ""
+        caveat = ", although some models were trained on it" if self._has_many_splits else ""
         disagreement = run.ensemble.disagreement
         layers = run.network.hops
         distance = training_distance(run, layers)
@@ -112,7 +112,7 @@ class Cohorts:
             self._cohort(
                 "wrong",
                 "Wrong",
-                f"The prediction is not the label{known}; the surest first.",
+                f"The prediction is not the label{caveat}; the surest first.",
                 is_wrong,
                 -sure,
             ),
