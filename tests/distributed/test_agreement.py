@@ -44,10 +44,8 @@ def test_ranks_with_the_same_facts_go_on() -> None:
 )
 @pytest.mark.parametrize("different", [1, 2])
 def test_a_difference_is_named_with_its_rank_on_every_rank(
-    other: dict[str, Any], difference: str, different: int, monkeypatch: pytest.MonkeyPatch
+    other: dict[str, Any], difference: str, different: int
 ) -> None:
-    monkeypatch.setattr("agnn.distributed._ranks.HEAD_START", 0.0)
-
     def error_of(ranks: Ranks) -> tuple[str, bool]:
         with pytest.raises(RanksError, match=f"rank {different} ") as caught:
             ranks.agree(FACTS | other if ranks.rank == different else FACTS)

@@ -76,6 +76,17 @@ def test_a_damaged_part_of_one_machine_ends_all_with_one_message(
     assert lines[0] == lines[1] == [expected]
 
 
+def test_another_training_on_one_machine_ends_all_with_one_message(
+    parts: Path, machines: Machines, tmp_path: Path
+) -> None:
+    words = ["train", str(parts), "--method", "gcn", "--epochs", "3", "--quiet", "--out", "run"]
+    other = [[], ["--wire", "bfloat16"], []]
+    lines = messages([machines.start(k, tmp_path, *words, *other[k]) for k in range(COUNT)])
+    assert lines[0] == lines[1] == lines[2]
+    (line,) = lines[0]
+    assert line.startswith("error: rank 1 has another training than rank 0: wire ")
+
+
 def test_a_rank_that_is_killed_is_started_again_and_all_go_on(
     parts: Path, machines: Machines, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from agnn.executors import LaunchedRank
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short times, and no end by force: it would end the tests."""
     monkeypatch.setenv("AGNN_RANK_TIMEOUT", "3")
-    monkeypatch.setattr(_meeting, "HEAD_START", 0.0)
+    monkeypatch.setattr(_meeting, "_HEAD_START", 0.0)
     monkeypatch.setattr(Meeting, "_end_by_force", lambda *_: None)
 
 

@@ -30,7 +30,7 @@ LOST: Final = 3  # exit code of a process that lost another rank
 _TIMEOUT: Final = 45.0  # seconds after which a rank that is silent counts as gone
 _BEAT: Final = 1.0  # seconds between two signs of life
 _BROKEN: Final = 8.0  # seconds without a sign of life, where a connection has been closed
-HEAD_START: Final = 2.0  # seconds for one rank to print what happened, before the others end
+_HEAD_START: Final = 2.0  # seconds for one rank to print what happened, before the others end
 _GRACE: Final = 10.0  # seconds for a process to end by itself
 _PROCESS: Final = uuid.uuid4().hex  # tells this process from those before a restart
 
@@ -116,6 +116,12 @@ class Meeting:
     def _hosts_store(self) -> bool:
         return self.rank == 0 and not self.launched.has_lasting_store
 
+    def let_others_end(self, *, is_reporter: bool) -> None:
+        """Wait for those that print why all end: torchrun ends all ranks when one has ended."""
+        self._let_others_read()
+        if not is_reporter:
+            time.sleep(_HEAD_START)
+
     def _let_others_read(self) -> None:
         """Wait for the others to read why all end, where the store ends with this process.
 
@@ -193,9 +199,7 @@ class Meeting:
         """Raise if another rank has failed or is gone."""
         if self._error is not None:
             self._has_raised = True
-            self._let_others_read()
-            if not self._error.is_reporter:
-                time.sleep(HEAD_START)  # torchrun ends all ranks of a machine when one has ended
+            self.let_others_end(is_reporter=self._error.is_reporter)
             raise self._error
 
     @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, Self
@@ -14,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from agnn.distributed._meeting import HEAD_START, Meeting, RanksError, open_store
+from agnn.distributed._meeting import Meeting, RanksError, open_store
 from agnn.executors import LaunchedRank
 from agnn.files import json_text, plain
 from agnn.training import first_difference
@@ -114,15 +113,15 @@ class Ranks:
             difference = first_difference(theirs, by_rank[0])
             if difference is not None:
                 meeting = self._meeting
+                is_reporter = (self.rank if meeting is None else meeting.launched.local_rank) == 0
                 if meeting is not None:
-                    meeting.leave()  # no rank is to miss one that ends before it
-                if self.rank > 0:
-                    time.sleep(HEAD_START)  # torchrun ends all when one has ended
-                launched = None if meeting is None else meeting.launched
+                    meeting.share("difference", "")  # no rank is to miss one that ends before it
+                    self.leave()  # gloo's threads may crash a process that ends with them
+                    meeting.let_others_end(is_reporter=is_reporter)
                 raise RanksError(
                     f"rank {rank} has another training than rank 0: {difference}. Start all ranks "
                     f"with the same command, data and versions.",
-                    is_reporter=(self.rank if launched is None else launched.local_rank) == 0,
+                    is_reporter=is_reporter,
                 )
 
     def from_first(self, value: Tensor) -> Tensor:
