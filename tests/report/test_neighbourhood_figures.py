@@ -283,6 +283,16 @@ def test_a_hub_is_drawn_by_groups_with_the_steps_of_the_lead(hub: Neighbourhood)
     assert not any(patch.get_gid() for patch in figure.axes[0].patches), "no single nodes"
 
 
+def test_a_tangle_of_edges_is_drawn_by_groups_too() -> None:
+    run = zoo_model("agnn", "random")
+    lead = Margin.of(run, TARGET)
+    whole = Neighbourhood.of(run, TARGET, even_split(200), limit=200, lead=lead)
+    assert whole.left_out == 0
+    for count in (300, 302):
+        drawn = replace(whole, edges=np.repeat(whole.edges[:, :1], count, axis=1))
+        assert Panel(drawn, "").is_hub == (count == 302)
+
+
 def test_the_attention_of_a_hub_is_that_of_all_nodes_by_group(hub: Neighbourhood) -> None:
     total = sum(line.value for line in hub_lines(hub, "attention"))
     assert total + hub.shares[0] == pytest.approx(1.0)

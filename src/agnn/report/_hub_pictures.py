@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agnn.explanation import Neighbourhood, Step
 
 _MOST: Final = 12  # lines that fit
+_MOST_EDGES: Final = 150  # in a picture of single nodes
 _SMALL: Final = {"contribution": 0.005, "removal": 0.05}  # less is neither for nor against
 _TARGET: Final = 0.1  # where the target stands, in widths of the picture
 _MARKS: Final = 0.27
@@ -37,8 +38,10 @@ class Line(NamedTuple):
 
 
 def is_hub(neighbourhood: Neighbourhood) -> bool:
-    """Return whether a picture of single nodes would leave out most of those that are near."""
-    return neighbourhood.left_out > neighbourhood.nodes.size and neighbourhood.lead is not None
+    """Return whether a picture of single nodes would be a tangle, or leave out most of them."""
+    is_tangle = neighbourhood.edges.shape[1] > 2 * _MOST_EDGES  # every edge stands there both ways
+    leaves_out = neighbourhood.left_out > neighbourhood.nodes.size
+    return neighbourhood.lead is not None and (is_tangle or leaves_out)
 
 
 def hub_lines(neighbourhood: Neighbourhood, lens: str) -> list[Line]:
