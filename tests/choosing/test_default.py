@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,14 +46,20 @@ def task_of(data: NodeData) -> Task:
     return Task(data, (split,), (0,))
 
 
-def compare(monkeypatch: pytest.MonkeyPatch, scores: dict[str, Sequence[float]]) -> Choice:
-    """The choice where the methods have these scores on the inner splits."""
+def compare(
+    monkeypatch: pytest.MonkeyPatch, *by_metric: dict[str, Sequence[float]], classes: int = CLASSES
+) -> Choice:
+    """The choice where the methods have these scores on the inner splits, metric by metric."""
 
-    def known_scores(method: Method, task: Task, **_: Any) -> list[float]:
-        return list(scores.get(method.name, [0.0] * len(task.splits)))
+    def known_scores(method: Method, task: Task, metrics: Sequence[str]) -> dict[str, list[float]]:
+        return {
+            metric: list(scores.get(method.name, [0.0] * len(task.splits)))
+            for metric, scores in zip(metrics, by_metric, strict=True)
+        }
 
-    monkeypatch.setattr(module, "candidate_scores", known_scores)
+    monkeypatch.setattr(module, "_scores", known_scores)
     data = graph(is_alike=False)
+    data = replace(data, labels=data.labels % classes, class_names=data.class_names[:classes])
     return challenge(
         get_method("agnn_plus")(),
         lambda name, changes: prepare(name, data, "stratified", changes),
@@ -94,6 +99,18 @@ def test_a_method_without_a_network_must_also_beat_the_networks(monkeypatch, poi
     choice = compare(monkeypatch, scores)
     assert choice.method.name == winner
     assert choice.words.startswith(f"{choice.method.title} in place of the default, AGNN+: ")
+
+
+@pytest.mark.parametrize(("points", "winner"), [(2.9, "agnn_plus"), (3.1, "ridge")])
+def test_two_classes_that_are_ranked_alike_are_compared_by_accuracy(monkeypatch, points, winner):
+    ranked = {"agnn_plus": STEADY, "ridge": ahead(1)}
+    decided = {"agnn_plus": STEADY, "ridge": ahead(points)}
+    choice = compare(monkeypatch, ranked, decided, classes=2)
+    assert (choice.metric, choice.method.name) == ("accuracy", winner)
+    assert "% accuracy on labels held out" in choice.words
+    assert abs(choice.lead.mean) == pytest.approx(points)
+    clear = compare(monkeypatch, {"agnn_plus": STEADY, "appnp": ahead(4)}, decided, classes=2)
+    assert (clear.metric, clear.method.name) == ("auc", "appnp")
 
 
 def test_a_chosen_method_has_its_own_settings_and_not_those_of_the_trial(monkeypatch):

@@ -88,6 +88,11 @@ def test_a_model_that_is_worse_is_called_worse_first_and_the_better_one_is_named
     assert result.lines[1] == f"better: {command}"
     assert run.result.lines[1] == "better: --method ridge"
     assert better_command(run, [], None) is None
+    # Ridge regression with the graph may be worse than without: its own name is no advice.
+    ridge = replace(features, method="ridge")
+    assert ridge.better_method is None
+    assert "`--method ridge`" not in ridge.warning
+    assert "`ridge`" not in ridge.warning
 
 
 def test_a_model_that_is_better_names_no_other_command():

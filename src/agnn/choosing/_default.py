@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any, Final
@@ -13,7 +13,7 @@ import numpy as np
 from agnn.choosing._choice import Choice, Tried
 from agnn.choosing._class_weights import ClassWeight, class_weights, fitting_metric
 from agnn.choosing._halving import OnTried, inner_split, without_other_labels
-from agnn.choosing._scores import candidate_scores
+from agnn.choosing._scores import candidate_scores, held_out_scores
 from agnn.errors import AgnnError
 from agnn.methods import Method, NetworkMethod, Task
 from agnn.metrics import MEASURES, wilson_interval
@@ -84,24 +84,25 @@ def challenge(
     nodes, must have that lead over the best network, too.
     """
     start = time.monotonic()
-    metric = _metric(task)
+    metrics = _metrics(task)
     visible = without_other_labels(task.data, task.splits[0])
     splits = tuple(
         inner_split(visible, task.splits[0], task.seeds[0] + k) for k in range(_INNER_SPLITS)
     )
     seeds = tuple(task.seeds[0] + k for k in range(_INNER_SPLITS))
-    trial = replace(task, data=visible, splits=splits, seeds=seeds, metric=metric, passes=())
+    trial = replace(task, data=visible, splits=splits, seeds=seeds, metric=metrics[0], passes=())
     candidates = [Tried(default, {})]
     for name, changes in CHALLENGERS:
         method = prepare(name, changes)
         if class_weight is None or method.takes_class_weights:
             candidates.append(Tried(method, changes))
+    scores = []
     for candidate in candidates:
-        _try(candidate, trial, class_weight)
+        scores.append(_try(candidate, trial, metrics, class_weight))
         if on_tried is not None:
             on_tried(candidate, None)
     choice = Choice(
-        metric=metric,
+        metric=metrics[0],
         tried=tuple(candidates),
         seconds=0.0,
         nodes=task.splits[0].train.size + task.splits[0].validation.size,
@@ -109,18 +110,15 @@ def challenge(
         method=default,
         default=default.title,
     )
-    ranked = sorted(candidates, key=lambda tried: (bool(tried.remark), -tried.mean))
-    winner = candidates[0]
-    networks = [tried for tried in ranked if isinstance(tried.method, NetworkMethod)]
-    for tried in (*networks[:1], *ranked[:1]):
-        if _is_ahead(replace(choice, tried=(tried, winner))):
-            winner = tried
-    others = [tried for tried in ranked if tried is not winner]
-    if winner is not candidates[0]:  # the comparison that counts comes second
-        others.sort(key=lambda tried: tried is not candidates[0])
-    # With the settings that suit the data: what was tried is a small form of it.
-    method = default if winner is candidates[0] else prepare(winner.method.name, {})
-    return replace(choice, tried=(winner, *others), method=method, seconds=time.monotonic() - start)
+    for metric in metrics:
+        for candidate, by_metric in zip(candidates, scores, strict=True):
+            candidate.scores = by_metric.get(metric, [])
+        choice = _ranked(replace(choice, metric=metric, tried=tuple(candidates)))
+        if choice.winner is not candidates[0]:
+            # With the settings that suit the data: what was tried is a small form of it.
+            choice = replace(choice, method=prepare(choice.winner.method.name, {}))
+            break
+    return replace(choice, seconds=time.monotonic() - start)
 
 
 def leave_out(method: Method, task: Task) -> tuple[Method, str]:
@@ -147,6 +145,21 @@ def leave_out(method: Method, task: Task) -> tuple[Method, str]:
     return forms[best], remark
 
 
+def _ranked(choice: Choice) -> Choice:
+    """Return the choice with the winner first, and second what it was compared with."""
+    default = choice.tried[0]
+    ranked = sorted(choice.tried, key=lambda tried: (bool(tried.remark), -tried.mean))
+    winner = default
+    networks = [tried for tried in ranked if isinstance(tried.method, NetworkMethod)]
+    for tried in (*networks[:1], *ranked[:1]):
+        if _is_ahead(replace(choice, tried=(tried, winner))):
+            winner = tried
+    others = [tried for tried in ranked if tried is not winner]
+    if winner is not default:  # the comparison that counts comes second
+        others.sort(key=lambda tried: tried is not default)
+    return replace(choice, tried=(winner, *others))
+
+
 def _is_ahead(choice: Choice) -> bool:
     """Return whether the first candidate is clearly better than the second."""
     lead = choice.lead
@@ -155,28 +168,41 @@ def _is_ahead(choice: Choice) -> bool:
     return lead.mean >= max(MARGIN, _ERRORS * (choice.lead_error or 0.0))
 
 
-def _metric(task: Task) -> str:
-    """Return what the methods are compared by: something in percent, for the margin."""
+def _metrics(task: Task) -> tuple[str, ...]:
+    """Return what the methods are compared by, in percent for the margin, one after the other.
+
+    The area under the curve does not see where a model ranks two classes well and decides badly.
+    """
     if task.metric is not None and MEASURES[task.metric].unit:
-        return task.metric
-    return "auc" if task.data.classes == 2 else fitting_metric(task.data)
+        return (task.metric,)
+    return ("auc", "accuracy") if task.data.classes == 2 else (fitting_metric(task.data),)
 
 
-def _try(candidate: Tried, task: Task, class_weight: ClassWeight) -> None:
-    """Train a small form of the candidate and keep its scores, or the reason why there are none."""
+def _try(
+    candidate: Tried, task: Task, metrics: Sequence[str], class_weight: ClassWeight
+) -> dict[str, list[float]]:
+    """Train a small form of the candidate; return its scores, or keep why there are none."""
     begun = time.monotonic()
     lines = task.data.nodes + task.data.edges.shape[1]
     method = small_form(candidate.method, _EPOCHS_IF_SMALL if lines <= _SMALL else _EPOCHS)
     method = method.with_fields(**method.reduction)
     weights = class_weights(class_weight, method, task.data, task.splits)
     task = replace(task, data=method.usable(task.data), class_weights=weights)
+    scores = {}
     try:
-        scores = candidate_scores(method, task, part="test")
+        scores = _scores(method, task, metrics)
     except AgnnError as error:
         candidate.remark = str(error)
     else:
-        candidate.scores += scores
+        candidate.scores = scores[metrics[0]]
     candidate.seconds += time.monotonic() - begun
+    return scores
+
+
+def _scores(method: Method, task: Task, metrics: Sequence[str]) -> dict[str, list[float]]:
+    """Train a method once and return its scores at the test nodes, by metric."""
+    probabilities = method.run(task).scores
+    return {metric: held_out_scores(probabilities, task, metric, "test") for metric in metrics}
 
 
 def small_form(method: Method, epochs: int) -> Method:

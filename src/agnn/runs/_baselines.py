@@ -69,8 +69,9 @@ class BaselineComparison:
 
     @property
     def better_method(self) -> str | None:
-        """The name of the method to train in place of the run's, where that is clearly worse."""
-        return _BETTER.get(self.baseline) if self.difference.is_worse else None
+        """The name of another method to train, where the run's is clearly worse."""
+        name = _BETTER.get(self.baseline)
+        return name if self.difference.is_worse and name != self.method else None
 
     @property
     def score(self) -> str:
