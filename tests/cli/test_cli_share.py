@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from agnn.cli import _sharing
 from agnn.runs import load_run
 from agnn.web.explore import Explorer
 from explore_runs import write_run
@@ -69,6 +70,17 @@ def test_it_writes_one_file_of_a_cohort(agnn: Any, run: Path, here: Path) -> Non
     answer = agnn("share --cohort unsure --out again.html --json", run)
     assert json.loads(answer.out)["bytes"] == len((here / "again.html").read_bytes())
     assert (here / "again.html").read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize(("option", "count"), [("", 1), ("--threads 2", 2)])
+def test_it_computes_with_one_thread_unless_told(
+    agnn: Any, run: Path, here: Path, monkeypatch: pytest.MonkeyPatch, option: str, count: int
+) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(_sharing, "use_threads", taken.append)
+    command = f"share {option} --out page.html --nodes"
+    assert agnn(command, "paper 7", run).code == 0
+    assert (taken, (here / "page.html").exists()) == ([count], True)
 
 
 def test_it_writes_one_file_of_some_nodes(agnn: Any, run: Path, here: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from agnn.cli._console import screen, write_json
-from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
+from agnn.cli._options import AllowUnchecked, Json, use_threads
 
 Repository = Annotated[
     str,
@@ -75,7 +75,10 @@ def share(
     compare: Annotated[
         Path | None, typer.Option(help="A second run on the same data, shown beside the first.")
     ] = None,
-    threads: Threads = None,
+    # On a busy machine two threads wait for each other in every one of many small steps.
+    threads: Annotated[
+        int, typer.Option(help="Threads to compute with; many small steps gain little from more.")
+    ] = 1,
     json: Json = False,
     allow_unchecked: AllowUnchecked = False,
 ) -> None:
