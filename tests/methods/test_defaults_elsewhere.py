@@ -83,6 +83,17 @@ def test_few_held_out_labels_choose_whether_to_train_for_consistency(
     assert f"strength=1.5 or 0: log loss 0.500 and {loss_without:.3f}" in plan.left_out
 
 
+def test_few_labels_leave_consistency_out_where_a_trial_would_take_too_long(toy, monkeypatch):
+    """Without a trial: where few labels do not carry it, it may cost half of the accuracy."""
+    monkeypatch.delattr("agnn.choosing._default.candidate_scores")
+    monkeypatch.setattr(AGNNPlus, "step_seconds", lambda *_: 0.6)
+    plan = Training(data=with_labels(toy, 59), method="agnn_plus", replicas=10).plan().choose()
+    assert plan.method.strength == 0.0
+    assert plan.left_out.endswith("so it is trained with strength=0.")
+    enough = Training(data=with_labels(toy, 60), method="agnn_plus", replicas=10).plan().choose()
+    assert enough.method.strength == 1.5
+
+
 def test_few_labels_are_compared_by_trainings_on_the_folds_of_the_run(toy):
     few = with_labels(toy, 30)
     plan = Training(data=few, method="agnn_plus", replicas=3, changes={"epochs": 4}).plan()

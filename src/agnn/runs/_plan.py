@@ -318,7 +318,7 @@ class Plan:
     def _leave_out(self) -> Plan:
         """Return the plan without the part of its method that few labels may not carry.
 
-        Held-out labels decide, where nobody else did.
+        Held-out labels decide, where nobody else did; where a step takes long, it is left out.
         """
         method = self.method
         training = self.training
@@ -328,8 +328,16 @@ class Plan:
             return self
         has_few = self.data.labelled.size < _FEW_PER_CLASS * self.data.classes
         is_reduced = method.reduction.items() <= method.settings.items()
-        if not has_few or is_reduced or method.is_slow(self.data, len(self.seeds), self.device):
+        if not has_few or is_reduced:
             return self
+        if method.is_slow(self.data, len(self.seeds), self.device):
+            method = method.with_fields(**method.reduction)
+            changed = ", ".join(f"{name}={value:g}" for name, value in method.reduction.items())
+            reason = (
+                f"Labels are few, and a step takes too long to try {method.title} on held-out "
+                f"labels in two forms, so it is trained with {changed}."
+            )
+            return replace(self, method=method, left_out=reason)
         first = self.task().first(self.folds)
         trial = replace(first, callbacks=(), checkpoints=None)
         method, reason = leave_out(method, trial)
