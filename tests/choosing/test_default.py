@@ -47,7 +47,10 @@ def task_of(data: NodeData) -> Task:
 
 
 def compare(
-    monkeypatch: pytest.MonkeyPatch, *by_metric: dict[str, Sequence[float]], classes: int = CLASSES
+    monkeypatch: pytest.MonkeyPatch,
+    *by_metric: dict[str, Sequence[float]],
+    classes: int = CLASSES,
+    class_weight: str | None = None,
 ) -> Choice:
     """The choice where the methods have these scores on the inner splits, metric by metric."""
 
@@ -57,13 +60,14 @@ def compare(
             for metric, scores in zip(metrics, by_metric, strict=True)
         }
 
-    monkeypatch.setattr(module, "_scores", known_scores)
+    monkeypatch.setattr(module, "_scores_by_metric", known_scores)
     data = graph(is_alike=False)
     data = replace(data, labels=data.labels % classes, class_names=data.class_names[:classes])
     return challenge(
         get_method("agnn_plus")(),
         lambda name, changes: prepare(name, data, "stratified", changes),
         task_of(data),
+        class_weight,
     )
 
 
@@ -111,6 +115,8 @@ def test_two_classes_that_are_ranked_alike_are_compared_by_accuracy(monkeypatch,
     assert abs(choice.lead.mean) == pytest.approx(points)
     clear = compare(monkeypatch, {"agnn_plus": STEADY, "appnp": ahead(4)}, decided, classes=2)
     assert (clear.metric, clear.method.name) == ("auc", "appnp")
+    weighted = compare(monkeypatch, ranked, decided, classes=2, class_weight="balanced")
+    assert weighted.metric == "balanced_accuracy"
 
 
 def test_a_chosen_method_has_its_own_settings_and_not_those_of_the_trial(monkeypatch):

@@ -84,7 +84,7 @@ def challenge(
     nodes, must have that lead over the best network, too.
     """
     start = time.monotonic()
-    metrics = _metrics(task)
+    metrics = _metrics(task, class_weight)
     visible = without_other_labels(task.data, task.splits[0])
     splits = tuple(
         inner_split(visible, task.splits[0], task.seeds[0] + k) for k in range(_INNER_SPLITS)
@@ -113,7 +113,7 @@ def challenge(
     for metric in metrics:
         for candidate, by_metric in zip(candidates, scores, strict=True):
             candidate.scores = by_metric.get(metric, [])
-        choice = _ranked(replace(choice, metric=metric, tried=tuple(candidates)))
+        choice = _with_winner_first(replace(choice, metric=metric, tried=tuple(candidates)))
         if choice.winner is not candidates[0]:
             # With the settings that suit the data: what was tried is a small form of it.
             choice = replace(choice, method=prepare(choice.winner.method.name, {}))
@@ -145,8 +145,8 @@ def leave_out(method: Method, task: Task) -> tuple[Method, str]:
     return forms[best], remark
 
 
-def _ranked(choice: Choice) -> Choice:
-    """Return the choice with the winner first, and second what it was compared with."""
+def _with_winner_first(choice: Choice) -> Choice:
+    """Return a choice whose default is first with the winner there, then what it had to beat."""
     default = choice.tried[0]
     ranked = sorted(choice.tried, key=lambda tried: (bool(tried.remark), -tried.mean))
     winner = default
@@ -168,14 +168,17 @@ def _is_ahead(choice: Choice) -> bool:
     return lead.mean >= max(MARGIN, _ERRORS * (choice.lead_error or 0.0))
 
 
-def _metrics(task: Task) -> tuple[str, ...]:
+def _metrics(task: Task, class_weight: ClassWeight) -> tuple[str, ...]:
     """Return what the methods are compared by, in percent for the margin, one after the other.
 
     The area under the curve does not see where a model ranks two classes well and decides badly.
+    Accuracy does not see what class weights are for.
     """
     if task.metric is not None and MEASURES[task.metric].unit:
         return (task.metric,)
-    return ("auc", "accuracy") if task.data.classes == 2 else (fitting_metric(task.data),)
+    if task.data.classes > 2:
+        return (fitting_metric(task.data),)
+    return ("auc", "accuracy" if class_weight is None else "balanced_accuracy")
 
 
 def _try(
@@ -190,7 +193,7 @@ def _try(
     task = replace(task, data=method.usable(task.data), class_weights=weights)
     scores = {}
     try:
-        scores = _scores(method, task, metrics)
+        scores = _scores_by_metric(method, task, metrics)
     except AgnnError as error:
         candidate.remark = str(error)
     else:
@@ -199,7 +202,7 @@ def _try(
     return scores
 
 
-def _scores(method: Method, task: Task, metrics: Sequence[str]) -> dict[str, list[float]]:
+def _scores_by_metric(method: Method, task: Task, metrics: Sequence[str]) -> dict[str, list[float]]:
     """Train a method once and return its scores at the test nodes, by metric."""
     probabilities = method.run(task).scores
     return {metric: held_out_scores(probabilities, task, metric, "test") for metric in metrics}

@@ -86,10 +86,10 @@ def draw_hub(axes: Axes, neighbourhood: Neighbourhood, lens: str) -> None:
     axes.set_ylim(0, 1)
     least = 1.0 if lens == "removal" else 1e-12  # a point: effects that are all tiny stay small
     largest = max(least, *(abs(line.value) for line in lines)) if lines else least
-    room = 1 / (len(lines) + 1)
-    widest = min(_WIDEST, 0.9 * room)
+    row_height = 1 / (len(lines) + 1)
+    widest = min(_WIDEST, 0.9 * row_height)
     for number, line in enumerate(lines, start=1):
-        y = 1 - number * room
+        y = 1 - number * row_height
         size = max(0.015, widest * np.sqrt(abs(line.value) / largest))
         colour = EDGE if lens == "attention" else sign_colour(line.value, lens)
         axes.plot([_TARGET, _MARKS], [0.5, y], color=EDGE, linewidth=0.8, zorder=1)
