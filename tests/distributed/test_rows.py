@@ -230,7 +230,7 @@ def test_a_training_continues_on_another_number_of_ranks(tmp_path: Path) -> None
 def test_what_cannot_be_divided_is_refused() -> None:
     task = task_of(made())
     for method, words in (
-        (AGNNPlus(epochs=2), "strength=0 leaves that out"),
+        (AGNNPlus(epochs=2), "strength=0 \\(--set\\) leaves that out"),
         (get_method("graphsage")(epochs=2), "cannot be divided among ranks: its link OwnAndMean"),
         (get_method("gat")(epochs=2), "AdditiveAttention has no form"),
     ):

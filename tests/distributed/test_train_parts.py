@@ -157,7 +157,8 @@ def test_a_divided_training_is_that_of_one_process_or_is_refused(
 
 def test_consistency_is_not_divided_among_ranks(toy: NodeData) -> None:
     method = get_method("agnn_plus")().with_fields(epochs=3)
-    with pytest.raises(InputError, match=r"trains on more .*; --set strength=0 leaves that out"):
+    message = r"trains on more .*; strength=0 \(--set\) leaves that out"
+    with pytest.raises(InputError, match=message):
         Training(data=toy, method=method, split="fixed", ranks=1, divide="rows").run()
 
 

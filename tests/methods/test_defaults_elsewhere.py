@@ -80,7 +80,8 @@ def test_few_held_out_labels_choose_whether_to_train_for_consistency(
     monkeypatch.setattr("agnn.choosing._default.candidate_scores", scores)
     plan = Training(data=with_labels(toy, 59), method="agnn_plus", replicas=10).plan().choose()
     assert plan.method == AGNNPlus(strength=strength)
-    assert f"strength=1.5 or 0: log loss 0.500 and {loss_without:.3f}" in plan.left_out
+    assert "with strength=1.5 and with strength=0" in plan.left_out
+    assert f": log loss 0.500 and {loss_without:.3f}" in plan.left_out
 
 
 def test_few_labels_leave_consistency_out_where_a_trial_would_take_too_long(toy, monkeypatch):

@@ -129,17 +129,15 @@ def leave_out(method: Method, task: Task) -> tuple[Method, str]:
     forms are tried, small, on the folds of the task; the lower log loss wins. It sees what
     accuracies of a few dozen labels do not.
     """
-    forms = (method, method.with_fields(**method.reduction))
+    forms = (method, method.simplified)
     losses = [
         -fmean(candidate_scores(small_form(form, _EPOCHS_IF_SMALL), task, "log_loss"))
         for form in forms
     ]
     best = int(losses[1] < losses[0])
-    changed = ", ".join(
-        f"{name}={getattr(method, name):g} or {value:g}" for name, value in method.reduction.items()
-    )
+    settings = " and with ".join(form.settings_text(method.reduction) for form in forms)
     remark = (
-        f"Labels are few, so {method.title} was tried on held-out labels with {changed}: log loss "
+        f"Labels are few, so {method.title} was tried on held-out labels with {settings}: log loss "
         f"{losses[0]:.3f} and {losses[1]:.3f}. The {('first', 'second')[best]} is trained."
     )
     return forms[best], remark
@@ -188,7 +186,7 @@ def _try(
     begun = time.monotonic()
     lines = task.data.nodes + task.data.edges.shape[1]
     method = small_form(candidate.method, _EPOCHS_IF_SMALL if lines <= _SMALL else _EPOCHS)
-    method = method.with_fields(**method.reduction)
+    method = method.simplified
     weights = class_weights(class_weight, method, task.data, task.splits)
     task = replace(task, data=method.usable(task.data), class_weights=weights)
     scores = {}

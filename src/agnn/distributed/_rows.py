@@ -225,11 +225,11 @@ def train_rows(
         or recipe.batch is not None
     )
     if needs_more:
-        without = " ".join(f"--set {name}={value:g}" for name, value in method.reduction.items())
+        without = method.simplified.settings_text(method.reduction)
         raise InputError(
             f"{method.name} with these settings trains on more than the cross-entropy of all "
             f"training nodes, which is not divided among ranks"
-            + (f"; {without} leaves that out." if without else ".")
+            + (f"; {without} (--set) leaves that out." if without else ".")
         )
     if method.precision != "float32":
         raise InputError("states of ranks that divide a graph are float32; --wire shortens them.")

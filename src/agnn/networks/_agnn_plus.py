@@ -222,7 +222,7 @@ class AGNNPlus(DeepNetwork):
         is_kept = method.step_seconds(data, replicas, device) <= _LONGEST_STEP
         if "strength" in given or (is_kept and not self.fanout and not by_rows):
             return method
-        return method.with_fields(**self.reduction)
+        return method.simplified
 
     def is_slow(self, data: NodeData, replicas: int, device: str) -> bool:
         """Return whether a step takes more than half a second."""

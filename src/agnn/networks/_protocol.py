@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar, get_args, get_type_hints
 
@@ -221,6 +221,19 @@ class Method(ABC):
             if isinstance(value, int) and abs(value) > _LARGEST:
                 raise InputError(f"`{name}` must be at most {_LARGEST:,}; got {value}.")
         return replace(self, **wanted)
+
+    @property
+    def simplified(self) -> Self:
+        """The method with its `reduction`."""
+        return self.with_fields(**self.reduction)
+
+    def settings_text(self, names: Iterable[str]) -> str:
+        """Return some hyper-parameters as messages give them: "strength=1.5, hidden=64"."""
+        values = ((name, getattr(self, name)) for name in names)
+        return ", ".join(
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in values
+        )
 
     @classmethod
     def may_be_none(cls, name: str) -> bool:

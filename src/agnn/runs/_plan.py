@@ -331,11 +331,11 @@ class Plan:
         if not has_few or is_reduced:
             return self
         if method.is_slow(self.data, len(self.seeds), self.device):
-            method = method.with_fields(**method.reduction)
-            changed = ", ".join(f"{name}={value:g}" for name, value in method.reduction.items())
+            method = method.simplified
             reason = (
                 f"Labels are few, and a step takes too long to try {method.title} on held-out "
-                f"labels in two forms, so it is trained with {changed}."
+                f"labels in two forms, so it is trained with "
+                f"{method.settings_text(method.reduction)}."
             )
             return replace(self, method=method, left_out=reason)
         first = self.task().first(self.folds)
