@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agnn.choosing import class_weights
 from agnn.data import Split, make_splits
 from agnn.errors import InputError
 from agnn.metrics import Interval, Summary
-from agnn.runs import Plan, Training, find_device, seeds_of_replicas
+from agnn.runs import seeds_of_replicas, train_again
 from agnn.tables import Column, ResultTable, Row
 
 if TYPE_CHECKING:
@@ -229,28 +228,7 @@ def _measure(
     data = run.data
     folds = run.folds if run.is_cross_fitted else 1
     seeds = seeds_of_replicas(range(len(splits) // folds), folds)
-    training = Training(
-        data=data,
-        method=run.method,
-        split=run.split_spec,
-        seeds=seeds,
-        device=device,
-        backend=backend,
-        class_weight=run.class_weight,
-        metric=run.metric,
-    )
-    plan = Plan(
-        training=training,
-        method=run.method,
-        data=data,
-        split_spec=run.split_spec,
-        splits=splits,
-        seeds=seeds,
-        folds=folds,
-        device=find_device(device),
-        weights=class_weights(run.class_weight, run.method, data, splits),
-    )
-    trained = plan.train(progress)
+    trained = train_again(run, splits, seeds, device=device, backend=backend).train(progress)
     assert trained is not None  # noqa: S101 (in this process)
     answers = trained.scores.argmax(-1).numpy()
     shares = [

@@ -35,6 +35,7 @@ from agnn.runs._retrain import (
     accuracy_difference,
     retrain,
     retrain_plan,
+    train_again,
 )
 from agnn.runs._run import KnownResults, Run
 from agnn.runs._summary import ResultSummary
@@ -79,6 +80,7 @@ __all__ = [
     "seconds_of",
     "seeds_of_replicas",
     "set_words",
+    "train_again",
     "usual_replicas",
     "versions",
 ]

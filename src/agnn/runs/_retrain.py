@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agnn.choosing import class_weights
-from agnn.data import Split, SplitSpec, with_labels
+from agnn.data import NodeData, Split, SplitSpec, with_labels
 from agnn.errors import InputError
 from agnn.metrics import NodeDifference, Summary, node_difference
-from agnn.runs._devices import find_device
 from agnn.runs._plan import Plan
 from agnn.runs._result import trial_values
 from agnn.runs._training import Training
@@ -69,27 +67,33 @@ def retrain_plan(
     for split in splits:
         if not split.test.size:
             raise InputError("every test node has been labelled: none is left to score on.")
-    training = Training(
-        data=data,
+    return train_again(run, splits, run.seeds, data=data, device=device, backend=backend)
+
+
+def train_again(
+    run: Run,
+    splits: tuple[Split, ...],
+    seeds: Sequence[int],
+    *,
+    data: NodeData | None = None,
+    device: str = "auto",
+    backend: str = "auto",
+) -> Plan:
+    """Return the plan of a training like the run's, on other splits: one per replica, as `seeds`.
+
+    `data` is the run's own, or has other labels.
+    """
+    return Training(
+        data=run.data if data is None else data,
         method=run.method,
         split=run.split_spec,
-        seeds=run.seeds,
+        splits=splits,
+        seeds=seeds,
         device=device,
         backend=backend,
         class_weight=run.class_weight,
         metric=run.metric,
-    )
-    return Plan(
-        training=training,
-        method=run.method,
-        data=data,
-        split_spec=run.split_spec,
-        splits=splits,
-        seeds=run.seeds,
-        folds=run.folds,
-        device=find_device(device),
-        weights=class_weights(run.class_weight, run.method, data, splits),
-    )
+    ).plan()
 
 
 def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary]:

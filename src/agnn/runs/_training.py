@@ -86,7 +86,8 @@ class Training(TrainingOptions):
     split: str | Split | None = None
     class_weight: ClassWeight = None
     executor: str | Executor | None = None
-    seeds: Sequence[int] | None = None  # one per replica, in place of `replicas` and `seed`
+    seeds: Sequence[int] | None = None  # in place of `replicas` and `seed`; with folds, per trial
+    splits: tuple[Split, ...] | None = None  # one per replica, drawn by `split`; so are `seeds`
     callbacks: Sequence[Callback] = ()
     checkpoints: Checkpoints | None = None  # in place of those beside `out`
 
@@ -141,7 +142,7 @@ class Training(TrainingOptions):
         data, spec = self._data_and_split(device)
         seeds = self._seeds(SplitSpec.parse(spec))
         method = self._method(data, spec)
-        splits = make_splits(data, spec, seeds[:1] if self.is_auto else seeds)
+        splits = self.splits or make_splits(data, spec, seeds[:1] if self.is_auto else seeds)
         is_counted = self.seeds is None and not self.is_auto
         if is_counted and not method.is_random and len(set(splits)) == 1:
             # Replicas would be copies, and their spread of zero would look like certainty.
@@ -149,7 +150,7 @@ class Training(TrainingOptions):
             splits = splits[:1]
         passes = SplitSpec.parse(spec).passes(len(splits))
         check_scorable(data, splits, self.metric, passes)
-        folds = max(1, len(splits) // len(seeds))
+        folds = SplitSpec.parse(spec).folds
         division = self._division(1 if passes else len(splits), meeting)
         if passes and division is not None and division.axis == "replicas":
             raise InputError(
@@ -179,7 +180,7 @@ class Training(TrainingOptions):
             data=data,
             split_spec=spec,
             splits=splits,
-            seeds=seeds if self.is_auto else seeds_of_replicas(seeds, folds),
+            seeds=seeds if self.is_auto or self.splits else seeds_of_replicas(seeds, folds),
             folds=folds,
             device=device,
             weights=weights,
@@ -346,6 +347,8 @@ def evaluate(
               would be the same: a method without randomness on a fixed split. Cross-fitting has
               one per fold, at least three; more are further passes with other folds;
             - `seed`: the first of their seeds;
+            - `splits`: one per replica, drawn before; `split` is then the name of how, and `seeds`
+              has one per replica;
             - `changes`: hyper-parameters by name. None is the same as leaving one out; the text
               "none" is the value None;
             - `device` ("auto", "cpu", "cuda") and `backend` ("auto", "reference", "numba",
