@@ -6,7 +6,7 @@ JSON or pandas are renderings of the same object; the command line adds the one 
 >>> from agnn.tables import Column, ResultTable, Row
 >>> columns = (Column("method", ("method",)), Column("accuracy", ("accuracy",), " %", digits=1))
 >>> rows = (Row(("AGNN", 83.06), is_strong=True), Row(("GCN", 81.42)))
->>> table = ResultTable(columns, rows)
+>>> table = ResultTable(columns, rows)  # or `ResultTable.of`, where every row is an object
 >>> print(table.markdown())
 | method | accuracy % |
 | --- | --- |
@@ -22,9 +22,10 @@ import csv
 import io
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, Self
 
 from markupsafe import Markup
 
@@ -69,9 +70,10 @@ _HTML: Final = """\
 {%- for column in table.columns %}
 {% set cell = row.cells[loop.index0] %}
 {% set words %}
-{% if column.is_name %}<bdi>{{ text(column, cell) }}</bdi>
-{%- elif cell.kind is defined and cell.kind %}<span class="{{ cell.kind }}">{{ cell.text }}</span>
-{%- else %}{{ text(column, cell) }}{% endif %}
+{% set kind = cell.kind if cell.kind is defined else "" %}
+{% if kind %}<span class="{{ kind }}">{% endif %}
+{%- if column.is_name %}<bdi>{{ text(column, cell) }}</bdi>{% else %}{{ text(column, cell) }}{% endif %}
+{%- if kind %}</span>{% endif %}
 {% endset %}
 {% if not loop.first %}
 <td{{ kinds(column) }}>{{ words }}</td>
@@ -103,9 +105,12 @@ class Column(NamedTuple):
     unit: str = ""  # after the title
     digits: int | None = None  # decimal places; None for as few as a number needs
     is_number: bool = False  # aligned to the right
+    is_signed: bool = False  # a number with its sign, also where it is above 0
     is_name: bool = False  # a user's own text
     is_faint: bool = False
     is_wide: bool = False  # only on pages: a terminal has no space for it
+    # For `ResultTable.of`: the name of what a row's object has here, or a function of the object.
+    of: str | Callable[[Any], Any] = ""
 
 
 class Row(NamedTuple):
@@ -124,6 +129,13 @@ class ResultTable:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     caption: str = ""
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], objects: Iterable[Any], caption: str = "") -> Self:
+        """Return a row per object; the columns say what of it stands in their cells."""
+        cells = [column.of if callable(column.of) else attrgetter(column.of) for column in columns]
+        rows = (Row(tuple(cell(item) for cell in cells)) for item in objects)
+        return cls(tuple(columns), tuple(rows), caption)
 
     @property
     def titles(self) -> list[str]:
@@ -191,7 +203,9 @@ def _text(column: Column, value: Any) -> str:
         return mean_text(value, column.digits)
     if value is None or math.isnan(value):
         return NOTHING
-    return f"{value:,}" if isinstance(value, int) else number(value, column.digits)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return (signed_number if column.is_signed else number)(value, column.digits)
 
 
 def _values(cell: Any) -> tuple[Any, ...]:
@@ -218,6 +232,15 @@ def mean_text(summary: Summary | None, digits: int | None, unit: str = "") -> st
 def number(value: float, digits: int | None) -> str:
     """Return a number with this many decimal places; None for as few as it needs."""
     return f"{value:g}" if digits is None else f"{value:.{digits}f}"
+
+
+def share_text(share: float) -> str:
+    """Return a share of 1 in percent.
+
+    >>> share_text(0.1234), share_text(0.0001), share_text(0.0)
+    ('12.3 %', '< 0.1 %', '0.0 %')
+    """
+    return "< 0.1 %" if 0.0 < share < 0.0005 else f"{100 * share:.1f} %"
 
 
 def signed_number(value: float, digits: int | None = 2) -> str:

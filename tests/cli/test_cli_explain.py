@@ -30,9 +30,9 @@ def test_it_prints_a_paragraph_and_tables(agnn, folder):
     assert answer.code == 0
     words = " ".join(answer.out.split())
     assert " for node 60 with confidence " in words
-    for title in ("the node itself and the nodes with the largest weight",
-                  "training nodes that reach it", "nodes that contribute most to",
-                  "features that contribute most to it"):  # fmt: skip
+    for title in ("The node itself and the nodes with the largest weight",
+                  "Training nodes that reach it", "Nodes that contribute most to",
+                  "The features that contribute most to"):  # fmt: skip
         assert title in words
     assert answer.err == ""
 

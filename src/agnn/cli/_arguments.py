@@ -26,14 +26,13 @@ from agnn.cli._options import HYPER_PARAMETERS, TABLES
 from agnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from agnn.choosing import ClassWeight
     from agnn.data import DataReport, NodeData, ReadOptions
     from agnn.methods import Method
     from agnn.runs import Training
+    from agnn.tables import ResultTable
 
-_STYLES: Final = {"cannot train": "bold red", "leak?": "bold red", "left out": "yellow"}
+_KINDS: Final = {"cannot train": "bad", "leak?": "bad", "left out": "warning"}  # of cells
 
 Dataset = Annotated[
     str | None,
@@ -164,19 +163,16 @@ def _load_bundled(dataset: str, name: str | None) -> NodeData:
     return load_dataset(dataset)
 
 
-def data_table(report: DataReport) -> Table:
+def data_table(report: DataReport) -> ResultTable:
     """What is in the data, how each column is used, and what is unusual, the worst first."""
-    from rich.table import Table
-    from rich.text import Text
+    from agnn.tables import Cell, facts_table
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, text in (*report.count_lines(), report.class_line(), *report.column_lines()):
-        table.add_row(name, text)
-    for name, text in report.warning_lines():
-        table.add_row(Text(name, style=_STYLES.get(name.split(": ")[-1], "")), text)
-    return table
+    warnings = (
+        (Cell(name, kind=_KINDS.get(name.split(": ")[-1], "")), text)
+        for name, text in report.warning_lines()
+    )
+    facts = (*report.count_lines(), report.class_line(), *report.column_lines())
+    return facts_table((*facts, *warnings))
 
 
 def training_of(context: typer.Context, source: Any, options: dict[str, Any]) -> Training:

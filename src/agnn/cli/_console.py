@@ -90,6 +90,13 @@ def rich_table(table: ResultTable, gap: int = 2) -> Table:
     return grid
 
 
+def print_table(table: ResultTable, gap: int = 2) -> None:
+    """Print a table of results below an empty line and its caption."""
+    console = screen()
+    console.print(f"\n{table.caption}", style="bold")
+    console.print(rich_table(table, gap))
+
+
 def write_json(value: Any) -> None:
     """Write one JSON value and a line end to standard output."""
     try:

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agnn.cli._console import rich_table, screen, write_json
+from agnn.cli._console import print_table, screen, write_json
 from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
 from agnn.errors import InputError
 from agnn.palette import AGAINST, FOR
 
 if TYPE_CHECKING:
-    from agnn.explanation import Counterfactual, Explanation, ReachingNode
+    from agnn.explanation import Counterfactual, Explanation
     from agnn.report import Bar
-    from agnn.tables import ResultTable
 
 _LONGEST_WORDS = 5000
 _CLASSES = 4  # shown with their probabilities
@@ -153,83 +152,17 @@ def _block(bar: "Bar", columns: int) -> str:
 
 def _show(explanation: "Explanation") -> None:
     """Print the paragraph and the tables."""
-    from agnn.tables import shown_text
+    from agnn.report import explanation_tables
+    from agnn.tables import share_text, shown_text
 
     console = screen()
     console.print()
     console.print(shown_text(explanation.in_words(), _LONGEST_WORDS))
-    first = shown_text(explanation.prediction)
-    second = shown_text(explanation.class_names[explanation.second])
-    tables = [
-        (
-            "the node itself and the nodes with the largest weight",
-            (explanation.itself, *explanation.neighbours),
-        ),
-        ("training nodes that reach it", explanation.training_nodes),
-        (f"nodes that contribute most to {first}", explanation.for_answer),
-        (f"nodes that contribute most to {second}", explanation.for_second),
-    ]
-    for title, rows in tables:
-        if rows:
-            console.print()
-            console.print(title, style="bold")
-            console.print(rich_table(_nodes(rows), gap=1))
-        if rows and rows[0] is explanation.itself and explanation.rest.nodes:
-            share = f"{explanation.rest.weight:.1%} of the weight"
+    for key, table in explanation_tables(explanation).items():
+        print_table(table, gap=1)
+        if key == "neighbours" and explanation.rest.nodes:
+            share = f"{share_text(explanation.rest.weight)} of the weight"
             console.print(f" ... and {explanation.rest.nodes:,} more with {share}")
-    if explanation.features:
-        console.print()
-        title = "features that contribute most to it, and to the second class"
-        console.print(title, style="bold")
-        console.print(rich_table(_features(explanation, second)))
-
-
-def _nodes(rows: "tuple[ReachingNode, ...]") -> "ResultTable":
-    from agnn.tables import Column, ResultTable, Row
-
-    has_weights = any(row.edge_weight is not None for row in rows)
-    columns = (
-        Column("id", is_name=True),
-        Column("class", is_name=True),
-        Column("known from"),
-        Column("hops", is_number=True),
-        *([Column("edge weight", is_number=True)] if has_weights else []),
-        *(Column(title, is_number=True) for title in ("weight", "attention")),
-        *(Column(title, is_number=True) for title in ("contribution", "over second")),
-    )
-    return ResultTable(
-        columns,
-        tuple(
-            Row(
-                (
-                    row.name,
-                    row.class_name,
-                    row.class_from,
-                    row.hops,
-                    *([row.edge_weight] if has_weights else []),
-                    f"{row.weight:.1%}",
-                    None if row.attention is None else " ".join(f"{a:.3f}" for a in row.attention),
-                    f"{row.toward_answer:+.3f}",
-                    f"{row.over_second:+.3f}",
-                )
-            )
-            for row in rows
-        ),
-    )
-
-
-def _features(explanation: "Explanation", second: str) -> "ResultTable":
-    from itertools import zip_longest
-
-    from agnn.tables import Column, ResultTable, Row
-
-    titles = ("feature", f"feature for {second}")
-    pairs = [(Column(title, is_name=True), Column("adds", is_number=True)) for title in titles]
-    for_answer = [(f.name, f"{f.toward_answer:+.3f}") for f in explanation.features]
-    for_second = [(f.name, f"{f.over_second:+.3f}") for f in explanation.features_for_second]
-    lines = zip_longest(for_answer, for_second, fillvalue=("", ""))
-    rows = tuple(Row((*left, *right)) for left, right in lines)
-    return ResultTable((*pairs[0], *pairs[1]), rows)
 
 
 def _change_text(explanation: "Explanation", changed: "Counterfactual | None") -> str:

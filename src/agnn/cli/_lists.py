@@ -159,7 +159,7 @@ def inspect(
         return
     console = screen()
     console.print(report.name, style="bold")
-    console.print(data_table(report))
+    console.print(rich_table(data_table(report)))
 
 
 def _inspect_parts(folder: Path, *, as_json: bool) -> None:
@@ -171,7 +171,7 @@ def _inspect_parts(folder: Path, *, as_json: bool) -> None:
         return
     console = screen()
     console.print(f"{manifest.name}: {len(manifest.parts)} parts", style="bold")
-    console.print(manifest_table(manifest))
+    console.print(rich_table(manifest_table(manifest)))
 
 
 def doctor(

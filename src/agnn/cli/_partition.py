@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agnn.cli._arguments import Dataset, Edges, Nodes, both_tables, find_data
-from agnn.cli._console import screen, write_json
+from agnn.cli._console import rich_table, screen, write_json
 from agnn.cli._options import Json, Quiet
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from agnn.data import ReadOptions
     from agnn.distributed import GraphSource, Manifest
+    from agnn.tables import ResultTable
 
+_SHOWN = 16  # parts with a line of their own
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
@@ -91,7 +91,7 @@ def partition(
         write_json({"out": str(out), **manifest_record(manifest)})
         return
     screen().print(f"{manifest.name}: {parts} parts in {out}", style="bold")
-    screen().print(manifest_table(manifest))
+    screen().print(rich_table(manifest_table(manifest)))
 
 
 def _source(
@@ -149,33 +149,34 @@ def manifest_record(manifest: "Manifest") -> dict[str, Any]:
     return record
 
 
-def manifest_table(manifest: "Manifest") -> "Table":
+def manifest_table(manifest: "Manifest") -> "ResultTable":
     """Return what is in a folder of parts, in a few lines."""
-    from rich.table import Table
+    from agnn.tables import facts_table
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
     parts = manifest.parts
     kind = "dense" if manifest.is_dense else "sparse"
     largest = max(parts, key=lambda part: part.edges)
-    lines = [
-        ("nodes", f"{manifest.nodes:,}"),
-        ("edges", f"{manifest.edges:,} ({manifest.entries:,} as given)"),
-        ("features", f"{manifest.feature_count:,}, {kind}"),
-        ("classes", f"{len(manifest.class_names)}"),
-        ("masks", ", ".join(manifest.masks) or "none"),
-        ("order", manifest.order),
-        ("cut", f"{manifest.cut:.1%} of the edges join two parts"),
-        ("halo", f"{sum(p.halo for p in parts) / manifest.nodes:.2f} rows per node in all"),
-        ("largest part", f"{largest.rows:,} rows, {largest.edges:,} stored edges"),
-        *(("note", note) for note in manifest.notes),
-    ]
-    for name, value in lines:
-        table.add_row(name, value)
-    for k, part in enumerate(parts[:16]):
-        size = f"{part.rows:,} rows, {part.edges:,} stored edges"
-        table.add_row(f"part {k}", f"{size}, cut {part.cut:,}, halo {part.halo:,}")
-    if len(parts) > 16:
-        table.add_row("", f"and {len(parts) - 16} more; --json lists them all")
-    return table
+    more = f"and {len(parts) - _SHOWN} more; --json lists them all"
+    return facts_table(
+        [
+            ("nodes", f"{manifest.nodes:,}"),
+            ("edges", f"{manifest.edges:,} ({manifest.entries:,} as given)"),
+            ("features", f"{manifest.feature_count:,}, {kind}"),
+            ("classes", f"{len(manifest.class_names)}"),
+            ("masks", ", ".join(manifest.masks) or "none"),
+            ("order", manifest.order),
+            ("cut", f"{manifest.cut:.1%} of the edges join two parts"),
+            ("halo", f"{sum(p.halo for p in parts) / manifest.nodes:.2f} rows per node in all"),
+            ("largest part", f"{largest.rows:,} rows, {largest.edges:,} stored edges"),
+            *(("note", note) for note in manifest.notes),
+            *(
+                (
+                    f"part {k}",
+                    f"{part.rows:,} rows, {part.edges:,} stored edges, cut {part.cut:,}, halo "
+                    f"{part.halo:,}",
+                )
+                for k, part in enumerate(parts[:_SHOWN])
+            ),
+            ("", more if len(parts) > _SHOWN else None),
+        ]
+    )

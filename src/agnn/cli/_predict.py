@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from agnn.decisions import AskedNodes, Rules, Score, Wanted
     from agnn.runs import Predictions, Run
 
-_SHOWN = 10
 _ALL_LABELLED = "every node has a label; leave out --unlabelled."
 DECISIONS = "Decisions, calibrated on labels that chose nothing"
 
@@ -282,35 +281,16 @@ def _show_count(count: int, out: Path) -> None:
 
 def _show(predictions: "Predictions", out: Path | None) -> None:
     """Print the first predictions, or where all of them are."""
-    from rich.table import Table
-
     count = len(predictions)
     if out is not None:
         _show_count(count, out)
         return
     console = screen()
-    more = {name: of for name, of in predictions.extra_columns.items() if name != "set_size"}
-    table = Table("id", "prediction", "probability", "disagreement", *more, box=None)
-    for k in range(min(count, _SHOWN)):
-        table.add_row(
-            str(predictions.ids[k]),
-            predictions.classes[k],
-            f"{predictions.confidence[k]:.3f}",
-            f"{predictions.disagreement[k]:.2f}",
-            *(_cell(values[k]) for values in more.values()),
-        )
-    console.print(table)
-    if count > _SHOWN:
-        console.print(f"... and {count - _SHOWN:,} more; --out FILE.csv writes them all.")
-
-
-def _cell(value: Any) -> str:
-    """Return a decision on a node as text."""
-    from agnn.runs import set_words
-
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.3f}" if isinstance(value, float) else str(set_words(value))
+    table = predictions.table
+    console.print(rich_table(table))
+    if count > len(table.rows):
+        unlisted = count - len(table.rows)
+        console.print(f"... and {unlisted:,} more; --out FILE.csv writes them all.")
 
 
 def _show_rules(rules: "Rules | None", warnings: list[str]) -> None:

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.cli._arguments import data_table
-from agnn.cli._console import screen
+from agnn.cli._console import rich_table, screen
 from agnn.cli._options import HYPER_PARAMETERS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def print_plan(plan: Plan, *, is_json: bool) -> None:
         return
     console = screen()
     console.print(f"The data: {plan.data.name}", style="bold")
-    console.print(data_table(plan.data.report))
+    console.print(rich_table(data_table(plan.data.report)))
     about = DEFAULT_SPLITS.get(CROSS_FIT if plan.passes else plan.split_spec, "")
     if training.is_auto and not plan.passes:
         about = "one for all replicas"
@@ -126,7 +126,6 @@ def print_result(
 
 def run_table(run: Run, out: Path | None = None) -> Table:
     """Return the details of a result, with all warnings."""
-    from agnn.cli._console import rich_table
     from agnn.runs import machine_words
     from agnn.tables import Cell, facts_table
 

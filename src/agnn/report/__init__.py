@@ -17,6 +17,7 @@ from agnn.report._comparisons import comparison_table
 from agnn.report._explanation_page import (
     Bar,
     explanation_page,
+    explanation_tables,
     shown_explanation,
     surroundings_of,
     waterfall,
@@ -31,6 +32,7 @@ __all__ = [
     "audit_page",
     "comparison_table",
     "explanation_page",
+    "explanation_tables",
     "figure_drawer",
     "render_figures",
     "result_values",

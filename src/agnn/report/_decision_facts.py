@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agnn.decisions import audit, calibrate_sets, choose_threshold
 from agnn.errors import InputError
 from agnn.report._node_facts import Absent
-from agnn.tables import Column, ResultTable, Row
+from agnn.tables import Column, ResultTable
 
 if TYPE_CHECKING:
     from agnn.decisions import Audit, SetRule, Threshold
@@ -32,23 +32,13 @@ class DecisionFacts:
     def threshold_table(self) -> ResultTable:
         """From which probability a prediction of each class is right as often as asked."""
         columns = (
-            Column("class", is_name=True),
-            Column("act from probability", digits=3, is_number=True),
-            Column("precision (95 % interval)"),
-            Column("recall (95 % interval)"),
+            Column("class", of="class_name", is_name=True),
+            Column("act from probability", digits=3, is_number=True, of="probability"),
+            Column("precision (95 % interval)", of="precision.words"),
+            Column("recall (95 % interval)", of="recall.words"),
         )
-        rows = tuple(
-            Row(
-                (
-                    threshold.class_name,
-                    threshold.probability,
-                    threshold.precision.words,
-                    threshold.recall.words,
-                )
-            )
-            for threshold in self.thresholds
-        )
-        return ResultTable(columns, rows, f"Thresholds for a precision of {_PRECISION:.0%}")
+        caption = f"Thresholds for a precision of {_PRECISION:.0%}"
+        return ResultTable.of(columns, self.thresholds, caption)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -23,16 +24,19 @@ from agnn.report._neighbourhoods import (
     neighbourhood_figure,
 )
 from agnn.report._rendering import figure_style, inline_svg, page_template, svg
-from agnn.tables import shown_text
+from agnn.tables import Column, ResultTable, share_text, shown_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.figure import Figure
 
-    from agnn.explanation import Counterfactual
+    from agnn.explanation import Counterfactual, ReachingNode
     from agnn.runs import Run
 
 _LONGEST_WORDS: Final = 5000  # letters of the paragraph
 _LEGEND_WIDTH: Final = 6.0  # inches
+_MOST_LAYERS: Final = 8  # with a column each; of a deeper model only the first and the last
 
 
 def surroundings_of(run: Run, node: int) -> Neighbourhood:
@@ -67,6 +71,7 @@ def explanation_page(
         pictures=pictures,
         captions=_captions(explanation, around),
         bars=waterfall(explanation),
+        tables=explanation_tables(explanation),
         changed=changed,
         version=__version__,
     )
@@ -80,6 +85,7 @@ def explanation_fragment(explanation: Explanation, around: Neighbourhood) -> str
         picture=svg(explanation_figure(explanation, around)),
         caption=_captions(explanation, around)["contribution"],
         bars=waterfall(explanation),
+        tables=explanation_tables(explanation),
     )
 
 
@@ -98,6 +104,87 @@ def _panel(explanation: Explanation, around: Neighbourhood, lens: str) -> Panel:
 
 def _words(explanation: Explanation) -> str:
     return shown_text(explanation.in_words(), _LONGEST_WORDS)
+
+
+def explanation_tables(explanation: Explanation) -> dict[str, ResultTable]:
+    """Return what an explanation lists, by the name of its field; what is empty is left out."""
+    first = shown_text(explanation.prediction)
+    second = shown_text(explanation.class_names[explanation.second])
+    nodes = {
+        "neighbours": "The node itself and the nodes with the largest weight",
+        "training_nodes": "Training nodes that reach it, those with the largest weight",
+        "for_answer": f"Nodes that contribute most to {first}, compared with the mean of all "
+        "classes",
+        "for_second": f"Nodes that contribute most to {second}, compared with {first}",
+    }
+    name = Column("feature", of="name", is_name=True)
+    over_second = _sum_column("over second", "over_second")
+    features = (name, _sum_column("contribution", "toward_answer"), over_second)
+    own = _sum_column("of it its own", "own")
+    tables = {
+        key: _node_table(explanation, getattr(explanation, key), caption)
+        for key, caption in nodes.items()
+    } | {
+        "training": ResultTable.of(_TRAINING, explanation.training, "Training nodes by class"),
+        "features": ResultTable.of(
+            (*features, own), explanation.features, f"The features that contribute most to {first}"
+        ),
+        "features_for_second": ResultTable.of(
+            (name, over_second),
+            explanation.features_for_second,
+            f"The features that contribute most to {second}, compared with {first}",
+        ),
+    }
+    return {key: table for key, table in tables.items() if table.rows}
+
+
+_TRAINING: Final = (
+    Column("class", of="class_name", is_name=True),
+    Column("nodes", of="nodes", is_number=True),
+    Column("weight", of=lambda total: share_text(total.weight), is_number=True),
+)
+
+
+def _node_table(
+    explanation: Explanation, nodes: Sequence[ReachingNode], caption: str
+) -> ResultTable:
+    layers = len(explanation.itself.attention or ())
+    shown = range(layers) if layers <= _MOST_LAYERS else (0, layers - 1)
+    if nodes is explanation.neighbours:
+        nodes = (explanation.itself, *nodes)
+    has_weights = any(node.edge_weight is not None for node in nodes)
+    columns = (
+        Column("node", of="name", is_name=True),
+        Column("class", of="class_name", is_name=True),
+        Column("known from", of="class_from"),
+        Column("hops", of="hops", is_number=True),
+        *([Column("edge weight", of="edge_weight", is_number=True)] if has_weights else []),
+        Column("weight", of=lambda node: share_text(node.weight), is_number=True),
+        *(
+            Column(f"P{t + 1}", digits=3, of=partial(_of_layer, "attention", t), is_number=True)
+            for t in shown
+        ),
+        Column(
+            f"R{layers}",
+            digits=2,
+            is_number=True,
+            is_signed=True,
+            of=partial(_of_layer, "relevance", layers - 1),
+            is_wide=True,
+        ),
+        _sum_column("contribution", "toward_answer"),
+        _sum_column("over second", "over_second"),
+    )
+    return ResultTable.of(columns, nodes, caption)
+
+
+def _of_layer(name: str, layer: int, node: ReachingNode) -> float | None:
+    values = getattr(node, name)
+    return None if values is None else float(values[layer])
+
+
+def _sum_column(title: str, name: str) -> Column:
+    return Column(title, digits=3, is_number=True, is_signed=True, of=name)
 
 
 class Bar(NamedTuple):

@@ -16,9 +16,10 @@ from agnn.explanation import (
 from agnn.methods import NetworkMethod
 from agnn.metrics import MEASURES, Summary
 from agnn.report._node_facts import Absent
+from agnn.tables import Cell, Column, ResultTable, shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -86,6 +87,41 @@ class AttentionFacts:
     most: tuple[EdgeFact, ...]  # the most relevant first
     least: tuple[EdgeFact, ...]  # the least relevant first
 
+    @property
+    def ranking_table(self) -> ResultTable | None:
+        """How often the edges at either end join nodes of one class; None where nothing is ranked.
+
+        Percent, with the standard error over the replicas.
+        """
+        rankings = [layer.ranking for layer in self.layers if layer.ranking is not None]
+        if not rankings:
+            return None
+        count = rankings[0].count
+        columns = (
+            Column("layer", of="layer"),
+            Column(f"the {count} most relevant", digits=1, is_number=True, of=_percent("top")),
+            Column("all", digits=1, is_number=True, of=lambda ranking: 100 * ranking.everywhere),
+            Column(f"the {count} least relevant", digits=1, is_number=True, of=_percent("bottom")),
+        )
+        caption = "Percent of edges whose ends have the same class, mean ± standard error over the "
+        return ResultTable.of(columns, rankings, f"{caption}replicas")
+
+    @property
+    def edge_tables(self) -> list[ResultTable]:
+        """The edges at either end of the ranking."""
+        has_weights = any(edge.weight is not None for edge in (*self.most, *self.least))
+        columns = (
+            Column("receiver", of="receiver", is_name=True),
+            Column("its class", of="receiver_class", is_name=True),
+            Column("sender", of="sender", is_name=True),
+            Column("its class", of=_sender_class, is_name=True),
+            *([Column("edge weight", of="weight", is_number=True)] if has_weights else []),
+            Column("P", digits=3, is_number=True, of="attention"),
+            Column("R", digits=2, is_number=True, is_signed=True, of="relevance"),
+        )
+        lists = {"The most relevant edges": self.most, "The least relevant edges": self.least}
+        return [ResultTable.of(columns, edges, title) for title, edges in lists.items()]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
         return {
@@ -96,6 +132,22 @@ class AttentionFacts:
                 "least_relevant": [edge.to_dict() for edge in self.least],
             },
         }
+
+
+def _percent(name: str) -> Callable[[LayerRanking], Summary | None]:
+    """Return what gives a share of a ranking in percent."""
+
+    def summary(ranking: LayerRanking) -> Summary | None:
+        share: Summary | None = getattr(ranking, name)
+        return None if share is None else Summary([100 * value for value in share.values])
+
+    return summary
+
+
+def _sender_class(edge: EdgeFact) -> Cell:
+    """Return the class; one that is not the receiver's stands out."""
+    is_other = edge.sender_class != edge.receiver_class
+    return Cell(shown_text(edge.sender_class), kind="other" if is_other else "")
 
 
 def attention_facts(run: Run, title: str, listed: int) -> AttentionFacts | Absent:

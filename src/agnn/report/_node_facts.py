@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from agnn.explanation import Neighbourhood
 from agnn.metrics import SURE, UNSURE, apply_temperature, held_out_predictions, leads
 from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN
+from agnn.tables import Cell, Column, ResultTable, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -126,6 +127,26 @@ class NodeAnswer:
         }
 
 
+def _truth_cell(row: NodeAnswer) -> Cell | None:
+    """Return the label: wrong where the prediction is another class."""
+    if row.truth is None:
+        return None
+    truth = shown_text(row.truth)
+    return (
+        Cell(truth, kind="right") if row.is_right else Cell(f"\N{BALLOT X} {truth}", kind="wrong")
+    )
+
+
+_ANSWERS: Final[tuple[Column, ...]] = (
+    Column("node", of="id", is_name=True),
+    Column("prediction", of="answer", is_name=True),
+    Column("probability", digits=3, is_number=True, of="probability"),
+    Column("label", of=_truth_cell, is_name=True),
+    Column("disagreement", of=lambda row: f"{100 * row.disagreement:.0f} %", is_number=True),
+    Column("second", of="second", is_name=True, is_faint=True),
+)
+
+
 @dataclass(frozen=True)
 class Certainty:
     """Nodes by the probability of their answer."""
@@ -134,6 +155,20 @@ class Certainty:
     most: tuple[NodeAnswer, ...]  # the surest first
     least: tuple[NodeAnswer, ...]  # the least sure first
     mistakes: tuple[NodeAnswer, ...]  # wrong answers, the surest first
+
+    @property
+    def tables(self) -> list[ResultTable]:
+        """The nodes at either end and the mistakes, as far as there are some."""
+        lists = {
+            "Most certain": self.most,
+            "Least certain": self.least,
+            "Mistakes with the highest probability": self.mistakes,
+        }
+        columns = _ANSWERS
+        if all(row.truth is None for row in self.most):
+            columns = tuple(column for column in _ANSWERS if column.title != "label")
+            lists = {f"{title}, without a label": rows for title, rows in lists.items()}
+        return [ResultTable.of(columns, rows, title) for title, rows in lists.items() if rows]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""

@@ -20,9 +20,8 @@ import jinja2
 from markupsafe import Markup, escape
 
 from agnn.files import write_file
-from agnn.metrics import Summary
 from agnn.palette import AGAINST, FOR, NEITHER, PAGE, page_style
-from agnn.tables import mean_text, number, shown_text, signed_number
+from agnn.tables import number, share_text, shown_text, signed_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,7 +101,7 @@ def page_template(name: str) -> jinja2.Template:
     )
     environment.filters.update(
         signed=signed_number,
-        share=_share_text,
+        percent=share_text,
         number=number,
         shown=shown_text,
         prose=_prose,
@@ -117,12 +116,6 @@ def _prose(text: str) -> Markup:
     html = str(escape(text)).replace(" %", "\u00a0%")
     html = _COMMAND.sub(r"\1<code>\2</code>", _CODE.sub(r"<code>\1</code>", html))
     return Markup(_OPTION.sub(r'<span class="whole">\g<0></span>', html))  # noqa: S704 (escaped)
-
-
-def _share_text(share: Summary | None) -> str:
-    """Return a share of 1 as percent with its standard error; a dash where there is none."""
-    percent = None if share is None else Summary([100 * value for value in share.values])
-    return mean_text(percent, 1)
 
 
 def _data_address(svg: str) -> str:

@@ -293,39 +293,39 @@ def _measure_table(facts: RunFacts) -> ResultTable:
     return ResultTable(columns, tuple(rows), caption)
 
 
+def _beta_table(facts: RunFacts) -> ResultTable:
+    """Return the betas of every layer over the replicas."""
+    titles = ("mean", "deviation", "lowest", "highest")
+    columns = (Column("layer"), *(Column(title, digits=2, is_number=True) for title in titles))
+    rows = tuple(
+        Row((layer, beta.mean, beta.deviation, min(beta.values), max(beta.values)))
+        for layer, beta in enumerate(facts.betas, start=1)
+    )
+    return ResultTable(columns, rows, "β of the kept weights")
+
+
 def _class_table(facts: RunFacts) -> ResultTable:
     """Return the accuracy of every class, and of all."""
+    titles = (f"one {_repetition(facts)}", "ensemble", "interval", "correct", "test nodes")
     columns = (
         Column("class", is_name=True),
-        *(
-            Column(title, digits=1, is_number=True)
-            for title in (
-                f"one {_repetition(facts)}",
-                "ensemble",
-                "interval",
-                "correct",
-                "test nodes",
-            )
-        ),
+        *(Column(title, digits=1, is_number=True) for title in titles),
     )
     interval = facts.result.interval
     rows = [
         Row((row.name, row.replicas, row.ensemble, _ends(row.interval), row.right, row.count))
         for row in facts.by_class
     ]
-    rows.append(
-        Row(
-            (
-                "all classes",
-                facts.accuracy,
-                None if interval is None else facts.calibration.accuracy,
-                _ends(interval),
-                sum(row.right for row in facts.by_class),
-                facts.calibration.test_nodes,
-            )
-        )
+    everything = (
+        "all classes",
+        facts.accuracy,
+        None if interval is None else facts.calibration.accuracy,
+        _ends(interval),
+        sum(row.right for row in facts.by_class),
+        facts.calibration.test_nodes,
     )
-    return ResultTable(columns, tuple(rows), "Percent of test nodes predicted correctly")
+    caption = "Percent of test nodes predicted correctly"
+    return ResultTable(columns, (*rows, Row(everything)), caption)
 
 
 def _ends(interval: Interval | None) -> str:
@@ -458,6 +458,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         "training",
         "Training",
         figures=_training,
+        words=lambda facts: {"beta_table": _beta_table(facts)},
         values=lambda facts: {"training": facts.training.to_dict()},
     ),
     Section(

@@ -29,7 +29,7 @@ from agnn.runs._plan import (
     replica_seeds,
     seeds_of_replicas,
 )
-from agnn.runs._predictions import Predictions, check_table_file, id_name, set_words
+from agnn.runs._predictions import Predictions, check_table_file, id_name
 from agnn.runs._retrain import (
     accuracy_before_and_after,
     accuracy_difference,
@@ -79,7 +79,6 @@ __all__ = [
     "save_run",
     "seconds_of",
     "seeds_of_replicas",
-    "set_words",
     "train_again",
     "usual_replicas",
     "versions",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NO_CLASS: Final = "none of the classes fits"  # how an empty set of classes reads
 _ENDS: Final = (".csv", ".parquet")
-_SHOWN_ROWS: Final = 10  # in a notebook
+_SHOWN_ROWS: Final = 10  # in a notebook or a terminal
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,21 +140,39 @@ class Predictions(Ensemble):
     def __repr__(self) -> str:
         return f"Predictions({len(self)} nodes, classes {', '.join(self.class_names)})"
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the first rows of the table."""
+    @property
+    def table(self) -> ResultTable:
+        """The first rows; a page also has the labels and the probability of every class."""
         first = self.at(range(min(len(self), _SHOWN_ROWS)))
-        table = first.to_dict()
-        columns = tuple(
-            Column(name, digits=3, is_name=not (values and isinstance(values[0], float)))
-            for name, values in table.items()
-        )
-        rows = tuple(
-            Row(tuple(_cell(value) for value in row)) for row in zip(*table.values(), strict=True)
-        )
+        columns = first.to_dict()
+        id_title = next(iter(columns))
+        leading = {title: columns.pop(title) for title in (id_title, "prediction")}
+        columns = {**leading, "probability": first.confidence.tolist(), **columns}
+        narrow = {*leading, "probability", "disagreement", *self.extra_columns} - {"set_size"}
         caption = f"{len(self):,} predictions"
         if len(first) < len(self):
             caption += f", the first {len(first)}"
-        return str(ResultTable(columns, rows, caption).html())
+        return ResultTable(
+            tuple(
+                Column(
+                    title,
+                    digits=3,
+                    is_number=_is_number(values),
+                    is_name=not _is_number(values),
+                    is_wide=title not in narrow,
+                )
+                for title, values in columns.items()
+            ),
+            tuple(
+                Row(tuple(_cell(value) for value in row))
+                for row in zip(*columns.values(), strict=True)
+            ),
+            caption,
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first rows of the table."""
+        return str(self.table.html())
 
 
 def save_frames(frames: Iterable[DataFrame], path: Path | str) -> int:
@@ -192,6 +210,10 @@ def _write_parquet(frames: Iterator[DataFrame], draft: Path) -> int:
             writer.write_table(table.cast(schema))
             rows += table.num_rows
     return rows
+
+
+def _is_number(values: Sequence[Any]) -> bool:
+    return bool(values) and isinstance(values[0], float)
 
 
 def _cell(value: Any) -> Any:
