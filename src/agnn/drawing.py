@@ -16,16 +16,13 @@ is a colour and a shape, so that it can be read without colour.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.palette import CLASSES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _UNLABELLED: Final = "#ffffff"
 _WHOLE: Final = 4.0  # area of a mark that has all the attention, an edge being 1 long

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from agnn.choosing import Tried
 from agnn.methods import get_method
 from agnn.metrics import MEASURES
 from agnn.tables import duration
@@ -29,7 +30,6 @@ from agnn.training import BestSoFar, Callback, EpochReport
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agnn.choosing import Tried
 
 __all__ = ["EpochState", "TrainingProgress", "candidate_text", "training_progress"]
 

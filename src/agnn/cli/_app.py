@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -28,9 +29,6 @@ from agnn.cli._serve import explore, serve
 from agnn.cli._sharing import export, pull, push, share
 from agnn.cli._suggest import suggest
 from agnn.cli._train import train
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 # Every command with the panel of the help that it is in, and an example.
 COMMANDS: Mapping[Callable[..., None], tuple[str, str]] = {

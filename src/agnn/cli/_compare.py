@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,8 +26,6 @@ from agnn.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agnn.data import ReadOptions
     from agnn.studies import Leaderboard, Store
 

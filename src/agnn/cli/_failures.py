@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -12,9 +14,6 @@ from agnn.errors import AgnnError, StoppedError
 from agnn.executors import launched_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
-
     from agnn.training import Checkpoints
 
 # 128 and the number of the signal, as shells have it

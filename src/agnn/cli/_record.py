@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agnn.cli._arguments import data_table
@@ -10,9 +12,6 @@ from agnn.cli._console import rich_table, screen
 from agnn.cli._options import HYPER_PARAMETERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from rich.table import Table
 
     from agnn.runs import Plan, Run

@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from json import dumps, loads
 from pathlib import Path
@@ -29,8 +30,6 @@ from agnn.errors import InputError
 from agnn.files import check_new_folder, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agnn.runs import Run
 
 _DATASET = "cora"

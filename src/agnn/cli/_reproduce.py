@@ -1,5 +1,6 @@
 """`agnn reproduce`: the paper's tables and figures, rerun and compared cell by cell."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +13,6 @@ from agnn.cli._options import Backend, Device, Executor, Json, Quiet, Threads, u
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from agnn.studies import Result
 
 _EVERY = "all of them"

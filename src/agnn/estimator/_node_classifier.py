@@ -7,11 +7,13 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
 
 from agnn.data import NodeData, Split, check_learnable
 from agnn.decisions import AskedNodes, calibrate_novelty, calibrate_sets
@@ -28,10 +30,6 @@ from agnn.methods import Method
 from agnn.metrics import Calibration, Ensemble, Summary
 from agnn.progress import TrainingProgress, training_progress
 from agnn.runs import Predictions, Run, evaluate, load_run, usual_replicas
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-    from torch import Tensor
 
 _NOTES: Final = "node_classifier"  # the key of what a saved classifier adds to its run
 _NESTED: Final = "method__"  # scikit-learn's prefix of the parameters of the argument `method`

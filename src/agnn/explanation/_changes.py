@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,16 +14,10 @@ import torch
 
 from agnn.data import NodeData, changed_data
 from agnn.errors import InputError
-from agnn.graph import Graph, features_of, hop_rings
+from agnn.graph import Features, Graph, features_of, hop_rings
 from agnn.methods import NetworkMethod
-from agnn.runs import KnownResults
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agnn.graph import Features
-    from agnn.networks import NodeModel
-    from agnn.runs import Run
+from agnn.networks import NodeModel
+from agnn.runs import KnownResults, Run
 
 _explained_runs: WeakKeyDictionary[Run, Run] = WeakKeyDictionary()
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from agnn.graph import DenseFeatures
-from agnn.kernels import holding
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.graph import Features, View
-    from agnn.kernels import FirstStates
-    from agnn.networks import NodeModel
+from agnn.graph import DenseFeatures, Features, View
+from agnn.kernels import FirstStates, holding
+from agnn.networks import NodeModel
 
 _ROUNDING: Final = 1e-6  # share of a sum's terms below which what is left is rounding
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from agnn.errors import InputError
 from agnn.explanation._changes import explained_run, left_out_note
@@ -22,13 +23,7 @@ from agnn.explanation._reach import Reach
 from agnn.explanation._relevance import relevance
 from agnn.graph import Graph, edge_places
 from agnn.metrics import ensemble_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from agnn.runs import Run
+from agnn.runs import Run
 
 
 def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation._changes import explained_run
@@ -16,6 +19,7 @@ from agnn.explanation._contributions import (
     features_at,
     node_contributions,
 )
+from agnn.explanation._reach import Reach
 from agnn.explanation._steps import (
     SMALL,
     NodeFeature,
@@ -25,17 +29,9 @@ from agnn.explanation._steps import (
     reasons_text,
     spread_over_many,
 )
+from agnn.graph import View
 from agnn.metrics import ensemble_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.explanation._reach import Reach
-    from agnn.graph import View
-    from agnn.runs import Run
+from agnn.runs import Run
 
 _STEPS: Final = 6  # nodes with a step of their own, besides the node itself
 _FEATURES: Final = 3  # named under a step

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
+from agnn.data import Split
 from agnn.errors import InputError
 from agnn.explanation._changes import explained_run
 from agnn.explanation._margin import Margin
-from agnn.explanation._reach import reach_of
+from agnn.explanation._reach import Reach, reach_of
 from agnn.explanation._relevance import relevance
 from agnn.explanation._removed_edges import Removal
-from agnn.explanation._steps import group_steps
-from agnn.graph import hop_rings, row_edges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.data import Split
-    from agnn.explanation._margin import Margin
-    from agnn.explanation._reach import Reach
-    from agnn.explanation._steps import Step
-    from agnn.graph import Graph
-    from agnn.runs import Run
+from agnn.explanation._steps import Step, group_steps
+from agnn.graph import Graph, hop_rings, row_edges
+from agnn.runs import Run
 
 
 @dataclass(frozen=True, eq=False)

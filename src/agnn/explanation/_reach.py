@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation._changes import explained_run
-from agnn.kernels import Attention, holding, run_chain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.graph import Features, Graph, ReceptiveField, View
-    from agnn.kernels import FirstStates, Link
-    from agnn.networks import NodeModel, Paths
-    from agnn.runs import Run
+from agnn.graph import Features, Graph, ReceptiveField, View
+from agnn.kernels import Attention, FirstStates, Link, holding, run_chain
+from agnn.networks import NodeModel, Paths
+from agnn.runs import Run
 
 
 def model_paths(model: NodeModel, view: View) -> Paths:

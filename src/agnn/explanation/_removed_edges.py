@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation._changes import Changes, changed_run, explained_run, is_structural
 from agnn.files import plain_id
 from agnn.graph import Graph, ReceptiveField, View, edge_places
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.runs import Run
-
+from agnn.runs import Run
 
 _MOST_TOGETHER: Final = 4_000_000  # weights computed at once: some 100 MB
 

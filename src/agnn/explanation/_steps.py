@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.files import plain_id
 from agnn.tables import enumeration, shown_text, signed_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 SMALL: Final = 0.005  # less than this is shown as 0.00
 _NAMED: Final = 3  # addends that the sentence names for the prediction

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agnn import __version__
+from agnn.decisions import Audit
 from agnn.report._rendering import page_template
 from agnn.tables import Column, ResultTable, Row
-
-if TYPE_CHECKING:
-    from agnn.decisions import Audit
 
 
 def audit_page(audit: Audit) -> str:

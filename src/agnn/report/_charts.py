@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agnn.metrics import MEASURES, Summary
+from agnn.metrics import MEASURES, Calibration, ClassAccuracy, Reliability, Summary
 from agnn.palette import AGAINST, FOR, ink_on
+from agnn.report._model_facts import Curve, Training
 from agnn.report._rendering import EMPTY, FAINT, INK, LAYERS, MARK, clear_axes, new_figure
 from agnn.tables import shown_text, signed_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
-    from numpy.typing import NDArray
 
-    from agnn.metrics import Calibration, ClassAccuracy, Reliability
-    from agnn.report._model_facts import Curve, Training
 
 _CURVE_SIZE: Final = (3.5, 2.6)  # inches
 _POINTS: Final = 500  # of a line; more cannot be seen

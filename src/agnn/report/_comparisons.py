@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, get_args
 
+from agnn.metrics import Summary
 from agnn.report._judgements import claim_lines, claim_summary, relation_lines
 from agnn.report._rendering import PageFigure, page_template
-from agnn.studies import RULE, Counts, Verdict
+from agnn.studies import (
+    RULE,
+    ComparedCell,
+    ComparedRow,
+    Comparison,
+    Counts,
+    Drawing,
+    JudgedClaim,
+    JudgedPanel,
+    PaperFigure,
+    Verdict,
+)
 from agnn.tables import (
     NOTHING,
     Cell,
@@ -19,21 +32,6 @@ from agnn.tables import (
     number,
     signed_number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from agnn.metrics import Summary
-    from agnn.studies import (
-        ComparedCell,
-        ComparedRow,
-        Comparison,
-        Drawing,
-        JudgedClaim,
-        JudgedPanel,
-        PaperFigure,
-    )
-
 
 _SAME: Final = "same"
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from agnn.decisions import audit, calibrate_sets, choose_threshold
+from agnn.decisions import Audit, SetRule, Threshold, audit, calibrate_sets, choose_threshold
 from agnn.errors import InputError
 from agnn.report._node_facts import Absent
+from agnn.runs import Run
 from agnn.tables import Column, ResultTable
-
-if TYPE_CHECKING:
-    from agnn.decisions import Audit, SetRule, Threshold
-    from agnn.runs import Run
 
 _COVERAGE: Final = 0.9
 _PRECISION: Final = 0.9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -10,8 +11,10 @@ import numpy as np
 
 from agnn import __version__
 from agnn.explanation import (
+    Counterfactual,
     Explanation,
     Neighbourhood,
+    ReachingNode,
     Step,
     explain,
 )
@@ -24,15 +27,12 @@ from agnn.report._neighbourhoods import (
     neighbourhood_figure,
 )
 from agnn.report._rendering import figure_style, inline_svg, page_template, svg
+from agnn.runs import Run
 from agnn.tables import Column, ResultTable, share_text, shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
 
-    from agnn.explanation import Counterfactual, ReachingNode
-    from agnn.runs import Run
 
 _LONGEST_WORDS: Final = 5000  # letters of the paragraph
 _LEGEND_WIDTH: Final = 6.0  # inches

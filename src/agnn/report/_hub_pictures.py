@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from agnn.explanation import Neighbourhood, Step
 from agnn.palette import AGAINST, FOR, NEITHER
 from agnn.report._rendering import EDGE, WORDS
 from agnn.tables import shown_text, signed_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
-    from agnn.explanation import Neighbourhood, Step
 
 _MOST: Final = 12  # lines that fit
 _MOST_EDGES: Final = 150  # in a picture of single nodes

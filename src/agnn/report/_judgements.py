@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+from agnn.metrics import Summary
+from agnn.studies import Comparison, JudgedClaim, JudgedPanel, Margin, Relation
 from agnn.tables import Column, ResultTable, Row, enumeration, signed_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agnn.metrics import Summary
-    from agnn.studies import Comparison, JudgedClaim, JudgedPanel, Margin, Relation
 
 CLAIM_RULE: Final = (
     "A claim that one method is better than another is judged by their difference, paired by seed "

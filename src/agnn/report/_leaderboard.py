@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agnn import __version__
@@ -23,15 +24,13 @@ from agnn.report._rendering import (
     write_report,
     write_whole,
 )
+from agnn.studies import Leaderboard
 from agnn.tables import shown_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from agnn.studies import Leaderboard
 
 _NAME: Final = "leaderboard"
 _FAR: Final = 3.0  # times the middle method's distance to the best

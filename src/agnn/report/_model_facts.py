@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.explanation import (
     LayerRanking,
     Relevance,
     model_paths,
 )
-from agnn.methods import NetworkMethod
+from agnn.methods import Method, NetworkMethod
 from agnn.metrics import MEASURES, Summary
 from agnn.report._node_facts import Absent
+from agnn.runs import Run
 from agnn.tables import Cell, Column, ResultTable, shown_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.methods import Method
-    from agnn.runs import Run
-    from agnn.training import History
+from agnn.training import History
 
 _RANKED: Final = 100  # edges at either end, as in the paper's Table 6
 

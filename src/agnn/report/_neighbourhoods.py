@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agnn.drawing import class_mark, joint_layout, mark_areas
+from agnn.drawing import Mark, class_mark, joint_layout, mark_areas
 from agnn.errors import InputError
+from agnn.explanation import Neighbourhood
 from agnn.palette import AGAINST, FOR, ink_on
 from agnn.report._hub_pictures import draw_hub, is_hub, sign_colour
 from agnn.report._rendering import EDGE, GRID, HOLLOW, PAPER, SIGN_INK, WORDS, new_figure
 from agnn.tables import signed_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.path import Path
-    from numpy.typing import NDArray
 
-    from agnn.drawing import Mark
-    from agnn.explanation import Neighbourhood
 
 MOST_DRAWN: Final = 60  # nodes in a picture; more cannot be told apart
 DRAWABLE: Final = range(5, MOST_DRAWN + 1)  # fewer show nothing

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
 
+from agnn.data import NodeData, Split
 from agnn.explanation import Neighbourhood
-from agnn.metrics import SURE, UNSURE, apply_temperature, held_out_predictions, leads
+from agnn.metrics import SURE, UNSURE, Ensemble, apply_temperature, held_out_predictions, leads
 from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN
+from agnn.runs import Run
 from agnn.tables import Cell, Column, ResultTable, shown_text
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.data import NodeData, Split
-    from agnn.explanation import Neighbourhood
-    from agnn.metrics import Ensemble
-    from agnn.runs import Run
 
 
 @dataclass(frozen=True)

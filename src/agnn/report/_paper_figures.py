@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch import Tensor
 
+from agnn.data import Split
 from agnn.errors import InputError
 from agnn.explanation import (
     Neighbourhood,
@@ -16,16 +18,12 @@ from agnn.explanation import (
 from agnn.graph import hop_rings
 from agnn.report._charts import relevance_heat_map
 from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN, Panel, neighbourhood_figure
+from agnn.runs import Run
+from agnn.studies import Drawing, NeighbourhoodPanel, RelevancePanel
+from agnn.studies import Panel as DrawingPanel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch import Tensor
-
-    from agnn.data import Split
-    from agnn.explanation import Neighbourhood
-    from agnn.runs import Run
-    from agnn.studies import Drawing, NeighbourhoodPanel, RelevancePanel
-    from agnn.studies import Panel as DrawingPanel
 
 
 def panel_relevances(panel: DrawingPanel, runs: Mapping[str, Run]) -> list[Any] | None:

@@ -13,7 +13,9 @@ import re
 import shlex
 import warnings
 import xml.etree.ElementTree as ET
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import jinja2
@@ -24,10 +26,6 @@ from agnn.palette import AGAINST, FOR, NEITHER, PAGE, page_style
 from agnn.tables import number, share_text, shown_text, signed_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

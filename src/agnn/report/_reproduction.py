@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final, get_args
+from pathlib import Path
+from typing import Any, Final, get_args
 
 from agnn.files import plain
 from agnn.report._comparisons import (
@@ -30,32 +32,23 @@ from agnn.report._rendering import (
     write_report,
     write_whole,
 )
+from agnn.runs import Run
 from agnn.studies import (
+    ComparedCell,
     Counts,
+    Draw,
     Drawing,
+    Experiment,
     JudgedPanel,
+    PublishedFigure,
     RelevancePanel,
+    Result,
     Store,
     Verdict,
     drawing_hash,
     results_of,
 )
 from agnn.tables import Column, ResultTable, Row, enumeration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from agnn.runs import Run
-    from agnn.studies import (
-        ComparedCell,
-        Counts,
-        Draw,
-        Experiment,
-        JudgedPanel,
-        PublishedFigure,
-        Result,
-    )
 
 _COMPARED: Final = tuple(
     verdict for verdict in get_args(Verdict) if verdict not in ("not in the paper", "missing")

@@ -6,12 +6,13 @@ The file needs no other file and no network.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from agnn.data import SplitSpec
+from agnn.data import DataReport, NodeData, Split, SplitSpec
 from agnn.explanation import explained_run
 from agnn.files import plain
 from agnn.metrics import (
@@ -37,14 +38,8 @@ from agnn.report._node_facts import (
     surroundings,
 )
 from agnn.report._rendering import PageFigure, figure_style, inline_drawing, page_template, svg
-from agnn.report._sections import SECTIONS, making_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from agnn.data import DataReport, NodeData, Split
-    from agnn.report._sections import Captioned
-    from agnn.runs import ResultSummary, Run
+from agnn.report._sections import SECTIONS, Captioned, making_table
+from agnn.runs import ResultSummary, Run
 
 _LISTED: Final = 10  # nodes and edges at either end
 _NO_TEST: Final = "The run has no test nodes, so no prediction can be checked."

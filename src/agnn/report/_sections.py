@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn import __version__
-from agnn.metrics import MEASURES
+from agnn.metrics import MEASURES, Interval
 from agnn.report._charts import (
     accuracy_curve,
     beta_curves,
@@ -24,20 +25,16 @@ from agnn.report._charts import (
     replica_figure,
 )
 from agnn.report._decision_facts import decision_facts
+from agnn.report._model_facts import Training
 from agnn.report._neighbourhoods import LENSES, Panel, legend_figure, lone_neighbourhood
-from agnn.report._node_facts import Absent
-from agnn.runs import machine_words
+from agnn.report._node_facts import Absent, Surroundings
+from agnn.runs import Run, machine_words
 from agnn.tables import NOTHING, Column, ResultTable, Row, facts_table, shown_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
-    from agnn.metrics import Interval
-    from agnn.report._model_facts import Training
-    from agnn.report._node_facts import Surroundings
     from agnn.report._run_page import RunFacts
-    from agnn.runs import Run
 
 Captioned = tuple["Figure", str]
 _MOST_CLASSES: Final = 25  # in a heat map; more cannot be read

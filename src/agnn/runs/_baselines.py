@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from agnn.choosing import fitting_metric
+from agnn.data import NodeData, Split
 from agnn.methods import LabelPropagation, Ridge, Task
 from agnn.metrics import MEASURES, NodeDifference, Summary, node_difference, replica_values
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from agnn.data import NodeData, Split
     from agnn.runs._run import Run
 
 _TITLES: Final = {

@@ -12,19 +12,16 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from agnn.data import is_bundled
+from agnn.data import NodeData, is_bundled
 from agnn.data.store import write_data
 from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, json_text, write_tensors, writing_folder
 from agnn.methods import Method, NetworkMethod
 from agnn.runs._model_card import model_card
 from agnn.runs._parts import PartsData
-
-if TYPE_CHECKING:
-    from agnn.data import NodeData
-    from agnn.runs._run import Run
+from agnn.runs._run import Run
 
 FORMAT: Final = 1
 CONFIG: Final = "config.json"

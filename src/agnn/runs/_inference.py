@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import torch
+from torch import Tensor
 
+from agnn.data import NodeData
 from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
 from agnn.methods import Method, NetworkMethod
+from agnn.networks import NodeModel
 from agnn.training import free_memory, probabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torch import Tensor
-
-    from agnn.data import NodeData
-    from agnn.networks import Matrix, NodeModel
-
+    from agnn.networks import Matrix
 
 _SHARE: Final = 0.5  # of the free memory that states and scores may take
 _LEAST: Final = 1000  # nodes of a batch

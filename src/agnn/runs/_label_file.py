@@ -10,15 +10,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from filelock import FileLock, Timeout
 
+from agnn.data import NodeData
 from agnn.errors import DataError, InputError
 from agnn.files import plain_id
-
-if TYPE_CHECKING:
-    from agnn.data import NodeData
 
 _FORMAT: Final = "agnn-labels-1"
 _LARGEST: Final = 1 << 30  # bytes of a file of labels

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import torch
+from torch import Tensor
 
 from agnn.choosing import Tuned
 from agnn.data import NodeData, Preprocessing, Split, SplitSpec, dataset_names, load_dataset
@@ -20,6 +21,7 @@ from agnn.files import checksum, read_json
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, get_method
 from agnn.metrics import MEASURES, Summary
+from agnn.networks import NodeModel
 from agnn.runs._devices import find_device
 from agnn.runs._folder import (
     CHECKSUMS,
@@ -38,11 +40,6 @@ from agnn.runs._parts import PartsData, at_labelled, parts_run
 from agnn.runs._result import trial_means, unusable_replicas
 from agnn.runs._run import KnownResults, Run
 from agnn.training import History
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from agnn.networks import NodeModel
 
 _READ: Final = {WEIGHTS, SPLITS, SCORES, HISTORY, GRAPH, PREPROCESSING}
 # Dimensions of each tensor of the history: [epochs, R, ...], or [R].

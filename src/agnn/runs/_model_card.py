@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from agnn.errors import InputError
+from agnn.metrics import Summary
 from agnn.runs._devices import machine_words
-
-if TYPE_CHECKING:
-    from agnn.metrics import Summary
-    from agnn.runs._run import Run
+from agnn.runs._run import Run
 
 
 def model_card(run: Run) -> str:

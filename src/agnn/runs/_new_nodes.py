@@ -7,12 +7,15 @@ the new edges, and only the edges among them are put into a small graph.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from agnn.data import NodeData
+from agnn.data import NodeData, ReadKeywords
 from agnn.errors import InputError
 from agnn.graph import (
     DenseFeatures,
@@ -27,12 +30,6 @@ from agnn.methods import NetworkMethod
 from agnn.runs._inference import Inference, features_read
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.data import ReadKeywords
     from agnn.data.tables import NewNodes
 
 

@@ -6,14 +6,12 @@ import difflib
 from collections.abc import Hashable
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from agnn.data import NodeData
 from agnn.errors import UnknownNodeError
-
-if TYPE_CHECKING:
-    from agnn.data import NodeData
 
 _NEAR: Final = 3
 # Ids that are compared letter by letter: a few tenths of a second.

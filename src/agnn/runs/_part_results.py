@@ -21,23 +21,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn._allocator import return_freed_memory
 from agnn.data import Split
 from agnn.distributed import PartsFolder, Ranks, RowsTask
 from agnn.errors import DataError, UnavailableError
 from agnn.files import draft_folder, existing_parent
+from agnn.graph import Part
+from agnn.methods import Outcome
 from agnn.metrics import ensemble_of, held_out_predictions, helpful_temperature
 from agnn.networks import check_usable
 from agnn.runs._predictions import Predictions, save_frames
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch import Tensor
-
     from agnn.data.tables import DataFrame
-    from agnn.graph import Part
-    from agnn.methods import Outcome
 
 _FILE: Final = re.compile(r"predictions-\d{5}\.parquet")
 _ROWS_AT_ONCE: Final = 65_536

@@ -8,18 +8,16 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.data import NodeData, Preprocessing, RawCounts, Split
 from agnn.distributed import Manifest, PartsFolder
 from agnn.methods import Method, NetworkMethod
 from agnn.runs._part_results import PredictionFiles, renumber
 from agnn.runs._run import KnownResults, Run
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _PARTS = ("train", "validation", "test")
 

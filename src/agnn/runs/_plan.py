@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.choosing import (
     SEARCH_SEEDS,
@@ -55,8 +56,6 @@ from agnn.runs._unseen import check_unseen, unseen_accuracy
 from agnn.training import Callback, Checkpoints, Progress
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from agnn.runs._training import Training
 
 _MOST_REPLICAS: Final = 100_000

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.files import check_new_file, writing_file
 from agnn.metrics import Ensemble
 from agnn.tables import Column, ResultTable, Row
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data import NodeData
     from agnn.data.tables import DataFrame
 
 NO_CLASS: Final = "none of the classes fits"  # how an empty set of classes reads

@@ -6,23 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
 
 from agnn.choosing import ClassWeight
 from agnn.data import NodeData, Split, SplitSpec, preset_name
 from agnn.methods import Method
 from agnn.metrics import Summary, replica_values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from agnn.data import NodeData, Split, SplitSpec
-    from agnn.networks import NodeModel
-    from agnn.training import History
-
+from agnn.networks import NodeModel
+from agnn.training import History
 
 _OPTIMISTIC: Final = (
     "the epoch was chosen on the evaluated fold, which is the paper's protocol and optimistic"

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split, SplitSpec, with_labels
 from agnn.errors import InputError
 from agnn.metrics import NodeDifference, Summary, node_difference
 from agnn.runs._plan import Plan
 from agnn.runs._result import trial_values
+from agnn.runs._run import Run
 from agnn.runs._training import Training
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.runs._run import Run
-    from agnn.training import Progress
+from agnn.training import Progress
 
 
 def retrain(

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from agnn.choosing import rare_class_warning
-from agnn.data import NodeData, SplitSpec
+from agnn.data import NodeData, ReadKeywords, SplitSpec
 from agnn.errors import DataError, InputError
+from agnn.graph import Features, Graph, View
 from agnn.metrics import (
     MEASURES,
     Calibration,
@@ -26,24 +29,19 @@ from agnn.metrics import (
     held_out_ensemble,
     percent_interval,
 )
+from agnn.networks import NodeModel
 from agnn.runs._baselines import BaselineComparison, compare_with_baselines
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
 from agnn.runs._node_finder import NodeFinder
+from agnn.runs._part_results import PredictionFiles
 from agnn.runs._predictions import Predictions, id_name
 from agnn.runs._result import TrainingResult, divergence_warning, trial_values
 from agnn.runs._summary import ResultSummary
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-    from torch import Tensor
-
-    from agnn.data import ReadKeywords
     from agnn.decisions import Novelty, PredictionSets, Score, Threshold
     from agnn.explanation import Explanation
-    from agnn.graph import Features, Graph, View
-    from agnn.networks import NodeModel
-    from agnn.runs._part_results import PredictionFiles
     from agnn.web.explore import ExplorerCell
 
 # Up to this many nodes all are scored at the first question, so that later ones are look-ups.

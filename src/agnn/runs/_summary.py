@@ -8,19 +8,17 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from agnn.files import plain
-from agnn.metrics import held_out_ensemble
+from agnn.metrics import Interval, Summary, held_out_ensemble
 from agnn.tables import mean_text, shown_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from agnn.metrics import Interval, Summary
     from agnn.runs._run import Run
 
 _BASELINES: Final = {

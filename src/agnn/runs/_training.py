@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from agnn.choosing import ClassWeight, class_weights, small_form
 from agnn.data import (
@@ -23,6 +23,7 @@ from agnn.data import (
     make_splits,
 )
 from agnn.distributed import (
+    Axis,
     Division,
     Meeting,
     PartsFolder,
@@ -49,10 +50,6 @@ from agnn.runs._rules import RULES, both_names, check_scorable
 from agnn.runs._run import Run
 from agnn.runs._unseen import check_unseen
 from agnn.training import Callback, Checkpoints, Progress
-
-if TYPE_CHECKING:
-    from agnn.distributed import Axis
-
 
 USUAL_REPLICAS: Final = 10
 _FEW_REPLICAS: Final = 5

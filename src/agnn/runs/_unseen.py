@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split, SplitSpec, without_nodes
 from agnn.errors import InputError
@@ -14,9 +14,6 @@ from agnn.methods import Method, NetworkMethod, Task
 from agnn.metrics import Summary
 from agnn.runs._inference import Inference
 from agnn.runs._result import trial_values, unusable_replicas
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def check_unseen(method: Method) -> None:

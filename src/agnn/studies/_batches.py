@@ -12,10 +12,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from agnn.choosing import Tuned, settle
 from agnn.data import NodeData, SplitSpec, complete_split, make_splits
@@ -28,9 +29,6 @@ from agnn.runs import Run, evaluate, find_device, seeds_of_replicas
 from agnn.studies._store import StoredRun
 from agnn.studies._works import Work
 from agnn.training import Progress
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ALL_MEASURES: Final = "all_measures"
 SETTLED: Final = "settled"  # what a method chose for all runs of its work: a key of `extra`

@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.choosing import rare_class_warning
-from agnn.data import make_splits
+from agnn.data import NodeData, make_splits
 from agnn.errors import UnavailableError
+from agnn.methods import Method
 from agnn.metrics import MEASURES, Summary, TrialDifference
 from agnn.studies._batches import kept_positions, unpack_contributions
 from agnn.studies._store import StoredRun
@@ -30,10 +32,6 @@ from agnn.tables import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-    from agnn.data import NodeData
-    from agnn.methods import Method
 
 
 @dataclass(frozen=True, eq=False)

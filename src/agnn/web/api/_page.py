@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
@@ -15,9 +15,7 @@ from jinja2 import Environment, PackageLoader
 from agnn import palette
 from agnn.files import plain_id
 from agnn.web.api._schema import example_columns
-
-if TYPE_CHECKING:
-    from agnn.web.api._served_model import ServedModel
+from agnn.web.api._served_model import ServedModel
 
 _METHODS: Final = ("get", "post")
 

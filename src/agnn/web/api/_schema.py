@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -16,12 +17,8 @@ from pydantic import (
     create_model,
 )
 
+from agnn.data import Preprocessing
 from agnn.data.preprocessing import FARTHEST, Block, Category, Counts, Numbers, Words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agnn.data import Preprocessing
 
 MOST_IDS: Final = 10_000
 MOST_NEW_NODES: Final = 1_000

@@ -6,8 +6,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from agnn.data import Preprocessing, ReadKeywords
 from agnn.decisions import AskedNodes, Rules, Wanted
 from agnn.errors import AgnnError, InputError, UnavailableError
 from agnn.explanation import explain
@@ -25,9 +26,6 @@ from agnn.web.api._schema import (
     Prediction,
 )
 from agnn.web.api._schema import Predictions as Answers
-
-if TYPE_CHECKING:
-    from agnn.data import Preprocessing, ReadKeywords
 
 _FEW: Final = 32  # predictions that take some tenths of a millisecond
 _KEPT_RULES: Final = 16

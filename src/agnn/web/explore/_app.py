@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from fastapi import Depends, FastAPI, Query
 from fastapi.responses import FileResponse, JSONResponse, Response
@@ -15,15 +15,13 @@ from fastapi.staticfiles import StaticFiles
 from agnn.errors import InputError
 from agnn.explanation import Changes
 from agnn.palette import page_style
+from agnn.web._asgi import Application
 from agnn.web._errors import new_application
+from agnn.web.explore._explorer import Explorer
 from agnn.web.explore._labelling import Labelling, add_labelling
 from agnn.web.explore._picture import plain_numbers
 from agnn.web.explore._shared_answers import COVERAGE
 from agnn.web.guards import TokenGuard, guarded
-
-if TYPE_CHECKING:
-    from agnn.web._asgi import Application
-    from agnn.web.explore._explorer import Explorer
 
 _MOST_NODES: Final = 600  # in a picture
 _MOST_HOPS: Final = 8

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.explanation import Relevance
+from agnn.runs import Run
 from agnn.web.explore._picture import plain_numbers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.runs import Run
 
 
 class ClassMap:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.decisions import contradicted_labels
 from agnn.errors import InputError
 from agnn.metrics import SURE, UNSURE, held_out_ensemble, leads
+from agnn.runs import Run
 from agnn.web.explore._node_map import training_distance
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from agnn.runs import Run
 
 SUSPICIOUS: Final = "suspicious"
 _DISAGREE: Final = 0.3

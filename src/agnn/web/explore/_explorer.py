@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agnn.decisions import AskedNodes, PredictionSets, audit, calibrate_sets
+from agnn.decisions import AskedNodes, Audit, PredictionSets, audit, calibrate_sets
 from agnn.drawing import QUICK, class_mark, joint_layout
 from agnn.errors import InputError
 from agnn.explanation import (
@@ -25,23 +27,14 @@ from agnn.explanation import (
     own_features,
     reach_of,
 )
+from agnn.metrics import Summary
 from agnn.palette import ink_on
+from agnn.runs import Run
 from agnn.web.explore._class_map import ClassMap
 from agnn.web.explore._cohorts import SUSPICIOUS, Cohorts
-from agnn.web.explore._node_map import node_map
+from agnn.web.explore._node_map import NodeMap, node_map
 from agnn.web.explore._node_search import NodeSearch
 from agnn.web.explore._picture import Picture, add_removed, drawn_radii, plain_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from agnn.decisions import Audit
-    from agnn.explanation import Margin
-    from agnn.metrics import Summary
-    from agnn.runs import Run
-    from agnn.web.explore._node_map import NodeMap
 
 _MOST_KEPT: Final = 250_000_000  # weights of all layers and replicas kept in memory: 1 GB
 _MOST_WEIGHTS: Final = 60_000_000  # computed to remove edges one by one: about a second

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import JSONResponse, Response
@@ -18,9 +19,6 @@ from agnn.runs import LabelFile, accuracy_before_and_after, labels_csv, load_run
 from agnn.web._errors import ConflictError, JsonRoute
 from agnn.web.explore._explorer import Explorer, summary_record
 from agnn.web.explore._training import Training
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LISTED: Final = 5  # of what was given last
 _MOST_NODES: Final = 100_000  # that are given a class at once

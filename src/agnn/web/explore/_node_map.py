@@ -9,20 +9,16 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from agnn.files import writing_file
 from agnn.graph import hop_rings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from agnn.runs import Run
+from agnn.runs import Run
 
 FILE: Final = "map.npz"
 _MOST_POINTS: Final = 30_000  # beyond, a sample is drawn

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
+from agnn.runs import Run
 from agnn.web.explore._explorer import Explorer
 from agnn.web.explore._node_map import quick_map
 from agnn.web.explore._shared_page import shared_page
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from agnn.runs import Run
 
 _LOWEST: Final = 200  # pixels: below, nothing of the page is seen
 # Scripts of its own, and files that the reader saves; nothing of the notebook around it.

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from agnn.explanation import Removal
+from agnn.web.explore._explorer import Explorer
 from agnn.web.explore._picture import plain_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from agnn.web.explore._explorer import Explorer
 
 COVERAGE: Final = 0.9  # of the prediction sets, unless another one is asked for
 HOPS: Final = 2

@@ -5,21 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.palette import page_style
+from agnn.runs import Run
 from agnn.web.explore._explorer import Explorer
 from agnn.web.explore._shared_answers import pack_answers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-
-    from agnn.runs import Run
 
 _STATIC: Final = Path(__file__).parent / "static"
 _MOST: Final = 5000  # nodes in a file: beyond, it would be too large for a mail
