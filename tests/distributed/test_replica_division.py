@@ -18,7 +18,7 @@ from agnn.distributed._replicas import _Board, _pieces, train_by_replicas
 from agnn.errors import DivergedError, InputError, StoppedError, UnavailableError
 from agnn.methods import NetworkMethod, Outcome, Task
 from agnn.networks import AGNN, GCN
-from agnn.training import Checkpoints
+from agnn.training import Callback, Checkpoints
 
 METHOD = AGNN(layers=2, epochs=12, hidden=8)
 
@@ -201,21 +201,14 @@ def test_an_outcome_survives_its_way(tmp_path: Path) -> None:
     assert received.checkpoints.seconds_before == 7.0
 
 
-def weighted_task() -> Task:
-    data = made()
-    weights = np.ones(data.edges.shape[1], np.float32)
-    return task_of(replace(data, edge_weights=weights))
-
-
 @pytest.mark.parametrize(
     ("division", "method", "task", "message"),
     [
-        (Division(1), GCN(epochs=2), weighted_task(), "edge weights is not divided among ranks"),
         (
-            Division(2),
+            Division(2, "replicas"),
             GCN(epochs=2),
-            task_of(made(), callbacks=(object(),)),
-            "callbacks and --track are for trainings in one process",
+            task_of(made(), callbacks=(Callback(),)),
+            r"have no epoch in common, .* need the rows to be divided: `divide='rows'` \(--divide",
         ),
         (
             Division(1),
@@ -231,9 +224,9 @@ def weighted_task() -> Task:
         ),
         (Division(1, wire="int8"), GCN(epochs=2), task_of(made()), "`wire` must be one of"),
     ],
-    ids=["edge weights", "callbacks", "batches", "bf16", "wire"],
+    ids=["callbacks", "batches", "bf16", "wire"],
 )
-def test_what_cannot_be_divided_by_rows_is_refused(
+def test_what_cannot_be_divided_is_refused(
     division: Division, method: NetworkMethod, task: Task, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -177,7 +178,7 @@ def test_candidates_of_a_choice_are_lines_before_the_training(toy: NodeData) -> 
     assert first.startswith("tried ")
 
 
-def test_ranks_show_the_epochs_alone(toy: NodeData) -> None:
+def test_ranks_show_the_score_where_they_have_it_together(toy: NodeData) -> None:
     shown: list[EpochState] = []
 
     class View:
@@ -191,6 +192,8 @@ def test_ranks_show_the_epochs_alone(toy: NodeData) -> None:
     training = agnn.runs.Training(
         method="gcn", data=toy, replicas=4, ranks=2, changes={"epochs": 2}
     )
-    assert training.plan().task(progress).callbacks == ()
+    assert training.plan().task(progress).callbacks == (), "each of them trains some replicas"
+    by_rows = replace(training, divide="rows")
+    assert by_rows.plan().task(progress).callbacks == (progress,)
     alone = agnn.runs.Training(method="gcn", data=toy, replicas=4, changes={"epochs": 2})
     assert alone.plan().task(progress).callbacks == (progress,)

@@ -13,22 +13,14 @@ a `PartsFolder` opens them, memory-mapped and checked. A `Division` trains on se
 (True, True)
 """
 
-from agnn.distributed._division import (
-    Axis,
-    Division,
-)
+from agnn.distributed._division import Axis, Division
 from agnn.distributed._graph_source import GraphSource
 from agnn.distributed._meeting import Meeting, launched_meeting
-from agnn.distributed._order import (
-    check_order,
-)
+from agnn.distributed._order import check_order
 from agnn.distributed._partition import partition
 from agnn.distributed._parts import Manifest, PartsFolder, is_parts_folder
 from agnn.distributed._ranks import Ranks
-from agnn.distributed._rows import (
-    WIRES,
-    RowsTask,
-)
+from agnn.distributed._rows import WIRES, RowsTask, check_divisible
 
 __all__ = [
     "WIRES",
@@ -40,6 +32,7 @@ __all__ = [
     "PartsFolder",
     "Ranks",
     "RowsTask",
+    "check_divisible",
     "check_order",
     "is_parts_folder",
     "launched_meeting",

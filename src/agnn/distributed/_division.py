@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -13,16 +14,16 @@ import torch
 from agnn.distributed._meeting import Meeting
 from agnn.distributed._outcome import SentOutcome, receive_outcome
 from agnn.distributed._parts import PartsFolder
-from agnn.distributed._processes import run_together, stop_at_sigterm
+from agnn.distributed._processes import Parent, run_together, stop_at_sigterm
 from agnn.distributed._ranks import Ranks
 from agnn.distributed._replicas import train_by_replicas
-from agnn.distributed._rows import RankCheckpoints, RowsTask, train_rows
+from agnn.distributed._rows import RankCheckpoints, RowsTask, check_divisible, train_rows
 from agnn.errors import InputError
 from agnn.executors import LaunchedRank, package_versions
 from agnn.graph import DenseFeatures, Graph, Part, features_of, rank_bounds
 from agnn.methods import Method, NetworkMethod, Outcome, Task
 from agnn.networks import check_usable, require_features
-from agnn.training import Progress
+from agnn.training import Callback, Progress
 
 Axis = Literal["rows", "replicas"]
 _Opener = Callable[[], Part]
@@ -77,40 +78,47 @@ class Division:
 
         Those compare `identity`, all that the bits depend on, before they train.
         """
-        if not isinstance(method, NetworkMethod):
-            raise InputError(f"{method.name} does not train a network, so it has no ranks.")
-        if task.callbacks:
-            raise InputError("callbacks and --track are for trainings in one process.")
         require_features(task.data, method.name)
         if self.axis == "replicas":
-            if self.parts is not None:
-                raise InputError("a folder of parts is divided by rows, not by replicas.")
-            return train_by_replicas(method, task, self.ranks, _threads(self.ranks))
-        if self.parts is not None and not method.features_by_row:
-            raise InputError(
-                f"{method.name} cannot be trained on a folder of parts: its features are computed "
-                f"from the whole graph before the training. Train it on the graph itself."
-            )
-        rows = RowsTask.of(method, task, self.wire)
-        if self.meeting is not None:
-            with self.meeting.telling():
-                ranks = Ranks.join(self.meeting, task.device)
-                ranks.agree({**package_versions(), "ranks": self.ranks, **(identity or {})})
-                outcome = self._run_here(rows, task, ranks)
-        elif self.ranks == 1:
-            outcome = self._run_here(rows, task, Ranks(device=task.device))
-        else:
-            outcome = _train_in_processes(rows, task, self)
+            return self._run_by_replicas(method, task)
+        with nullcontext() if self.meeting is None else self.meeting.telling():
+            outcome = self._run_by_rows(method, task, identity or {})
         if outcome is not None and outcome.history is not None:
             check_usable(outcome.history)
         return outcome
+
+    def _run_by_replicas(self, method: Method, task: Task) -> Outcome:
+        if not isinstance(method, NetworkMethod):
+            raise InputError(f"{method.name} does not train a network, so it has no ranks.")
+        if self.parts is not None:
+            raise InputError("a folder of parts is divided by rows, not by replicas.")
+        if task.callbacks:
+            raise InputError(
+                "processes that train some replicas each have no epoch in common, so callbacks and "
+                "--track need the rows to be divided: `divide='rows'` (--divide rows)."
+            )
+        return train_by_replicas(method, task, self.ranks, _threads(self.ranks))
+
+    def _run_by_rows(
+        self, method: Method, task: Task, identity: Mapping[str, Any]
+    ) -> Outcome | None:
+        check_divisible(method, is_in_parts=self.parts is not None)
+        rows = RowsTask.of(cast(NetworkMethod, method), task, self.wire)
+        if self.meeting is not None:
+            ranks = Ranks.join(self.meeting, task.device)
+            ranks.agree({**package_versions(), "ranks": self.ranks, **identity})
+            return self._run_here(rows, task, ranks)
+        if self.ranks == 1:
+            return self._run_here(rows, task, Ranks(device=task.device))
+        return _train_in_processes(rows, task, self)
 
     def _run_here(self, rows: RowsTask, task: Task, ranks: Ranks) -> Outcome | None:
         """Train in this process, which may be one of several of torchrun."""
         source = self._sources(rows.method, task)[ranks.rank]
         shared = task.checkpoints
         checkpoints = None if shared is None else RankCheckpoints(ranks, shared)
-        outcome = _train_rank(rows, source, ranks, task.progress, checkpoints, self.finish)
+        share = _Share(rows, self.finish, tuple(task.callbacks))
+        outcome = share.train(source, ranks, task.progress, checkpoints)
         if shared is not None and checkpoints is not None:
             shared.seconds_before = checkpoints.seconds_before
         return outcome
@@ -143,20 +151,28 @@ def parts_of(method: NetworkMethod, task: Task, ranks: int) -> list[Part]:
     return [Part.cut(graph, bounds, rank, x, data.labels) for rank in range(ranks)]
 
 
-def _train_rank(
-    rows: RowsTask,
-    source: Part | _Opener,
-    ranks: Ranks,
-    progress: Progress | None,
-    checkpoints: RankCheckpoints | None,
-    finish: Finish | None,
-) -> Outcome | None:
-    """Train one rank's share of the rows; the whole outcome is on rank 0."""
-    part = source if isinstance(source, Part) else source()
-    trained = train_rows(rows, part, ranks, progress if ranks.rank == 0 else None, checkpoints)
-    scores = (finish or _collect_scores)(rows, part, ranks, trained)
-    ranks.leave()
-    return None if scores is None else Outcome(scores, trained.model, trained.history)
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """What every rank does with its part."""
+
+    rows: RowsTask
+    finish: Finish | None
+    callbacks: tuple[Callback, ...] = ()  # those of rank 0 are called
+
+    def train(
+        self,
+        source: Part | _Opener,
+        ranks: Ranks,
+        progress: Progress | None,
+        checkpoints: RankCheckpoints | None,
+    ) -> Outcome | None:
+        """Train one rank's share of the rows; the whole outcome is on rank 0."""
+        part = source if isinstance(source, Part) else source()
+        progress = progress if ranks.rank == 0 else None
+        trained = train_rows(self.rows, part, ranks, progress, checkpoints, self.callbacks)
+        scores = (self.finish or _collect_scores)(self.rows, part, ranks, trained)
+        ranks.leave()
+        return None if scores is None else Outcome(scores, trained.model, trained.history)
 
 
 def _collect_scores(
@@ -175,18 +191,20 @@ def _train_in_processes(rows: RowsTask, task: Task, division: Division) -> Outco
     if checkpoints is not None:
         checkpoints.check()
     sources = division._sources(rows.method, task)
+    share = _Share(rows, division.finish)
     sent: SentOutcome = run_together(
         _train_in_child,
-        [(rows, source, task.device, checkpoints, division.finish) for source in sources],
+        [(share, source, task.device, checkpoints) for source in sources],
         threads=_threads(division.ranks),
         progress=task.progress,
         checkpoints=checkpoints,
+        callbacks=task.callbacks,
     )
     return receive_outcome(rows.method, task, [sent])
 
 
-def _train_in_child(launched: LaunchedRank, payload: Any, progress: Progress) -> SentOutcome | None:
-    rows, source, device, shared, finish = payload
+def _train_in_child(launched: LaunchedRank, payload: Any, parent: Parent) -> SentOutcome | None:
+    share, source, device, shared = payload
     meeting = Meeting.attend(launched)
     with meeting.telling():
         ranks = Ranks.join(meeting, device)
@@ -194,7 +212,8 @@ def _train_in_child(launched: LaunchedRank, payload: Any, progress: Progress) ->
         if shared is not None:
             checkpoints = RankCheckpoints(ranks, shared)
             stop_at_sigterm(checkpoints)
-        outcome = _train_rank(rows, source, ranks, progress, checkpoints, finish)
+        share = replace(share, callbacks=(parent,) if parent.has_callbacks else ())
+        outcome = share.train(source, ranks, parent, checkpoints)
         return None if outcome is None else SentOutcome.of(outcome, checkpoints)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -16,11 +17,13 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from torch import Tensor
+
 from agnn._allocator import keep_freed_memory
 from agnn.distributed._meeting import LOST, LostRankError, rank_timeout
 from agnn.errors import AgnnError, StoppedError, UnavailableError
 from agnn.executors import LaunchedRank, end_with_parent
-from agnn.training import Checkpoints, Progress
+from agnn.training import Callback, Checkpoints, EpochReport, Progress
 
 # Exit codes of a process, beside LOST.
 _CRASHED: Final = 1
@@ -28,9 +31,6 @@ _FAILED: Final = 2
 _STOPPED: Final = 75
 _PATIENCE: Final = 10.0  # seconds for the other processes to end by themselves
 _TELL_EVERY: Final = 0.1  # seconds between two reports of progress
-
-# What a process runs: its place among the ranks, its payload, and what it calls after every epoch.
-Work = Callable[[LaunchedRank, Any, Progress], Any]
 
 
 class _Epochs(NamedTuple):
@@ -40,6 +40,38 @@ class _Epochs(NamedTuple):
     total: int
 
 
+class Parent(Callback):
+    """The process that started a rank, which rank 0 tells what happens."""
+
+    def __init__(self, pipe: Connection[Any, Any] | None, *, has_callbacks: bool) -> None:
+        self.pipe = pipe  # of rank 0
+        self.has_callbacks = has_callbacks and pipe is not None
+        self._last_told = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tell how many epochs are done."""
+        now = time.monotonic()
+        if self.pipe is not None and (now - self._last_told >= _TELL_EVERY or done == total):
+            self._last_told = now
+            with contextlib.suppress(OSError):
+                self.pipe.send(_Epochs(done, total))
+
+    def epoch(self, report: EpochReport) -> bool:
+        """Let the callbacks there have the report; return whether they end the training."""
+        assert self.pipe is not None  # noqa: S101 (who has no pipe has no callbacks)
+        on_host: dict[str, Any] = {
+            name: value.cpu() if isinstance(value, Tensor) else value
+            for name, value in vars(report).items()
+        }
+        # By value: the pipe would share the memory of tensors.
+        self.pipe.send_bytes(pickle.dumps(EpochReport(**on_host)))
+        return bool(self.pipe.recv())
+
+
+# What a process runs: its place among the ranks, its payload, and who started it.
+Work = Callable[[LaunchedRank, Any, Parent], Any]
+
+
 def run_together(
     work: Work,
     payloads: Sequence[Any],
@@ -47,39 +79,53 @@ def run_together(
     threads: int,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Any:
     """Run `work` on one payload in each of several new processes; return what rank 0 gives.
 
     If one fails, the others are ended and one error says which it was and why. When `checkpoints`
-    are asked to stop, all processes are.
+    are asked to stop, all processes are. `progress` and `callbacks` are called in this process.
     """
+    listeners = _Listeners(progress, checkpoints, callbacks)
     with tempfile.TemporaryDirectory(prefix="agnn-ranks-") as folder:
-        return _run(work, payloads, Path(folder), threads, progress, checkpoints)
+        return _run(work, payloads, Path(folder), threads, listeners)
+
+
+class _Listeners(NamedTuple):
+    """Who hears in this process what rank 0 tells."""
+
+    progress: Progress | None
+    checkpoints: Checkpoints | None
+    callbacks: Sequence[Callback]
+
+    def hear(self, epochs: _Epochs) -> None:
+        """Pass progress on."""
+        if self.checkpoints is not None:
+            self.checkpoints.note_pace(*epochs)
+        if self.progress is not None:
+            self.progress(*epochs)
 
 
 def _run(
-    work: Work,
-    payloads: Sequence[Any],
-    folder: Path,
-    threads: int,
-    progress: Progress | None,
-    checkpoints: Checkpoints | None,
+    work: Work, payloads: Sequence[Any], folder: Path, threads: int, listeners: _Listeners
 ) -> Any:
     spawn = multiprocessing.get_context("spawn")
-    reader, writer = spawn.Pipe(duplex=False)
+    pipe, pipe_of_rank_0 = spawn.Pipe()
     size = len(payloads)
     port = _free_port()
+    has_callbacks = bool(listeners.callbacks)
     processes = []
     for rank, payload in enumerate(payloads):
         launched = LaunchedRank(rank, size, rank, size, port=port)
-        arguments = (work, launched, payload, folder, threads, writer if rank == 0 else None)
+        parent = Parent(pipe_of_rank_0 if rank == 0 else None, has_callbacks=has_callbacks)
+        arguments = (work, launched, payload, folder, threads, parent)
         processes.append(spawn.Process(target=_child, args=arguments, daemon=True))
     try:
         for process in processes:
             process.start()
-        writer.close()
-        result = _watch(processes, reader, progress, checkpoints)
-        _raise_failure(processes, folder, checkpoints)
+        pipe_of_rank_0.close()
+        result = _watch(processes, pipe, listeners)
+        _raise_failure(processes, folder, listeners.checkpoints)
         return result
     finally:
         for process in processes:
@@ -88,35 +134,32 @@ def _run(
         for process in processes:
             if process.pid is not None:
                 process.join()
-        reader.close()
+        pipe.close()
 
 
-def _watch(
-    processes: Sequence[Any],
-    reader: Connection[Any, Any],
-    progress: Progress | None,
-    checkpoints: Checkpoints | None,
-) -> Any:
+def _watch(processes: Sequence[Any], pipe: Connection[Any, Any], listeners: _Listeners) -> Any:
     """Pass progress on until all processes have ended, or one has failed and the rest is ended.
 
     Returns what rank 0 sent last.
     """
     is_stopping = False
     result = None
-    open_readers: list[Any] = [reader]
-    while open_readers or any(process.is_alive() for process in processes):
+    open_pipes: list[Any] = [pipe]
+    checkpoints = listeners.checkpoints
+    while open_pipes or any(process.is_alive() for process in processes):
         sentinels = [process.sentinel for process in processes if process.is_alive()]
-        if reader in wait([*open_readers, *sentinels], timeout=0.2):
+        if pipe in wait([*open_pipes, *sentinels], timeout=0.2):
             try:
-                message = reader.recv()
-            except EOFError:  # rank 0 has ended
-                open_readers = []
+                message = pipe.recv()
+            except (EOFError, ConnectionError):  # rank 0 has ended
+                open_pipes = []
             else:
                 if isinstance(message, _Epochs):
-                    if checkpoints is not None:
-                        checkpoints.note_pace(*message)
-                    if progress is not None:
-                        progress(*message)
+                    listeners.hear(message)
+                elif isinstance(message, EpochReport):
+                    ends = message.tell(listeners.callbacks)
+                    with contextlib.suppress(OSError):  # rank 0 may have been killed meanwhile
+                        pipe.send(ends)
                 else:
                     result = message
         # A rank that has stopped as it was asked to does not hurry the one that writes.
@@ -200,7 +243,7 @@ def _child(
     payload: Any,
     folder: Path,
     threads: int,
-    writer: Connection[Any, Any] | None,
+    parent: Parent,
 ) -> None:
     os.environ["OMP_NUM_THREADS"] = str(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and tells
@@ -209,20 +252,10 @@ def _child(
     import torch
 
     torch.set_num_threads(threads)
-    last_told = 0.0
-
-    def progress(done: int, total: int) -> None:
-        nonlocal last_told
-        now = time.monotonic()
-        if writer is not None and (now - last_told >= _TELL_EVERY or done == total):
-            last_told = now
-            with contextlib.suppress(OSError):
-                writer.send(_Epochs(done, total))
-
     try:
-        result = work(launched, payload, progress)
-        if writer is not None:
-            writer.send(result)
+        result = work(launched, payload, parent)
+        if parent.pipe is not None:
+            parent.pipe.send(result)
     except BaseException as error:
         code, report = _cause(error)
         if report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 import torch
@@ -17,12 +17,23 @@ from agnn.distributed._links import local_links
 from agnn.distributed._local_graph import LocalGraph, Needed
 from agnn.distributed._ranks import Ranks
 from agnn.errors import InputError
-from agnn.graph import Part
+from agnn.graph import Graph, Part, rank_bounds
 from agnn.kernels import CrossEntropyLink, Dropout, Link, run_chain
-from agnn.methods import NetworkMethod, Outcome, Task
+from agnn.methods import Method, NetworkMethod, Outcome, Task
 from agnn.networks import NodeModel
-from agnn.training import Checkpoints, Metric, Problem, Progress, Targets, TrainableModel, train
+from agnn.training import (
+    Callback,
+    Checkpoints,
+    EpochReport,
+    Metric,
+    Problem,
+    Progress,
+    Targets,
+    TrainableModel,
+    train,
+)
 
+_SMALL: Final = 64  # nodes of the smallest graph that has parts
 WIRES: Mapping[str, torch.dtype | None] = {"float32": None, "bfloat16": torch.bfloat16}
 
 
@@ -199,17 +210,57 @@ class RowsTask:
         )
 
 
+def check_divisible(method: Method, *, is_in_parts: bool = False) -> None:
+    """Raise for a method whose training is not divided by rows; the message says what forbids it.
+
+    A step of it is put together on a small graph, so the answer is that of its links.
+    """
+    if not isinstance(method, NetworkMethod):
+        raise InputError(f"{method.name} does not train a network, so it has no ranks.")
+    if is_in_parts and not method.features_by_row:
+        raise InputError(
+            f"{method.name} cannot be trained on a folder of parts: its features are computed "
+            f"from the whole graph before the training. Train it on the graph itself."
+        )
+    if method.precision != "float32":
+        raise InputError("states of ranks that divide a graph are float32; --wire shortens them.")
+    ring = np.arange(_SMALL)
+    graph = Graph.from_edges(np.stack([ring, np.roll(ring, 1)]), _SMALL)
+    x = np.ones((_SMALL, method.input_width(2)), np.float32)
+    bounds = rank_bounds(_SMALL, 1)
+    local = LocalGraph.of(Part.cut(graph, bounds, 0, x, np.zeros(_SMALL, np.int64)), Ranks())
+    model = method.build(x.shape[1], 2)
+    features = local.features[0]
+    needs_more = (
+        method.objective(model, features, graph) is not None
+        or method.extra_loss(model, features, graph, (0,)) is not None
+        or method.recipe().batch is not None
+        or method.fanout
+    )
+    if needs_more:
+        without = method.simplified.settings_text(method.reduction)
+        raise InputError(
+            f"{method.name} with these settings trains on more than the cross-entropy of all "
+            f"training nodes, which is not divided among ranks"
+            + (f"; {without} (--set) leaves that out." if without else ".")
+        )
+    dropout = Dropout((0,), (0.5,))
+    needed = local.around(ring, model.hops)
+    local_links(model, local.view(model.hops), dropout, local, needed)
+
+
 def train_rows(
     task: RowsTask,
     part: Part,
     ranks: Ranks,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Outcome:
     """Train all replicas on a graph of which every rank calls this with its own part.
 
     The outcome has the same bits for every number of ranks; its scores [R, own, c] are those of
-    the rank's own nodes.
+    the rank's own nodes. The `callbacks` of rank 0 are called, and all ranks do what they answer.
     """
     if task.wire not in WIRES:
         raise InputError(f"`wire` must be one of {', '.join(WIRES)}; got '{task.wire}'.")
@@ -219,20 +270,6 @@ def train_rows(
     model = method.build(features.width, task.classes, task.seeds, task.backend)
     model = model.to(ranks.device)
     recipe = method.recipe_by(task.metric, task.passes)
-    needs_more = (
-        method.objective(model, features, local.graph) is not None
-        or method.extra_loss(model, features, local.graph, task.seeds) is not None
-        or recipe.batch is not None
-    )
-    if needs_more:
-        without = method.simplified.settings_text(method.reduction)
-        raise InputError(
-            f"{method.name} with these settings trains on more than the cross-entropy of all "
-            f"training nodes, which is not divided among ranks"
-            + (f"; {without} (--set) leaves that out." if without else ".")
-        )
-    if method.precision != "float32":
-        raise InputError("states of ranks that divide a graph are float32; --wire shortens them.")
     problem = RankProblem(
         features=features,
         graph=local.graph,
@@ -242,11 +279,32 @@ def train_rows(
         class_weights=task.class_weights,
         local=local,
     )
-    history = train(model, problem, recipe, progress, checkpoints=checkpoints)
+    shared = _shared_callbacks(ranks, callbacks)
+    history = train(model, problem, recipe, progress, checkpoints=checkpoints, callbacks=shared)
     with torch.no_grad():
         every = local.around(np.arange(part.own), model.hops)
         scores = rank_logits(model, local, every).softmax(-1)
     return Outcome(scores, model, history)
+
+
+class _SharedCallback(Callback):
+    """The callbacks of rank 0, on every rank."""
+
+    def __init__(self, ranks: Ranks, callbacks: Sequence[Callback]) -> None:
+        self.ranks = ranks
+        self.callbacks = callbacks
+
+    def epoch(self, report: EpochReport) -> bool:
+        """Call those of rank 0; its answer ends the training on every rank."""
+        ends = self.ranks.rank == 0 and report.tell(self.callbacks)
+        return bool(self.ranks.from_first(torch.tensor([int(ends)])))
+
+
+def _shared_callbacks(ranks: Ranks, callbacks: Sequence[Callback]) -> tuple[Callback, ...]:
+    """Return what every rank calls after an epoch; rank 0 may have callbacks that others lack."""
+    if not ranks.from_first(torch.tensor([len(callbacks)])):
+        return ()
+    return (_SharedCallback(ranks, callbacks),)
 
 
 class RankCheckpoints(Checkpoints):

@@ -24,6 +24,7 @@ from agnn.runs._loading import load_run, run_files
 from agnn.runs._plan import (
     Plan,
     default_name,
+    is_first_rank,
     prepare,
     preset_method,
     replica_seeds,
@@ -43,7 +44,6 @@ from agnn.runs._training import (
     USUAL_REPLICAS,
     Training,
     evaluate,
-    is_first_rank,
     usual_replicas,
 )
 

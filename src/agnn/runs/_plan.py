@@ -41,6 +41,7 @@ from agnn.data import (
 )
 from agnn.distributed import Division
 from agnn.errors import DataError, InputError
+from agnn.executors import launched_rank
 from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Outcome, Task, get_method
@@ -62,6 +63,12 @@ _MOST_REPLICAS: Final = 100_000
 _LARGEST_SEED: Final = 2**62
 _FEW_PER_CLASS: Final = 20  # labels, below which the defaults are not sure: docs/notes/defaults.md
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
+
+
+def is_first_rank() -> bool:
+    """Return whether this process reports and writes: the only one, or rank 0 of torchrun's."""
+    launched = launched_rank()
+    return launched is None or launched.rank == 0
 
 
 def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
@@ -161,8 +168,9 @@ class Plan:
 
     def task(self, progress: Progress | None = None) -> Task:
         """Return the method's task; a progress that is a callback hears of the scores as well."""
-        callbacks = tuple(self.training.callbacks)
-        if isinstance(progress, Callback) and self.division is None:
+        callbacks = tuple(self.training.callbacks) if is_first_rank() else ()
+        has_epochs = self.division is None or self.division.axis == "rows"
+        if isinstance(progress, Callback) and has_epochs:
             callbacks += (progress,)
         return Task(
             data=self.method.usable(self.data),

@@ -42,6 +42,7 @@ from agnn.runs._parts import parts_data, parts_method
 from agnn.runs._plan import (
     Plan,
     default_name,
+    is_first_rank,
     prepare,
     replica_seeds,
     seeds_of_replicas,
@@ -297,12 +298,6 @@ class Training(TrainingOptions):
         if is_first_rank() and (division is None or division.axis == "rows"):
             checkpoints.check()
         return checkpoints
-
-
-def is_first_rank() -> bool:
-    """Return whether this process reports and writes: the only one, or rank 0 of torchrun's."""
-    launched = launched_rank()
-    return launched is None or launched.rank == 0
 
 
 def usual_replicas(data: NodeData, split: str | Split | None) -> int | None:

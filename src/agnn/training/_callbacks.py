@@ -31,6 +31,13 @@ class EpochReport:
     kept_epochs: Tensor | None = None  # [R] chosen so far; 0 where none is
     patience_left: Tensor | None = None  # [R] epochs without progress; None: it never stops early
 
+    def tell(self, callbacks: Sequence[Callback]) -> bool:
+        """Tell every callback whose turn it is; return whether one of them ends the training."""
+        answers = [
+            callback.epoch(self) for callback in callbacks if self.epoch % callback.every == 0
+        ]
+        return any(answers)
+
     def means(self) -> dict[str, float]:
         """The mean over the replicas of everything that was measured, by name."""
         parts = {
@@ -94,11 +101,3 @@ class Callback:
 
     def finish(self, run: Any) -> None:
         """Called with the finished `Run`; not called if the training fails."""
-
-
-def notify(callbacks: Sequence[Callback], report: EpochReport) -> bool:
-    """Tell every callback whose turn it is; whether one of them ends the training."""
-    answers = [
-        callback.epoch(report) for callback in callbacks if report.epoch % callback.every == 0
-    ]
-    return any(answers)

@@ -17,7 +17,7 @@ from agnn.data import Split
 from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, recycled_memory
-from agnn.training._callbacks import Callback, EpochReport, notify
+from agnn.training._callbacks import Callback, EpochReport
 from agnn.training._captured import Captured
 from agnn.training._checkpoint import Checkpoints
 from agnn.training._model import TrainableModel
@@ -171,7 +171,7 @@ def train(
             done = epoch
             if progress is not None:
                 progress(epoch, recipe.epochs)
-            if callbacks and notify(callbacks, run.report(epoch, recipe.epochs)):
+            if callbacks and run.report(epoch, recipe.epochs).tell(callbacks):
                 break
             if epoch % _ASK_EVERY == 1 and run.tracker.is_finished():
                 break
