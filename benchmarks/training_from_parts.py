@@ -80,7 +80,7 @@ def _whole(given: argparse.Namespace) -> dict[str, Any]:
         name=source.name,
         features=np.concatenate(list(source.features())),
         labels=source.labels,
-        edges=np.concatenate(list(source.edges()), axis=1),
+        edges=np.concatenate([ends for ends, _ in source.edges()], axis=1),
         class_names=source.class_names,
         splits={"fixed": _split(source.masks)},
     )

@@ -46,8 +46,11 @@ def test_a_graph_in_pieces_is_that_of_all_edges(
     )
     edges = random_edges(60, 300, seed)
     batches = np.array_split(edges, [0, 11, 150], axis=1)  # one of them is empty
-    assert_same_graph(disk_graph(batches, 60, tmp_path, 0), edges, 60)
-    assert [file.name for file in tmp_path.iterdir()] == ["columns.raw"], "the rest is removed"
+    assert_same_graph(disk_graph([(batch, None) for batch in batches], 60, tmp_path, 0), edges, 60)
+    assert [file.name for file in tmp_path.iterdir()] == [
+        "columns.raw",
+        "weights.raw",
+    ], "the rest is removed"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ def test_a_graph_in_pieces_is_that_of_all_edges(
     ids=["no edges", "one node and its loop", "a loop and an edge"],
 )
 def test_graphs_with_almost_nothing(edges: np.ndarray, nodes: int, tmp_path: Path) -> None:
-    assert_same_graph(disk_graph([edges], nodes, tmp_path, 0), edges, nodes)
+    assert_same_graph(disk_graph([(edges, None)], nodes, tmp_path, 0), edges, nodes)
 
 
 @pytest.mark.parametrize("nodes", [0, -1, 2**31])

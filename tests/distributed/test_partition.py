@@ -28,7 +28,7 @@ from agnn.distributed._order import ORDERS, chosen_order
 from agnn.errors import DataError, InputError, UnavailableError
 from agnn.graph import Graph, Part
 
-ARRAYS = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
+ARRAYS = ("offsets", "columns", "halo", "send_rows", "send_counts", "labels")
 
 
 @pytest.fixture
@@ -49,7 +49,8 @@ def assert_cut_of(data: NodeData, folder: Path, ranks: int | None = None) -> Non
     manifest, positions = PartsFolder(folder).manifest, PartsFolder(folder).positions()
     numbers = np.empty(data.nodes, np.int64)
     numbers[positions] = np.arange(data.nodes)
-    graph = Graph.from_edges(numbers[data.edges], data.nodes)
+    graph = Graph.from_edges(numbers[data.edges], data.nodes, data.edge_weights)
+    assert manifest.is_weighted == data.is_weighted
     features = data.features[positions]
     split = next(iter(data.splits.values()), None)
     masks = PartsFolder(folder).masks()
@@ -61,6 +62,9 @@ def assert_cut_of(data: NodeData, folder: Path, ranks: int | None = None) -> Non
         own = Part.cut(graph, found.bounds, rank, features, data.labels[positions])
         for name in ARRAYS:
             np.testing.assert_array_equal(getattr(found, name), getattr(own, name), name)
+        np.testing.assert_array_equal(found.weights, own.weights)
+        np.testing.assert_allclose(found.degrees, own.degrees, rtol=1e-14)
+        assert found.degrees.dtype == own.degrees.dtype
         kept = found.features if manifest.is_dense else found.features.toarray()
         np.testing.assert_array_equal(kept, own.features.toarray())
 
@@ -85,6 +89,48 @@ def test_parts_are_cuts_of_the_whole_graph(cora, tmp_path, order):
         assert list(chain.from_iterable(folder.ids(first, end))) == expected
     positions = PartsFolder(tmp_path / "parts").positions()
     np.testing.assert_array_equal(PartsFolder(tmp_path / "parts").labels(), cora.labels[positions])
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("order", ["given", "streaming"])
+def test_edge_weights_are_cut_with_the_edges(cora, tmp_path, order):
+    weights = np.random.default_rng(0).uniform(0.1, 5.0, cora.edges.shape[1]).astype(np.float32)
+    weights.setflags(write=False)
+    data = replace(cora, edge_weights=weights)
+    partition(data, tmp_path / "parts", 5, order=order)
+    for ranks in (None, 1, 2):
+        assert_cut_of(data, tmp_path / "parts", ranks)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_weights_of_tables_in_pieces_are_those_of_reading_them_whole(tmp_path):
+    write_tables(tmp_path, [f"user {k}" for k in range(300)])
+    edges = pd.read_csv(tmp_path / "edges.csv")
+    more = edges.iloc[:400].rename(columns={"source": "target", "target": "source"})
+    edges = pd.concat([edges, more, edges.iloc[:200]])  # up to three entries of an edge
+    draw = np.random.default_rng(2)
+    edges["trust"] = draw.uniform(0.1, 3.0, len(edges))
+    edges["target"] = edges["target"].where(draw.random(len(edges)) > 0.02, "nobody")
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    columns = {
+        "label": "kind", "split_column": "part", "edge_weight": "trust", "drop_unknown": True,
+    }  # fmt: skip
+    source = GraphSource.of_tables(large(tmp_path, **columns), "t")
+    manifest = partition(source, tmp_path / "parts", 3, order="streaming")
+    data = read_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv", **columns)
+    assert data.edge_weights is not None
+    assert_cut_of(data, tmp_path / "parts")
+    count = next(note for note in data.reading.notes if "different weights" in note)
+    (note,) = (note for note in manifest.notes if "different weights" in note)
+    assert note.split()[0] in count.split(), "the same number of edges"
+    edges["trust"] = 1
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    source = GraphSource.of_tables(large(tmp_path, **columns), "t")
+    assert not partition(source, tmp_path / "ones", 3).is_weighted, "as without weights"
+    edges.loc[edges.index[7], "trust"] = -1
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    with pytest.raises(DataError, match=r"column 'trust', row 8: the weight is -1; it must be"):
+        list(large(tmp_path, **columns).edges())
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -179,7 +225,7 @@ def test_edges_with_unknown_ids_are_dropped_if_asked_to(tmp_path, number):
     with (tmp_path / "edges.csv").open("a") as stream:
         stream.write("nobody,nothing\n")
     tables = large(tmp_path, drop_unknown=True)
-    assert sum(pairs.shape[1] for pairs in tables.edges()) == 540
+    assert sum(pairs.shape[1] for pairs, _ in tables.edges()) == 540
     assert tables.dropped == 1
     assert (
         "1 of 541 edges name an id that no node has and are left out: row 541 " in tables.notes[-1]
@@ -235,11 +281,13 @@ def test_ids_are_refused_as_by_the_reader_of_small_tables(
     assert str(in_pieces.value) == str(whole.value)
 
 
-def test_weights_are_refused(tmp_path):
+def test_what_looks_like_weights_is_named_or_ignored(tmp_path):
     write_tables(tmp_path, [f"u{k}" for k in range(90)])
     edges = pd.read_csv(tmp_path / "edges.csv")
     edges.assign(weight=np.arange(len(edges))).to_csv(tmp_path / "edges.csv", index=False)
-    with pytest.raises(DataError, match="read in parts keep none; leave them out"):
+    with pytest.raises(
+        DataError, match=r"look like weights\. Use them with .*--edge-weight weight"
+    ):
         list(large(tmp_path).edges())
 
 
@@ -342,7 +390,7 @@ def test_the_automatic_order_is_metis_where_the_memory_allows_it(
     spec = object() if is_installed else None
     monkeypatch.setattr("agnn.distributed._order.find_spec", lambda _: spec)
     edges = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
-    graph = disk_graph([edges], 5, tmp_path, 2**20)
+    graph = disk_graph([(edges, None)], 5, tmp_path, 2**20)
     assert chosen_order(graph, parts, "auto", memory) == expected
     assert chosen_order(graph, parts, "given", memory) == "given"
 
@@ -421,7 +469,7 @@ def test_arrays_about_all_nodes_are_checked(parts):
 def test_a_folder_of_another_format_is_named(parts):
     manifest = json.loads((parts / "manifest.json").read_text())
     (parts / "manifest.json").write_text(json.dumps({**manifest, "format": "agnn-parts-1"}))
-    with pytest.raises(DataError, match="has format 'agnn-parts-1'; expected 'agnn-parts-2'"):
+    with pytest.raises(DataError, match="has format 'agnn-parts-1'; expected 'agnn-parts-3'"):
         PartsFolder(parts)
     (parts / "manifest.json").write_text("{}")
     with pytest.raises(DataError, match="is damaged: KeyError"):

@@ -16,11 +16,11 @@ from agnn.data import NodeData, Split, load_dataset, uniform_split
 from agnn.distributed._division import parts_of
 from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._ranks import Ranks
-from agnn.distributed._rows import RankCheckpoints, RowsTask, train_rows
+from agnn.distributed._rows import RankCheckpoints, RowsTask, check_divisible, train_rows
 from agnn.errors import InputError, StoppedError
 from agnn.kernels import Link
 from agnn.methods import NetworkMethod, Outcome, Task, get_method
-from agnn.networks import AGNN, GCN, GCNII, GLN, AGNNPlus
+from agnn.networks import AGNN, APPNP, GCN, GCNII, GLN, AGNNPlus
 from agnn.training import Checkpoints
 
 EPOCHS = 10
@@ -31,6 +31,7 @@ METHODS: Mapping[str, NetworkMethod] = {
     "gcn": GCN(epochs=EPOCHS),
     "gln": GLN(epochs=EPOCHS),
     "gcnii": GCNII(layers=3, epochs=EPOCHS, hidden=16),
+    "appnp": APPNP(steps=3, epochs=EPOCHS, hidden=16),
 }
 
 
@@ -98,6 +99,24 @@ def test_bits_do_not_depend_on_the_ranks_and_equal_one_process(name: str) -> Non
         found = trained(task, method, ranks)
         assert_same_bits(found, alone)
         assert torch.equal(found.scores, alone.scores)
+
+
+@pytest.mark.parametrize("name", ["agnn", "gcn", "appnp"])
+def test_edge_weights_count_as_in_one_process(name: str) -> None:
+    data = made()
+    source = np.random.default_rng(1)
+    weights = source.uniform(0.1, 5.0, data.edges.shape[1]).astype(np.float32)
+    weights.setflags(write=False)
+    weighted = replace(data, edge_weights=weights)
+    method = METHODS[name]
+    task = task_of(weighted)
+    alone = trained(task, method, 1)
+    assert_near_one_process(alone, task, method)
+    found = trained(task, method, 3)
+    assert_same_bits(found, alone)
+    assert torch.equal(found.scores, alone.scores)
+    plain = trained(task_of(data), method, 1)
+    assert not torch.equal(plain.history.training_loss, alone.history.training_loss)
 
 
 def test_evaluation_in_some_epochs_has_the_same_bits_on_two_ranks() -> None:
@@ -235,7 +254,7 @@ def test_what_cannot_be_divided_is_refused() -> None:
         (get_method("gat")(epochs=2), "AdditiveAttention has no form"),
     ):
         with pytest.raises(InputError, match=words):
-            trained(task, method, 1)
+            check_divisible(method)
     with pytest.raises(InputError, match="must be one of float32, bfloat16; got 'int8'"):
         trained(task, METHODS["gcn"], 1, "int8")
     part = parts_of(METHODS["gcn"], task, 2)[1]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agnn import kernels
 from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures, symmetric
-from agnn.kernels import FACTS, Runs
+from agnn.kernels import FACTS, Matrices, Runs
 from properties import assert_close, assert_same_bits
 from zoo import ZOO, tiny_random
 
@@ -245,10 +245,14 @@ def on_part(module, graph: Graph, h: Tensor, beta: Tensor, order: list[int]) -> 
     """Attention and propagation there and back, the rows in two calls."""
     nodes, half = graph.nodes, graph.nodes // 2
     g, facts = drawn(*h.shape, dtype=h.dtype, seed=5), h.new_zeros(len(h), nodes, FACTS)
-    out, dh, moved = (torch.zeros_like(h) for _ in range(3))
+    out, dh, moved, mixed = (torch.zeros_like(h) for _ in range(4))
     of_beta = h.new_zeros(len(h), nodes)
     is_first = np.isin(np.arange(nodes), order[:half])
     offsets = graph.offsets.numpy()
+    matrices = Matrices.of(symmetric(graph, h.dtype))
+    by_replica = Matrices(
+        graph, drawn(len(h), graph.edges, dtype=h.dtype), drawn(len(h), nodes, dtype=h.dtype)
+    )
     groups = [Runs.of(each, offsets) for each in (is_first, ~is_first)]
     module.norms(h, facts, 0, half)
     module.norms(h, facts, half, nodes)
@@ -257,17 +261,30 @@ def on_part(module, graph: Graph, h: Tensor, beta: Tensor, order: list[int]) -> 
     module.slopes(g, out, facts, nodes)
     for runs in groups:
         module.attend_back(graph, h, g, beta, facts, runs, (dh, of_beta))
-        module.propagate(symmetric(graph), h, runs, moved)
-    return [facts, out, dh, of_beta, moved, module.block_sums(of_beta, np.array([0, half, nodes]))]
+        module.propagate(matrices, h, runs, moved)
+        module.propagate(by_replica, h, runs, mixed)
+    return [
+        facts,
+        out,
+        dh,
+        of_beta,
+        moved,
+        mixed,
+        module.block_sums(of_beta, np.array([0, half, nodes])),
+    ]
 
 
 @pytest.mark.parametrize("longest", [1024, 2])
 @pytest.mark.parametrize("width", [1, 7, 16])
 @pytest.mark.parametrize("name", SMALL)
-def test_rows_of_a_part_equal_the_reference(programs, monkeypatch, name, width, longest):
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_rows_of_a_part_equal_the_reference(
+    programs, monkeypatch, is_weighted, name, width, longest
+):
     monkeypatch.setattr("agnn.kernels._part_rows._LONGEST_ROW", longest)
     animal = ZOO[name]
-    graph, h = animal.graph(), animal.states(2, width)
+    graph = animal.weighted_graph(animal.weights()) if is_weighted else animal.graph()
+    h = animal.states(2, width)
     beta = torch.tensor([3.0, -0.7], dtype=torch.float64)
     order = list(range(0, animal.nodes, 2)) + list(range(1, animal.nodes, 2))
     found = on_part(programs("part_rows"), graph, h, beta, order)

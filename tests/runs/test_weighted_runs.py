@@ -12,11 +12,11 @@ import torch
 from agnn import NodeData, load_run
 from agnn.data import load_dataset, preset_name
 from agnn.data.store import read_data, write_data
-from agnn.distributed._graph_source import GraphSource
+from agnn.distributed import PartsFolder, partition
 from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier
 from agnn.explanation import without_edges
-from agnn.runs import evaluate
+from agnn.runs import Training, evaluate
 
 
 def weighted(seed: int = 0) -> NodeData:
@@ -93,9 +93,20 @@ def test_a_classifier_takes_a_weight_per_edge() -> None:
         model.fit(features, labels, edge_weight=[1.0])
 
 
-def test_a_graph_in_parts_keeps_no_weights() -> None:
-    with pytest.raises(InputError, match="'weighted' has edge weights, which a graph in parts"):
-        GraphSource.of_data(weighted())
+def test_a_run_of_parts_predicts_again_with_the_weights_in_its_parts(tmp_path: Path) -> None:
+    data = weighted()
+    partition(data, tmp_path / "parts", 2, order="streaming")
+    out = tmp_path / "run"
+    Training(data=tmp_path / "parts", method="gcn", changes={"epochs": 3}, out=out).run()
+    run = load_run(out)
+    assert run.data.is_weighted
+    positions = PartsFolder(tmp_path / "parts").positions()
+    pairs = np.sort(positions[run.data.edges], axis=0)
+    order = np.lexsort(pairs[::-1])
+    assert np.array_equal(pairs[:, order], data.edges)
+    assert np.array_equal(run.data.edge_weights[order], data.edge_weights)
+    again = run.predict_graph(run.data).probabilities
+    np.testing.assert_allclose(again, run.predict().probabilities, atol=1e-5)
 
 
 def test_new_edges_of_weighted_data_need_weights() -> None:

@@ -161,6 +161,7 @@ def manifest_table(manifest: "Manifest") -> "ResultTable":
         [
             ("nodes", f"{manifest.nodes:,}"),
             ("edges", f"{manifest.edges:,} ({manifest.entries:,} as given)"),
+            ("edge weights", "in the parts" if manifest.is_weighted else None),
             ("features", f"{manifest.feature_count:,}, {kind}"),
             ("classes", f"{len(manifest.class_names)}"),
             ("masks", ", ".join(manifest.masks) or "none"),

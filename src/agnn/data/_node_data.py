@@ -196,7 +196,7 @@ class NodeData:
     @property
     def _facts(self) -> list[str]:
         """The size of the graph in words."""
-        weighted = "weighted " if self.edge_weights is not None else ""
+        weighted = "weighted " if self.is_weighted else ""
         return [
             f"{self.nodes:,} nodes",
             f"{self.edge_count:,} {weighted}edges",
@@ -251,10 +251,15 @@ class NodeData:
         first, second = self.labels[self.edges]
         return np.stack([first, second])[:, (first >= 0) & (second >= 0)]
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether edges have weights."""
+        return self.edge_weights is not None
+
     @cached_property
     def unweighted(self) -> Self:
         """The same data in which every edge counts alike; itself if it has no edge weights."""
-        return self if self.edge_weights is None else replace(self, edge_weights=None)
+        return replace(self, edge_weights=None) if self.is_weighted else self
 
     @cached_property
     def fingerprint(self) -> str:

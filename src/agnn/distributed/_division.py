@@ -138,11 +138,6 @@ def parts_of(method: NetworkMethod, task: Task, ranks: int) -> list[Part]:
     """Return the parts of a graph in memory, with the features as the method scales them."""
     data = task.data
     graph = Graph.of(data)
-    if graph.weights is not None:
-        raise InputError(
-            "a graph with edge weights is not divided among ranks by rows; --ignore-weights "
-            "leaves them out."
-        )
     bounds = rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
     matrix: Any = method.features(data)
     # Dense or sparse by the whole, so that no rank decides otherwise.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, preset_name
+from agnn.distributed._external_csr import Entries
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class GraphSource:
 
     name: str
     nodes: int
-    edges: Callable[[], Iterable[NDArray[np.integer]]]  # [2, k] each
+    edges: Callable[[], Iterable[Entries]]
     features: Callable[[], Iterable[Rows]]  # all rows, in the order given
     labels: NDArray[np.int64]  # [n]
     class_names: Sequence[str]
@@ -54,11 +55,6 @@ class GraphSource:
     @classmethod
     def of_data(cls, data: NodeData) -> GraphSource:
         """Return data in memory; the masks are those of its split "fixed", or of its only one."""
-        if data.edge_weights is not None:
-            raise InputError(
-                f"'{data.name}' has edge weights, which a graph in parts does not keep; divide "
-                f"`data.unweighted` if every edge may count alike."
-            )
         split = data.splits.get("fixed") or next(iter(data.splits.values()), None)
         masks = {}
         for name, nodes in {} if split is None else split.parts.items():
@@ -67,7 +63,7 @@ class GraphSource:
         return cls(
             name=data.name,
             nodes=data.nodes,
-            edges=lambda: [data.edges],
+            edges=lambda: [(data.edges, data.edge_weights)],
             features=lambda: [data.features],
             labels=data.labels,
             class_names=data.class_names,
@@ -113,7 +109,7 @@ class GraphSource:
         starts = np.cumsum(sizes) - sizes
         centres = draw.standard_normal((classes, features), dtype=np.float32)
 
-        def draw_edges() -> Iterator[NDArray[np.int64]]:
+        def draw_edges() -> Iterator[Entries]:
             source = np.random.default_rng((seed, 1))
             for first in range(0, edges, _ENTRIES):
                 node = source.integers(nodes, size=min(_ENTRIES, edges - first))
@@ -121,7 +117,7 @@ class GraphSource:
                 member = (source.random(node.size) * sizes[group]).astype(int)
                 near = members[starts[group] + member]
                 far = source.integers(nodes, size=node.size)
-                yield np.stack([node, np.where(source.random(node.size) < 0.8, near, far)])
+                yield np.stack([node, np.where(source.random(node.size) < 0.8, near, far)]), None
 
         def draw_features() -> Iterator[NDArray[np.float32]]:
             source = np.random.default_rng((seed, 2))

@@ -21,8 +21,9 @@ from agnn.kernels import (
     Dropout,
     FirstLayerLink,
     Link,
-    PartRows,
+    Matrices,
     PropagateLink,
+    WeightedSumLink,
     check_betas,
     part_rows,
 )
@@ -88,12 +89,21 @@ class _Forms:
 
     def attention(self, link: CosineAttentionLink) -> Link:
         """Return attention by cosine."""
-        return _AttentionLink(link, self, self.needed.layers[self.layers_done])
+        return _AttentionLink(link, self)
 
     def propagation(self, link: PropagateLink) -> Link:
         """Return propagation by a symmetric matrix."""
-        layer = self.needed.layers[self.layers_done]
-        return _PropagateLink(link, self.local, self.rows, layer)
+        return _SumLink(self, Matrices.of(link.propagation), is_symmetric=True)
+
+    def weighted_sum(self, link: WeightedSumLink) -> Link:
+        """Return sums by given weights, which differ between the two directions of an edge."""
+        matrices = Matrices(link.graph, link.edges[:, :, 0], link.loops[:, :, 0])
+        return _SumLink(self, matrices, is_symmetric=False)
+
+    @property
+    def layer(self) -> Layer:
+        """The layer over edges that comes next."""
+        return self.needed.layers[self.layers_done]
 
 
 class _ChosenRows(Link):
@@ -221,10 +231,10 @@ class _StatesWithHalo:
 class _AttentionLink(Link):
     """Cosine attention at the own rows."""
 
-    def __init__(self, link: CosineAttentionLink, forms: _Forms, layer: Layer) -> None:
+    def __init__(self, link: CosineAttentionLink, forms: _Forms) -> None:
         self.local = forms.local
         self.rows = forms.rows
-        self.layer = layer
+        self.layer = forms.layer
         self.beta = link.beta
         self.states = forms.states
         self.gradients = forms.gradients
@@ -284,30 +294,32 @@ def _put_halo(full: Tensor, route: Route, received: Tensor) -> None:
     _put(full[:, :, : received.shape[2]], route.places, received)
 
 
-class _PropagateLink(Link):
-    """Fixed propagation at the own rows, by a symmetric matrix: there and back are the same."""
+class _SumLink(Link):
+    """Fixed sums over neighbours at the own rows."""
 
-    def __init__(
-        self, link: PropagateLink, local: LocalGraph, rows: PartRows, layer: Layer
-    ) -> None:
-        self.local = local
-        self.rows = rows
-        self.layer = layer
-        self.propagation = link.propagation
+    def __init__(self, forms: _Forms, matrices: Matrices, *, is_symmetric: bool) -> None:
+        self.local = forms.local
+        self.rows = forms.rows
+        self.layer = forms.layer
+        self.matrices = matrices
+        self.is_symmetric = is_symmetric
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._product(x, self.layer.rows, self.layer.there)
+        return self._product(self.matrices, x, self.layer.rows, self.layer.there)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return self._product(gradient, self.layer.reached, self.layer.back), ()
+        matrices = self.matrices
+        if not self.is_symmetric:
+            matrices = matrices._replace(edges=self.local.reverse(matrices.edges))
+        return self._product(matrices, gradient, self.layer.reached, self.layer.back), ()
 
-    def _product(self, x: Tensor, runs: TwoRuns, route: Route) -> Tensor:
+    def _product(self, matrices: Matrices, x: Tensor, runs: TwoRuns, route: Route) -> Tensor:
         local = self.local
         _, own, d = x.shape
         coming = local.send(route, x)
         full = _StatesWithHalo().take(x, local.graph.nodes, self.rows.width(d))
         out = _new(x, full.shape, is_all=runs.is_all)
-        self.rows.propagate(self.propagation, full, runs.inner, out)
+        self.rows.propagate(matrices, full, runs.inner, out)
         _put_halo(full, route, local.receive(coming, d, x.dtype)[0])
-        self.rows.propagate(self.propagation, full, runs.border, out)
+        self.rows.propagate(matrices, full, runs.border, out)
         return out[:, :own, :d]

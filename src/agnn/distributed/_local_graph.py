@@ -8,9 +8,9 @@ that are left out would add zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -102,6 +102,8 @@ class LocalGraph:
     sums: BlockSums
     ranks: Ranks
     wire: torch.dtype | None  # that states travel in; None: as they are
+    edges_before: int  # stored edges of the ranks before
+    known: dict[str, Any] = field(default_factory=dict)  # see `reverse` and `edge_ids`
 
     @classmethod
     def of(cls, part: Part, ranks: Ranks, wire: torch.dtype | None = None) -> LocalGraph:
@@ -116,8 +118,10 @@ class LocalGraph:
         places[order] = np.arange(part.own)
         offsets = part.offsets
         columns = np.asarray(part.columns)
+        weights = part.weights
         if is_border.any():
-            offsets, columns = _arrange(part, order, places)
+            offsets, columns, weights = _arrange(part, order, places)
+        sizes = [int(size) for size in ranks.gather(torch.tensor([columns.size]))]
         return cls(
             part=part,
             offsets=offsets,
@@ -125,11 +129,12 @@ class LocalGraph:
             order=order,
             places=places,
             inner=part.own - int(is_border.sum()),
-            graph=_graph(offsets, columns, part.halo.size).to(ranks.device),
+            graph=_graph(offsets, columns, weights, part.halo.size).to(ranks.device),
             features=tuple(_block_features(part, str(ranks.device))),
             sums=BlockSums(ranks, part.bounds),
             ranks=ranks,
             wire=wire,
+            edges_before=sum(sizes[: part.rank]),
         )
 
     @property
@@ -142,7 +147,7 @@ class LocalGraph:
         part = self.part
         device = self.graph.device
         nodes = torch.from_numpy(part.first + self.order).to(device)
-        field = ReceptiveField(self.graph, nodes, None, (part.own,) * (hops + 1))
+        field = _PartField(self.graph, nodes, None, (part.own,) * (hops + 1), self)
         degrees = np.array(part.degrees)
         degrees[: part.own] = degrees[self.order]
         return View(self.features[0], field, torch.from_numpy(degrees).to(device))
@@ -192,7 +197,9 @@ class LocalGraph:
             filled = degrees > 0  # see _any_by_row
             counts[filled] = np.add.reduceat(is_kept, offsets[:-1][filled], dtype=np.int64)
             offsets = np.concatenate([[0], np.cumsum(counts)])
-            graph = _graph(offsets, columns[is_kept], part.halo.size).to(graph.device)
+            weights = None if graph.weights is None else graph.weights.cpu().numpy()[is_kept]
+            kept = _graph(offsets, columns[is_kept], weights, part.halo.size)
+            graph = kept.to(graph.device)
         layer = Layer(
             graph,
             TwoRuns.of(chosen, offsets, self.inner),
@@ -244,6 +251,30 @@ class LocalGraph:
             blocks.append(torch.from_numpy(rows).to(self.graph.device))
         return Blocks(tuple(blocks), all(pick is None for pick in picks))
 
+    @property
+    def edge_ids(self) -> Tensor:
+        """Where each stored edge stands in the whole graph; [m] int64."""
+        if "edge_ids" not in self.known:
+            shifts = self.part.offsets[self.order] - self.offsets[:-1] + self.edges_before
+            numbers = np.repeat(shifts, np.diff(self.offsets)) + np.arange(self.columns.size)
+            self.known["edge_ids"] = torch.from_numpy(numbers).to(self.graph.device)
+        ids: Tensor = self.known["edge_ids"]
+        return ids
+
+    def reverse(self, values: Tensor) -> Tensor:
+        """Return the numbers [R, m] of the stored edges at the places of the reverse edges.
+
+        Those of edges to other ranks are their owners': all ranks call this together.
+        """
+        # No cached property: its lock would be held while the ranks wait for each other.
+        if "reverse" not in self.known:
+            self.known["reverse"] = _ReverseEdges.of(self)
+        routes: _ReverseEdges = self.known["reverse"]
+        sent = values.index_select(1, routes.sent).transpose(0, 1).contiguous()
+        exchange = self.ranks.exchange(sent, routes.counts, routes.counts)
+        reverse = values.index_select(1, routes.own)
+        return reverse.index_copy_(1, routes.arriving, exchange.wait().transpose(0, 1))
+
     def send(self, route: Route, *states: Tensor) -> Exchange:
         """Begin to send rows of states [R, own, k] to where they are needed."""
         columns = [state.index_select(1, route.rows).transpose(0, 1) for state in states]
@@ -262,6 +293,52 @@ class LocalGraph:
         return rows[..., :width].to(dtype), exact
 
 
+@dataclass(frozen=True, eq=False)
+class _PartField(ReceptiveField):
+    """The own rows of a part as targets, whose edges are numbered as in the whole graph."""
+
+    local: LocalGraph
+
+    @property
+    def edge_ids(self) -> Tensor:
+        """Where each edge stands in the whole graph; [m'] int64."""
+        return self.local.edge_ids
+
+
+class _ReverseEdges(NamedTuple):
+    """Where the reverse of every stored edge stands: here, or on another rank."""
+
+    own: Tensor  # [m] the place of the reverse edge; anything where another rank has it
+    sent: Tensor  # places of the edges to other ranks, in the order in which they are sent
+    arriving: Tensor  # the same places in the order in which the reverse edges come
+    counts: list[int]  # of them, by rank; as many are sent as come
+
+    @classmethod
+    def of(cls, local: LocalGraph) -> _ReverseEdges:
+        part = local.part
+        device = local.graph.device
+        receivers = part.first + np.repeat(local.order, np.diff(local.offsets))
+        senders = np.concatenate([part.first + local.order, part.halo])[local.columns]
+        is_cut = local.columns >= part.own
+        by_receiver = np.lexsort((senders, receivers))
+        by_sender = np.lexsort((receivers, senders))
+        # The k-th edge of one order is the reverse of the k-th of the other; without cut edges
+        # the two have the same pairs.
+        own = np.empty(local.columns.size, np.int64)
+        own[by_receiver[~is_cut[by_receiver]]] = by_sender[~is_cut[by_sender]]
+        own[is_cut] = 0
+        owners = np.searchsorted(part.bounds, senders, side="right") - 1
+        cut = by_receiver[is_cut[by_receiver]]
+        sent = cut[np.argsort(owners[cut], kind="stable")]
+        arriving = by_sender[is_cut[by_sender]]  # senders ascend, so their owners do
+        return cls(
+            own=torch.from_numpy(own).to(device),
+            sent=torch.from_numpy(sent).to(device),
+            arriving=torch.from_numpy(arriving).to(device),
+            counts=np.bincount(owners[is_cut], minlength=part.ranks).tolist(),
+        )
+
+
 def _any_by_row(flags: Mask, offsets: NDArray[np.int64]) -> Mask:
     """Return whether any of a row's entries is true; [rows]."""
     result = np.zeros(offsets.size - 1, dtype=bool)
@@ -274,26 +351,41 @@ def _any_by_row(flags: Mask, offsets: NDArray[np.int64]) -> Mask:
 
 def _arrange(
     part: Part, order: NDArray[np.int64], places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the offsets and columns of the rows in this order; some at a time, for the memory."""
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.floating] | None]:
+    """Return offsets, columns and weights of the rows in this order.
+
+    Some rows at a time, for the memory.
+    """
     degrees = np.diff(part.offsets)[order]
     offsets = np.concatenate([[0], np.cumsum(degrees)])
     halo = np.arange(part.own, part.own + part.halo.size)
     numbers = np.concatenate([places, halo]).astype(np.int32)
     columns = np.empty(part.columns.size, np.int32)
+    weights = None if part.weights is None else np.empty_like(part.weights)
     for first in range(0, part.own, _ROWS_AT_ONCE):
         rows = slice(first, min(first + _ROWS_AT_ONCE, part.own))
         begin, end = offsets[[rows.start, rows.stop]].tolist()
         shifts = part.offsets[order[rows]] - offsets[rows]
         entries = np.repeat(shifts, degrees[rows]) + np.arange(begin, end)
         columns[begin:end] = numbers[part.columns[entries]]
-    return offsets, columns
+        if weights is not None and part.weights is not None:
+            weights[begin:end] = part.weights[entries]
+    return offsets, columns, weights
 
 
-def _graph(offsets: NDArray[np.int64], columns: NDArray[np.int32], halo: int) -> Graph:
+def _graph(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    weights: NDArray[np.floating] | None,
+    halo: int,
+) -> Graph:
     """Return the own rows as the kernels read them, followed by empty rows for the halo."""
     ends = np.full(halo, offsets[-1])
-    return Graph(torch.from_numpy(np.concatenate([offsets, ends])), torch.from_numpy(columns))
+    return Graph(
+        torch.from_numpy(np.concatenate([offsets, ends])),
+        torch.from_numpy(columns),
+        weights=None if weights is None else torch.from_numpy(weights),
+    )
 
 
 def _count_by_group(chosen: Mask, sizes: NDArray[np.int64]) -> list[int]:

@@ -200,13 +200,13 @@ class _Writer:
         positions = np.arange(n) if self.order is None else np.asarray(self.order, np.int64)
         if self.order is not None and not np.array_equal(np.sort(positions), np.arange(n)):
             raise InputError("`positions` must hold every node once.")
-        degrees = np.diff(graph.offsets)[positions]
-        bounds = rank_bounds(n, parts, np.concatenate([[0], np.cumsum(degrees)]))
+        lengths = np.diff(graph.offsets)[positions]
+        bounds = rank_bounds(n, parts, np.concatenate([[0], np.cumsum(lengths)]))
         new_numbers = None
         if self.order is not None:
             new_numbers = np.empty(n, np.int32)
             new_numbers[positions] = np.arange(n, dtype=np.int32)
-        facts = [self._part(k, bounds, positions, degrees, new_numbers) for k in range(parts)]
+        facts = [self._part(k, bounds, positions, lengths, new_numbers) for k in range(parts)]
         files = self._whole_files(positions)
         manifest = Manifest(
             partition="",
@@ -220,6 +220,7 @@ class _Writer:
             feature_count=self.features.width,
             is_dense=isinstance(self.features.rows, np.ndarray),
             is_signed=self.features.is_signed,
+            is_weighted=graph.weights is not None,
             column_means=tuple(self.features.means.tolist()),
             column_scales=tuple(self.features.scales.tolist()),
             class_names=tuple(source.class_names),
@@ -227,7 +228,7 @@ class _Writer:
             order=order,
             bounds=tuple(bounds.tolist()),
             preprocessing=source.preprocessing,
-            notes=tuple(source.notes()),
+            notes=(*source.notes(), *graph.notes),
             files=files,
             parts=tuple(facts),
         )
@@ -244,17 +245,20 @@ class _Writer:
         rank: int,
         bounds: NDArray[np.int64],
         positions: NDArray[np.int64],
-        degrees: NDArray[np.int64],
+        lengths: NDArray[np.int64],
         new_numbers: NDArray[np.int32] | None,
     ) -> PartFacts:
         return_freed_memory()  # of the part before
         rows = slice(int(bounds[rank]), int(bounds[rank + 1]))
         nodes = positions[rows]
-        offsets = np.concatenate([[0], np.cumsum(degrees[rows])])
-        local = local_rows(offsets, self._columns(nodes, offsets, new_numbers), bounds, rank)
+        offsets = np.concatenate([[0], np.cumsum(lengths[rows])])
+        columns, weights = self._edges(nodes, offsets, new_numbers)
+        local = local_rows(offsets, columns, bounds, rank)
+        degrees = self.graph.degrees
         arrays: dict[str, NDArray[Any]] = {
             **local,
-            "degrees": np.concatenate([degrees[rows], degrees[local["halo"]]]),
+            **({} if weights is None else {"weights": weights}),
+            "degrees": np.concatenate([degrees[nodes], degrees[positions[local["halo"]]]]),
             "labels": self.source.labels[nodes],
             **self.features.arrays(nodes),
         }
@@ -268,18 +272,20 @@ class _Writer:
             files={f"{name}.npy": _save(home, name, array) for name, array in arrays.items()},
         )
 
-    def _columns(
+    def _edges(
         self,
         nodes: NDArray[np.int64],
         offsets: NDArray[np.int64],
         new_numbers: NDArray[np.int32] | None,
-    ) -> NDArray[np.int32]:
-        """The neighbours of these nodes by position, ascending for each; [m]."""
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+        """The neighbours of these nodes by position, ascending for each, and their weights; [m]."""
         starts = self.graph.offsets[nodes]
+        given = self.graph.weights
         if new_numbers is None:
-            as_given: NDArray[np.int32] = self.graph.columns[starts[0] : starts[0] + offsets[-1]]
-            return as_given
+            every = slice(starts[0], starts[0] + offsets[-1])
+            return self.graph.columns[every], None if given is None else given[every]
         columns = np.empty(int(offsets[-1]), np.int32)
+        weights = None if given is None else np.empty(columns.size, np.float32)
         steps = np.searchsorted(offsets, np.arange(0, offsets[-1] + _ENTRIES, _ENTRIES))
         steps = np.unique(np.concatenate([steps.clip(max=nodes.size), [0, nodes.size]]))
         for a, b in pairwise(steps):
@@ -287,9 +293,15 @@ class _Writer:
             rows = np.repeat(np.arange(b - a), lengths)
             entries = (starts[a:b] - (offsets[a:b] - offsets[a]))[rows] + np.arange(rows.size)
             keys = rows << 32 | new_numbers[self.graph.columns[entries]].astype(np.int64)
-            keys.sort()
-            columns[offsets[a] : offsets[b]] = (keys & (2**32 - 1)).astype(np.int32)
-        return columns
+            piece = slice(offsets[a], offsets[b])
+            if given is None or weights is None:
+                keys.sort()
+            else:
+                order = np.argsort(keys)
+                keys = keys[order]
+                weights[piece] = given[entries][order]
+            columns[piece] = (keys & (2**32 - 1)).astype(np.int32)
+        return columns, weights
 
     def _whole_files(self, positions: NDArray[np.int64]) -> dict[str, str]:
         """What is about all nodes."""

@@ -29,7 +29,7 @@ from agnn.errors import DataError, InputError
 from agnn.files import checksum, json_text, read_json
 from agnn.graph import Part, local_rows
 
-FORMAT: Final = "agnn-parts-2"
+FORMAT: Final = "agnn-parts-3"
 MANIFEST: Final = "manifest.json"
 _ARRAYS: Final = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
 _IDS_AT_ONCE: Final = 65_536
@@ -62,6 +62,7 @@ class Manifest:
     feature_count: int
     is_dense: bool
     is_signed: bool  # whether a feature is negative
+    is_weighted: bool  # whether edges have weights
     column_means: tuple[float, ...]  # [d_x]
     column_scales: tuple[float, ...]  # [d_x] 1 / deviation; 1 for a constant column
     class_names: tuple[str, ...]
@@ -199,6 +200,7 @@ class PartsFolder:
             rank=number,
             bounds=np.asarray(self.manifest.bounds, np.int64),
             features=features,
+            weights=arrays.get("weights"),
             **{key: arrays[key] for key in _ARRAYS},
         )
 
@@ -241,10 +243,16 @@ def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Path)
     scratch = folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
     sizes = np.concatenate([[0], np.cumsum([part.columns.size for part in parts])])
     columns = _temporary(scratch, (int(sizes[-1]),), np.int32)
+    weights = None
+    if parts[0].weights is not None:
+        weights = _temporary(scratch, columns.shape, np.float32)
     offsets = np.zeros(end - first + 1, np.int64)
     for part, start in zip(parts, sizes, strict=False):
         nodes = np.concatenate([np.arange(part.first, part.first + part.own), part.halo])
-        columns[start : start + part.columns.size] = nodes.astype(np.int32)[part.columns]
+        edges = slice(start, start + part.columns.size)
+        columns[edges] = nodes.astype(np.int32)[part.columns]
+        if weights is not None:
+            weights[edges] = part.weights
         at = part.first - first
         offsets[at : at + part.own + 1] = part.offsets + start
     degrees = np.concatenate([part.degrees[: part.own] for part in parts])
@@ -266,6 +274,7 @@ def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Path)
         degrees=degrees,
         features=_join_features(parts, end - first, scratch),
         labels=np.concatenate([part.labels for part in parts]),
+        weights=weights,
     )
 
 

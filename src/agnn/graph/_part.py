@@ -84,11 +84,12 @@ class Part:
     offsets: NDArray[np.int64]  # [own + 1]
     columns: NDArray[np.int32]  # [m] local numbers
     halo: NDArray[np.int64]  # [h] global numbers, ascending
-    degrees: NDArray[np.int64]  # [own + h] in the whole graph
+    degrees: NDArray[Any]  # [own + h] in the whole graph; of weights their sums, float64
     send_rows: NDArray[np.int64]  # [s] own rows, by receiving rank, ascending for each
     send_counts: NDArray[np.int64]  # [ranks]
     features: csr_array[Any, Any] | NDArray[np.float32]  # [own, d_x]
     labels: NDArray[np.int64]  # [own]; -1 where there is none
+    weights: NDArray[np.floating] | None = None  # [m] of the edges; None: all count alike
 
     def __post_init__(self) -> None:
         lengths = {
@@ -104,8 +105,9 @@ class Part:
                 raise DataError(
                     f"part {self.rank}: {name} has {array.shape[0]} entries; expected {expected}."
                 )
-        if self.columns.size != int(self.offsets[-1]):
-            raise DataError(f"part {self.rank}: its offsets and columns do not fit.")
+        weighted = self.columns.size if self.weights is None else self.weights.size
+        if not self.columns.size == weighted == int(self.offsets[-1]):
+            raise DataError(f"part {self.rank}: its offsets, columns and weights do not fit.")
 
     @property
     def ranks(self) -> int:
@@ -152,7 +154,8 @@ class Part:
         offsets = graph.offsets.numpy()
         rows = slice(int(bounds[rank]), int(bounds[rank + 1]))
         local = local_rows(offsets[rows.start : rows.stop + 1], graph.columns.numpy(), bounds, rank)
-        degrees = np.diff(offsets)
+        degrees = graph.weighted_degrees.numpy()
+        edges = slice(int(offsets[rows.start]), int(offsets[rows.stop]))
         return cls(
             rank=rank,
             bounds=bounds,
@@ -160,6 +163,7 @@ class Part:
             degrees=np.concatenate([degrees[rows], degrees[local["halo"]]]),
             features=features[rows],
             labels=np.asarray(labels)[rows],
+            weights=None if graph.weights is None else graph.weights[edges].numpy(),
         )
 
 

@@ -59,7 +59,7 @@ from agnn.kernels._links import (
     heads_of,
 )
 from agnn.kernels._neighbour_sample import sample_neighbours
-from agnn.kernels._part_rows import FACTS, PartRows, Runs, check_betas, part_rows
+from agnn.kernels._part_rows import FACTS, Matrices, PartRows, Runs, check_betas, part_rows
 from agnn.kernels._propagate import PropagateLink, propagate
 from agnn.kernels._random_walk import random_walks
 from agnn.kernels._runtime.memory import recycled_memory
@@ -97,6 +97,7 @@ __all__ = [
     "HopMean",
     "HopState",
     "Link",
+    "Matrices",
     "PartRows",
     "PropagateLink",
     "ReLU",

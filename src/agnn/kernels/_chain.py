@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agnn.kernels._dense_linear import DenseLinearLink
     from agnn.kernels._links import FirstLayerLink
     from agnn.kernels._propagate import PropagateLink
+    from agnn.kernels._weighted_sum import WeightedSumLink
 
 
 class Attention(NamedTuple):
@@ -248,6 +249,9 @@ class PartForms(Protocol):
 
     def propagation(self, link: PropagateLink) -> Link:
         """Return propagation by the symmetric matrix of GCN."""
+
+    def weighted_sum(self, link: WeightedSumLink) -> Link:
+        """Return the sum by given weights of each replica, without heads."""
 
 
 class _Chain(torch.autograd.Function):

@@ -23,7 +23,7 @@ from agnn.kernels._cross_entropy import cross_entropy
 from agnn.kernels._dense_linear import dense_linear
 from agnn.kernels._dropout import Dropout, dropout
 from agnn.kernels._neighbour_sample import sample_neighbours
-from agnn.kernels._part_rows import FACTS, Runs, part_rows
+from agnn.kernels._part_rows import FACTS, Matrices, Runs, part_rows
 from agnn.kernels._propagate import propagate
 from agnn.kernels._random_walk import random_walks
 from agnn.kernels._shared_linear import shared_linear
@@ -232,7 +232,7 @@ def _part_rows(backend: str, device: str) -> list[Tensor]:
     rows.attend(graph, h, beta, facts, runs, out)
     rows.slopes(g, out, facts, _NODES)
     rows.attend_back(graph, h, g, beta, facts, runs, (dh, of_beta))
-    rows.propagate(symmetric(graph), h, runs, moved)
+    rows.propagate(Matrices.of(symmetric(graph)), h, runs, moved)
     return [out, dh, of_beta, moved, rows.block_sums(of_beta, np.array([0, 10, _NODES]))]
 
 

@@ -62,7 +62,7 @@ class PartsData(NodeData):
         known = parts_data(path) if known is None else known
         manifest = PartsFolder(path).manifest
         data: PartsData = object.__new__(cls)
-        names = vars(known).keys() - {"features", "edges", "node_ids"}
+        names = vars(known).keys() - {"features", "edges", "node_ids", "edge_weights"}
         vars(data).update({name: vars(known)[name] for name in names})
         values = manifest.preprocessing
         vars(data).update(
@@ -109,6 +109,16 @@ class PartsData(NodeData):
         """[2, m/2] each undirected edge once."""
         return self._whole.edges
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether edges have weights."""
+        return self.manifest.is_weighted
+
+    @cached_property
+    def edge_weights(self) -> NDArray[np.float32] | None:
+        """[m/2] the weights of the edges; None where all count alike."""
+        return self._whole.edge_weights if self.is_weighted else None
+
     @cached_property
     def _whole(self) -> NodeData:
         part = PartsFolder(self.path).part(0, 1)
@@ -121,6 +131,7 @@ class PartsData(NodeData):
             edges=np.stack([receivers[is_first], np.asarray(part.columns)[is_first]]),
             class_names=self.class_names,
             node_ids=range(self.nodes),
+            edge_weights=None if part.weights is None else part.weights[is_first],
         )
 
 

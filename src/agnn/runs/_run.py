@@ -301,7 +301,7 @@ class Run(TrainingResult):
         """
         baselines = sorted(self.baselines, key=lambda baseline: not baseline.difference.is_worse)
         warnings = [baseline.warning for baseline in baselines if baseline.warning is not None]
-        if self.data.edge_weights is not None and not self.method.uses_edge_weights:
+        if self.data.is_weighted and not self.method.uses_edge_weights:
             warnings.append(
                 f"{self.method.title} does not use edge weights: every edge counts alike."
             )

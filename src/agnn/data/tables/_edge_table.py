@@ -56,7 +56,8 @@ def edge_entries(
     ends = ends_of(edges, options)
     ids = EndCheck(edges, ends, index.where)
     column = options.edge_weight
-    given = None if column is None else _GivenWeights(edges, column, ends)
+    given = None if column is None else GivenWeights(edges, column, ends)
+    numbers = [np.empty(0)]
     weights = Weights(edges, (*ends, column))
     wanted = [*ends, *weights.columns, *(() if column is None else (column,))]
     entries = [np.empty((2, 0), dtype=np.int64)]
@@ -67,13 +68,13 @@ def edge_entries(
         entries.append(ids.take(batch))
         weights.look_at(frame)
         if given is not None:
-            given.add(frame)
+            numbers.append(np.delete(given.take(frame), batch.unknown))
     links = EdgeEntries(np.concatenate(entries, axis=1), np.concatenate(rows))
     links.uses += [ColumnUse("edges", ends[0], "source"), ColumnUse("edges", ends[1], "target")]
     links.notes += ids.finish(drop_unknown=options.drop_unknown, nodes=nodes)
     links.dropped = ids.unknown
     if given is not None:
-        links.weights = given.numbers()[links.rows]
+        links.weights = np.concatenate(numbers)
         links.uses.append(ColumnUse("edges", given.column, "weight"))
     links.uses += weights.settle(
         edges.place, ignore=options.ignore_weights, is_named=given is not None
@@ -196,7 +197,7 @@ class EndCheck:
         return ""
 
 
-class _GivenWeights:
+class GivenWeights:
     """The numbers of the column that the user named as weights, batch by batch."""
 
     def __init__(self, edges: TableSource, column: str, ends: tuple[str, str]) -> None:
@@ -206,11 +207,10 @@ class _GivenWeights:
         self.column = column
         self.where = f"{edges.place}, column '{column}'"
         self._has_decimal_commas = edges.has_decimal_commas
-        self._parts: list[NDArray[np.float64]] = []
         self._rows = 0
 
-    def add(self, frame: pd.DataFrame) -> None:
-        """Take one batch; a weight that no edge can have is refused with its row."""
+    def take(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        """Return the weights of the next batch; one that no edge can have is refused by its row."""
         values = plain_text(frame[self.column])
         numbers = numbers_in(values, decimal_commas=self._has_decimal_commas)
         unusable = unusable_weight(numbers)
@@ -221,12 +221,8 @@ class _GivenWeights:
                 text = str(values.iloc[unusable.place])[:40]
                 reason = "the weight is missing." if blank else f"'{text}' is not a number."
             raise DataError(f"{self.where}, row {self._rows + unusable.place + 1}: {reason}")
-        self._parts.append(numbers)
         self._rows += len(frame)
-
-    def numbers(self) -> NDArray[np.float64]:
-        """Return the weights of all rows; [k]."""
-        return np.concatenate([np.empty(0), *self._parts])
+        return numbers
 
 
 class Weights:
@@ -253,20 +249,17 @@ class Weights:
             elif known.size and (known != self._first.setdefault(name, float(known[0]))).any():
                 self._differing.add(name)
 
-    def settle(
-        self, place: str, *, ignore: bool, is_named: bool = False, can_use: bool = True
-    ) -> list[ColumnUse]:
+    def settle(self, place: str, *, ignore: bool, is_named: bool = False) -> list[ColumnUse]:
         """Return the use of each column; what looks like weights must be named or ignored.
 
         Where another column is named as the weights, these are edge features.
         """
         heavy = [] if is_named else sorted(self._differing - self._words)
         if heavy and not ignore:
-            use = f"Use them with {option_for('edge_weight', heavy[0])}, or leave"
-            advice = use if can_use else "Tables that are read in parts keep none; leave"
             raise DataError(
-                f"{place}, column '{heavy[0]}': numbers at the edges look like weights. {advice} "
-                f"them out with {option_for('ignore_weights')}."
+                f"{place}, column '{heavy[0]}': numbers at the edges look like weights. Use them "
+                f"with {option_for('edge_weight', heavy[0])}, or leave them out with "
+                f"{option_for('ignore_weights')}."
             )
         why = dict.fromkeys(heavy, "a weight, ignored as requested")
         return [

@@ -19,13 +19,20 @@ from agnn.data._labels import class_notes
 from agnn.data._options import ReadOptions, check_columns
 from agnn.data.preprocessing import Preprocessing, Source
 from agnn.data.tables._columns import NodeTable, plain_text
-from agnn.data.tables._edge_table import EdgeBatch, EndCheck, Weights, ends_of, look_up
+from agnn.data.tables._edge_table import (
+    EdgeBatch,
+    EndCheck,
+    GivenWeights,
+    Weights,
+    ends_of,
+    look_up,
+)
 from agnn.data.tables._fit import fitted_features
 from agnn.data.tables._ids import check_distinct, check_no_missing
 from agnn.data.tables._large_ids import NumberIndex, TextIndex, plain_ids, whole_numbers
 from agnn.data.tables._read import feature_columns, find_ids, labels_of_table, splits_of_table
 from agnn.data.tables._source import TableSource, open_table
-from agnn.errors import DataError, InputError
+from agnn.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,11 +47,6 @@ class LargeTables:
     """A table of nodes and one of edges that are never in memory as a whole."""
 
     def __init__(self, nodes: Path, edges: Path, options: ReadOptions, memory: int) -> None:
-        if options.edge_weight is not None:
-            raise InputError(
-                "tables that are read in parts keep no edge weights; leave out `edge_weight` "
-                "(--edge-weight)."
-            )
         self.options = options
         self.memory = memory
         self.dropped = 0
@@ -151,29 +153,40 @@ class LargeTables:
             return np.argsort(self.table.numbers(column), kind="stable")
         return np.argsort(pd.factorize(values, sort=True)[0], kind="stable")
 
-    def edges(self) -> Iterator[NDArray[np.int64]]:
-        """Yield the edges in batches, each end as a row of the node table; [2, k]."""
+    def edges(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64] | None]]:
+        """Yield the edges in batches: each end as a row of the node table [2, k], and weights [k].
+
+        There are weights where the options name their column.
+        """
         # The columns that were looked at last would take as much as the ids being joined.
         self._table = None
         self._check_weights()
         ids = EndCheck(self.edge_table, self.ends, self._where)
         index = NumberIndex if isinstance(self.ids, np.ndarray) else TextIndex
-        for batch in self._look_up(index(self.ids, self._where)):
-            yield ids.take(batch)
+        for batch, weights in self._look_up(index(self.ids, self._where)):
+            yield ids.take(batch), weights
         self.notes += ids.finish(drop_unknown=self.options.drop_unknown)
         self.dropped = ids.unknown
 
     def _check_weights(self) -> None:
-        """Raise if a column looks like weights in the first rows."""
+        """Raise if a column that is not named looks like weights in the first rows."""
+        options = self.options
         weights = Weights(self.edge_table, self.ends)
-        if weights.columns:
+        if weights.columns and options.edge_weight is None:
             weights.look_at(next(self.edge_table.batches(weights.columns)))
-            weights.settle(self.edge_table.place, ignore=self.options.ignore_weights, can_use=False)
+            weights.settle(self.edge_table.place, ignore=options.ignore_weights)
 
-    def _look_up(self, index: NumberIndex | TextIndex) -> Iterator[EdgeBatch]:
+    def _look_up(
+        self, index: NumberIndex | TextIndex
+    ) -> Iterator[tuple[EdgeBatch, NDArray[np.float64] | None]]:
         row = 0
-        for frame in self.edge_table.batches(self.ends):
-            yield look_up(frame, self.ends, index, row)
+        column = self.options.edge_weight
+        given = None if column is None else GivenWeights(self.edge_table, column, self.ends)
+        columns = [*self.ends, *(() if column is None else (column,))]
+        for frame in self.edge_table.batches(columns):
+            batch = look_up(frame, self.ends, index, row)
+            weights = None if given is None else np.delete(given.take(frame), batch.unknown)
+            yield batch, weights
             row += len(frame)
             pa.default_memory_pool().release_unused()  # it keeps what a batch has taken
 

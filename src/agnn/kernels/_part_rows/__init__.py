@@ -10,7 +10,7 @@ reads rows only.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -68,6 +68,21 @@ class Runs:
         return self.known[device]
 
 
+class Matrices(NamedTuple):
+    """Weights of a graph's edges and of the nodes themselves: one matrix, or one per replica."""
+
+    graph: Graph
+    edges: Tensor  # [1 or R, m]
+    loops: Tensor  # [1 or R, rows]
+
+    @classmethod
+    def of(cls, propagation: Propagation) -> Self:
+        """The matrix of a propagation."""
+        return cls(
+            propagation.graph, propagation.edge_weights[None], propagation.loop_weights[None]
+        )
+
+
 class PartRows(Protocol):
     """What a backend offers; states are [R, own + halo, width(d)], zero beyond column d."""
 
@@ -100,7 +115,7 @@ class PartRows(Protocol):
         `out` is where they go: [R, own + halo, width(d)] and [R, own].
         """
 
-    def propagate(self, propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
+    def propagate(self, matrices: Matrices, h: Tensor, runs: Runs, out: Tensor) -> None:
         """Write P h at the rows in `runs`."""
 
     def block_sums(self, parts: Tensor, bounds: NDArray[np.int64]) -> Tensor:
@@ -137,14 +152,13 @@ def norms(h: Tensor, facts: Tensor, first: int, last: int) -> None:
     facts[:, first:last, INVERSE_NORM] = inverse
 
 
-def _edges(graph: Graph, runs: Runs) -> tuple[Tensor, Tensor, Tensor]:
-    """The rows of the runs, and receiver and sender of each of their edges."""
+def _edges(graph: Graph, runs: Runs) -> tuple[Tensor, Tensor]:
+    """The rows of the runs, and each of their edges."""
     spans = zip(runs.starts.tolist(), runs.ends.tolist(), strict=True)
     rows = torch.cat([torch.zeros(0, dtype=torch.int64), *(torch.arange(*s) for s in spans)])
     is_row = torch.zeros(graph.nodes, dtype=torch.bool, device=graph.device)
     is_row[rows.to(graph.device)] = True
-    kept = is_row[graph.receivers]
-    return rows.to(graph.device), graph.receivers[kept], graph.senders[kept]
+    return rows.to(graph.device), is_row[graph.receivers].nonzero().squeeze(1)
 
 
 def _weights(h: Tensor, beta: Tensor, facts: Tensor, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
@@ -155,6 +169,12 @@ def _weights(h: Tensor, beta: Tensor, facts: Tensor, i: Tensor, j: Tensor) -> tu
     return torch.where(inverse[:, i] > 0, e, 1.0), cosine
 
 
+def _given(graph: Graph, edges: Tensor, dtype: torch.dtype) -> Tensor:
+    """The weights that the graph has for these edges; ones where it has none."""
+    weights = graph.weights_as(dtype)
+    return torch.ones(1, dtype=dtype, device=edges.device) if weights is None else weights[edges]
+
+
 def _own_weights(beta: Tensor, facts: Tensor, rows: Tensor) -> Tensor:
     e = (beta - beta.clamp(min=0)).exp()[:, None]
     return torch.where(facts[:, rows, INVERSE_NORM] > 0, e, 1.0)
@@ -162,8 +182,10 @@ def _own_weights(beta: Tensor, facts: Tensor, rows: Tensor) -> Tensor:
 
 def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out: Tensor) -> None:
     """o_i = (e_ii h_i + sum of e_ij h_j) / Z_i."""
-    rows, i, j = _edges(graph, runs)
-    e, _ = _weights(h, beta, facts, i, j)
+    rows, edges = _edges(graph, runs)
+    i = graph.receivers[edges]
+    j = graph.senders[edges]
+    e = _weights(h, beta, facts, i, j)[0] * _given(graph, edges, h.dtype)
     loops = _own_weights(beta, facts, rows)
     total = h.new_zeros(h.shape[:2])
     state = torch.zeros_like(h)
@@ -191,12 +213,16 @@ def attend_back(
 ) -> None:
     """Row i gathers what its neighbours' rows and its own give it: e_ij = e_ji."""
     dh, parts = out
-    rows, i, j = _edges(graph, runs)
+    rows, edges = _edges(graph, runs)
+    i = graph.receivers[edges]
+    j = graph.senders[edges]
     inverse = facts[:, :, 0]
     scale = facts[:, :, 1]
     slope = facts[:, :, 2]
+    given = _given(graph, edges, h.dtype)
     e, cosine = _weights(h, beta, facts, i, j)
-    back, _ = _weights(h, beta, facts, j, i)  # 1 where row j is zero
+    e = e * given
+    back = _weights(h, beta, facts, j, i)[0] * given  # of the weight alone where row j is zero
     pull = ((g[:, i] * h[:, j]).sum(-1) - slope[:, i]) * scale[:, i]
     push = ((g[:, j] * h[:, i]).sum(-1) - slope[:, j]) * scale[:, j]
     is_turned = (inverse[:, i] > 0) & (inverse[:, j] > 0)
@@ -216,13 +242,14 @@ def attend_back(
     parts[:, rows] = of_beta[:, rows]
 
 
-def propagate(propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
+def propagate(matrices: Matrices, h: Tensor, runs: Runs, out: Tensor) -> None:
     """P_ii h_i + sum of P_ij h_j."""
-    graph = propagation.graph
-    rows, i, j = _edges(graph, runs)
-    kept = torch.isin(graph.receivers, rows)
-    total = propagation.loop_weights[: h.shape[1], None] * h
-    total.index_add_(1, i, propagation.edge_weights[kept, None] * h[:, j])
+    graph = matrices.graph
+    rows, edges = _edges(graph, runs)
+    total = torch.zeros_like(h)
+    total[:, rows] = matrices.loops[:, rows, None] * h[:, rows]
+    weighted = matrices.edges[:, edges, None] * h[:, graph.senders[edges]]
+    total.index_add_(1, graph.receivers[edges], weighted)
     out[:, rows] = total[:, rows]
 
 

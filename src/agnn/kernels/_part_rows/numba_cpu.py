@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.graph import Graph, Propagation
+from agnn.graph import Graph
 from agnn.kernels._cosine_attention.numba_rows import (
     BUFFERS,
     backward_rows,
@@ -20,7 +20,7 @@ from agnn.kernels._cosine_attention.numba_rows import norms as row_norms
 from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
 from agnn.kernels._cpu.simd import LANES, inline, jit
 from agnn.kernels._cpu.threads import run_by_rows, width_argument, width_of
-from agnn.kernels._part_rows import Runs
+from agnn.kernels._part_rows import Matrices, Runs
 from agnn.kernels._propagate.numba_cpu import product_rows
 
 U = np.uint64
@@ -47,9 +47,11 @@ def _back_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
 
 @inline
 def _propagate_runs(operands: Any, r: Any, begin: Any, end: Any) -> None:
-    matrix, starts, ends, h, n, d, out = operands
-    for k in range(begin, end):
-        product_rows(matrix, h[r], U(n), U(d), out[r], starts[k], ends[k])
+    graph, weights, loops, starts, ends, h, n, d, out = operands
+    k = U(r) % U(weights.shape[0])  # one matrix, or one per replica
+    matrix = (*graph, weights[k], loops[k])
+    for run in range(begin, end):
+        product_rows(matrix, h[r], U(n), U(d), out[r], starts[run], ends[run])
 
 
 @jit
@@ -67,6 +69,12 @@ def width(d: int) -> int:
     return -(-d // LANES) * LANES
 
 
+def _edges_of(graph: Graph, h: Tensor) -> tuple[Any, ...]:
+    """The edges as the rows of whole graphs read them."""
+    weights = graph.weights_as(h.dtype)
+    return (*graph.arrays, None if weights is None else weights.numpy())
+
+
 def _lines(h: Tensor) -> NDArray[Any]:
     array: NDArray[Any] = h.detach().numpy()
     return array.reshape(array.shape[0], -1)
@@ -82,7 +90,7 @@ def norms(h: Tensor, facts: Tensor, first: int, last: int) -> None:
 def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out: Tensor) -> None:
     """The new states of the rows in `runs`, and their inverse totals into `facts`."""
     operands = (
-        (*graph.arrays, None),
+        _edges_of(graph, h),
         runs.starts,
         runs.ends,
         _lines(h),
@@ -115,7 +123,7 @@ def attend_back(
     """The gradient at the rows in `runs`, and their parts of the gradient at beta."""
     dh, parts = out
     operands = (
-        (*graph.arrays, None),
+        _edges_of(graph, h),
         runs.starts,
         runs.ends,
         _lines(h),
@@ -132,12 +140,21 @@ def attend_back(
     run_by_rows(_back_runs, operands, replicas, runs.starts.size, 2 * replicas * runs.edges)
 
 
-def propagate(propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
+def propagate(matrices: Matrices, h: Tensor, runs: Runs, out: Tensor) -> None:
     """P h at the rows in `runs`."""
-    weights = (propagation.edge_weights.numpy(), propagation.loop_weights.numpy())
-    matrix = (*propagation.graph.arrays[:2], *weights)
+    graph, *weights = matrices
     replicas, n, d = h.shape
-    operands = (matrix, runs.starts, runs.ends, _lines(h), n, d, _lines(out))
+    lines = (weight.detach().contiguous().numpy() for weight in weights)
+    operands = (
+        graph.arrays[:2],
+        *lines,
+        runs.starts,
+        runs.ends,
+        _lines(h),
+        n,
+        d,
+        _lines(out),
+    )
     run_by_rows(_propagate_runs, operands, replicas, runs.starts.size, replicas * runs.edges // 2)
 
 

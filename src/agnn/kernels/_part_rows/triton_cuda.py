@@ -13,10 +13,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.graph import Graph, Propagation
+from agnn.graph import Graph
+from agnn.kernels._cosine_attention.triton_forward import weights_of
 from agnn.kernels._gpu.launches import Kernel, states_of, wait_for_inputs
 from agnn.kernels._gpu.rows import Rows, bounds_of, csr_of, entries_of, rows_of, store_rows
-from agnn.kernels._part_rows import FACTS, Runs, block_sums, width
+from agnn.kernels._part_rows import FACTS, Matrices, Runs, block_sums, width
 
 __all__ = ["attend", "attend_back", "block_sums", "norms", "propagate", "slopes", "width"]
 
@@ -111,6 +112,8 @@ def _attend(csr, rows, x, SHAPE: tl.constexpr, TILE: tl.constexpr, EARLY: tl.con
         cosine = ri[:, None] * rj * tl.sum(hi[:, None, :] * hj, 2)
         e = tl.where((ri > 0)[:, None], tl.exp(beta * cosine - shift), 1.0)
         e = tl.where(there, e, 0.0)
+        if csr.weights is not None:
+            e *= weights_of(csr.weights, rows.begin, k, there, U)
         total += e
         acc += e[:, :, None] * hj
     own = tl.where(ri > 0, tl.exp(beta - shift), 1.0)
@@ -155,11 +158,16 @@ def _attend_back(csr, rows, x, SHAPE: tl.constexpr, TILE: tl.constexpr, EARLY: t
         pull = (tl.sum(gi[:, None, :] * hj, 2) - slope_i[:, None]) * scale_i[:, None]
         push = (tl.sum(gj * hi[:, None, :], 2) - _facts_of(facts, j, there, 2)) * scale_j
         is_turned = (ri > 0)[:, None] & (rj > 0)
+        given = tl.where(rj > 0, e, 1.0)
+        if csr.weights is not None:
+            w = weights_of(csr.weights, rows.begin, k, there, U)
+            e *= w
+            given *= w
         both = tl.where(is_turned, beta * e * (pull + push), 0.0)
         of_beta += tl.where(is_turned, e * pull * cosine, 0.0)
         along += both * cosine
         turned += (both * rj)[:, :, None] * hj
-        valued += (tl.where(rj > 0, e, 1.0) * scale_j)[:, :, None] * gj
+        valued += (given * scale_j)[:, :, None] * gj
     own = tl.where(ri > 0, tl.exp(beta - shift), 1.0) * scale_i
     turn = tl.sum(turned, 1) - (tl.sum(along, 1) * ri)[:, None] * hi
     gradient = tl.sum(valued, 1) + own[:, None] * gi + turn * ri[:, None]
@@ -176,17 +184,17 @@ def _propagate(csr, rows, x, SHAPE: tl.constexpr, TILE: tl.constexpr, EARLY: tl.
     WIDTH: tl.constexpr = SHAPE.WIDTH
     D: tl.constexpr = SHAPE.D
     U: tl.constexpr = TILE[1]
-    source, loops, n, out = x
+    source, loops, stride, n, out = x  # `stride`: of the weights and the loops from one replica on
     rows = _rows_of_block(csr, rows, TILE[0])
     h = source + rows.r * n * WIDTH
     hi = rows_of(h, rows.i, rows.present, WIDTH, D)
     acc = tl.zeros((hi.shape[0], U, D), hi.dtype)
     for k in range(0, tl.max(rows.length, 0), U):
         j, there = entries_of(csr.columns, rows.begin, rows.length, k, U)
-        place = rows.begin[:, None] + k + tl.arange(0, U)[None, :]
+        place = rows.r * stride[0] + rows.begin[:, None] + k + tl.arange(0, U)[None, :]
         weight = tl.load(csr.weights + place, mask=there, other=0.0)
         acc += weight[:, :, None] * rows_of(h, j, there, WIDTH, D)
-    own = tl.load(loops + rows.i, mask=rows.present, other=0.0)
+    own = tl.load(loops + rows.r * stride[1] + rows.i, mask=rows.present, other=0.0)
     state = tl.sum(acc, 1) + own[:, None] * hi
     store_rows(out, rows.r * n + rows.i, state, rows.present, WIDTH)
 
@@ -235,7 +243,8 @@ def _launch_by_row(
 
 def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out: Tensor) -> None:
     """The new states of the rows in `runs`, and their inverse totals into `facts`."""
-    _launch_over(_attend, graph, runs, (_Layer(h, beta.detach(), facts, h.shape[1]), out))
+    layer = _Layer(h, beta.detach(), facts, h.shape[1])
+    _launch_over(_attend, graph, runs, (layer, out), graph.weights_as(h.dtype))
 
 
 def attend_back(
@@ -250,10 +259,14 @@ def attend_back(
     """The gradient at the rows in `runs`, and their parts of the gradient at beta."""
     dh, parts = out
     layer = _Layer(h, beta.detach(), facts, h.shape[1])
-    _launch_over(_attend_back, graph, runs, (layer, _Slopes(g, dh, parts, parts.shape[1])))
+    x = (layer, _Slopes(g, dh, parts, parts.shape[1]))
+    _launch_over(_attend_back, graph, runs, x, graph.weights_as(h.dtype))
 
 
-def propagate(propagation: Propagation, h: Tensor, runs: Runs, out: Tensor) -> None:
+def propagate(matrices: Matrices, h: Tensor, runs: Runs, out: Tensor) -> None:
     """P h at the rows in `runs`."""
-    x = (h, propagation.loop_weights, h.shape[1], out)
-    _launch_over(_propagate, propagation.graph, runs, x, propagation.edge_weights)
+    graph, edges, loops = matrices
+    is_by_replica = len(edges) > 1
+    stride = (edges.shape[1] * is_by_replica, loops.shape[1] * is_by_replica)
+    x = (h, loops.contiguous(), stride, h.shape[1], out)
+    _launch_over(_propagate, graph, runs, x, edges.contiguous())

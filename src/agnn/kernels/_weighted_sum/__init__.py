@@ -10,7 +10,15 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Attention, Link, check_heads, check_rows, held_pass, run_chain
+from agnn.kernels._chain import (
+    Attention,
+    Link,
+    PartForms,
+    check_heads,
+    check_rows,
+    held_pass,
+    run_chain,
+)
 from agnn.kernels._links import heads_of
 
 
@@ -44,6 +52,11 @@ class WeightedSumLink(Link):
         self.saved = (x,) if self.is_learned else ()
         self.n = x.shape[1]
         return self.backend.forward(self.graph, x, self.edges, self.loops)
+
+    def on_part(self, forms: PartForms) -> Link:
+        """Return the sums at the own rows, for given weights of single heads."""
+        is_given = not self.is_learned and self.loops.shape[2] == 1
+        return forms.weighted_sum(self) if is_given else super().on_part(forms)
 
     def hold(self, x: Tensor) -> Tensor:
         """The sums with the weights as constants."""
