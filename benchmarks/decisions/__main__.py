@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=500, help="of cross-fitted runs")
     parser.add_argument("--epochs", type=int, help="of cross-fitted runs, at most")
     parser.add_argument("--seeds", type=int, default=5, help="of audits and suggestions")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--sizes", type=int, nargs="+", default=suggest.SIZES, help="labels given")
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
@@ -76,7 +78,7 @@ def _novelty(chosen: argparse.Namespace) -> list[ResultTable]:
 
 
 def _audit(chosen: argparse.Namespace) -> list[ResultTable]:
-    return [audit.result_table(list(audit.measure(range(chosen.seeds))))]
+    return [audit.result_table(list(audit.measure(_seeds(chosen))))]
 
 
 def _suggest(chosen: argparse.Namespace) -> list[ResultTable]:
@@ -84,10 +86,14 @@ def _suggest(chosen: argparse.Namespace) -> list[ResultTable]:
     changes = {"epochs": chosen.epochs}
     return [
         suggest.result_table(
-            [*suggest.measure(range(chosen.seeds), graphs, method=method, changes=changes)]
+            [*suggest.measure(_seeds(chosen), graphs, chosen.sizes, method, changes)]
         )
         for method in chosen.methods
     ]
+
+
+def _seeds(chosen: argparse.Namespace) -> range:
+    return range(chosen.first_seed, chosen.first_seed + chosen.seeds)
 
 
 # Every table by its name; a function from the options to tables.

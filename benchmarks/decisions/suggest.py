@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, load_dataset
-from agnn.decisions import suggest
-from agnn.decisions._suggest import describe_nodes
+from agnn.decisions._suggest import choose_nodes, describe_nodes
 from agnn.metrics import Summary
 from agnn.runs import Run, evaluate
 from agnn.tables import Column, ResultTable, Row
@@ -87,8 +86,7 @@ def measure(
             test, pool = np.split(order, [min(_TEST, order.size // 3)])
             usable = [size for size in sizes if size < pool.size]
             # The choice is greedy: a batch after another one is the rest of a larger batch.
-            unlabelled = with_labels_of(data, pool[:0])
-            best = np.array([s.node for s in suggest(unlabelled, usable[-1], among=pool).nodes])
+            best = choose_nodes(points, np.sort(pool), pool[:0], usable[-1])
             ways = {
                 "random": [pool[:size] for size in usable],
                 "suggest": [best[:size] for size in usable],

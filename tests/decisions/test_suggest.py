@@ -28,8 +28,8 @@ def groups(sizes: tuple[int, ...], labels: list[int] | None = None) -> NodeData:
     )
 
 
-def total_distance(points: np.ndarray, centres: list[int]) -> float:
-    return float(np.linalg.norm(points[:, None] - points[centres], axis=2).min(1).sum())
+def total_squares(points: np.ndarray, centres: list[int]) -> float:
+    return float(np.square(points[:, None] - points[centres]).sum(2).min(1).sum())
 
 
 def test_every_group_has_a_suggestion_and_larger_groups_come_first():
@@ -56,7 +56,7 @@ def test_the_first_node_is_the_medoid_and_each_next_the_best_addition(toy):
     none = np.empty(0, dtype=np.int64)
     chosen = choose_nodes(points.astype(np.float32), everything, none, 4).tolist()
     for k in range(4):
-        costs = [total_distance(points, [*chosen[:k], node]) for node in range(toy.nodes)]
+        costs = [total_squares(points, [*chosen[:k], node]) for node in range(toy.nodes)]
         assert costs[chosen[k]] == pytest.approx(min(costs), abs=1e-3)
 
 
@@ -152,6 +152,14 @@ def test_a_run_says_what_it_predicts(tiny):
 def test_a_wrong_count_is_refused(count, message):
     with pytest.raises(InputError, match=message):
         suggest(groups((30, 20, 10)), count)
+
+
+def test_nodes_that_cannot_be_labelled_are_not_counted():
+    data = groups((30, 20, 10), [0, 0, *[-1] * 58])
+    with pytest.raises(InputError, match="is 3, but 'groups' has 2 nodes without a label in `amon"):
+        suggest(data, 3, among=[0, 5, 6])
+    with pytest.raises(InputError, match="every node of `among` of 'groups' has a label"):
+        suggest(data, 1, among=[0, 1])
 
 
 def test_a_graph_with_all_labels_has_nothing_to_suggest(toy):

@@ -59,7 +59,7 @@ class Suggestion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Suggestions:
-    """Nodes to label next, the one that stands for most first."""
+    """Nodes to label next, each the best addition to those before it."""
 
     data: NodeData
     nodes: tuple[Suggestion, ...]
@@ -142,9 +142,9 @@ def suggest(
 
     A node is described by its features, their mean over its neighbours and that over two hops, each
     of length 1. Greedily the node is taken that brings all nodes closest to a node which has a
-    label or was taken before: the k-medoids objective. So it needs no labels, and a node like one
-    that is labelled or suggested already is not suggested again. `among` are the nodes that can be
-    labelled, by index; by default all. Given a run, it also says what that predicts.
+    label or was taken before, by squared distance as in k-means. So it needs no labels, and a node
+    like one that is labelled or suggested already is not suggested again. `among` are the nodes
+    that can be labelled, by index; by default all. Given a run, it also says what that predicts.
 
     >>> import agnn
     >>> cora = agnn.load_dataset("cora")
@@ -162,11 +162,13 @@ def suggest(
     if count < 1:
         raise InputError(f"`count` (--count) must be at least 1; got {count}.")
     if not candidates.size:
-        raise InputError(f"every node of '{data.name}' has a label: there is nothing to suggest.")
+        which = "every node" if among is None else "every node of `among`"
+        raise InputError(f"{which} of '{data.name}' has a label: there is nothing to suggest.")
     if count > candidates.size:
+        where = "" if among is None else " in `among`"
         raise InputError(
             f"`count` (--count) is {count:,}, but '{data.name}' has {candidates.size:,} nodes "
-            f"without a label."
+            f"without a label{where}."
         )
     points = describe_nodes(data)
     chosen = choose_nodes(points, candidates, data.labelled, count)
@@ -223,15 +225,15 @@ def choose_nodes(
     """Return up to `count` candidates, by index, that bring all points closest to a chosen one.
 
     Greedily, each time the candidate with the largest gain: the sum over the points of what their
-    distance to the nearest labelled or chosen point falls by. A gain only ever falls, so one that
-    still leads when it is computed again is the largest (Minoux 1978).
+    squared distance to the nearest labelled or chosen point falls by. A gain only ever falls, so
+    one that still leads when it is computed again is the largest (Minoux 1978).
     """
     source = np.random.default_rng(_SEED)  # for graphs too large to look at every pair of nodes
     everything = np.arange(len(points))
     represented = points[np.sort(source.permutation(everything)[:_MOST_REPRESENTED])]
     sample = np.sort(source.permutation(candidates)[: max(_MOST_CANDIDATES, count)])
     # Rows of length 1 in each part are at most this far from each other.
-    nearest = np.full(len(represented), 2.0 * np.sqrt(_HOPS + 1.0), dtype=np.float32)
+    nearest = np.full(len(represented), 4.0 * (_HOPS + 1.0), dtype=np.float32)
     for first in range(0, labelled.size, _AT_ONCE):
         some = labelled[first : first + _AT_ONCE]
         nearest = np.minimum(nearest, _distances(points[some], represented).min(0))
@@ -269,9 +271,9 @@ def _gains(
 
 
 def _distances(points: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the Euclidean distance of each point [k, d] to each of the others [m, d]; [k, m]."""
+    """Return the squared distance of each point [k, d] to each of the others [m, d]; [k, m]."""
     squares = np.square(points).sum(1)[:, None] + np.square(others).sum(1) - 2.0 * points @ others.T
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+    return np.asarray(np.maximum(squares, 0.0))
 
 
 def _nearest(
