@@ -91,7 +91,7 @@ def test_a_class_to_act_on_and_novelty_are_columns_too(agnn: Any, run: Run) -> N
 def test_the_terminal_shows_sets_and_sentences(agnn: Any) -> None:
     answer = agnn("predict run --coverage 0.9 --class art --recall 0.6 --novelty 0.2")
     assert answer.code == 0
-    for words in ("act on 'art' from a probability of", "are flagged as novel", "is_novel"):
+    for words in ("Act on 'art' from a probability of", "are flagged as novel", "is_novel"):
         assert words in answer.out.replace("is_no…", "is_novel")
 
 
@@ -122,11 +122,12 @@ def test_unlabelled_and_out_of_fold_nodes_keep_their_sets(agnn: Any, run: Run) -
         ("--coverage 0.999", "coverage 0.999 needs at least 999 labels to calibrate; there are"),
         ("--coverage 0.9 --set-score lax", "unknown score 'lax'; did you mean 'lac'?"),
         ("--by-class", "the score and by-class are for sets; give their coverage"),
-        ("--precision 0.9", "go with a class to act on (--class)"),
+        ("--precision 0.9", "go with a class to act on (--class, `act_on`)"),
         ("--class art", "goes with one goal: precision, recall or costs"),
         ("--class arts --recall 0.9", "unknown class 'arts'; did you mean 'art'?"),
         ("--class art --costs 1", "--costs takes two numbers, of a false alarm and of a miss"),
         ("--novelty 0.001", "need at least 999 labels to calibrate"),
+        ("--novelty 5", "`false_alarms` (--novelty) must be between 0 and 1, such as 0.05"),
         ("--coverage 0.9 --batch 5", "--batch goes without decisions"),
         ("--calibrate-on test", "nothing is to be calibrated; leave out `calibrate_on`"),
         ("--coverage 0.9 --calibrate-on train", "`calibrate_on` takes 'test' or a list of ids"),

@@ -9,9 +9,10 @@ import pytest
 
 from agnn.data import Split
 from agnn.decisions import learning_curve
-from agnn.decisions._curve import draw_splits, fit_power_law
+from agnn.decisions._curve import _point, draw_splits, fit_power_law
 from agnn.errors import InputError
 from agnn.methods import Ridge
+from agnn.metrics import Summary
 from agnn.runs import evaluate
 
 
@@ -120,6 +121,20 @@ def test_extrapolations_are_marked_and_stop_at_the_number_of_nodes(toy, larger_t
     whole = learning_curve(evaluate("ridge", toy, "5-fold-cross-fit", [0]), repeats=1)
     assert whole.extrapolations == ()
     assert "There is no extrapolation" in whole.sentences[-1]
+
+
+def test_few_draws_make_wide_intervals_and_a_single_one_is_named(toy):
+    run = evaluate("ridge", toy, "5-fold-cross-fit", [0])
+    splits = draw_splits(run, 0.5, 2)
+    tested = _point(run, splits, Summary([70.0])).interval
+    few, many = (_point(run, splits, Summary([60.0, 80.0] * n)).interval for n in (1, 50))
+    of_tests = 100.0 * np.sqrt(0.7 * 0.3 / toy.nodes)
+    assert few == (0.0, 100.0)  # Student's quantile for about 1.4 degrees of freedom is 7
+    assert many.high - 70.0 == pytest.approx(1.96 * np.hypot(1.0, of_tests), rel=0.01)
+    assert tested.high - 70.0 == pytest.approx(1.96 * of_tests, rel=0.001)
+    once, twice = (learning_curve(run, repeats=repeats).sentences for repeats in (1, 2))
+    assert any("drawn once" in sentence for sentence in once)
+    assert not any("drawn once" in sentence for sentence in twice)
 
 
 def test_too_few_labels_are_refused(tiny):

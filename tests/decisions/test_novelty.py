@@ -61,7 +61,7 @@ def test_known_and_flagged_nodes_are_columns() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, 5.0, float("nan")])
 def test_a_rate_outside_0_and_1_is_refused(rate: float) -> None:
-    with pytest.raises(InputError, match="`false_alarms` must be between 0 and 1"):
+    with pytest.raises(InputError, match=r"`false_alarms` \(--novelty\) must be between 0 and 1"):
         folded_run().predict_novelty(rate)
 
 

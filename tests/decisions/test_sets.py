@@ -12,7 +12,7 @@ import torch
 from made_up_runs import fixed_run, folded_run, made_up_data, made_up_run, made_up_scores
 
 from agnn.data import Split
-from agnn.decisions import AskedNodes, calibrate_sets
+from agnn.decisions import AskedNodes, Wanted, calibrate_sets
 from agnn.decisions._sets import cumulative_scores
 from agnn.errors import InputError
 from agnn.runs import KnownResults, Run
@@ -123,6 +123,25 @@ def test_cross_fitted_sets_cover_as_often_as_promised() -> None:
     assert error < 0.02
 
 
+def test_a_labelled_node_is_compared_with_the_others_by_the_replicas_that_left_it_out() -> None:
+    """Over two passes a node has two judges, and every other node two scores."""
+    run = folded_run(passes=2)
+    scores = run.scores.numpy()
+    labels = run.data.labels
+    judges = [[r for r, split in enumerate(run.splits) if v in split.test] for v in range(60)]
+    for node, label in ((0, 0), (17, 2), (59, 1)):
+        others = [
+            (scores[judge, other, labels[other]] <= scores[mine, node, label]) / 2
+            for other in range(60)
+            if other != node
+            for judge in judges[other]
+            for mine in judges[node]
+        ]
+        expected = (1.0 + np.sum(others) / 2) / 60
+        actual = run.predict_set(0.9, [str(node)]).p_values[0, label]
+        assert actual == pytest.approx(expected)
+
+
 def test_validation_nodes_do_not_calibrate_and_the_message_says_what_to_do() -> None:
     with pytest.raises(InputError, match=r"validation nodes chose the epoch.*--split cross-fit"):
         fixed_run().predict_set(0.9)
@@ -132,10 +151,15 @@ def test_validation_nodes_do_not_calibrate_and_the_message_says_what_to_do() -> 
         fixed_run().predict_set(0.9, calibrate_on=["0", "7"])
 
 
-@pytest.mark.parametrize("coverage", [-1.0, 0.0, 1.0, 90.0, float("nan")])
-def test_a_coverage_outside_0_and_1_is_refused(coverage: float) -> None:
+@pytest.mark.parametrize("coverage", [-1.0, 0.0, 1.0, 90.0, float("nan"), "0.9", None, True])
+def test_a_coverage_outside_0_and_1_is_refused(coverage: object) -> None:
     with pytest.raises(InputError, match=r"`coverage` must be between 0 and 1, such as 0.9"):
-        folded_run().predict_set(coverage)
+        folded_run().predict_set(coverage)  # type: ignore[arg-type]
+
+
+def test_no_nodes_have_no_sets() -> None:
+    sets = folded_run().predict_set(0.9, [])
+    assert (len(sets), repr(sets)) == (0, "PredictionSets(0 nodes, coverage 0.9)")
 
 
 def test_too_few_labels_for_the_coverage_are_refused_with_the_number_needed() -> None:
@@ -186,10 +210,12 @@ def test_class_coverages_count_the_calibrating_nodes_whose_set_has_their_class()
     sets = run.predict_set(0.7)
     labels = run.data.labels
     is_covered = sets.is_member[np.arange(90), labels]
-    for label, of_class in enumerate(sets.rule.class_coverages):
-        assert of_class.count == (labels == label).sum()
-        assert of_class.covered == is_covered[labels == label].sum()
-    assert sum(of_class.covered for of_class in sets.rule.class_coverages) == 63  # 0.7 of 90
+    shares = sets.rule.class_coverages
+    assert tuple(shares) == run.data.class_names
+    for label, share in enumerate(shares.values()):
+        assert share.of == (labels == label).sum()
+        assert share.count == is_covered[labels == label].sum()
+    assert sum(share.count for share in shares.values()) == 63  # 0.7 of 90
     assert sets.rule.to_dict()["mean_size"] == pytest.approx(sets.sizes.mean())
     assert [row["labels"] for row in sets.rule.table.records()] == np.bincount(labels).tolist()
 
@@ -228,6 +254,18 @@ def test_nodes_unlike_the_labelled_ones_get_a_warning() -> None:
     )
     # Only the nodes asked about count.
     assert not other.predict_set(0.8, ids_of_tested(run), calibrate_on="test").warnings
+
+
+def test_every_decision_is_warned_of_nodes_that_no_label_speaks_for() -> None:
+    data = made_up_data(300)
+    scores = made_up_scores(data, 1)
+    scores[:, 150:] = 1 / 3
+    run = made_up_run(data, scores, [Split("fixed", list(range(5)), [], list(range(5, 150)))])
+    for decision in ({"coverage": 0.8}, {"false_alarms": 0.1}, {"class_name": "class 1"}):
+        goal = {"recall": 0.5} if "class_name" in decision else {}
+        rules = Wanted(**decision, **goal, calibrate_on="test").calibrate(run)
+        _, warnings = rules.apply(AskedNodes.known(run))
+        assert "are not like the labelled ones" in warnings[0], decision
 
 
 def test_data_with_times_gets_a_warning() -> None:

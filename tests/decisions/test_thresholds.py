@@ -75,6 +75,9 @@ def test_goals_out_of_reach_are_refused_with_what_can_be_reached() -> None:
         ({"recall": 95.0}, "`recall` must be above 0 and at most 1"),
         ({"costs": (-1.0, 1.0)}, "`costs` are two numbers from 0"),
         ({"costs": (0.0, 0.0)}, "`costs` are two numbers from 0"),
+        ({"costs": 5}, "`costs` are two numbers from 0.*got 5"),
+        ({"costs": (1.0, float("nan"))}, "`costs` are two numbers from 0"),
+        ({"precision": "0.9"}, "`precision` must be above 0 and at most 1.*got '0.9'"),
     ],
 )
 def test_goals_that_make_no_sense_are_refused(goal, words) -> None:
@@ -111,7 +114,7 @@ def test_figures_come_with_wilsons_interval_and_a_warning_where_the_goal_is_not_
     assert 0 < share.count < share.of
     assert threshold.warning is not None
     assert f"may be as low as {share.interval.low:.1f} % (wanted: 60 %)" in threshold.warning
-    assert f"precision {share.words}, recall" in threshold.words
+    assert f"precision {share.text}, recall" in threshold.sentence
     assert folded_run(nodes=200).choose_threshold("class 1", costs=(1, 2)).warning is None
 
 

@@ -300,7 +300,7 @@ def _show_rules(rules: "Rules | None", warnings: list[str]) -> None:
     console = screen()
     if rules.sets is not None:
         console.print(rich_table(rules.sets.table))
-    for sentence in rules.words:
+    for sentence in rules.sentences:
         console.print(sentence, soft_wrap=True)
     for warning in warnings:
         console.print(f"Warning: {warning}", style="yellow", soft_wrap=True)

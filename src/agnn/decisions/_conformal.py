@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from agnn.decisions._held_out import AskedNodes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agnn.decisions._held_out import Judges
+    from agnn.runs import Run
 
 ROUNDING: Final = 1e-9  # by which a p-value must exceed its bound: 1 - 0.9 is not 0.1 in floats
 
@@ -24,103 +27,91 @@ class ReferenceScores:
     A node that several groups of replicas judge counts once in all, in equal shares.
     """
 
+    run: Run
     judges: tuple[Judges, ...]
-    values: tuple[NDArray[np.float64], ...]  # [k] of the nodes of each of `judges`
-    columns: tuple[NDArray[np.int64], ...] | None = None
-    """[k] The column that each score is compared with; None: with every one."""
+    score: Callable[[Judges, AskedNodes], NDArray[np.float64]]  # [n, c] of all nodes of a graph
+    columns: NDArray[np.int64]  # [n] which score of a labelled node of the run counts
+    is_by_column: bool = False  # whether a score is compared with those of its own column only
 
     @property
     def count(self) -> int:
         """Number of labelled nodes."""
-        return int(np.unique(self._nodes).size)
-
-    @cached_property
-    def _nodes(self) -> NDArray[np.int64]:
-        return np.concatenate([judge.nodes for judge in self.judges])
-
-    @cached_property
-    def _weights(self) -> tuple[NDArray[np.float64], ...]:
-        times = np.bincount(self._nodes)
-        return tuple(1.0 / times[judge.nodes] for judge in self.judges)
+        return int(self._labelled.size)
 
     def counts(self, columns: int) -> NDArray[np.int64]:
         """Return how many labelled nodes each column is compared with; [c]."""
-        if self.columns is None:
+        if not self.is_by_column:
             return np.full(columns, self.count)
-        _, first = np.unique(self._nodes, return_index=True)
-        return np.bincount(np.concatenate(self.columns)[first], minlength=columns)
+        return np.bincount(self.columns[self._labelled], minlength=columns)
 
-    def p_values(self, scores: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return the p-values of scores [m, c] of other nodes, one array per group of judges.
+    def p_values(self, asked: AskedNodes) -> NDArray[np.float64]:
+        """Return the p-values of these nodes' scores; [k, c].
 
         p = (1 + the number of labelled nodes with this score or a higher one) / (1 + their
         number). Each group compares its own scores: a labelled node and a new one are equally
         strange to replicas that have learned from neither (cross-conformal prediction, Vovk 2015).
+        A labelled node is compared with the others, by its own judges.
         """
-        above = np.zeros_like(scores[0])
-        for group, values in enumerate(scores):
-            for column in range(values.shape[1]):
-                reference, weights = self._of(group, column)
-                above[:, column] += _weight_from(reference, weights, values[:, column])
-        return np.asarray((1.0 + above) / (1.0 + self.counts(above.shape[1])))
+        above = np.zeros((asked.rows.size, self._scores[0].shape[1]))
+        for judge, reference, weights in zip(self.judges, self.values, self._weights, strict=True):
+            scores = self.score(judge, asked)[asked.rows]
+            for column in range(above.shape[1]):
+                is_here = self._is_compared(judge.nodes, column)
+                above[:, column] += _weight_from(
+                    reference[is_here], weights[is_here], scores[:, column]
+                )
+        p_values = (1.0 + above) / (1.0 + self.counts(above.shape[1]))
+        if asked.is_known:
+            is_labelled = np.isin(asked.rows, self._labelled)
+            rows = np.searchsorted(self._labelled, asked.rows[is_labelled])
+            p_values[is_labelled] = self.left_out[1][rows]
+        return np.asarray(p_values)
 
-    def left_out_p_values(
-        self, scores: Sequence[NDArray[np.float64]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the labelled nodes [k], ascending, and their p-values [k, c] among the others.
+    @cached_property
+    def values(self) -> tuple[NDArray[np.float64], ...]:
+        """[k] The scores of the nodes of each of `judges`."""
+        return tuple(
+            scores[judge.nodes, self.columns[judge.nodes]]
+            for judge, scores in zip(self.judges, self._scores, strict=True)
+        )
 
-        `scores` [n, c] are of all nodes, one array per group. A node is scored by its judges alone.
-        """
-        nodes, place_of = np.unique(self._nodes, return_inverse=True)
-        classes = scores[0].shape[1]
-        counts = self.counts(classes)
-        pooled = [self._pooled(column) for column in range(classes)]
-        entries = self._entries_by_node(place_of, nodes.size)
-        sums = np.zeros((nodes.size, classes))
-        first = 0
-        for judge, weights, values in zip(self.judges, self._weights, scores, strict=True):
-            rows = place_of[first : first + judge.nodes.size]
-            first += judge.nodes.size
-            judged = values[judge.nodes]
-            for column in range(classes):
-                above = _weight_from(*pooled[column], judged[:, column])
-                is_here = self._is_in_column(rows, place_of, column)
-                own_weight = (entries[rows] >= judged[:, column, None]).sum(1) * weights * is_here
-                p = (1.0 + above - own_weight) / (1.0 + counts[column] - is_here)
-                sums[rows, column] += weights * p
-        return nodes, sums
+    @cached_property
+    def left_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The labelled nodes [k], ascending, and their p-values [k, c] among the others."""
+        nodes = np.concatenate([judge.nodes for judge in self.judges])
+        judged = np.concatenate(
+            [scores[judge.nodes] for judge, scores in zip(self.judges, self._scores, strict=True)]
+        )
+        values = np.concatenate(self.values)
+        weights = np.concatenate(self._weights)
+        counts = self.counts(judged.shape[1])
+        p_values = np.zeros((self.count, judged.shape[1]))
+        for column in range(judged.shape[1]):
+            is_here = self._is_compared(nodes, column)
+            scores = judged[:, column]
+            above = _weight_from(values[is_here], weights[is_here], scores)
+            above -= is_here * weights * _count_of_own(nodes, values, scores)
+            p = (1.0 + above) / (1.0 + counts[column] - is_here)
+            np.add.at(p_values[:, column], np.searchsorted(self._labelled, nodes), weights * p)
+        return self._labelled, p_values
 
-    def _is_in_column(
-        self, rows: NDArray[np.int64], place_of: NDArray[np.int64], column: int
-    ) -> NDArray[np.float64]:
-        """Return 1 for the labelled nodes, by place, that a column is compared with; else 0."""
-        if self.columns is None:
-            return np.ones(rows.size)
-        column_of = np.empty(place_of.max() + 1, dtype=np.int64)
-        column_of[place_of] = np.concatenate(self.columns)
-        return np.asarray(column_of[rows] == column, dtype=np.float64)
+    @cached_property
+    def _labelled(self) -> NDArray[np.int64]:
+        return np.unique(np.concatenate([judge.nodes for judge in self.judges]))
 
-    def _entries_by_node(self, place_of: NDArray[np.int64], nodes: int) -> NDArray[np.float64]:
-        """Return every labelled node's own scores [k, most judges], filled with -inf."""
-        times = np.bincount(place_of, minlength=nodes)
-        entries = np.full((nodes, int(times.max())), -np.inf)
-        order = np.argsort(place_of, kind="stable")
-        within = np.arange(order.size) - np.repeat(times.cumsum() - times, times)
-        entries[place_of[order], within] = np.concatenate(self.values)[order]
-        return entries
+    @cached_property
+    def _weights(self) -> tuple[NDArray[np.float64], ...]:
+        times = np.bincount(np.concatenate([judge.nodes for judge in self.judges]))
+        return tuple(1.0 / times[judge.nodes] for judge in self.judges)
 
-    def _of(self, group: int, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the scores and weights that one group compares a column with."""
-        values = self.values[group]
-        weights = self._weights[group]
-        if self.columns is None:
-            return values, weights
-        is_here = self.columns[group] == column
-        return values[is_here], weights[is_here]
+    @cached_property
+    def _scores(self) -> tuple[NDArray[np.float64], ...]:
+        """[n, c] The scores of all nodes of the run, by each of `judges`."""
+        everything = AskedNodes.known(self.run)
+        return tuple(self.score(judge, everything) for judge in self.judges)
 
-    def _pooled(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        parts = [self._of(group, column) for group in range(len(self.judges))]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
+    def _is_compared(self, nodes: NDArray[np.int64], column: int) -> NDArray[np.bool_]:
+        return np.asarray((self.columns[nodes] == column) | (not self.is_by_column))
 
 
 def _weight_from(
@@ -130,3 +121,14 @@ def _weight_from(
     order = np.argsort(reference, kind="stable")
     from_here = np.append(weights[order][::-1].cumsum()[::-1], 0.0)
     return np.asarray(from_here[np.searchsorted(reference[order], values, side="left")])
+
+
+def _count_of_own(
+    nodes: NDArray[np.int64], values: NDArray[np.float64], scores: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return how many values of the same node are at least as high as each score; [k]."""
+    order = np.lexsort((values, nodes))
+    last = np.searchsorted(nodes[order], nodes, side="right")
+    # Complex numbers sort by node and then by value: one search finds a score within its node.
+    ranked = nodes[order] + 1j * values[order]
+    return np.asarray(last - np.searchsorted(ranked, nodes + 1j * scores, side="left"))

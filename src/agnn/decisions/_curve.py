@@ -111,6 +111,11 @@ class LearningCurve:
                 f"({point.interval.low:.1f} to {point.interval.high:.1f}), {more:+.1f} points. It "
                 f"takes the curve to go on as it did; nothing was measured there."
             )
+        if before.accuracy.n == 1:
+            sentences.append(
+                "Every number of labels was drawn once: the intervals cover the number of tested "
+                "nodes alone, not which labels are drawn (--repeats 3)."
+            )
         if not self.extrapolations:
             sentences.append("There is no extrapolation: the graph has no nodes for more labels.")
         return sentences
@@ -248,10 +253,15 @@ def _tested(run: Run, splits: tuple[Split, ...]) -> list[NDArray[np.int64]]:
 
 def _point(run: Run, splits: tuple[Split, ...], accuracy: Summary) -> CurvePoint:
     """Return the point of an accuracy, with its interval."""
+    from scipy.stats import t
+
     tested = np.unique(np.concatenate(_tested(run, splits))).size
     share = accuracy.mean / 100.0
-    variance = (accuracy.standard_error or 0.0) ** 2 + 1e4 * share * (1.0 - share) / tested
-    reach = _Z * np.sqrt(variance)
+    of_draws = (accuracy.standard_error or 0.0) ** 2
+    variance = of_draws + 1e4 * share * (1.0 - share) / tested
+    # Satterthwaite 1946: the spread of few draws is itself known badly.
+    freedom = (accuracy.n - 1) * (variance / of_draws) ** 2 if of_draws else np.inf
+    reach = t.ppf(0.975, freedom) * np.sqrt(variance)
     low = max(0.0, accuracy.mean - reach)
     high = min(100.0, accuracy.mean + reach)
     labels = round(float(np.mean([split.train.size for split in splits])))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from agnn.decisions._conformal import ROUNDING, ReferenceScores
 from agnn.decisions._held_out import AskedNodes, Judges, find_judges
+from agnn.decisions._shares import check_share
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,19 +42,7 @@ class NoveltyRule:
 
     def predict(self, asked: AskedNodes) -> Novelty:
         """Return how strange these nodes are; a labelled one is compared with the others."""
-        scores = [novelty_scores(judge, asked)[asked.rows] for judge in self.reference.judges]
-        p_values = self.reference.p_values(scores)
-        if asked.is_known:
-            nodes, left_out = self._left_out
-            is_judged = np.isin(asked.rows, nodes)
-            p_values[is_judged] = left_out[np.searchsorted(nodes, asked.rows[is_judged])]
-        return Novelty(asked.predictions, p_values[:, 0], self)
-
-    @cached_property
-    def _left_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        all_nodes = AskedNodes.known(self.run)
-        scores = [novelty_scores(judge, all_nodes) for judge in self.reference.judges]
-        return self.reference.left_out_p_values(scores)
+        return Novelty(asked.predictions, self.reference.p_values(asked)[:, 0], self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the flags promise, as JSON values."""
@@ -112,14 +100,10 @@ def calibrate_novelty(
         false_alarms: the share of ordinary nodes that may be flagged, between 0 and 1.
         calibrate_on: see `calibrate_sets`.
     """
-    if not 0.0 < false_alarms < 1.0:
-        raise InputError(
-            f"`false_alarms` must be between 0 and 1, such as 0.05 for 5 %; got {false_alarms:g}."
-        )
+    check_share("false_alarms", false_alarms, example=0.05, flag="--novelty")
     judges = find_judges(run, calibrate_on)
-    all_nodes = AskedNodes.known(run)
-    values = tuple(novelty_scores(judge, all_nodes)[judge.nodes, 0] for judge in judges)
-    reference = ReferenceScores(judges, values)
+    first_column = np.zeros(run.data.nodes, dtype=np.int64)
+    reference = ReferenceScores(run, judges, novelty_scores, first_column)
     needed = int(np.ceil(1.0 / false_alarms - 1.0 - ROUNDING))
     if reference.count < needed:
         raise InputError(

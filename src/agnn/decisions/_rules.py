@@ -6,13 +6,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agnn.decisions._held_out import find_judges
+from agnn.decisions._likeness import assumption_warnings
 from agnn.decisions._novelty import NoveltyRule, calibrate_novelty
 from agnn.decisions._sets import Score, SetRule, calibrate_sets
 from agnn.decisions._thresholds import Threshold, choose_threshold
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
-    from agnn.decisions._held_out import AskedNodes
+    from agnn.decisions._held_out import AskedNodes, Judges
     from agnn.runs import Predictions, Run
 
 
@@ -34,7 +36,9 @@ class Wanted:
         goals = (self.precision, self.recall, self.costs)
         has_goal = any(goal is not None for goal in goals)
         if has_goal and self.class_name is None:
-            raise InputError("a precision, recall or costs go with a class to act on (--class).")
+            raise InputError(
+                "a precision, recall or costs go with a class to act on (--class, `act_on`)."
+            )
         if self.class_name is not None and not has_goal:
             raise InputError(
                 "a class to act on goes with one goal: precision, recall or costs (--precision, "
@@ -77,13 +81,15 @@ class Wanted:
             )
         if self.false_alarms is not None:
             novelty = calibrate_novelty(run, self.false_alarms, calibrate_on=self.calibrate_on)
-        return Rules(sets, threshold, novelty)
+        return Rules(run, find_judges(run, self.calibrate_on), sets, threshold, novelty)
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
     """Calibrated rules; None: nothing of that kind is decided."""
 
+    run: Run
+    judges: tuple[Judges, ...]
     sets: SetRule | None
     threshold: Threshold | None
     novelty: NoveltyRule | None
@@ -91,11 +97,10 @@ class Rules:
     def apply(self, asked: AskedNodes) -> tuple[Predictions, list[str]]:
         """Return the predictions with a column per decision, and warnings about them."""
         predictions = asked.predictions
-        warnings: list[str] = []
+        warnings = assumption_warnings(self.run, self.judges, asked)
         if self.sets is not None:
-            sets = self.sets.predict(asked)
-            predictions = sets.apply(predictions)
-            warnings += sets.warnings
+            predictions = self.sets.predict(asked).apply(predictions)
+            warnings += self.sets.uneven
         if self.threshold is not None:
             predictions = self.threshold.apply(predictions)
             if self.threshold.warning is not None:
@@ -105,10 +110,10 @@ class Rules:
         return predictions, warnings
 
     @property
-    def words(self) -> list[str]:
-        """What each rule promises, a sentence each."""
+    def sentences(self) -> list[str]:
+        """What each rule promises or reaches."""
         guarantees = [rule.guarantee for rule in (self.sets, self.novelty) if rule is not None]
-        return [*guarantees, *([] if self.threshold is None else [self.threshold.words])]
+        return guarantees + ([] if self.threshold is None else [self.threshold.sentence])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rules as JSON values, by the name of the decision."""

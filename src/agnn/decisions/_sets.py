@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
@@ -17,8 +17,8 @@ import numpy as np
 from agnn.decisions._conformal import ROUNDING, ReferenceScores
 from agnn.decisions._held_out import AskedNodes, Judges, find_judges
 from agnn.decisions._likeness import assumption_warnings
+from agnn.decisions._shares import Share, check_share
 from agnn.errors import InputError, unknown_name
-from agnn.metrics import Interval, percent_interval
 from agnn.tables import NOTHING, Cell, Column, ResultTable, Row
 
 if TYPE_CHECKING:
@@ -30,35 +30,6 @@ if TYPE_CHECKING:
 
 Score = Literal["lac", "aps", "daps"]
 _OWN_SHARE: Final = 0.5  # of a node's own score in DAPS; its neighbours have the rest
-
-
-@dataclass(frozen=True)
-class ClassCoverage:
-    """How often the sets of one class's labelled nodes hold it."""
-
-    name: str
-    count: int  # labelled nodes of the class
-    covered: int  # of them, how many have a set with the class
-
-    @property
-    def coverage(self) -> float | None:
-        """Percent of the sets that hold the class; None without labelled nodes."""
-        return 100.0 * self.covered / self.count if self.count else None
-
-    @property
-    def interval(self) -> Interval | None:
-        """Wilson's 95 % interval in percent; None without labelled nodes."""
-        return percent_interval(self.covered, self.count) if self.count else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
-        return {
-            "class": self.name,
-            "nodes": self.count,
-            "covered": self.covered,
-            "coverage": self.coverage,
-            "interval": None if self.interval is None else list(self.interval),
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,55 +59,38 @@ class SetRule:
         A labelled node that calibrates is compared with the others, by the replicas that were not
         trained on it.
         """
-        scores = [
-            class_scores(judge, asked, self.score)[asked.rows] for judge in self.reference.judges
-        ]
-        p_values = self.reference.p_values(scores)
-        if asked.is_known:
-            nodes, left_out = self._left_out
-            is_judged = np.isin(asked.rows, nodes)
-            p_values[is_judged] = left_out[np.searchsorted(nodes, asked.rows[is_judged])]
         warnings = assumption_warnings(self.run, self.reference.judges, asked)
-        return PredictionSets(asked.predictions, p_values, self, (*warnings, *self._uneven))
+        p_values = self.reference.p_values(asked)
+        return PredictionSets(asked.predictions, p_values, self, (*warnings, *self.uneven))
 
     @property
-    def _uneven(self) -> list[str]:
+    def uneven(self) -> list[str]:
         """A sentence about the class whose nodes are covered least, if that is clearly too few."""
-        measured = [c for c in self.class_coverages if c.count]
-        worst = min(measured, key=lambda c: c.covered / c.count)
+        measured = {name: share for name, share in self.class_coverages.items() if share.of}
+        name, worst = min(measured.items(), key=lambda item: item[1].count / item[1].of)
         if worst.interval is None or worst.interval.high >= 100.0 * self.coverage:
             return []
         return [
-            f"of the nodes of class '{worst.name}' only {worst.coverage:.0f} % have a set with it; "
-            f"sets by class (--by-class, by_class=True) cover every class."
+            f"of the nodes of class '{name}' only {worst.percent:.1f} % have a set with it; sets "
+            f"by class (--by-class, by_class=True) cover every class."
         ]
 
     @cached_property
-    def _left_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The calibrating nodes and their p-values among the others."""
-        all_nodes = AskedNodes.known(self.run)
-        scores = [class_scores(judge, all_nodes, self.score) for judge in self.reference.judges]
-        return self.reference.left_out_p_values(scores)
-
-    @cached_property
-    def class_coverages(self) -> tuple[ClassCoverage, ...]:
-        """Coverage within each class, over the calibrating nodes, each left out."""
-        nodes, p_values = self._left_out
+    def class_coverages(self) -> dict[str, Share]:
+        """How many of each class's labelled nodes have a set with it, each left out."""
+        nodes, p_values = self.reference.left_out
         labels = self.run.data.labels[nodes]
         is_covered = self.is_in_set(p_values)[np.arange(nodes.size), labels]
-        return tuple(
-            ClassCoverage(
-                name,
-                int((labels == label).sum()),
-                int((is_covered & (labels == label)).sum()),
-            )
-            for label, name in enumerate(self.run.data.class_names)
-        )
+        classes = self.run.data.classes
+        covered = np.bincount(labels[is_covered], minlength=classes).tolist()
+        counts = np.bincount(labels, minlength=classes).tolist()
+        shares = map(Share, covered, counts)
+        return dict(zip(self.run.data.class_names, shares, strict=True))
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Sizes of the sets of the calibrating nodes, each left out; [k]."""
-        return np.asarray(self.is_in_set(self._left_out[1]).sum(1))
+        return np.asarray(self.is_in_set(self.reference.left_out[1]).sum(1))
 
     @property
     def table(self) -> ResultTable:
@@ -148,11 +102,10 @@ class SetRule:
             Column("labels", ("labels",), is_number=True),
         )
         rows = []
-        for of_class in self.class_coverages:
-            interval = of_class.interval or ()
+        for name, share in self.class_coverages.items():
+            interval = share.interval or ()
             text = " to ".join(f"{end:.1f}" for end in interval) or NOTHING
-            cells = (of_class.name, of_class.coverage, Cell(text, interval), of_class.count)
-            rows.append(Row(cells))
+            rows.append(Row((name, share.percent, Cell(text, interval), share.of)))
         return ResultTable(columns, tuple(rows), "Sets that hold the true class, by class")
 
     def is_in_set(self, p_values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -170,7 +123,16 @@ class SetRule:
             "mean_size": float(self.sizes.mean()),
             "single": float((self.sizes == 1).mean()),
             "empty": float((self.sizes == 0).mean()),
-            "classes": [of_class.to_dict() for of_class in self.class_coverages],
+            "classes": [
+                {
+                    "class": name,
+                    "nodes": share.of,
+                    "covered": share.count,
+                    "coverage": share.percent,
+                    "interval": None if share.interval is None else list(share.interval),
+                }
+                for name, share in self.class_coverages.items()
+            ],
         }
 
 
@@ -223,10 +185,8 @@ class PredictionSets:
         return self.apply(self.predictions)._repr_html_()
 
     def __repr__(self) -> str:
-        return (
-            f"PredictionSets({len(self)} nodes, coverage {self.rule.coverage:g}, "
-            f"mean size {self.sizes.mean():.2f})"
-        )
+        size = f", mean size {self.sizes.mean():.2f}" if len(self) else ""
+        return f"PredictionSets({len(self)} nodes, coverage {self.rule.coverage:g}{size})"
 
 
 def calibrate_sets(
@@ -249,20 +209,12 @@ def calibrate_sets(
         calibrate_on: "test", or ids of test nodes, where the split has three parts: its
             validation nodes chose the epoch.
     """
-    if not 0.0 < coverage < 1.0:
-        raise InputError(
-            f"`coverage` must be between 0 and 1, such as 0.9 for 90 %; got {coverage:g}."
-        )
+    check_share("coverage", coverage, example=0.9)
     if score not in get_args(Score):
         raise unknown_name("score", score, get_args(Score))
     judges = find_judges(run, calibrate_on)
-    all_nodes = AskedNodes.known(run)
-    labels = [run.data.labels[judge.nodes] for judge in judges]
-    values = [
-        class_scores(judge, all_nodes, score)[judge.nodes, label]
-        for judge, label in zip(judges, labels, strict=True)
-    ]
-    reference = ReferenceScores(judges, tuple(values), tuple(labels) if by_class else None)
+    scores = partial(class_scores, score=score)
+    reference = ReferenceScores(run, judges, scores, run.data.labels, is_by_column=by_class)
     _check_enough(reference, coverage, run.data.class_names)
     return SetRule(run, float(coverage), score, by_class, reference)
 
@@ -298,7 +250,7 @@ def _check_enough(reference: ReferenceScores, coverage: float, names: Sequence[s
     label = int(counts.argmin())
     if counts[label] >= needed:
         return
-    if reference.columns is None:
+    if not reference.is_by_column:
         raise InputError(
             f"coverage {coverage:g} needs at least {needed} labels to calibrate; there are "
             f"{counts[label]}. Label more nodes or ask for a lower coverage."

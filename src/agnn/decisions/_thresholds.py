@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from agnn.decisions._held_out import find_judges
+from agnn.decisions._shares import Share, check_share
 from agnn.errors import InputError, unknown_name
-from agnn.metrics import Interval, held_out_ensemble, percent_interval
+from agnn.metrics import held_out_ensemble
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,41 +26,6 @@ class Costs(NamedTuple):
 
     false_alarm: float  # acting on a node of another class
     miss: float  # not acting on a node of the class
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of some nodes that was counted."""
-
-    count: int
-    of: int
-
-    @property
-    def percent(self) -> float | None:
-        """The share in percent; None of no nodes."""
-        return 100.0 * self.count / self.of if self.of else None
-
-    @property
-    def interval(self) -> Interval | None:
-        """Wilson's 95 % interval in percent; None of no nodes."""
-        return percent_interval(self.count, self.of) if self.of else None
-
-    @property
-    def words(self) -> str:
-        """The share with its interval and the number of nodes."""
-        if self.percent is None or self.interval is None:
-            return "unknown (no nodes)"
-        low, high = self.interval
-        return f"{self.percent:.1f} % ({low:.1f} to {high:.1f}, {self.of:,} nodes)"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
-        return {
-            "percent": self.percent,
-            "interval": None if self.interval is None else list(self.interval),
-            "count": self.count,
-            "nodes": self.of,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +49,11 @@ class Threshold:
         return f"act_on_{'_'.join(self.class_name.split())}"
 
     @property
-    def words(self) -> str:
-        """The threshold and what it reaches, in a sentence."""
+    def sentence(self) -> str:
+        """The threshold and what it reaches on labels that did not choose it, in a sentence."""
         return (
-            f"act on '{self.class_name}' from a probability of {self.probability:.3f}: precision "
-            f"{self.precision.words}, recall {self.recall.words}."
+            f"Act on '{self.class_name}' from a probability of {self.probability:.3f}: precision "
+            f"{self.precision.text}, recall {self.recall.text}."
         )
 
     @property
@@ -191,17 +157,18 @@ def _goal(
         )
     (goal,) = goals
     if costs is not None:
-        if len(costs) != 2 or min(costs) < 0 or not np.isfinite(costs).all() or sum(costs) == 0:
+        try:
+            numbers = Costs(*map(float, costs))
+        except (TypeError, ValueError):
+            numbers = Costs(np.nan, np.nan)
+        if not (np.isfinite(numbers).all() and min(numbers) >= 0.0 and max(numbers) > 0.0):
             raise InputError(
-                f"`costs` are two numbers from 0, of a false alarm and of a miss; got {costs}."
+                f"`costs` are two numbers from 0, of a false alarm and of a miss, and not both 0; "
+                f"got {costs}."
             )
-        return goal, Costs(*map(float, costs))
-    target = float(values[goal])
-    if not 0.0 < target <= 1.0:
-        raise InputError(
-            f"`{goal}` must be above 0 and at most 1, such as 0.95 for 95 %; got {target:g}."
-        )
-    return goal, target
+        return goal, numbers
+    check_share(goal, values[goal], example=0.95, may_be_all=True)
+    return goal, float(values[goal])
 
 
 def _out_of_fold(

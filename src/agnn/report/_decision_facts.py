@@ -31,8 +31,8 @@ class DecisionFacts:
         columns = (
             Column("class", of="class_name", is_name=True),
             Column("act from probability", digits=3, is_number=True, of="probability"),
-            Column("precision (95 % interval)", of="precision.words"),
-            Column("recall (95 % interval)", of="recall.words"),
+            Column("precision (95 % interval)", of="precision.text"),
+            Column("recall (95 % interval)", of="recall.text"),
         )
         caption = f"Thresholds for a precision of {_PRECISION:.0%}"
         return ResultTable.of(columns, self.thresholds, caption)

@@ -42,6 +42,7 @@ _WORDS: Final = {
     "float_type": "must be a number",
     "finite_number": "must be a finite number",
     "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be above {gt}",
     "less_than": "must be below {lt}",
     "less_than_equal": "must be at most {le}",
     "list_type": "must be an array",

@@ -53,6 +53,7 @@ class Strict(BaseModel):
 
 _Cost = Annotated[float, Field(strict=True, ge=0, le=1e15)]
 _Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+_ShareOrAll = Annotated[float, Field(strict=True, gt=0, le=1)]
 
 
 class Decisions(Strict):
@@ -66,8 +67,12 @@ class Decisions(Strict):
     act_on: _Text | None = Field(
         default=None, description="a class to act on, with one of three goals"
     )
-    precision: _Share | None = None
-    recall: _Share | None = None
+    precision: _ShareOrAll | None = Field(
+        default=None, description="the share of the class among the nodes that are acted on"
+    )
+    recall: _ShareOrAll | None = Field(
+        default=None, description="the share of the class that is acted on"
+    )
     costs: tuple[_Cost, _Cost] | None = Field(
         default=None, description="of a false alarm and of a miss"
     )
