@@ -54,8 +54,8 @@ def test_the_first_node_is_the_medoid_and_each_next_the_best_addition(toy):
     points = describe_nodes(toy).astype(np.float64)
     everything = np.arange(toy.nodes)
     none = np.empty(0, dtype=np.int64)
-    chosen = choose_nodes(points.astype(np.float32), everything, none, 4).tolist()
-    for k in range(4):
+    chosen = choose_nodes(points.astype(np.float32), everything, none, 12).tolist()
+    for k in range(12):
         costs = [total_squares(points, [*chosen[:k], node]) for node in range(toy.nodes)]
         assert costs[chosen[k]] == pytest.approx(min(costs), abs=1e-3)
 
