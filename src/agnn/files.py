@@ -24,6 +24,7 @@ import shutil
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -208,8 +209,13 @@ def read_json(path: Path) -> Any:
 def plain(value: Any) -> Any:
     """Return a value in terms of JSON: NumPy values as numbers and lists, NaN and infinity as null.
 
-    Tuples and sets become lists; keys become text, and so does anything else JSON has no form for.
+    Tuples and sets become lists, objects what their `to_dict` gives and dataclasses their fields;
+    keys become text, and so does anything else JSON has no form for.
     """
+    if hasattr(value, "to_dict"):
+        value = value.to_dict()
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays, and tensors
         value = value.tolist()
     if isinstance(value, Mapping):

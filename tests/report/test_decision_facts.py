@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agnn.decisions import audit, calibrate_sets, choose_threshold
 from agnn.errors import InputError
+from agnn.files import plain
 from agnn.report._decision_facts import decision_facts
 from agnn.report._node_facts import Absent
 from decisions.made_up_runs import fixed_run, folded_run
@@ -21,7 +22,7 @@ def test_a_cross_fitted_run_has_sets_thresholds_and_an_audit() -> None:
         except InputError:
             continue
     assert expected
-    assert facts.to_dict()["thresholds"] == expected
+    assert plain(facts)["thresholds"] == expected
     assert len(facts.threshold_table.rows) == len(expected)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agnn.cli._arguments import data_table
 from agnn.cli._console import rich_table, screen
 from agnn.cli._options import HYPER_PARAMETERS
+from agnn.files import plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,14 +66,14 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "dataset": run.data.name,
         "method": run.method.name,
         "split": run.split_spec,
-        "result": ResultSummary.of(run, out).to_dict(),
-        "accuracy": run.accuracy.to_dict(),
-        "unseen": None if run.unseen is None else run.unseen.to_dict(),
+        "result": ResultSummary.of(run, out),
+        "accuracy": run.accuracy,
+        "unseen": run.unseen,
         "metric": run.metric,
-        "measures": {name: summary.to_dict() for name, summary in run.measures.items()},
-        "baselines": [baseline.to_dict() for baseline in run.baselines],
+        "measures": run.measures,
+        "baselines": run.baselines,
         "warnings": run.warnings,
-        "confidence": run.calibration.to_dict(),
+        "confidence": run.calibration,
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
         "diverged_epochs": run.diverged_epochs,
@@ -80,9 +81,9 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         "seconds_per_replica_epoch": run.seconds_per_replica_epoch,
         "device": run.device,
         "backend": run.backend,
-        "seeds": list(run.seeds),
-        "versions": dict(run.versions),
-        "machine": dict(run.machine),
+        "seeds": run.seeds,
+        "versions": run.versions,
+        "machine": run.machine,
         "hyper_parameters": run.method.settings,
         "configuration": run.configuration,
     }
@@ -90,15 +91,14 @@ def run_record(run: Run, out: Path | None = None) -> dict[str, Any]:
         record["choice"] = {name: value for name, value in run.choice.items() if name != "nested"}
         if "nested" in run.choice:
             record["nested"] = run.choice["nested"]
-    if run.chosen is not None:
-        record["chosen"] = [dict(settings) for settings in run.chosen]
-    if out is not None:
-        record["out"] = str(out)
-    if run.data.classes == 2:
-        record["auc"] = run.measure("auc").to_dict()
-    if run.caveat is not None:
-        record["note"] = run.caveat
-    return record
+    more = {
+        "chosen": run.chosen,
+        "out": out,
+        "auc": run.measures["auc"] if run.data.classes == 2 else None,
+        "note": run.caveat,
+    }
+    record |= {name: value for name, value in more.items() if value is not None}
+    return dict(plain(record))
 
 
 def print_result(

@@ -213,7 +213,7 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         c = self.class_names
-        return {
+        values = {
             "id": plain_id(self.id),
             "title": self.itself.title,
             "url": self.url or None,
@@ -224,31 +224,32 @@ class Explanation:
             "replicas": self.replicas,
             "prediction": self.prediction,
             "confidence": self.confidence,
-            "uncalibrated_probability": float(self.uncalibrated[self.answer]),
+            "uncalibrated_probability": self.uncalibrated[self.answer],
             "temperature": self.temperature,
             "disagreement": self.disagreement,
             "second": c[self.second],
-            "probabilities": dict(zip(c, self.probabilities.tolist(), strict=True)),
+            "probabilities": dict(zip(c, self.probabilities, strict=True)),
             "label": None if self.label < 0 else c[self.label],
             "trained_in": self.trained_in,
-            "betas": None if self.betas is None else list(self.betas),
+            "betas": self.betas,
             "is_attention": self.is_attention,
             "margin": self.margin,
             "margin_constant": self.margin_constant,
-            "steps": [step.to_dict() for step in self.lead.steps],
+            "steps": self.lead.steps,
             "sentence": self.sentence,
-            "itself": self.itself.to_dict(),
-            "neighbours": [node.to_dict() for node in self.neighbours],
+            "itself": self.itself,
+            "neighbours": self.neighbours,
             "rest": self.rest._asdict(),
-            "for_answer": [node.to_dict() for node in self.for_answer],
-            "for_second": [node.to_dict() for node in self.for_second],
+            "for_answer": self.for_answer,
+            "for_second": self.for_second,
             "training": [total._asdict() for total in self.training],
-            "training_nodes": [node.to_dict() for node in self.training_nodes],
+            "training_nodes": self.training_nodes,
             "features": [share._asdict() for share in self.features],
             "features_for_second": [share._asdict() for share in self.features_for_second],
-            "notes": list(self.notes),
+            "notes": self.notes,
             "words": self.in_words(),
         }
+        return dict(plain(values))
 
 
 def percent(share: float) -> str:

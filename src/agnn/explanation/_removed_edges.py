@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation._changes import Changes, changed_run, explained_run, is_structural
-from agnn.files import plain_id
+from agnn.files import plain, plain_id
 from agnn.graph import Graph, ReceptiveField, View, edge_places
 from agnn.runs import Run
 
@@ -226,14 +226,8 @@ class Counterfactual:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as JSON values."""
-        return {
-            "ids": [plain_id(node_id) for node_id in self.ids],
-            "nodes": list(self.nodes),
-            "answer": self.answer,
-            "probabilities": self.probabilities.tolist(),
-            "is_smallest": self.is_smallest,
-            "trials": self.trials,
-        }
+        ids = [plain_id(node_id) for node_id in self.ids]
+        return dict(plain(vars(self) | {"ids": ids}))
 
     @classmethod
     def of(cls, run: Run, node: int) -> Counterfactual | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from agnn.decisions import Audit, SetRule, Threshold, audit, calibrate_sets, choose_threshold
 from agnn.errors import InputError
@@ -36,14 +36,6 @@ class DecisionFacts:
         )
         caption = f"Thresholds for a precision of {_PRECISION:.0%}"
         return ResultTable.of(columns, self.thresholds, caption)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values for JSON."""
-        return {
-            "sets": self.sets.to_dict(),
-            "thresholds": [threshold.to_dict() for threshold in self.thresholds],
-            "audit": self.audit.to_dict(),
-        }
 
 
 def decision_facts(run: Run) -> DecisionFacts:

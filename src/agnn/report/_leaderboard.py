@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agnn import __version__
-from agnn.files import plain
 from agnn.metrics import MEASURES, Measure
 from agnn.report._rendering import (
     EDGE,
@@ -136,6 +135,6 @@ def write_leaderboard(board: Leaderboard, folder: Path, command: str = "") -> Pa
         write_whole(folder / FIGURES / f"{_NAME}.png", png(figure))
     write_whole(folder / f"{_NAME}.csv", board.table.csv())
     page = leaderboard_page(board, figure, command)
-    values = plain({**board.to_dict(), "command": command})
+    values = {**board.to_dict(), "command": command}
     write_report(folder, _NAME, leaderboard_markdown(board, command), page, values)
     return folder / f"{_NAME}.html"

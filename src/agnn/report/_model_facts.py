@@ -38,10 +38,6 @@ class EdgeFact:
     relevance: float  # R(j -> i), likewise
     weight: float | None = None  # of the edge itself, where edges have weights
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values for JSON."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True, eq=False)
 class LayerFacts:
@@ -58,19 +54,18 @@ class LayerFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
-        values = {"layer": self.layer, "class_relevance": self.relevance.tolist()}
         ranked = self.ranking
-        if ranked is None:
-            return values | {"within_class": None}
-        shares = {
-            "edges_at_either_end": ranked.count,
-            "top": None if ranked.top is None else ranked.top.to_dict(),
-            "bottom": None if ranked.bottom is None else ranked.bottom.to_dict(),
-            "all": ranked.everywhere,
-            "ranked": ranked.ranked,
-            "left_out": ranked.left_out,
-        }
-        return values | {"within_class": shares}
+        shares = None
+        if ranked is not None:
+            shares = {
+                "edges_at_either_end": ranked.count,
+                "top": ranked.top,
+                "bottom": ranked.bottom,
+                "all": ranked.everywhere,
+                "ranked": ranked.ranked,
+                "left_out": ranked.left_out,
+            }
+        return {"layer": self.layer, "class_relevance": self.relevance, "within_class": shares}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +115,11 @@ class AttentionFacts:
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
         return {
-            "layers": [layer.to_dict() for layer in self.layers],
+            "layers": self.layers,
             "edges": {
                 "layer": self.listed_layer,
-                "most_relevant": [edge.to_dict() for edge in self.most],
-                "least_relevant": [edge.to_dict() for edge in self.least],
+                "most_relevant": self.most,
+                "least_relevant": self.least,
             },
         }
 
@@ -210,10 +205,6 @@ class Curve:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return the values for JSON."""
-        return {"mean": self.mean.tolist(), "low": self.low.tolist(), "high": self.high.tolist()}
-
 
 @dataclass(frozen=True, eq=False)
 class Training:
@@ -233,10 +224,10 @@ class Training:
             "epochs": self.loss.mean.size,
             "watched": self.part,
             "watched_metric": self.metric,
-            "selected_epochs": self.kept.to_dict(),
-            "training_loss": self.loss.to_dict(),
-            "watched_accuracy": None if self.accuracy is None else self.accuracy.to_dict(),
-            "betas": [curve.to_dict() for curve in self.betas],
+            "selected_epochs": self.kept,
+            "training_loss": self.loss,
+            "watched_accuracy": self.accuracy,
+            "betas": self.betas,
         }
 
 

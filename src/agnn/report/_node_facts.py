@@ -166,10 +166,11 @@ class Certainty:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
-        lists = {"most": self.most, "least": self.least, "surest_mistakes": self.mistakes}
         return {
             "nodes": self.nodes,
-            **{name: [row.to_dict() for row in rows] for name, rows in lists.items()},
+            "most": self.most,
+            "least": self.least,
+            "surest_mistakes": self.mistakes,
         }
 
 

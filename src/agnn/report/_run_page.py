@@ -68,8 +68,8 @@ class DataFacts:
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
         return {
-            "report": self.report.to_dict(),
-            "classes": [dict(vars(parts)) for parts in self.classes],
+            "report": self.report,
+            "classes": self.classes,
             "different_splits": self.splits,
         }
 
@@ -128,9 +128,9 @@ class RunFacts:
         values: dict[str, Any] = {
             "title": self.title,
             "run": {key: value for key, value in self.config.items() if key != "sha256"},
-            "result": self.result.to_dict(),
+            "result": self.result,
             "caveat": self.caveat,
-            "warnings": list(self.warnings),
+            "warnings": self.warnings,
         }
         for section in SECTIONS:
             values |= {} if section.values is None else section.values(self)

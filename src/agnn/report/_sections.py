@@ -254,15 +254,13 @@ def relations(relevance: NDArray[np.float64], class_names: Sequence[str]) -> lis
 
 def _accuracy_values(facts: RunFacts) -> dict[str, Any]:
     return {
-        "measures": {name: summary.to_dict() for name, summary in facts.measures.items()},
+        "measures": facts.measures,
         "accuracy": {
-            "replicas": facts.accuracy.to_dict(),
+            "replicas": facts.accuracy,
             "unseen": facts.config.get("unseen"),
             "ensemble": facts.calibration.accuracy,
-            "wilson_interval": None
-            if facts.result.interval is None
-            else list(facts.result.interval),
-            "classes": [row.to_dict() for row in facts.by_class],
+            "wilson_interval": facts.result.interval,
+            "classes": facts.by_class,
         },
     }
 
@@ -391,21 +389,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 def _confusion_values(facts: RunFacts) -> dict[str, Any]:
     counts = facts.test.confusion()
-    return {"confusion": {"class_names": list(facts.class_names), "counts": counts}}
-
-
-def _node_values(facts: RunFacts) -> dict[str, Any]:
-    return {
-        "test_nodes": facts.certainty.to_dict(),
-        "unlabelled_nodes": facts.unlabelled.to_dict(),
-    }
-
-
-def _neighbourhood_values(facts: RunFacts) -> dict[str, Any]:
-    around = facts.surroundings
-    if isinstance(around, Absent):
-        return {"neighbourhoods": around.to_dict()}
-    return {"neighbourhoods": [node.to_dict() for node in around]}
+    return {"confusion": {"class_names": facts.class_names, "counts": counts}}
 
 
 SECTIONS: Final[tuple[Section, ...]] = (
@@ -413,7 +397,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         "neighbourhoods",
         "Why: some predictions and their reasons",
         figures=_neighbourhoods,
-        values=_neighbourhood_values,
+        values=lambda facts: {"neighbourhoods": facts.surroundings},
     ),
     Section(
         "accuracy",
@@ -431,38 +415,45 @@ SECTIONS: Final[tuple[Section, ...]] = (
         words=lambda facts: {"confusion": _confusion(facts), "mistakes": _mistakes(facts)},
         values=_confusion_values,
     ),
-    Section("nodes", "Most and least certain nodes", values=_node_values),
+    Section(
+        "nodes",
+        "Most and least certain nodes",
+        values=lambda facts: {
+            "test_nodes": facts.certainty,
+            "unlabelled_nodes": facts.unlabelled,
+        },
+    ),
     Section(
         "confidence",
         "Calibration",
         figures=_reliability,
-        values=lambda facts: {"confidence": facts.calibration.to_dict()},
+        values=lambda facts: {"confidence": facts.calibration},
     ),
     Section(
         "decisions",
         "From predictions to decisions",
         computed=decision_facts,
-        values=lambda facts: {"decisions": facts.more["decisions"].to_dict()},
+        values=lambda facts: {"decisions": facts.more["decisions"]},
     ),
     Section(
         "attention",
         "Attention",
         figures=_relevance,
         words=lambda facts: {"relations": _relations(facts), "preference": _preference(facts)},
-        values=lambda facts: {"attention": facts.attention.to_dict()},
+        values=lambda facts: {"attention": facts.attention},
     ),
     Section(
         "training",
         "Training",
         figures=_training,
         words=lambda facts: {"beta_table": _beta_table(facts)},
-        values=lambda facts: {"training": facts.training.to_dict()},
+        values=lambda facts: {"training": facts.training},
     ),
     Section(
         "data",
         "The data",
         words=lambda facts: {"data_tables": _data_tables(facts), "part_table": _part_table(facts)},
-        values=lambda facts: {"data": facts.data.to_dict()},
+        values=lambda facts: {"data": facts.data},
     ),
     Section("making", "How the run was made"),
 )

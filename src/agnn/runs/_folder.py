@@ -17,7 +17,7 @@ from typing import Any, Final
 from agnn.data import NodeData, is_bundled
 from agnn.data.store import write_data
 from agnn.errors import AgnnError, DataError
-from agnn.files import checksum, json_text, write_tensors, writing_folder
+from agnn.files import checksum, json_text, plain, write_tensors, writing_folder
 from agnn.methods import Method, NetworkMethod
 from agnn.runs._model_card import model_card
 from agnn.runs._parts import PartsData
@@ -96,40 +96,40 @@ def _write(run: Run, folder: Path, notes: Mapping[str, Any] | None) -> None:
 
 def run_config(run: Run) -> dict[str, Any]:
     """Return how the run was made and what it reached, as JSON values."""
-    weight = run.class_weight
     data = run.data
-    return {
+    config = {
         "format": FORMAT,
         "method": {"name": run.method.name, **run.method.settings},
         "configuration": run.configuration,
-        "chosen": None if run.chosen is None else [dict(settings) for settings in run.chosen],
+        "chosen": run.chosen,
         "data": {
             "name": data.name,
             "fingerprint": data.fingerprint,
             "names_fingerprint": data.names_fingerprint,
             "features": data.feature_count,
-            "class_names": list(data.class_names),
+            "class_names": data.class_names,
         },
         "parts": str(data.path) if isinstance(data, PartsData) else None,
         "split": run.split_spec,
-        "seeds": list(run.seeds),
-        "class_weight": weight if weight is None or isinstance(weight, str) else dict(weight),
-        "accuracy": run.accuracy.to_dict(),
-        "unseen": None if run.unseen is None else run.unseen.to_dict(),
+        "seeds": run.seeds,
+        "class_weight": run.class_weight,
+        "accuracy": run.accuracy,
+        "unseen": run.unseen,
         "metric": run.metric,
         "choice": run.choice,
         "confidence": {**run.calibration.to_dict(), "temperature": run.temperature},
         "betas": run.betas,
         "selected_epochs": run.selected_epochs,
-        "diverged": run.diverged.tolist(),
+        "diverged": run.diverged,
         "diverged_epochs": run.diverged_epochs,
         "seconds": run.seconds,
         "device": run.device,
         "backend": run.backend,
-        "versions": dict(run.versions),
-        "machine": dict(run.machine),
+        "versions": run.versions,
+        "machine": run.machine,
         "has_model": run.model is not None,
     }
+    return dict(plain(config))
 
 
 def _write_data(data: NodeData, folder: Path) -> None:

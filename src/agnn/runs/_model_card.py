@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 from agnn.errors import InputError
+from agnn.files import plain
 from agnn.metrics import Summary
 from agnn.runs._devices import machine_words
 from agnn.runs._run import Run
+from agnn.tables import mean_text
 
 
 def model_card(run: Run) -> str:
@@ -27,7 +29,7 @@ def model_card(run: Run) -> str:
         "",
         f"- Method: {run.method.title} ({run.method.cites}), {_replicas(run)}.",
         f"- Hyper-parameters: `{json.dumps(run.method.settings)}`",
-        f"- Class weights: `{json.dumps(_weights(run))}`",
+        f"- Class weights: `{json.dumps(plain(run.class_weight))}`",
         f"- Data: {data.nodes:,} nodes, {labelled}; {data.edge_count:,} undirected edges; "
         f"{data.feature_count:,} features.",
         f"- SHA-256 of the data: `{data.fingerprint}`",
@@ -85,11 +87,6 @@ def _replicas(run: Run) -> str:
     return f"{count} replicas: models trained alike that differ in their seed"
 
 
-def _weights(run: Run) -> str | dict[str, float] | None:
-    weight = run.class_weight
-    return weight if weight is None or isinstance(weight, str) else dict(weight)
-
-
 def _unseen(run: Run) -> list[str]:
     if run.unseen is None:
         return []
@@ -123,9 +120,7 @@ def _where_the_graph_is(run: Run) -> list[str]:
 
 
 def _summary(accuracy: Summary) -> str:
-    if accuracy.standard_error is None:
-        return f"{accuracy.mean:.2f} % (n = 1)."
-    return f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} % (n = {accuracy.n})."
+    return f"{mean_text(accuracy, 2, ' %')} (n = {accuracy.n})."
 
 
 def _plain(name: str) -> str:

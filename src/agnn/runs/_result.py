@@ -17,6 +17,7 @@ from agnn.data import NodeData, Split, SplitSpec, preset_name
 from agnn.methods import Method
 from agnn.metrics import Summary, replica_values
 from agnn.networks import NodeModel
+from agnn.tables import mean_text
 from agnn.training import History
 
 _OPTIMISTIC: Final = (
@@ -76,8 +77,8 @@ class TrainingResult:
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({self.method.title} on {self.data.name}, "
-            f"split {self.split_spec}, {self.replicas} replicas: {accuracy_words(self.accuracy)})"
+            f"{type(self).__name__}({self.method.title} on {self.data.name}, split "
+            f"{self.split_spec}, {self.replicas} replicas: {mean_text(self.accuracy, 2, ' %')})"
         )
 
     @property
@@ -172,13 +173,6 @@ class TrainingResult:
     def is_cross_fitted(self) -> bool:
         """Whether every label is tested by a replica that was not trained on it."""
         return SplitSpec.parse(self.split_spec).is_cross_fitted
-
-
-def accuracy_words(accuracy: Summary) -> str:
-    """Return mean and standard error in percent."""
-    if accuracy.standard_error is None:
-        return f"{accuracy.mean:.2f} %"
-    return f"{accuracy.mean:.2f} ± {accuracy.standard_error:.2f} %"
 
 
 def unusable_replicas(history: History | None, replicas: int) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from agnn.choosing import rare_class_warning
 from agnn.data import NodeData, make_splits
 from agnn.errors import UnavailableError
+from agnn.files import plain
 from agnn.methods import Method
 from agnn.metrics import MEASURES, Summary, TrialDifference
 from agnn.studies._batches import kept_positions, unpack_contributions
@@ -91,14 +92,13 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
-        validation = self.validation
         return {
             "method": self.name,
             "title": self.title,
             "n": self.n,
-            "measures": {name: summary.to_dict() for name, summary in self.measures.items()},
-            "validation": None if validation is None else validation.to_dict(),
-            "difference_to_best": None if self.difference is None else self.difference.to_dict(),
+            "measures": self.measures,
+            "validation": self.validation,
+            "difference_to_best": self.difference,
             "is_tied_with_best": self.is_tied,
             "seconds": self.seconds,
             "memory_bytes": self.memory,
@@ -243,19 +243,20 @@ class Leaderboard:
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as JSON values."""
         chosen = self.chosen
-        return {
+        values = {
             "dataset": self.data.name,
             "data": self.data.fingerprint,
             "split": self.split,
             "metric": self.metric,
-            "methods": [entry.to_dict() for entry in self.entries],
+            "methods": self.entries,
             "best": self.best.name,
             "tied_with_best": [entry.name for entry in self.tied],
             "best_on_validation_nodes": None if chosen is None else chosen.name,
             "warnings": self.warnings,
-            "failures": list(self.failures),
-            "missing": list(self.missing),
+            "failures": self.failures,
+            "missing": self.missing,
         }
+        return dict(plain(values))
 
     def __repr__(self) -> str:
         lines = [f"Leaderboard({self.data.name}, split {self.split}, by {self.metric}"]
