@@ -64,8 +64,8 @@ def test_every_published_figure_is_counted_once(comparisons):
 def test_agnn_leads_gln_in_cross_validation_only_if_the_tested_fold_chooses_the_epoch(comparisons):
     (claim,) = comparisons["table4"].claims
     assert [claim.word(margin.ours) for margin in claim.margins] == ["holds", "holds"]
-    assert [claim.word(margin.beside) for margin in claim.margins] == ["undecided", "undecided"]
-    assert [margin.beside.mean for margin in claim.margins] == pytest.approx(
+    assert [claim.word(margin.nested) for margin in claim.margins] == ["undecided", "undecided"]
+    assert [margin.nested.mean for margin in claim.margins] == pytest.approx(
         [-0.22, -0.15], abs=0.01
     )
 

@@ -84,4 +84,4 @@ def test_z_is_the_difference_in_joint_standard_errors():
 def test_a_printed_standard_deviation_is_no_standard_error(text, error, deviation):
     found = PaperFigure.parse(text)
     assert (found.printed, found.mean, found.deviation) == (text, 85.4, deviation)
-    assert found.error == (None if error is None else pytest.approx(error))
+    assert found.standard_error == (None if error is None else pytest.approx(error))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
+from agnn.files import plain
 from agnn.metrics import Summary
 from agnn.report._judgements import claim_lines, claim_summary, relation_lines
 from agnn.report._rendering import PageFigure, page_template
@@ -106,39 +107,28 @@ def markdown_page(title: str, opening: str, sections: Sequence[str]) -> str:
 def comparison_values(comparison: Comparison, command: str) -> dict[str, Any]:
     """Return a compared table with all it depends on."""
     table = comparison.table
-    making = comparison.making
-    return {
+    values = {
         "name": table.name,
         "place": table.place,
         "title": table.title,
         "command": command,
         "tolerance": table.tolerance,
-        "notes": list(table.notes),
+        "notes": table.notes,
         "columns": [column.title for column in table.columns],
         "rows": [_row_values(row) for row in comparison.rows],
-        "runs": making.runs,
-        "seconds": making.seconds,
-        "devices": list(making.devices),
-        "versions": list(making.versions),
+        **vars(comparison.making),
         "claims": [_claim_values(judged) for judged in comparison.claims],
     }
+    return dict(plain(values))
 
 
 def _claim_values(judged: JudgedClaim) -> dict[str, Any]:
-    return {
-        "claim": judged.claim.text,
-        "margins": [
-            {
-                "column": margin.column,
-                "paper": margin.paper,
-                "ours": _summary_values(margin.ours),
-                "verdict": judged.word(margin.ours),
-                "nested": _summary_values(margin.beside),
-                "nested_verdict": None if margin.beside is None else judged.word(margin.beside),
-            }
-            for margin in judged.margins
-        ],
-    }
+    margins = []
+    for margin in judged.margins:
+        nested = None if margin.nested is None else judged.word(margin.nested)
+        verdicts = {"verdict": judged.word(margin.ours), "nested_verdict": nested}
+        margins.append(vars(margin) | verdicts)
+    return {"claim": judged.claim.text, "margins": margins}
 
 
 def _row_values(compared: ComparedRow) -> dict[str, Any]:
@@ -148,41 +138,13 @@ def _row_values(compared: ComparedRow) -> dict[str, Any]:
         "group": row.group,
         "method": row.method,
         "configuration": row.configuration,
-        "hyper_parameters_changed": dict(row.fields),
+        "hyper_parameters_changed": row.fields,
         "absence": compared.absence,
-        "notes": list(row.notes),
-        "cells": [_cell_values(cell) for cell in compared.cells],
-    }
-
-
-def _cell_values(cell: ComparedCell) -> dict[str, Any]:
-    return {
-        "paper": _figure_values(cell.paper),
-        "ours": _summary_values(cell.ours),
-        "nested": _summary_values(cell.beside),
-        "difference": cell.difference,
-        "z": cell.z,
-        "verdict": cell.verdict,
-        "references": [
-            {"source": ref.source, "figure": _figure_values(ref.figure), "verdict": ref.verdict}
-            for ref in cell.references
+        "notes": row.notes,
+        "cells": [
+            vars(cell) | {"difference": cell.difference, "z": cell.z} for cell in compared.cells
         ],
     }
-
-
-def _figure_values(figure: PaperFigure | None) -> dict[str, Any] | None:
-    if figure is None:
-        return None
-    return {
-        "printed": figure.printed,
-        "mean": figure.mean,
-        "standard_error": figure.error,
-        "deviation": figure.deviation,
-    }
-
-
-def _summary_values(summary: Summary | None) -> dict[str, Any] | None:
-    return None if summary is None else summary.to_dict()
 
 
 def comparison_table(comparison: Comparison, nearest: Sequence[ComparedCell] = ()) -> ResultTable:
@@ -228,8 +190,8 @@ def _lines(
             for cell, mark in zip(cells, marks, strict=True)
         ],
     )
-    if any(cell.beside is not None for cell in cells):
-        yield "nested", [Cell(our_words(cell.beside, digits)) for cell in cells]
+    if any(cell.nested is not None for cell in cells):
+        yield "nested", [Cell(our_words(cell.nested, digits)) for cell in cells]
     for references in zip(*(cell.references for cell in cells), strict=True):
         texts = [
             NOTHING if ref.figure is None else f"{ref.figure.printed}: {ref.verdict}"

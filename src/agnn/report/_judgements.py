@@ -35,7 +35,7 @@ def claim_summary(judged: JudgedClaim) -> str:
     """Return the claim in a line: where it holds and where it does not."""
     verdicts = [(margin.column, _word(judged, margin)) for margin in judged.margins]
     summary = f"{judged.claim.text}: {_by_word(verdicts)}"
-    nested = [(m.column, judged.word(m.beside)) for m in judged.margins if m.beside is not None]
+    nested = [(m.column, judged.word(m.nested)) for m in judged.margins if m.nested is not None]
     if nested:
         summary += f". Where the tested fold does not choose the epoch: {_by_word(nested)}"
     return f"{summary}."
@@ -43,10 +43,10 @@ def claim_summary(judged: JudgedClaim) -> str:
 
 def nested_fate(judged: JudgedClaim, comparison: Comparison) -> str:
     """Return what the choice of the epoch on the tested fold does to a claim; "" for nothing."""
-    margins = [margin for margin in judged.margins if margin.beside is not None]
+    margins = [margin for margin in judged.margins if margin.nested is not None]
     if not margins or not all(judged.word(margin.ours) == "holds" for margin in margins):
         return ""
-    if any(judged.word(margin.beside) == "holds" for margin in margins):
+    if any(judged.word(margin.nested) == "holds" for margin in margins):
         return ""
     claim = judged.claim
     digits = comparison.table.digits
@@ -104,10 +104,10 @@ def _margin_words(judged: JudgedClaim, margin: Margin, digits: int | None) -> st
         f"{margin.column}: {_difference(margin.ours, digits)} over {margin.ours.n} pairs{paper}. "
         f"{verdict}."
     )
-    if margin.beside is not None:
+    if margin.nested is not None:
         sentences += (
             f" Where the tested fold does not choose the epoch: "
-            f"{_difference(margin.beside, digits)}. {judged.word(margin.beside).capitalize()}."
+            f"{_difference(margin.nested, digits)}. {judged.word(margin.nested).capitalize()}."
         )
     return sentences
 
@@ -141,9 +141,9 @@ def _gains(comparison: Comparison, title: str, digits: int | None) -> str:
     (cells,) = [row.cells for row in comparison.rows if row.row.title == title]
     return enumeration(
         [
-            signed_number(cell.ours.mean - cell.beside.mean, digits).removeprefix("+")
+            signed_number(cell.ours.mean - cell.nested.mean, digits).removeprefix("+")
             for cell in cells
-            if cell.ours is not None and cell.beside is not None
+            if cell.ours is not None and cell.nested is not None
         ]
     )
 

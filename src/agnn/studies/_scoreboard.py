@@ -69,7 +69,7 @@ class Counts:
         trained = {
             variant.row.method
             for variant in (figure.as_published for figure in self.figures)
-            if variant.cell.paper is not None and variant.cell.paper.error is not None
+            if variant.cell.paper is not None and variant.cell.paper.standard_error is not None
         }
         return tuple(figure for figure in self.figures if _is_headline(figure, trained))
 

@@ -30,7 +30,7 @@ class PaperFigure:
 
     printed: str  # "83.1 ± 0.08"
     mean: float
-    error: float | None = None
+    standard_error: float | None = None
     deviation: float | None = None  # what is printed after ± where that is no standard error
 
     @classmethod

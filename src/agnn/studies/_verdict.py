@@ -48,7 +48,7 @@ def verdict(paper: PaperFigure | None, ours: Summary | None, tolerance: float) -
 
 def joint_error(paper: PaperFigure, ours: Summary) -> float:
     """Return the standard error of the difference; one that is not known counts as 0."""
-    return math.hypot(ours.standard_error or 0.0, paper.error or 0.0)
+    return math.hypot(ours.standard_error or 0.0, paper.standard_error or 0.0)
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class ComparedReference:
 
 @dataclass(frozen=True)
 class ComparedCell:
-    """One cell, compared; `beside` is the figure of the column's second split."""
+    """One cell, compared; `nested` is the figure of the column's second split."""
 
     paper: PaperFigure | None
     ours: Summary | None
     verdict: Verdict
-    beside: Summary | None = None
+    nested: Summary | None = None
     references: tuple[ComparedReference, ...] = ()
 
     @property
@@ -117,7 +117,7 @@ class Margin:
     column: str
     paper: float | None
     ours: Summary | None
-    beside: Summary | None = None  # the same for the column's second split
+    nested: Summary | None = None  # the same for the column's second split
 
     @property
     def surplus(self) -> float | None:
@@ -232,7 +232,7 @@ def _compare_cell(reader: _Reader, row: Row, k: int) -> ComparedCell:
         paper=paper,
         ours=ours,
         verdict=verdict(paper, ours, table.tolerance),
-        beside=None if column.beside is None else reader.figure(row, column, column.beside),
+        nested=None if column.beside is None else reader.figure(row, column, column.beside),
         references=references,
     )
 
@@ -244,11 +244,11 @@ def _judge(reader: _Reader, claim: Claim, first: Row, second: Row) -> JudgedClai
         paper = None
         if printed[0] is not None and printed[1] is not None:
             paper = printed[0].mean - printed[1].mean
-        beside = None
+        nested = None
         if column.beside is not None:
-            beside = reader.difference(first, second, column, column.beside)
+            nested = reader.difference(first, second, column, column.beside)
         ours = reader.difference(first, second, column)
-        margins.append(Margin(column.title, paper, ours, beside))
+        margins.append(Margin(column.title, paper, ours, nested))
     return JudgedClaim(claim, tuple(margins))
 
 
