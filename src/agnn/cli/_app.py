@@ -12,12 +12,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from agnn import __version__
 from agnn._allocator import keep_freed_memory
-from agnn.cli._audit import audit
 from agnn.cli._compare import compare
 from agnn.cli._console import escape
-from agnn.cli._curve import curve
 from agnn.cli._explain import explain
 from agnn.cli._failures import INTERRUPTED, Interrupted, one_line, with_rank
+from agnn.cli._labels import audit, curve, suggest
 from agnn.cli._lists import datasets, doctor, inspect, methods
 from agnn.cli._options import with_options
 from agnn.cli._partition import partition
@@ -27,7 +26,6 @@ from agnn.cli._reproduce import reproduce
 from agnn.cli._retrain import retrain
 from agnn.cli._serve import explore, serve
 from agnn.cli._sharing import export, pull, push, share
-from agnn.cli._suggest import suggest
 from agnn.cli._train import train
 
 # Every command with the panel of the help that it is in, and an example.

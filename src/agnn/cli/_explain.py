@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agnn.cli._console import print_table, screen, write_json
-from agnn.cli._options import AllowUnchecked, Json, Threads, use_threads
+from agnn.cli._options import AllowUnchecked, Json, RunFolder, Threads, use_threads
 from agnn.errors import InputError
 from agnn.palette import AGAINST, FOR
 
@@ -21,7 +21,7 @@ _NAME = 24  # letters of what carries a prediction, at least
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     node: Annotated[str, typer.Argument(help="The node's id in the data.")],
     *,
     limit: Annotated[

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, Final, get_args, get_type_hints
 
 import typer
@@ -237,6 +238,7 @@ def _training_parameters() -> dict[str, inspect.Parameter]:
     return parameters
 
 
+RunFolder = Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")]
 SplitName = Annotated[str | None, training_option("split")]
 Replicas = Annotated[int, training_option("replicas")]
 Seed = Annotated[int, training_option("seed")]

@@ -7,7 +7,7 @@ import typer
 
 from agnn.cli._arguments import Edges, Nodes, both_tables, flag_of, given_options
 from agnn.cli._console import rich_table, screen, write_json
-from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Threads, use_threads
+from agnn.cli._options import AllowUnchecked, Backend, Device, Json, RunFolder, Threads, use_threads
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ DECISIONS = "Decisions, calibrated on labels that chose nothing"
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     nodes: Nodes = None,
     edges: Edges = None,
     new_graph: Annotated[

@@ -21,6 +21,7 @@ from agnn.cli._options import (
     Json,
     Quiet,
     Replicas,
+    RunFolder,
     Seed,
     Threads,
     use_threads,
@@ -41,7 +42,7 @@ _PAPER = "The paper reports 83.1 ± 0.1 % for this dataset and split."
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     out: Annotated[
         Path | None,
         typer.Option(help="A new file for the page.", show_default="RUN-report.html, here"),

@@ -7,7 +7,16 @@ import typer
 
 from agnn.cli._console import screen, training_progress, write_json
 from agnn.cli._failures import interruptible
-from agnn.cli._options import AllowUnchecked, Backend, Device, Json, Quiet, Threads, use_threads
+from agnn.cli._options import (
+    AllowUnchecked,
+    Backend,
+    Device,
+    Json,
+    Quiet,
+    RunFolder,
+    Threads,
+    use_threads,
+)
 from agnn.cli._record import print_result, run_record
 
 if TYPE_CHECKING:
@@ -15,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def retrain(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     labels: Annotated[
         Path,
         typer.Option(

@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 import typer
 
 from agnn.cli._console import screen, write_json
-from agnn.cli._options import AllowUnchecked, Json, Quiet, Threads, use_threads
+from agnn.cli._options import AllowUnchecked, Json, Quiet, RunFolder, Threads, use_threads
 from agnn.errors import InputError
 
 
 def explore(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     compare: Annotated[
         Path | None, typer.Option(help="A second run on the same data, shown beside the first.")
     ] = None,
@@ -136,7 +136,7 @@ _TOKEN: Final = "AGNN_TOKEN"  # noqa: S105 (the name of a variable)
 
 
 def serve(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     host: Annotated[
         str,
         typer.Option(

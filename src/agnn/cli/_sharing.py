@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from agnn.cli._console import screen, write_json
-from agnn.cli._options import AllowUnchecked, Json, use_threads
+from agnn.cli._options import AllowUnchecked, Json, RunFolder, use_threads
 
 Repository = Annotated[
     str,
@@ -16,7 +16,7 @@ Repository = Annotated[
 
 
 def push(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     repository: Repository,
     public: Annotated[
         bool, typer.Option("--public", help="Let everybody read a repository that is made.")
@@ -59,7 +59,7 @@ def pull(
 
 
 def share(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     out: Annotated[Path, typer.Option(help="A new file, such as page.html.")],
     cohort: Annotated[
         str | None,
@@ -128,7 +128,7 @@ def share(
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="A folder that `agnn train --out` wrote.")],
+    run: RunFolder,
     out: Annotated[Path, typer.Option(help="A new file, such as model.onnx.")],
     json: Json = False,
     allow_unchecked: AllowUnchecked = False,
