@@ -1,8 +1,8 @@
-"""What can be said about a training, declared once.
+"""What can be said about a training, and about decisions on its predictions, declared once.
 
 The fields of `TrainingOptions` are the keywords of `agnn.evaluate`, the options of `agnn train` and
-the keys of its configuration files. Nothing heavy is imported here: help and mistakes on the
-command line are answered at once.
+the keys of its configuration files; those of `DecisionOptions` are options of `agnn predict`.
+Nothing heavy is imported here: help and mistakes on the command line are answered at once.
 
 >>> from dataclasses import fields
 >>> from agnn.options import TrainingOptions
@@ -12,13 +12,13 @@ command line are answered at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, get_args, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
-__all__ = ["AUTO", "RESULTS", "Option", "TrainingOptions", "flag_of"]
+__all__ = ["AUTO", "RESULTS", "DecisionOptions", "Option", "TrainingOptions", "flag_of"]
 
 AUTO: Final = "auto"  # in place of a method: the one that validation nodes choose
 
@@ -42,6 +42,7 @@ _method = partial(Option, panel="Method", is_common=True)
 _choosing = partial(Option, panel="Choosing settings")
 _computing = partial(Option, panel="Computing")
 _results = partial(Option, panel=RESULTS)
+_decisions = partial(Option, panel="Decisions, calibrated on labels that chose nothing")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -206,6 +207,64 @@ class TrainingOptions:
             flag="--track",
         ),
     ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionOptions:
+    """What to decide beside the predictions; None: nothing of that kind."""
+
+    coverage: Annotated[
+        float | None,
+        _decisions(
+            "Also write the set of classes that fit each node; this share of the sets, such as "
+            "0.9, holds the true class."
+        ),
+    ] = None
+    score: Annotated[
+        Literal["lac", "aps", "daps"],
+        _decisions(
+            "lac: the smallest sets; daps: also by the neighbours, more even over the graph; aps.",
+            kind=str,
+            flag="--set-score",
+        ),
+    ] = "lac"
+    by_class: Annotated[
+        bool,
+        _decisions("The coverage holds for the nodes of every class; the sets are larger."),
+    ] = False
+    class_name: Annotated[
+        str | None,
+        _decisions(
+            "A class to act on from some probability, which --precision, --recall or --costs "
+            "chooses.",
+            flag="--class",
+        ),
+    ] = None
+    precision: Annotated[
+        float | None,
+        _decisions("This share of the nodes that are acted on shall be of the class."),
+    ] = None
+    recall: Annotated[float | None, _decisions("This share of the class shall be acted on.")] = None
+    costs: Annotated[
+        tuple[float, float] | None,
+        _decisions("What a false alarm and a miss cost, such as 1,5.", kind=str | None),
+    ] = None
+    false_alarms: Annotated[
+        float | None,
+        _decisions(
+            "Also flag nodes unlike the labelled ones; this share of ordinary nodes, such as "
+            "0.05, is flagged by mistake.",
+            flag="--novelty",
+        ),
+    ] = None
+    calibrate_on: Annotated[
+        str | Sequence[Hashable] | None,
+        _decisions(
+            "test: the test nodes calibrate; for runs without cross-fitting.",
+            kind=str | None,
+            shown_default="labels out of fold",
+        ),
+    ] = None
 
 
 def flag_of(name: str) -> str:

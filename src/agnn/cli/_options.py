@@ -2,7 +2,8 @@
 
 A command that has the parameter `read` takes the options of `agnn.data.ReadOptions` and gets such
 an object; one that has `options` takes those of `agnn.options.TrainingOptions` and the most used
-hyper-parameters, and gets them by name. A field that is added there is an option here.
+hyper-parameters, and gets them by name; `decisions` is the same for `DecisionOptions`. A field
+that is added there is an option here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import typer
 from typer.models import OptionInfo
 
 from agnn.errors import InputError
-from agnn.options import RESULTS, Option, TrainingOptions, flag_of
+from agnn.options import RESULTS, DecisionOptions, Option, TrainingOptions, flag_of
 
 TABLES: Final = "Your own tables"
 # Of the readers' options, those that --help shows in a command with many.
@@ -94,7 +95,8 @@ def with_options(
     signature = inspect.signature(command)
     written = dict(signature.parameters)
     read = _reading_parameters(reading) if written.pop("read", None) else {}
-    options = _training_parameters() if written.pop("options", None) else {}
+    decisions = _parameters(DecisionOptions) if written.pop("decisions", None) else {}
+    options = _parameters(TrainingOptions) if written.pop("options", None) else {}
     if options:  # a command with so many options shows the common ones
         written["help_all"] = _parameter(
             "help_all",
@@ -119,12 +121,13 @@ def with_options(
             values = {name: arguments.pop(name) for name in read}
             # A repeatable option that is not given is None, and an empty list to the readers.
             arguments["read"] = ReadOptions(**{name: v for name, v in values.items() if v})
-        if options:
-            arguments["options"] = {name: arguments.pop(name) for name in options}
+        for name, group in {"options": options, "decisions": decisions}.items():
+            if group:
+                arguments[name] = {field: arguments.pop(field) for field in group}
         command(**arguments)
 
     tables = {name: written.pop(name) for name in ("dataset", "nodes", "edges") if name in written}
-    parameters: dict[str, inspect.Parameter] = tables | read | options | written
+    parameters: dict[str, inspect.Parameter] = tables | read | options | decisions | written
     keyword_only = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters.values()]
     call.__signature__ = signature.replace(parameters=keyword_only)  # type: ignore[attr-defined]
     call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
@@ -190,11 +193,14 @@ def _reading_parameters(names: Sequence[str] | None) -> dict[str, inspect.Parame
     return parameters
 
 
-def training_option(name: str, panel: str | None = None, *, is_hidden: bool = False) -> Any:
-    """Return the option for a field of TrainingOptions."""
-    about = _training_field(name)[1]
+def training_option(name: str) -> Any:
+    """Return the option for a field of TrainingOptions in a command with few options."""
+    return _option(name, _offered_field(TrainingOptions, name)[1])
+
+
+def _option(name: str, about: Option, panel: str | None = None, *, is_hidden: bool = False) -> Any:
     return typer.Option(
-        flag_of(name),
+        about.flag or flag_of(name),
         help=about.help,
         show_default=about.shown_default or True,
         rich_help_panel=panel,
@@ -214,22 +220,23 @@ def hyper_parameter_option(name: str, panel: str | None = None, *, is_hidden: bo
     )
 
 
-def _training_field(name: str) -> tuple[Any, Option]:
+def _offered_field(declared: type, name: str) -> tuple[Any, Option]:
     """Return the type of a field on the command line, and how it is offered there."""
-    hint = get_type_hints(TrainingOptions, include_extras=True)[name]
-    kind, about = get_args(hint)[:2]
+    kind, about = get_args(get_type_hints(declared, include_extras=True)[name])[:2]
     return about.kind or kind, about
 
 
-def _training_parameters() -> dict[str, inspect.Parameter]:
-    """Return an option for each field of TrainingOptions and each common hyper-parameter."""
+def _parameters(declared: type) -> dict[str, inspect.Parameter]:
+    """Return an option for each field; with those of a training the common hyper-parameters."""
+    has_common = declared is TrainingOptions  # and others, which --help leaves out
     parameters = {}
-    for field in fields(TrainingOptions):
-        kind, about = _training_field(field.name)
+    for field in fields(declared):
+        kind, about = _offered_field(declared, field.name)
         # An option that may be repeated is None where it is not given.
         is_repeatable = kind == list[str] | None
         default = about.default if about.default is not None or is_repeatable else field.default
-        option = training_option(field.name, about.panel, is_hidden=not about.is_common)
+        is_hidden = has_common and not about.is_common
+        option = _option(field.name, about, about.panel, is_hidden=is_hidden)
         parameters[field.name] = _parameter(field.name, kind, option, default=default)
         if field.name == "seed":  # the hyper-parameters follow
             for name, (kind, *_, is_common) in HYPER_PARAMETERS.items():

@@ -1,7 +1,7 @@
 """`agnn predict`: predictions of a saved model, for the nodes of its training or for new ones."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,11 +12,10 @@ from agnn.errors import InputError
 
 if TYPE_CHECKING:
     from agnn.data import NodeData, ReadOptions
-    from agnn.decisions import AskedNodes, Rules, Score, Wanted
+    from agnn.decisions import AskedNodes, Rules, Wanted
     from agnn.runs import Predictions, Run
 
 _ALL_LABELLED = "every node has a label; leave out --unlabelled."
-DECISIONS = "Decisions, calibrated on labels that chose nothing"
 
 
 def predict(
@@ -47,83 +46,6 @@ def predict(
             "label.",
         ),
     ] = False,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Also write the set of classes that fit each node; this share of the sets, such "
-            "as 0.9, holds the true class.",
-            show_default=False,
-            rich_help_panel=DECISIONS,
-        ),
-    ] = None,
-    score: Annotated[
-        str,
-        typer.Option(
-            "--set-score",
-            help="lac: the smallest sets; daps: also by the neighbours, more even over the graph; "
-            "aps.",
-            rich_help_panel=DECISIONS,
-        ),
-    ] = "lac",
-    by_class: Annotated[
-        bool,
-        typer.Option(
-            "--by-class",
-            help="The coverage holds for the nodes of every class; the sets are larger.",
-            rich_help_panel=DECISIONS,
-        ),
-    ] = False,
-    class_name: Annotated[
-        str | None,
-        typer.Option(
-            "--class",
-            help="A class to act on from some probability, which --precision, --recall or --costs "
-            "chooses.",
-            show_default=False,
-            rich_help_panel=DECISIONS,
-        ),
-    ] = None,
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            help="This share of the nodes that are acted on shall be of the class.",
-            show_default=False,
-            rich_help_panel=DECISIONS,
-        ),
-    ] = None,
-    recall: Annotated[
-        float | None,
-        typer.Option(
-            help="This share of the class shall be acted on.",
-            show_default=False,
-            rich_help_panel=DECISIONS,
-        ),
-    ] = None,
-    costs: Annotated[
-        str | None,
-        typer.Option(
-            help="What a false alarm and a miss cost, such as 1,5.",
-            show_default=False,
-            rich_help_panel=DECISIONS,
-        ),
-    ] = None,
-    novelty: Annotated[
-        float | None,
-        typer.Option(
-            help="Also flag nodes unlike the labelled ones; this share of ordinary nodes, such as "
-            "0.05, is flagged by mistake.",
-            show_default=False,
-            rich_help_panel=DECISIONS,
-        ),
-    ] = None,
-    calibrate_on: Annotated[
-        str | None,
-        typer.Option(
-            help="test: the test nodes calibrate; for runs without cross-fitting.",
-            show_default="labels out of fold",
-            rich_help_panel=DECISIONS,
-        ),
-    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv or .parquet file for the predictions.")
     ] = None,
@@ -134,6 +56,7 @@ def predict(
     allow_unchecked: AllowUnchecked = False,
     *,
     read: "ReadOptions",
+    decisions: dict[str, Any],
 ) -> None:
     """Predict classes with a saved model.
 
@@ -155,17 +78,7 @@ def predict(
     for option, value in {"--nodes": nodes, "--batch": batch, "--unlabelled": unlabelled}.items():
         if out_of_fold and value:
             raise InputError(f"--out-of-fold is for labelled nodes of the run; leave out {option}.")
-    wanted = Wanted(
-        coverage=coverage,
-        score=cast("Score", score),
-        by_class=by_class,
-        class_name=class_name,
-        precision=precision,
-        recall=recall,
-        costs=_two_numbers(costs),
-        false_alarms=novelty,
-        calibrate_on=calibrate_on,
-    )
+    wanted = Wanted(**decisions | {"costs": _two_numbers(decisions["costs"])})
     if batch is not None and not wanted.is_empty:
         raise InputError("--batch goes without decisions, which need the scores of all nodes.")
     if out is not None:

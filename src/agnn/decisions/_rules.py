@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agnn.decisions._held_out import find_judges
 from agnn.decisions._likeness import assumption_warnings
 from agnn.decisions._novelty import NoveltyRule, calibrate_novelty
-from agnn.decisions._sets import Score, SetRule, calibrate_sets
+from agnn.decisions._sets import SetRule, calibrate_sets
 from agnn.decisions._thresholds import Threshold, choose_threshold
 from agnn.errors import InputError
+from agnn.options import DecisionOptions
 
 if TYPE_CHECKING:
     from agnn.decisions._held_out import AskedNodes, Judges
@@ -19,18 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to decide beside the predictions; None: nothing of that kind."""
-
-    coverage: float | None = None  # of prediction sets
-    score: Score = "lac"
-    by_class: bool = False
-    class_name: str | None = None  # to act on
-    precision: float | None = None
-    recall: float | None = None
-    costs: tuple[float, float] | None = None
-    false_alarms: float | None = None  # of novelty
-    calibrate_on: str | Sequence[Hashable] | None = None
+class Wanted(DecisionOptions):
+    """Decisions that are asked for, with options that go together."""
 
     def __post_init__(self) -> None:
         goals = (self.precision, self.recall, self.costs)
