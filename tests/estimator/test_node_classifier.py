@@ -33,7 +33,7 @@ from agnn.networks import GCN
 from agnn.runs import (
     save_run,
 )
-from agnn.runs._plan import suited_method
+from agnn.runs._presets import suited_method
 from agnn.training import probabilities
 from own_tables import write_tables
 from properties import fresh_python

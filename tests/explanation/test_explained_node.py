@@ -16,7 +16,7 @@ from agnn.errors import AgnnError, InputError
 from agnn.explanation import Explanation, explain
 from agnn.explanation._reach import layer_weights, path_attention
 from agnn.explanation._relevance import edge_relevance
-from agnn.runs import Run, _inference, _run
+from agnn.runs import Run, _inference, _predictor
 from opened_toys import TEMPERATURE, saved_toy, zoo_run
 from own_tables import write_tables
 from properties import as_matrix
@@ -234,7 +234,7 @@ def test_features_come_by_what_they_add_and_are_numbered_where_they_have_no_name
 def test_a_large_graph_is_explained_without_being_computed(
     opened: Run, found: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_predictor, "_WHOLE_AT_ONCE", 10)
     fresh = replace(opened)
     again = explain(fresh, TARGET, limit=6)
     assert not fresh.has_scores
@@ -249,7 +249,7 @@ def test_a_large_graph_is_explained_without_being_computed(
 def test_answers_at_hubs_of_a_large_graph_are_left_out(
     opened: Run, found: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_predictor, "_WHOLE_AT_ONCE", 10)
     monkeypatch.setattr(_inference, "_FEW_EDGES", 100)
     fresh = replace(opened)
     again = explain(fresh, TARGET, limit=6)
@@ -267,7 +267,7 @@ def test_answers_at_hubs_of_a_large_graph_are_left_out(
 def test_a_node_whose_class_nobody_knows_has_none(
     opened: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_predictor, "_WHOLE_AT_ONCE", 10)
     monkeypatch.setattr(_inference, "_FEW_EDGES", 100)
     data = opened.data
     labels = np.where(np.arange(200) % 3 == 0, data.labels, -1)

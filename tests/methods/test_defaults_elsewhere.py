@@ -17,7 +17,7 @@ from agnn.runs import (
     default_name,
     evaluate,
 )
-from agnn.runs._plan import suited_method
+from agnn.runs._presets import suited_method
 from agnn.training import BestScore, HighestAccuracy
 
 

@@ -16,7 +16,7 @@ from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier
 from agnn.methods import get_method
 from agnn.metrics import calibrate
-from agnn.runs import KnownResults, Run, _run, evaluate
+from agnn.runs import KnownResults, Run, _predictor, evaluate
 from agnn.runs._node_finder import NodeFinder
 from opened_toys import saved_toy, zoo_run
 
@@ -51,7 +51,7 @@ def test_some_nodes_are_answered_as_all_are(opened: Run) -> None:
 def test_a_large_graph_is_not_computed_for_a_few_nodes(
     opened: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_run, "_WHOLE_AT_ONCE", 10)
+    monkeypatch.setattr(_predictor, "_WHOLE_AT_ONCE", 10)
     fresh = replace(opened)
     few = fresh.ensemble_at([100, 3, 57])
     assert not fresh.has_scores

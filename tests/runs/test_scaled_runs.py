@@ -10,7 +10,7 @@ import pytest
 from agnn.data import NodeData, load_dataset
 from agnn.estimator import NodeClassifier
 from agnn.methods import get_method
-from agnn.runs._plan import suited_method
+from agnn.runs._presets import suited_method
 
 
 def numbers(nodes: int, seed: int) -> np.ndarray:

@@ -21,16 +21,16 @@ from agnn.runs._duration import seconds_of
 from agnn.runs._folder import keep_elsewhere, save_run
 from agnn.runs._label_file import LabelFile, labels_csv, read_labels
 from agnn.runs._loading import load_run, run_files
-from agnn.runs._plan import (
-    Plan,
+from agnn.runs._plan import Plan, is_first_rank
+from agnn.runs._predictions import Predictions, check_table_file, id_name
+from agnn.runs._predictor import KnownResults
+from agnn.runs._presets import (
     default_name,
-    is_first_rank,
     prepare,
     preset_method,
     replica_seeds,
     seeds_of_replicas,
 )
-from agnn.runs._predictions import Predictions, check_table_file, id_name
 from agnn.runs._retrain import (
     accuracy_before_and_after,
     accuracy_difference,
@@ -38,7 +38,7 @@ from agnn.runs._retrain import (
     retrain_plan,
     train_again,
 )
-from agnn.runs._run import KnownResults, Run
+from agnn.runs._run import Run
 from agnn.runs._summary import ResultSummary
 from agnn.runs._training import (
     USUAL_REPLICAS,

@@ -37,8 +37,9 @@ from agnn.runs._folder import (
 )
 from agnn.runs._part_results import PredictionFiles
 from agnn.runs._parts import PartsData, at_labelled, parts_run
+from agnn.runs._predictor import KnownResults
 from agnn.runs._result import trial_means, unusable_replicas
-from agnn.runs._run import KnownResults, Run
+from agnn.runs._run import Run
 from agnn.training import History
 
 _READ: Final = {WEIGHTS, SPLITS, SCORES, HISTORY, GRAPH, PREPROCESSING}

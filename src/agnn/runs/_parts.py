@@ -17,7 +17,8 @@ from agnn.data import NodeData, Preprocessing, RawCounts, Split
 from agnn.distributed import Manifest, PartsFolder
 from agnn.methods import Method, NetworkMethod
 from agnn.runs._part_results import PredictionFiles, renumber
-from agnn.runs._run import KnownResults, Run
+from agnn.runs._predictor import KnownResults
+from agnn.runs._run import Run
 
 _PARTS = ("train", "validation", "test")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +18,6 @@ from agnn.choosing import (
     OnTrial,
     OnTried,
     Search,
-    Tuned,
     Workers,
     can_challenge,
     challenge,
@@ -44,23 +43,23 @@ from agnn.errors import DataError, InputError
 from agnn.executors import launched_rank
 from agnn.files import plain
 from agnn.kernels import choose
-from agnn.methods import Method, NetworkMethod, Outcome, Task, get_method
+from agnn.methods import Method, NetworkMethod, Outcome, Task
 from agnn.metrics import MEASURES, Summary
 from agnn.runs._devices import machine, versions
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import keep_elsewhere, save_run
 from agnn.runs._part_results import PredictionFiles, PredictionWriter
 from agnn.runs._parts import PartsData, at_labelled, parts_run
+from agnn.runs._predictor import KnownResults
+from agnn.runs._presets import prepare, replica_seeds, seeds_of_replicas
 from agnn.runs._result import trial_values, unusable_replicas
-from agnn.runs._run import KnownResults, Run
+from agnn.runs._run import Run
 from agnn.runs._unseen import check_unseen, unseen_accuracy
 from agnn.training import Callback, Checkpoints, Progress
 
 if TYPE_CHECKING:
     from agnn.runs._training import Training
 
-_MOST_REPLICAS: Final = 100_000
-_LARGEST_SEED: Final = 2**62
 _FEW_PER_CLASS: Final = 20  # labels, below which the defaults are not sure: docs/notes/defaults.md
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
 
@@ -69,71 +68,6 @@ def is_first_rank() -> bool:
     """Return whether this process reports and writes: the only one, or rank 0 of torchrun's."""
     launched = launched_rank()
     return launched is None or launched.rank == 0
-
-
-def replica_seeds(seed: int, replicas: int) -> tuple[int, ...]:
-    """Return the seeds of `replicas` replicas: `seed` and the numbers after it."""
-    if replicas < 1:
-        raise InputError(f"`replicas` must be at least 1; got {replicas}.")
-    if replicas > _MOST_REPLICAS:
-        raise InputError(f"`replicas` must be at most {_MOST_REPLICAS:,}; got {replicas}.")
-    if seed < 0:
-        raise InputError(f"`seed` must not be negative; got {seed}.")
-    if seed > _LARGEST_SEED:
-        raise InputError(f"`seed` must be at most 2^62; got {seed}.")
-    return tuple(range(seed, seed + replicas))
-
-
-def preset_method(name: str, split_spec: str, dataset: str) -> Method:
-    """Return the method as published for this kind of split and this dataset.
-
-    Presets for cross-validation choose the epoch on the evaluated fold, as the paper does. If the
-    split has validation nodes, those are used instead.
-    """
-    spec = SplitSpec.parse(split_spec)
-    method = get_method(name).preset(spec.setting, dataset)
-    if spec.has_validation and getattr(method, "watched", None) == "test":
-        return method.with_fields(watched="validation")
-    return method
-
-
-def suited_method(name: str, split_spec: str, data: NodeData) -> Method:
-    """Return the method with the hyper-parameters for this kind of split and this data.
-
-    A dataset that comes with the package has the method's preset. Any other graph, whatever its
-    name, has the defaults, with the feature scaling that suits its features.
-    """
-    known_as = preset_name(data)
-    method = preset_method(name, split_spec, known_as)
-    return method if known_as != "*" else method.for_data(data)
-
-
-def default_name(data: NodeData) -> str:
-    """Return the name of the default method: the paper's on its datasets."""
-    return "agnn" if preset_name(data) != "*" else "agnn_plus"
-
-
-def prepare(
-    name: str,
-    data: NodeData,
-    split: str,
-    changes: Mapping[str, Any] | None = None,
-    *,
-    is_tuned: bool = False,
-) -> Method:
-    """Return the method of this name, ready to train on `data`.
-
-    Its hyper-parameters are those of `suited_method`, with the `changes` that are not None. If
-    `is_tuned`, the rest of the method's grid is chosen on validation nodes.
-    """
-    method = suited_method(name, split, data)
-    settings = {field: value for field, value in (changes or {}).items() if value is not None}
-    for field in settings:
-        if is_tuned and field in method.grid:
-            raise InputError(f"`{field}` is chosen by tuning; do not set it.")
-    method = method.with_fields(**settings)
-    method.check()
-    return Tuned(method) if is_tuned else method
 
 
 @dataclass(frozen=True, eq=False)
@@ -518,8 +452,3 @@ class Plan:
             "backend": choose(self.training.backend, kind),
             **({} if self.division is None else self.division.identity),
         }
-
-
-def seeds_of_replicas(seeds: Sequence[int], folds: int) -> tuple[int, ...]:
-    """Return every replica's own seed for weights and dropout: the folds of one trial differ."""
-    return tuple(seed * folds + k for seed in seeds for k in range(folds))

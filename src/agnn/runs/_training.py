@@ -39,14 +39,8 @@ from agnn.runs._devices import find_device
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import folder_size
 from agnn.runs._parts import parts_data, parts_method
-from agnn.runs._plan import (
-    Plan,
-    default_name,
-    is_first_rank,
-    prepare,
-    replica_seeds,
-    seeds_of_replicas,
-)
+from agnn.runs._plan import Plan, is_first_rank
+from agnn.runs._presets import default_name, prepare, replica_seeds, seeds_of_replicas
 from agnn.runs._rules import RULES, both_names, check_scorable
 from agnn.runs._run import Run
 from agnn.runs._unseen import check_unseen
