@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from agnn.data import NodeData, Split
 from agnn.errors import InputError, unknown_name
 from agnn.methods import Method, get_method, method_names
 from agnn.metrics import MEASURES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data import NodeData, Split
 
 ClassWeight = Literal["balanced"] | Mapping[str, float] | None
 _RARE: Final = 0.05  # share of the labelled nodes below which a class is rare

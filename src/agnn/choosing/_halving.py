@@ -13,9 +13,10 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.choosing._choice import Choice, Tried, leads
 from agnn.choosing._class_weights import ClassWeight, class_weights
@@ -25,9 +26,6 @@ from agnn.data import NodeData, Split, Stream, random_order
 from agnn.errors import AgnnError, InputError
 from agnn.methods import Method, Task, method_names
 from agnn.metrics import MEASURES, Measure, Summary
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SECONDS: Final = 600.0  # to choose and to train, if nothing else is said
 

@@ -20,8 +20,6 @@ labels is the same everywhere:
 - Classes sort by value where all are numbers, also where they are written as text.
 """
 
-from typing import TYPE_CHECKING
-
 from agnn.data._changes import changed_data, with_labels, without_nodes
 from agnn.data._edges import RawCounts, unusable_weight
 from agnn.data._features import (
@@ -33,6 +31,7 @@ from agnn.data._features import (
     statistics_of_sums,
     suited_scaling,
 )
+from agnn.data._features import SparseRows as SparseRows
 from agnn.data._input_files import TABLE_FILES
 from agnn.data._labels import encoded_labels
 from agnn.data._node_data import NodeData
@@ -51,9 +50,6 @@ from agnn.data._splits._spec import (
 from agnn.data._splits._split import Split
 from agnn.data.preprocessing import Preprocessing
 from agnn.data.store import dataset_names, is_bundled, load_dataset, preset_name
-
-if TYPE_CHECKING:
-    from agnn.data._features import SparseRows as SparseRows
 
 __all__ = [
     "CROSS_FIT",

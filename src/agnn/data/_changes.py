@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.data._edges import merged_edges, simple_edges
-from agnn.data._features import frozen_csr
+from agnn.data._features import SparseRows, frozen_csr
+from agnn.data._node_data import NodeData
 from agnn.data.preprocessing import Source
 from agnn.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._features import SparseRows
-    from agnn.data._node_data import NodeData
 
 Pairs = Iterable[tuple[int, int]]
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from numpy.typing import ArrayLike, NDArray
     from scipy.sparse import csr_array
-
-    SparseRows: TypeAlias = csr_array[np.float32, tuple[int, int]]  # [n, d_x]
-    from collections.abc import Callable
 
     from agnn.data._node_data import NodeData
 
+SparseRows: TypeAlias = "csr_array[np.float32, tuple[int, int]]"  # [n, d_x]
 POSITIONS: Final = 64
 _POSITION_STEPS: Final = 6
 _POSITION_SEED: Final = 0

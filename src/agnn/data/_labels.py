@@ -20,15 +20,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from agnn.data._wording import row_list
 from agnn.errors import DataError, InputError, unknown_name
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _FEW: Final = 20  # classes; more are compared with the number of labelled nodes
 _SEPARATORS: Final = re.compile(r"\s*[|;,]\s*")  # between several labels in one cell

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from agnn.data._edges import (
     RawCounts,
@@ -20,6 +21,8 @@ from agnn.data._edges import (
     simple_edges,
 )
 from agnn.data._features import (
+    Scaling,
+    SparseRows,
     checked_features,
     effective_scaling,
     frozen_csr,
@@ -36,9 +39,6 @@ from agnn.data._labels import (
 from agnn.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from agnn.data._features import Scaling, SparseRows
     from agnn.data._report import DataReport, Reading
     from agnn.data._splits._split import Split
     from agnn.data.preprocessing import Preprocessing

@@ -9,14 +9,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.data._wording import quantity
 from agnn.errors import DataError
 from agnn.files import plain_id
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from agnn.data._node_data import NodeData
 
 Line = tuple[str, str]

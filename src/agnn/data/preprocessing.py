@@ -21,14 +21,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agnn.data._features import POSITIONS, position_columns, structure_columns
+from agnn.data._features import POSITIONS, SparseRows, position_columns, structure_columns
 from agnn.errors import DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._features import SparseRows
     from agnn.data.tables import NodeTable
 
 __all__ = [

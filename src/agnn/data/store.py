@@ -24,19 +24,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.data._edges import RawCounts
 from agnn.data._input_files import DAMAGE
 from agnn.data._node_data import NodeData
 from agnn.data._report import ColumnUse, Reading
 from agnn.data._splits._split import Split
+from agnn.data.preprocessing import Preprocessing
 from agnn.errors import AgnnError, DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data.preprocessing import Preprocessing
-
     Arrays = Mapping[str, NDArray[Any]]
 
 __all__ = [

@@ -15,8 +15,6 @@ share of a graph whose rows are divided.
 [[1], [0, 2], [3]]
 """
 
-from typing import TYPE_CHECKING
-
 from agnn.graph._features import (
     DenseFeatures,
     Features,
@@ -34,12 +32,10 @@ from agnn.graph._propagation import (
     normalise_symmetrically,
     symmetric,
 )
+from agnn.graph._propagation import SparseMatrix as SparseMatrix
 from agnn.graph._sampled_view import Block, SampledView
 from agnn.graph._view import ReceptiveField, View, edge_places, hop_rings, row_edges
 from agnn.graph._walks import Walks
-
-if TYPE_CHECKING:
-    from agnn.graph._propagation import SparseMatrix as SparseMatrix
 
 __all__ = [
     "TOO_LARGE_TO_PRUNE",

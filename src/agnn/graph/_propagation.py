@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph._graph import Graph
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    SparseMatrix: TypeAlias = csr_array[np.float64, tuple[int, int]]
+SparseMatrix: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
 
 _EDGES_AT_ONCE = 1 << 18
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, normalise_rows
+from agnn.graph import SparseMatrix, adjacency, normalise_rows
 from agnn.methods._split_method import SplitMethod, has_sparse_rows, scaled_columns_or_rows
 from agnn.networks import register
-
-if TYPE_CHECKING:
-    from agnn.graph import SparseMatrix
 
 _FEW_ROWS = 10_000
 _MOST_ENTRIES = 2**25  # of the training rows of all columns: 256 MiB, and minutes for the trees

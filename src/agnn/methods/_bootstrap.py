@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, normalise_symmetrically
+from agnn.graph import SparseMatrix, adjacency, normalise_symmetrically
 from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot
 from agnn.networks import Outcome, Task, register, require_held_out
-
-if TYPE_CHECKING:
-    from agnn.graph import SparseMatrix
 
 _FEWEST = 10  # a round that adds fewer seeds is the last one, as in the authors' program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, normalise_rows
+from agnn.graph import SparseMatrix, adjacency, normalise_rows
 from agnn.methods._split_method import one_hot
 from agnn.networks import Method, Outcome, Task, register, require_features
-
-if TYPE_CHECKING:
-    from agnn.graph import SparseMatrix
 
 
 @register

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency
+from agnn.graph import SparseMatrix, adjacency
 from agnn.methods._split_method import SplitMethod
 from agnn.networks import register, require_features
-
-if TYPE_CHECKING:
-    from agnn.graph import SparseMatrix
 
 
 @register

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import adjacency, normalise_rows
+from agnn.graph import SparseMatrix, adjacency, normalise_rows
 from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot, scaled_columns_or_rows
 from agnn.networks import register, require_features
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from agnn.graph import SparseMatrix
 
 _LEAST_SHIFT = 1e-12  # of a matrix's trace: far above double precision, far below any penalty
 _BLOCK = 256  # rows and columns that fit into a processor's cache

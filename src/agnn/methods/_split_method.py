@@ -11,14 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, Split
+from agnn.data import NodeData, SparseRows, Split
 from agnn.metrics import MEASURES
 from agnn.networks import Method, Outcome, Task
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from agnn.data import SparseRows
 
 Predictor = Callable[[NDArray[np.int64]], NDArray[np.float64]]  # nodes [k] -> a value per class
 _FEW_COLUMNS: Final = 0.25  # share of stored entries from which features are a table of numbers

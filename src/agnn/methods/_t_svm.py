@@ -5,18 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, Split
+from agnn.data import NodeData, SparseRows, Split
 from agnn.errors import InputError
 from agnn.methods._split_method import SplitMethod, unit_rows
 from agnn.networks import register, require_features
-
-if TYPE_CHECKING:
-    from agnn.data import SparseRows
 
 Margin = Callable[[Any], NDArray[np.float64]]  # rows [k, d_x] -> [k]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.metrics._measures import (
     MEASURES,
@@ -24,8 +25,6 @@ from agnn.metrics._measures import (
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from agnn.data import NodeData, Split
 
 _NORMAL: Final = 1.96  # a normal distribution has 95 % within this many deviations
 

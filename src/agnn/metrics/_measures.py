@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agnn.data import NodeData, Split
 from agnn.errors import InputError, unknown_name
 from agnn.metrics._ensemble import held_out_predictions, reliability
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor
-
-    from agnn.data import NodeData, Split
 
 _CHANCE: Final = 50.0  # percent: the AUC of a guess
 

@@ -30,7 +30,6 @@ new network registers itself.
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
 
 from agnn.networks._agnn import AGNN
 from agnn.networks._agnn_plus import AGNNPlus
@@ -55,6 +54,7 @@ from agnn.networks._network import (
     check_usable,
     memory_estimate,
 )
+from agnn.networks._network import Matrix as Matrix
 from agnn.networks._pair_attention import GATv2, GraphTransformer
 from agnn.networks._paths import Paths
 from agnn.networks._protocol import (
@@ -71,9 +71,6 @@ from agnn.networks._protocol import (
 from agnn.networks._semi_supervised_embedding import SemiSupervisedEmbedding
 from agnn.networks._separated import Separated
 from agnn.networks._sgc import SGC
-
-if TYPE_CHECKING:
-    from agnn.networks._network import Matrix as Matrix
 
 __all__ = [
     "AGNN",

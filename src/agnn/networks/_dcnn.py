@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +15,9 @@ from agnn.graph import Graph, SparseFeatures, View, diffusion
 from agnn.kernels import Dropout, Link
 from agnn.networks._layers import glorot_uniform, normal
 from agnn.networks._model import ModelShape, NodeModel
-from agnn.networks._network import NetworkMethod, propagated_entries
+from agnn.networks._network import Matrix, NetworkMethod, propagated_entries
 from agnn.networks._protocol import Presets, register
 from agnn.training import HighestAccuracy, Part, Recipe
-
-if TYPE_CHECKING:
-    from agnn.networks._network import Matrix
 
 
 class DCNNModel(NodeModel):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -19,8 +20,6 @@ from agnn.networks._model import VersionedModel
 from agnn.training import StepNumbers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from agnn.networks._network import NetworkMethod
 
 _FLOAT: Final = 4  # bytes

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.data import NodeData, Scaling, check_scaling, suited_scaling
 from agnn.errors import DivergedError, InputError, unknown_name
@@ -28,6 +29,7 @@ from agnn.training import (
     ExtraLoss,
     History,
     MemoryEstimate,
+    Metric,
     Objective,
     Part,
     Problem,
@@ -43,15 +45,9 @@ from agnn.training import (
 )
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from agnn.training import Metric
-
-    Matrix: TypeAlias = csr_array[Any, Any] | NDArray[np.float32]
-
+Matrix: TypeAlias = "csr_array[Any, Any] | NDArray[np.float32]"
 _DENSE = 0.25  # share of stored entries from which the input is a dense matrix
 # Bytes per entry of a dense input: twice in double precision while it is made, then the whole input
 # and the parts that training and watched nodes read.

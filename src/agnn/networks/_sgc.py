@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import torch
 
@@ -14,12 +14,9 @@ from agnn.graph import Graph, View, symmetric
 from agnn.kernels import Bias, Dropout, Link, PropagateLink
 from agnn.networks._layers import FeatureLinear
 from agnn.networks._model import INPUT, ModelShape, NodeModel, at, rows_by_layer
-from agnn.networks._network import NetworkMethod, propagated_entries
+from agnn.networks._network import Matrix, NetworkMethod, propagated_entries
 from agnn.networks._protocol import Presets, register
 from agnn.training import LastEpoch, Recipe
-
-if TYPE_CHECKING:
-    from agnn.networks._network import Matrix
 
 
 class SGCModel(NodeModel):

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from agnn.graph import Features, Graph, SampledView, View
 from agnn.kernels import counter_words, sample_neighbours, stream_key
+from agnn.training._recipe import Recipe
 from agnn.training._targets import Targets
 
 if TYPE_CHECKING:
     from agnn.training._loop import Problem
-    from agnn.training._recipe import Recipe
 
 # What the random numbers of batches and samples are drawn under. It is the same for all replicas,
 # whatever their seeds: they share the sampled graphs, and a replica alone has the same ones.

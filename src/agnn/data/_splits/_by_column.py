@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from agnn.data._splits._draws import Stream, random_order
 from agnn.data._splits._split import Split
 from agnn.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 # Shares of the labelled nodes; the rest is for test.
 _TRAIN: Final = 0.6

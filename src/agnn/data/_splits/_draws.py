@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum, unique
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from agnn.data._node_data import NodeData
 from agnn.data._splits._split import Split
 from agnn.errors import DataError, InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._node_data import NodeData
 
 
 @unique

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from agnn.data._node_data import NodeData
 from agnn.data._splits._by_column import GROUP, TIME
 from agnn.data._splits._draws import (
     balanced_split,
@@ -21,9 +22,6 @@ from agnn.data._splits._draws import (
 )
 from agnn.data._splits._split import Split
 from agnn.errors import InputError, unknown_name
-
-if TYPE_CHECKING:
-    from agnn.data._node_data import NodeData
 
 _DRAWN: Final[Mapping[str, Callable[[NodeData, int], Split]]] = {
     "uniform": uniform_split,

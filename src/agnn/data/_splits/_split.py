@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agnn.data._input_files import check_file
 from agnn.errors import DataError, InputError
 from agnn.files import json_text, write_file
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from agnn.data._node_data import NodeData
 
 _FORMAT: Final = "agnn-split-1"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from agnn.data._edges import edge_notes, mean_weights, simple_edges, unusable_weight, weight_note
 from agnn.data._input_files import DAMAGE, check_file, check_fits
@@ -17,9 +18,6 @@ from agnn.data._report import Reading
 from agnn.data._splits._split import Split
 from agnn.data.preprocessing import GRAPH_NOTE, Preprocessing, Source, graph_blocks
 from agnn.errors import AgnnError, DataError, InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _MASKS: Final = ("train", "val", "test")  # what masks are called after
 _CSR_PARTS: Final = ("data", "indices", "indptr", "shape")

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from agnn.data._labels import MISSING, Labels, check_classes, labels_of, missing_spellings
 from agnn.data._options import option_for
 from agnn.data._splits._by_column import column_splits
 from agnn.data._splits._split import Split
 from agnn.data._wording import row_list
+from agnn.data.tables._source import TableSource
 from agnn.errors import DataError, InputError, unknown_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data.tables._source import TableSource
 
 _LARGEST: Final = 1e30  # squares and sums of larger numbers overflow
 _DECIMAL_COMMA: Final = r"^([+-]?[0-9]*),([0-9]+([eE][+-]?[0-9]+)?)$"

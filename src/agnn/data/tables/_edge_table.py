@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from agnn.data._edges import unusable_weight
 from agnn.data._options import ReadOptions, check_columns, option_for
 from agnn.data._report import ColumnUse
 from agnn.data.tables._columns import NodeTable, has_no_id, is_blank, numbers_in, plain_text
 from agnn.data.tables._ids import Ids, NodeIndex
+from agnn.data.tables._source import TableSource
 from agnn.errors import DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data.tables._source import TableSource
 
 _ENDS: Final = (
     ("source", "target"),

@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agnn.data._options import option_for
+from agnn.data._options import ReadOptions, option_for
 from agnn.data._report import ColumnUse
 from agnn.data.preprocessing import (
     GRAPH_NOTE,
@@ -25,11 +26,6 @@ from agnn.data.preprocessing import (
 )
 from agnn.data.tables._columns import NodeTable, plain_text
 from agnn.errors import DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._options import ReadOptions
 
 _BAG: Final = 20  # this many columns of counts, mostly zero, are a bag of words
 _MOST_VALUES: Final = 1000  # of a category

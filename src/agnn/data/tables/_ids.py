@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from agnn.data._labels import id_text
+from agnn.data._node_data import NodeData
 from agnn.data._wording import row_list
 from agnn.data.tables._columns import (
     codes_and_words,
@@ -21,11 +23,6 @@ from agnn.data.tables._columns import (
     plain_text,
 )
 from agnn.errors import DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._node_data import NodeData
 
 
 class Ids(Protocol):

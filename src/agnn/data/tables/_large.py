@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from agnn.data._labels import class_notes
+from agnn.data._features import SparseRows
+from agnn.data._labels import Labels, class_notes
 from agnn.data._options import ReadOptions, check_columns
 from agnn.data.preprocessing import Preprocessing, Source
 from agnn.data.tables._columns import NodeTable, plain_text
@@ -33,12 +35,6 @@ from agnn.data.tables._large_ids import NumberIndex, TextIndex, plain_ids, whole
 from agnn.data.tables._read import feature_columns, find_ids, labels_of_table, splits_of_table
 from agnn.data.tables._source import TableSource, open_table
 from agnn.errors import DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._features import SparseRows
-    from agnn.data._labels import Labels
 
 _CELL: Final = 40  # bytes of a cell in memory, about
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from agnn.data.tables._columns import as_text, holds_text, plain_text
 from agnn.data.tables._ids import check_distinct
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _BYTES: Final = 2**20  # of text that are hashed at once; each takes 24 bytes meanwhile
 _SHIFT: Final = np.uint64(32)

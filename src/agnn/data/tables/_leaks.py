@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from agnn.data._features import SparseRows
+from agnn.data._labels import Labels
 from agnn.data._options import option_for
 from agnn.data.preprocessing import Block, Numbers, Preprocessing
 from agnn.data.tables._columns import PARTS, NodeTable, plain_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._features import SparseRows
-    from agnn.data._labels import Labels
 
 _LEAST: Final = 20  # labelled nodes below which nothing is concluded
 _SAMPLE: Final = 20_000  # labelled nodes that are looked at

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from agnn.data._edges import edge_notes, mean_weights, merged_edges, simple_edges, weight_note
+from agnn.data._features import SparseRows
 from agnn.data._labels import Labels, class_notes
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions, check_columns, option_for
@@ -25,11 +27,6 @@ from agnn.data.tables._ids import GrownIndex, NodeIndex
 from agnn.data.tables._leaks import feature_leaks, table_leaks
 from agnn.data.tables._source import TableSource, frame_table, open_query, open_table
 from agnn.errors import DataError, InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agnn.data._features import SparseRows
 
 # Names of columns that no attribute has.
 _NODE: Final = "(node)"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph
-from agnn.kernels._additive_attention import SLOPE
+from agnn.kernels._additive_attention import SLOPE, Draws, Vectors
 from agnn.kernels._additive_attention.numba_rows import (
     BLOCK,
     FACTS,
@@ -23,13 +23,10 @@ from agnn.kernels._additive_attention.numba_rows import (
 )
 from agnn.kernels._cpu.simd import LANES, inline, jit
 from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows, without_padding
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state
 from agnn.kernels._runtime.memory import new_tensor
-
-if TYPE_CHECKING:
-    from agnn.kernels._additive_attention import Draws, Vectors
-    from agnn.kernels._dropout import DropoutAt
 
 U = np.uint64
 _U32 = np.uint32

@@ -5,12 +5,13 @@ Kept for the backward pass are three numbers per row and head, and nothing per e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from agnn.graph import Graph
+from agnn.kernels._additive_attention import Draws, Vectors
 from agnn.kernels._additive_attention.triton_backward import (
     BACKWARD,
     Backward,
@@ -25,9 +26,6 @@ from agnn.kernels._dropout import triton_cuda as dropout
 from agnn.kernels._dropout.triton_cuda import draw_of
 from agnn.kernels._gpu.launches import Heads, Tile, choose_tile, heads_of, sum_parts, sum_type
 from agnn.kernels._gpu.rows import csr_of
-
-if TYPE_CHECKING:
-    from agnn.kernels._additive_attention import Draws, Vectors
 
 _CHUNK = 256  # rows that a block sums the gradients of the vectors over
 _NUMBERS = 1024  # that such a block looks at together

@@ -7,7 +7,7 @@ graph, so neither the blocks nor what was pruned away change a bit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,10 +23,8 @@ from agnn.kernels._cpu.threads import (
     threads_for,
     without_padding,
 )
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 U = np.uint64
 _LANES = U(LANES)

@@ -6,7 +6,7 @@ maps are matrix products, and torch's are hard to beat; only their dropout is ou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 import triton
@@ -14,13 +14,11 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels import _dense_linear as reference
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._dropout import triton_cuda as dropout
 from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
 from agnn.kernels._gpu.launches import Kernel, power_of_two, sum_parts, wait_for_inputs
 from agnn.kernels._gpu.rows import raw_rows, store_rows
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 _SMALL = 512  # numbers of W, filled up to powers of two, that a block holds
 _ROWS = 32  # rows of H that a block looks at together

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 from agnn.kernels._cpu.simd import inline, jit
 from agnn.kernels._cpu.threads import run_in_pieces
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._runtime.memory import new_tensor
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 U32 = np.uint32
 # Keys, thresholds and scales where nothing is dropped: compiled code wants the arguments anyway.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._gpu.launches import Kernel, power_of_two, wait_for_inputs
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 _NUMBERS = 1024  # entries that one block drops
 

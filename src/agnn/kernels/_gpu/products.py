@@ -5,7 +5,7 @@ A line is a row or a column of a sparse matrix.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -13,12 +13,10 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.graph import LongRows
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
 from agnn.kernels._gpu.launches import power_of_two, sum_type
 from agnn.kernels._gpu.rows import Csr, Operation, entries_of, part_like, rows_of, store_rows
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 
 class Lines(NamedTuple):

@@ -7,7 +7,7 @@ and the entries of 1 b^T that dropout sets to zero, or those that it keeps, are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,13 +22,11 @@ from agnn.kernels._cpu.threads import (
     threads_for,
     without_padding,
 )
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._dropout import numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 from agnn.kernels._runtime.memory import new_tensor
 from agnn.kernels._sparse_linear import numba_cpu as sparse_linear
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 U = np.uint64
 _LANES = U(LANES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 import triton
@@ -11,12 +11,10 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures
 from agnn.kernels import _shared_linear as reference
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
 from agnn.kernels._gpu.launches import Kernel, power_of_two, sum_parts, wait_for_inputs
 from agnn.kernels._gpu.rows import store_rows
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 _ROWS = 64  # of X that a block looks at together
 _COLUMNS = 32  # of X likewise

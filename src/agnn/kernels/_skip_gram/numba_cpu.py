@@ -7,7 +7,7 @@ slopes lie in `slopes` from `at` on; `slopes` holds whole vectors.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,9 +26,7 @@ from agnn.kernels._cpu.simd import (
     store,
     total,
 )
-
-if TYPE_CHECKING:
-    from agnn.kernels._skip_gram import Descent, Noise, Paths
+from agnn.kernels._skip_gram import Descent, Noise, Paths
 
 U = np.uint64
 _ZERO = U(0)

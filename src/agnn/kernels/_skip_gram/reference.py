@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.kernels._counter import U, below, fraction, word
-from agnn.kernels._skip_gram import Noise, Paths
-
-if TYPE_CHECKING:
-    from agnn.kernels._skip_gram import Descent
+from agnn.kernels._skip_gram import Descent, Noise, Paths
 
 Table = tuple[NDArray[Any], NDArray[Any]]
 Both = tuple[NDArray[Any], NDArray[Any]]  # v and u

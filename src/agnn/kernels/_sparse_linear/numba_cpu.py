@@ -6,7 +6,7 @@ registers and written once. (Adding row by row to the weight's gradient instead 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -22,10 +22,8 @@ from agnn.kernels._cpu.threads import (
     width_of,
     without_padding,
 )
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 U = np.uint64
 _ONE = U(1)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torch import Tensor
 
 from agnn.graph import SparseFeatures
+from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._gpu.launches import sum_parts
 from agnn.kernels._gpu.products import Labels, Lines, products
-
-if TYPE_CHECKING:
-    from agnn.kernels._dropout import DropoutAt
 
 
 def forward(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from agnn.graph import SparseMatrix
+from agnn.graph import SparseMatrix
 
 Paths = NDArray[np.int64]  # [batches, paths of a batch, nodes of a path]
 

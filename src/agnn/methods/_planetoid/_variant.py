@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -13,13 +13,10 @@ from torch import Tensor
 
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.graph import SparseFeatures, adjacency
+from agnn.graph import SparseFeatures, SparseMatrix, adjacency
 from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
 from agnn.methods._planetoid._state import Start, State
 from agnn.networks import Method, Outcome, Task, require_features, require_held_out
-
-if TYPE_CHECKING:
-    from agnn.graph import SparseMatrix
 
 _BYTES_AT_ONCE = 2**32  # of GPU memory, for the logits of replicas that are trained together
 
