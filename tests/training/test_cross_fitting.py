@@ -75,7 +75,7 @@ def test_all_replicas_stop_together():
     accuracy[:, 4:] = torch.linspace(0, 1, 12)[:, None]
     for epoch in range(6):
         tracker.update(torch.tensor([epoch + 1]), accuracy[epoch], loss[0] + epoch)
-    assert tracker.rule.stopped().tolist() == [True] * 4 + [False] * 3
+    assert tracker.inner.stopped().tolist() == [True] * 4 + [False] * 3
     assert tracker.stopped().tolist() == [False] * 7
 
 

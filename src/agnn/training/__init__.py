@@ -29,8 +29,6 @@ about every epoch. `Checkpoints` let a training that was stopped go on.
 
 from agnn.training._callbacks import BestSoFar, Callback, EpochReport
 from agnn.training._checkpoint import Checkpoints, first_difference
-from agnn.training._cross_fitting import LEFT_OUT, CrossFitted, mean_of_others
-from agnn.training._early_stop import EarlyStop, StopOn
 from agnn.training._loop import (
     ExtraLoss,
     History,
@@ -51,16 +49,21 @@ from agnn.training._memory import (
 from agnn.training._model import TrainableModel
 from agnn.training._recipe import Recipe
 from agnn.training._selection import (
+    LEFT_OUT,
     BestScore,
     BestThenLowest,
     BothBest,
+    CrossFitted,
+    EarlyStop,
     HighestAccuracy,
     LastEpoch,
     LowestLoss,
     Metric,
     Part,
     Selection,
+    StopOn,
     WindowStop,
+    mean_of_others,
 )
 from agnn.training._targets import Targets
 
