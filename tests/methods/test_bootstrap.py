@@ -70,9 +70,9 @@ def test_a_split_without_validation_nodes_is_refused(toy):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"restart": 1.5}, "`restart` must be from 0 to 1; got 1.5"),
+        ({"restart": 1.5}, "`restart` must be at least 0 and at most 1; got 1.5"),
         ({"steps": 0}, "`steps` must be at least 1"),
-        ({"percent": 0.0}, "`percent` above 0"),
+        ({"percent": 0.0}, "`percent` must be above 0 and at most 100"),
     ],
 )
 def test_a_diffusion_that_is_none_is_refused(fields, words):

@@ -165,7 +165,7 @@ def test_a_sample_of_nodes_is_the_same_for_every_replica(toy):
         ({"input_dropout": -0.1}, "`input_dropout` must be at least 0 and below 1"),
         ({"versions": 0}, "`versions` must be at least 1"),
         ({"temperature": 0.0}, "`temperature` must be above 0"),
-        ({"confidence": 1.5}, "`confidence` must be at most 1; got 1.5"),
+        ({"confidence": 1.5}, "`confidence` must be at least 0 and at most 1; got 1.5"),
         ({"strength": -1.0}, "`strength` must be at least 0"),
     ],
 )

@@ -62,5 +62,5 @@ def test_probabilities_are_logistic_and_scaled_to_one():
 
 
 def test_an_unknown_aggregate_is_refused():
-    with pytest.raises(InputError, match="`aggregate` must be 'count' or 'share'; got 'sum'"):
+    with pytest.raises(InputError, match="unknown aggregate 'sum'; known: count, share"):
         ICA(aggregate="sum")

@@ -6,7 +6,19 @@ import pytest
 
 from agnn.errors import InputError
 from agnn.methods import Task
-from agnn.networks import APPNP, DCNN, GAT, GCNII, SGC, DynamicFilter, GraphCNN, MoNet
+from agnn.networks import (
+    AGNN,
+    APPNP,
+    DCNN,
+    GAT,
+    GCN,
+    GCNII,
+    SGC,
+    AGNNPlus,
+    DynamicFilter,
+    GraphCNN,
+    MoNet,
+)
 from agnn.training import BestThenLowest, BothBest, HighestAccuracy, LastEpoch, LowestLoss
 
 DATASETS = ("citeseer", "cora", "pubmed")
@@ -130,7 +142,7 @@ def test_the_memory_estimate_counts_every_head(method, times, toy):
     [
         (GAT, {"hidden": 0}, "`hidden` must be at least 1; got 0"),
         (APPNP, {"hidden": 0}, "`hidden` must be at least 1; got 0"),
-        (APPNP, {"alpha": 1.5}, "`alpha` must be between 0 and 1; got 1.5"),
+        (APPNP, {"alpha": 1.5}, "`alpha` must be at least 0 and at most 1; got 1.5"),
         (GCNII, {"layers": 0}, "`layers` must be at least 1; got 0"),
         (GCNII, {"hidden": 0}, "`hidden` must be at least 1; got 0"),
         (SGC, {"steps": -1}, "`steps` must be at least 0; got -1"),
@@ -138,8 +150,14 @@ def test_the_memory_estimate_counts_every_head(method, times, toy):
         (MoNet, {"hidden": 0}, "`hidden` must be at least 1; got 0"),
         (DynamicFilter, {"hidden": 0}, "`hidden` must be at least 1; got 0"),
         (GraphCNN, {"hidden": 0}, "`hidden` must be at least 1; got 0"),
+        (GAT, {"heads": 0}, "`heads` must be at least 1; got 0"),
+        (MoNet, {"kernels": -2}, "`kernels` must be at least 1; got -2"),
+        (AGNN, {"window": 0}, "`window` must be at least 1; got 0"),
+        (AGNN, {"patience": 0}, "`patience` must be at least 1; got 0"),
+        (AGNNPlus, {"temperature": float("nan")}, "`temperature` must be above 0; got nan"),
+        (GCN, {"watched": "train"}, "unknown watched 'train'"),
     ],
 )
-def test_a_network_without_size_is_refused(method, fields, words):
+def test_a_value_that_a_field_cannot_have_is_refused(method, fields, words):
     with pytest.raises(InputError, match=words):
         method(**fields)

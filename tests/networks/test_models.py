@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -137,9 +139,9 @@ def test_dropout_acts_only_when_it_is_given_and_moves_with_the_epoch(make):
 class Recorder(Dropout):
     """A dropout that notes which places are asked for."""
 
-    def at(self, place: int) -> DropoutAt:
+    def at(self, place: int, **options: Any) -> DropoutAt:
         self.asked = [*getattr(self, "asked", []), place]
-        return super().at(place)
+        return super().at(place, **options)
 
 
 @pytest.mark.parametrize("make", [agnn, lambda: GCN(40, 5), lambda: GLN(40, 5)])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
-from agnn.errors import InputError
 from agnn.graph import SparseMatrix, adjacency, normalise_rows
 from agnn.methods._split_method import SplitMethod, has_sparse_rows, scaled_columns_or_rows
-from agnn.networks import register
+from agnn.networks import Count, Positive, register
 
 _FEW_ROWS = 10_000
 _MOST_ENTRIES = 2**25  # of the training rows of all columns: 256 MiB, and minutes for the trees
@@ -38,24 +37,13 @@ class Boosting(SplitMethod):
     cites: ClassVar[str] = "Bazhenov, Platonov and Prokhorenkova 2025"
     uses_edge_weights: ClassVar[bool] = True
 
-    iterations: int = 200  # number of trees per class
-    learning_rate: float = 0.1  # how much each tree counts
-    leaf: int = 5  # fewest training nodes in a leaf
-    leaves: int = 8  # most leaves of a tree
-    column_share: float = 0.2  # of the columns, drawn at random, that a branch chooses from
-    components: int | None = None  # singular vectors that replace the features; none: as they fit
-
-    def __post_init__(self) -> None:
-        for name in ("iterations", "leaf", "components"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"`{name}` must be at least 1; got {value}.")
-        if self.leaves < 2:
-            raise InputError(f"`leaves` must be at least 2; got {self.leaves}.")
-        if not 0.0 < self.column_share <= 1.0:
-            raise InputError(
-                f"`column_share` must be above 0 and at most 1; got {self.column_share}."
-            )
+    iterations: Count = 200  # number of trees per class
+    learning_rate: Positive = 0.1  # how much each tree counts
+    leaf: Count = 5  # fewest training nodes in a leaf
+    leaves: Annotated[int, "at least 2"] = 8  # most leaves of a tree
+    # of the columns, drawn at random, that a branch chooses from
+    column_share: Annotated[float, "above 0 and at most 1"] = 0.2
+    components: Count | None = None  # singular vectors that replace the features; none: as they fit
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c]."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
-from agnn.errors import InputError
 from agnn.graph import SparseMatrix, adjacency, normalise_symmetrically
 from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot
-from agnn.networks import Outcome, Task, register, require_held_out
+from agnn.networks import Count, Outcome, Share, Task, register, require_held_out
 
 _FEWEST = 10  # a round that adds fewer seeds is the last one, as in the authors' program
 
@@ -48,18 +47,10 @@ class Bootstrap(ChoosingMethod):
     }
 
     # a. The program's default is 0, with which F loses its seeds on small graphs.
-    restart: float = 0.1
-    steps: int = 30  # products with S per round; the program's default
-    percent: float = 3.0  # of all nodes, new seeds per round; the program's default
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.restart <= 1.0:
-            raise InputError(f"`restart` must be from 0 to 1; got {self.restart}.")
-        if self.steps < 1 or not 0.0 < self.percent <= 100.0:
-            raise InputError(
-                f"`steps` must be at least 1 and `percent` above 0 and at most 100; got "
-                f"{self.steps} and {self.percent}."
-            )
+    restart: Share = 0.1
+    steps: Count = 30  # products with S per round; the program's default
+    # of all nodes, new seeds per round; the program's default
+    percent: Annotated[float, "above 0 and at most 100"] = 3.0
 
     def run(self, task: Task) -> Outcome:
         """Return the scores of every replica in its best round."""

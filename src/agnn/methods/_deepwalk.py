@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -12,7 +12,7 @@ from agnn.data import NodeData
 from agnn.graph import Graph, Propagation, Walks
 from agnn.kernels import Descent, hierarchical_skip_gram, propagate, random_walks
 from agnn.methods._embedding import EmbeddingMethod, Vectors
-from agnn.networks import register
+from agnn.networks import Count, register
 
 
 @register
@@ -30,11 +30,11 @@ class DeepWalk(EmbeddingMethod):
         "penalty_inverse": (0.01, 0.1, 1.0, 10.0),
     }
 
-    walks_per_node: int = 10  # walks that start at a node
+    walks_per_node: Count = 10  # walks that start at a node
     walk_length: int = 40  # nodes of a walk
-    width: int = 64  # of the embeddings
-    window: int = 5  # greatest distance of a context on a walk
-    passes: int = 1  # over the walks
+    width: Count = 64  # of the embeddings
+    window: Count = 5  # greatest distance of a context on a walk
+    passes: Count = 1  # over the walks
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""
@@ -54,7 +54,7 @@ class NEU(DeepWalk):
 
     near: float = 0.5  # the authors' lambda_1
     far: float = 0.25  # the authors' lambda_2
-    times: int = 3  # number of updates
+    times: Annotated[int, "at least 0"] = 3  # number of updates
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""

@@ -15,9 +15,8 @@ import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
-from agnn.errors import InputError
 from agnn.graph import Graph
-from agnn.networks import Method, Outcome, Task
+from agnn.networks import Method, Outcome, Positive, Task
 
 Vectors = NDArray[np.float32]
 
@@ -34,11 +33,7 @@ class EmbeddingMethod(Method):
 
     uses_blas: ClassVar[bool] = False  # whose sums may depend on the number of threads
 
-    penalty_inverse: float = 1.0  # scikit-learn's default, as the programs leave it
-
-    def __post_init__(self) -> None:
-        if not self.penalty_inverse > 0.0:
-            raise InputError(f"`penalty_inverse` must be above 0; got {self.penalty_inverse}.")
+    penalty_inverse: Positive = 1.0  # scikit-learn's default, as the programs leave it
 
     @abstractmethod
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:

@@ -10,11 +10,10 @@ from torch import Generator, Tensor
 from torch.nn.functional import elu
 
 from agnn.data import NodeData
-from agnn.errors import InputError
 from agnn.graph import Graph, SparseFeatures
 from agnn.kernels import adam_step, sparse_linear
 from agnn.methods._embedding import EmbeddingMethod, Vectors, of_unit_length
-from agnn.networks import generators, glorot_uniform, register
+from agnn.networks import Count, Positive, generators, glorot_uniform, register
 
 
 @register
@@ -32,18 +31,13 @@ class Graph2Gauss(EmbeddingMethod):
     cites: ClassVar[str] = "Bojchevski and Günnemann 2018"
     uses_blas: ClassVar[bool] = True
 
-    width: int = 64  # the program's default, as are the next two
-    hidden: int = 512  # width of the hidden layer
-    learning_rate: float = 1e-3  # of Adam
+    width: Count = 64  # the program's default, as are the next two
+    hidden: Count = 512  # width of the hidden layer
+    learning_rate: Positive = 1e-3  # of Adam
     # The program takes all nodes in each of up to 2000 steps and stops by held-out edges. Ours
     # draws each node 50 times on average, in batches: minutes on PubMed, and no held-out edge.
-    epochs: int = 50
-    batch: int = 64  # nodes per step
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if min(self.width, self.hidden, self.epochs, self.batch) < 1:
-            raise InputError("`width`, `hidden`, `epochs` and `batch` must be at least 1.")
+    epochs: Count = 50
+    batch: Count = 64  # nodes per step
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d]; without features the rows of A + I are the features."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
-from agnn.errors import InputError
 from agnn.graph import SparseMatrix, adjacency, normalise_rows
 from agnn.methods._split_method import one_hot
-from agnn.networks import Method, Outcome, Task, register, require_features
+from agnn.networks import Method, Outcome, Positive, Task, register, require_features
 
 
 @register
@@ -37,13 +36,9 @@ class ICA(Method):
         "aggregate": ("count", "share"),
     }
 
-    penalty_inverse: float = 1.0  # C, at its default
+    penalty_inverse: Positive = 1.0  # C, at its default
     aggregate: Literal["count", "share"] = "count"  # the program's default
-    sweeps: int = 10  # the program's default
-
-    def __post_init__(self) -> None:
-        if self.aggregate not in ("count", "share"):
-            raise InputError(f"`aggregate` must be 'count' or 'share'; got '{self.aggregate}'.")
+    sweeps: Annotated[int, "at least 0"] = 10  # the program's default
 
     def run(self, task: Task) -> Outcome:
         """Return the scores; replicas of the same split differ in the order of the visits."""

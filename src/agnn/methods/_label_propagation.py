@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
-from agnn.errors import InputError
 from agnn.graph import adjacency, normalise_rows
 from agnn.methods._split_method import SplitMethod, one_hot
-from agnn.networks import register
+from agnn.networks import Count, register
 
 
 @register
@@ -37,12 +36,8 @@ class LabelPropagation(SplitMethod):
     }
 
     tolerance: float = 1e-6  # the iteration ends when no entry changes by more
-    max_steps: int = 10_000  # of the iteration
+    max_steps: Count = 10_000  # of the iteration
     has_mass_normalisation: bool = True  # whether classes are scaled to their shares
-
-    def __post_init__(self) -> None:
-        if self.max_steps < 1:
-            raise InputError(f"`max_steps` must be at least 1; got {self.max_steps}.")
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c]."""

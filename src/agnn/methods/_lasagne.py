@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from threading import Lock
-from typing import ClassVar
+from typing import Annotated, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData
-from agnn.errors import InputError
 from agnn.graph import Graph
 from agnn.kernels import Descent, pair_skip_gram
 from agnn.methods._embedding import EmbeddingMethod, Vectors
-from agnn.networks import register
+from agnn.networks import Count, Positive, register
 
 
 @register
@@ -32,21 +31,13 @@ class LASAGNE(EmbeddingMethod):
     title: ClassVar[str] = "LASAGNE"
     cites: ClassVar[str] = "Faerman, Borutta, Fountoulakis and Mahoney 2017"
 
-    alpha: float = 0.15  # probability of a restart of the PageRank
-    tolerance: float = 1e-4  # of the approximate PageRank
-    contexts: int = 100  # nodes that a node has as contexts
-    width: int = 128  # of the embeddings
-    negatives: int = 5  # random nodes per pair
+    # probability of a restart of the PageRank
+    alpha: Annotated[float, "above 0 and at most 1"] = 0.15
+    tolerance: Positive = 1e-4  # of the approximate PageRank
+    contexts: Count = 100  # nodes that a node has as contexts
+    width: Count = 128  # of the embeddings
+    negatives: Count = 5  # random nodes per pair
     samples_per_node: int = 2000  # about as many as DeepWalk's walks give
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 < self.alpha <= 1.0:
-            raise InputError(f"`alpha` must be above 0 and at most 1; got {self.alpha}.")
-        if not self.tolerance > 0.0:
-            raise InputError(f"`tolerance` must be above 0; got {self.tolerance}.")
-        if self.contexts < 1:
-            raise InputError(f"`contexts` must be at least 1; got {self.contexts}.")
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""

@@ -12,7 +12,7 @@ from agnn.data import NodeData
 from agnn.graph import Graph
 from agnn.kernels import Descent, pair_skip_gram
 from agnn.methods._embedding import EmbeddingMethod, Vectors, of_unit_length
-from agnn.networks import register
+from agnn.networks import Count, register
 
 
 @register
@@ -29,8 +29,8 @@ class LINE(EmbeddingMethod):
     title: ClassVar[str] = "LINE"
     cites: ClassVar[str] = "Tang, Qu, Wang, Zhang, Yan and Mei 2015"
 
-    width: int = 100  # of each half; the program's default
-    negatives: int = 5  # the program's default, as is the learning rate of 0.025
+    width: Count = 100  # of each half; the program's default
+    negatives: Count = 5  # the program's default, as is the learning rate of 0.025
     samples_per_edge: int = 1000  # 10 million pairs on Cora; the program has no default
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
-from agnn.errors import InputError
 from agnn.graph import SparseMatrix, adjacency
 from agnn.methods._split_method import SplitMethod
-from agnn.networks import register, require_features
+from agnn.networks import Positive, register, require_features
 
 
 @register
@@ -36,15 +35,8 @@ class ManifoldRegularisation(SplitMethod):
         "intrinsic": (0.0045, 0.045, 0.45),
     }
 
-    ambient: float = 0.005  # gamma_A l in the source
-    intrinsic: float = 0.045  # gamma_I l / (u + l)^2 in the source
-
-    def __post_init__(self) -> None:
-        if self.ambient <= 0.0 or self.intrinsic < 0.0:
-            raise InputError(
-                f"`ambient` must be above 0 and `intrinsic` at least 0; got {self.ambient} and "
-                f"{self.intrinsic}."
-            )
+    ambient: Positive = 0.005  # gamma_A l in the source
+    intrinsic: Annotated[float, "at least 0"] = 0.045  # gamma_I l / (u + l)^2 in the source
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c]."""

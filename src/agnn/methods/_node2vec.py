@@ -10,7 +10,7 @@ from agnn.data import NodeData
 from agnn.graph import Graph, Walks
 from agnn.kernels import Descent, negative_skip_gram, random_walks
 from agnn.methods._embedding import EmbeddingMethod, Vectors
-from agnn.networks import register
+from agnn.networks import Count, Positive, register
 
 
 @register
@@ -28,14 +28,14 @@ class Node2Vec(EmbeddingMethod):
         "penalty_inverse": (0.03, 0.1, 0.3, 1.0, 3.0),
     }
 
-    p: float = 1.0  # above 1: a walk returns less often to the node before
-    q: float = 1.0  # below 1: a walk moves away more often
-    walks_per_node: int = 10  # walks that start at a node
+    p: Positive = 1.0  # above 1: a walk returns less often to the node before
+    q: Positive = 1.0  # below 1: a walk moves away more often
+    walks_per_node: Count = 10  # walks that start at a node
     walk_length: int = 80  # nodes of a walk
-    width: int = 128  # of the embeddings
-    window: int = 10  # greatest distance of a context on a walk
-    negatives: int = 5  # random nodes per pair
-    passes: int = 1  # over the walks
+    width: Count = 128  # of the embeddings
+    window: Count = 10  # greatest distance of a context on a walk
+    negatives: Count = 5  # random nodes per pair
+    passes: Count = 1  # over the walks
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""

@@ -50,6 +50,7 @@ class Ridge(ChoosingMethod):
         # A list is what a run folder gives back.
         object.__setattr__(self, "penalties", tuple(self.penalties))
         object.__setattr__(self, "views", tuple(self.views))
+        super().__post_init__()
         if not self.views or not set(self.views) <= set(_VIEWS):
             raise InputError(f"`views` must be some of {', '.join(_VIEWS)}; got {self.views}.")
         if not self.penalties or min(self.penalties) <= 0.0:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.methods._split_method import SplitMethod, unit_rows
-from agnn.networks import register, require_features
+from agnn.networks import Positive, register, require_features
 
 
 @register
@@ -32,7 +32,7 @@ class SingleLayerPerceptron(SplitMethod):
         "has_unit_rows": (False, True),
     }
 
-    penalty_inverse: float = 1.0  # C of scikit-learn, its default
+    penalty_inverse: Positive = 1.0  # C of scikit-learn, its default
     has_unit_rows: bool = False  # raw features, as in the source's program
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:

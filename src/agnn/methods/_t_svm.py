@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, SparseRows, Split
-from agnn.errors import InputError
 from agnn.methods._split_method import SplitMethod, unit_rows
-from agnn.networks import register, require_features
+from agnn.networks import Positive, register, require_features
 
 Margin = Callable[[Any], NDArray[np.float64]]  # rows [k, d_x] -> [k]
 
@@ -43,14 +42,9 @@ class TransductiveSVM(SplitMethod):
     }
 
     # SVM-light's default C, relative to 1 / mean squared row length
-    penalty_inverse: float = 1.0
-    unlabelled_weight: float = 1.0  # C* / C at the last stage
+    penalty_inverse: Positive = 1.0
+    unlabelled_weight: Positive = 1.0  # C* / C at the last stage
     has_unit_rows: bool = False  # whether features are scaled to rows of length 1
-
-    def __post_init__(self) -> None:
-        for name in ("penalty_inverse", "unlabelled_weight"):
-            if getattr(self, name) <= 0.0:
-                raise InputError(f"`{name}` must be above 0; got {getattr(self, name)}.")
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c]."""

@@ -58,8 +58,11 @@ from agnn.networks._network import Matrix as Matrix
 from agnn.networks._pair_attention import GATv2, GraphTransformer
 from agnn.networks._paths import Paths
 from agnn.networks._protocol import (
+    Count,
     Method,
     Outcome,
+    Positive,
+    Share,
     Task,
     get_method,
     method_names,
@@ -87,6 +90,7 @@ __all__ = [
     "SGC",
     "AGNNPlus",
     "ChebNet",
+    "Count",
     "DynamicFilter",
     "FeatureLinear",
     "GATv2",
@@ -102,8 +106,10 @@ __all__ = [
     "NodeModel",
     "Outcome",
     "Paths",
+    "Positive",
     "SemiSupervisedEmbedding",
     "Separated",
+    "Share",
     "Task",
     "at",
     "check_usable",

@@ -7,28 +7,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
 import torch
-from torch import Tensor
 
 from agnn.data import NodeData, Scaling
 from agnn.errors import InputError
-from agnn.graph import DenseFeatures, Features, Graph, View
+from agnn.graph import Features, Graph, View
 from agnn.kernels import (
     CosineAttentionLink,
-    DenseLinearLink,
     Dropout,
-    DropoutAt,
     HopMean,
     HopState,
     Link,
     ReLU,
     RowDropoutLink,
-    SharedLinearLink,
-    SparseLinearLink,
     for_versions,
 )
-from agnn.networks._agnn import AGNNModel
+from agnn.networks._agnn import AGNNModel, CosineAttentionNetwork
 from agnn.networks._consistency import Consistency, ConsistencySettings
-from agnn.networks._layers import Beta, FeatureLinear, Linear
 from agnn.networks._model import (
     INPUT,
     INSIDE,
@@ -36,10 +30,11 @@ from agnn.networks._model import (
     ModelShape,
     NodeModel,
     VersionedModel,
+    at,
     rows_by_layer,
 )
-from agnn.networks._network import DeepNetwork, presets_by_dataset
-from agnn.networks._protocol import Presets, register
+from agnn.networks._network import from_attributes, presets_by_dataset
+from agnn.networks._protocol import Count, NotNegative, Positive, Presets, Rate, Share, register
 from agnn.training import (
     BestScore,
     Objective,
@@ -71,43 +66,21 @@ class AGNNPlusModel(VersionedModel, AGNNModel):
         field = view.field
         rows = rows_by_layer(view)
         states = [HopState() for _ in rows]
-        chain: list[Link] = [self._first(view, dropout, versions)]
+        read = at(dropout, INPUT, versions=versions, rate=self.input_dropout)
+        chain = [self.first.link(view.features, read, self.backend, versions=versions)]
         if not self.relu_after_hops:
             chain.append(ReLU())
-        dropped = _at(dropout, INSIDE, versions, self.row_dropout)
+        dropped = at(dropout, INSIDE, versions=versions, rate=self.row_dropout)
         if dropped is not None:
             chain.append(RowDropoutLink(field.nodes, dropped, self.backend))
         for layer, state, count in zip(self._layers(), states, rows, strict=True):
             beta = for_versions(layer.beta, versions)
             chain += [state, CosineAttentionLink(field.graph, beta, count, self.backend)]
-        weight, bias = _parameters(self.last, versions)
-        drop = _at(dropout, OUTPUT, versions)
-        last = DenseLinearLink(weight, bias, field.targets, drop, self.backend)
         chain.append(HopMean(states, field.sizes[0]))
-        return [*chain, ReLU(), last] if self.relu_after_hops else [*chain, last]
-
-    def _first(self, view: View, dropout: Dropout | None, versions: int) -> Link:
-        weight, bias = _parameters(self.first, versions)
-        drop = _at(dropout, INPUT, versions, self.input_dropout)
-        x = view.features
-        if isinstance(x, DenseFeatures):
-            return SharedLinearLink(x, weight, bias, drop, self.backend)
-        return SparseLinearLink(x, weight, bias, drop, self.backend)
-
-
-def _parameters(layer: FeatureLinear | Linear, versions: int) -> tuple[Tensor, Tensor | None]:
-    """The weight and the bias of a layer, for every version."""
-    bias = None if layer.bias is None else for_versions(layer.bias, versions)
-    return for_versions(layer.weight, versions), bias
-
-
-def _at(
-    dropout: Dropout | None, place: int, versions: int, rate: float | None = None
-) -> DropoutAt | None:
-    """The dropout of one place; none in evaluation and at rate 0."""
-    if dropout is None or rate == 0.0:
-        return None
-    return dropout.at(place, versions=versions, rate=rate)
+        if self.relu_after_hops:
+            chain.append(ReLU())
+        drop = at(dropout, OUTPUT, versions=versions)
+        return [*chain, self.last.link(field.targets, drop, self.backend, versions=versions)]
 
 
 _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
@@ -133,7 +106,7 @@ _LIMITS: Final[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
 @register
 @dataclass(frozen=True)
-class AGNNPlus(DeepNetwork):
+class AGNNPlus(CosineAttentionNetwork):
     """AGNN whose output layer reads the mean over all hops, trained by consistency.
 
     The defaults were chosen on validation nodes of six graphs, the presets on those of the fixed
@@ -143,37 +116,28 @@ class AGNNPlus(DeepNetwork):
     name: ClassVar[str] = "agnn_plus"
     title: ClassVar[str] = "AGNN+"
     cites: ClassVar[str] = "Thekumparampil et al. 2018 with consistency of Feng et al. 2020"
-    uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = AGNNPlusModel
-    decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
+    rule: ClassVar[type[Selection]] = BestScore
     reduction: ClassVar[Mapping[str, Any]] = {"strength": 0.0}
     presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
     scaling: Scaling = "length"
-    layers: int = 4  # hops
-    hidden: int = 64
+    layers: Count = 4  # hops
+    hidden: Count = 64
     weight_decay: float = 2e-3
     epochs: int = 1000  # at most: `patience` ends the training
-    patience: int = 150  # epochs without progress that end the training
+    patience: Count = 150  # epochs without progress that end the training
     # The epoch is the one of the best validation accuracy less so many times the loss.
-    loss_weight: float = 0.3
-    input_dropout: float | None = None  # of the features; None: `dropout`
-    row_dropout: float = 0.5  # of whole rows of H(0)
+    loss_weight: NotNegative = 0.3
+    input_dropout: Rate | None = None  # of the features; None: `dropout`
+    row_dropout: Rate = 0.5  # of whole rows of H(0)
     relu_after_hops: bool = False  # ReLU acts on the mean of the hops, not on H(0)
-    versions: int = 2  # S: random versions of a replica per step
-    strength: float = 1.5  # lambda: how much consistency counts; 0: one version, none of it
-    temperature: float = 0.5  # T: the mean of the versions is sharpened by it
-    confidence: float = 0.2  # nodes less sure do not count; 0 is chance, 1 certainty
-    warm_up: int = 100  # steps in which lambda rises to its value
-    sample: int = 30_000  # nodes per step that are made consistent, where there are more
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("row_dropout", "input_dropout"):
-            rate = getattr(self, name)
-            if rate is not None and not 0.0 <= rate < 1.0:
-                raise InputError(f"`{name}` must be at least 0 and below 1; got {rate}.")
-        self.consistency  # noqa: B018 (it has checks of its own)
+    versions: Count = 2  # S: random versions of a replica per step
+    strength: NotNegative = 1.5  # lambda: how much consistency counts; 0: one version, none of it
+    temperature: Positive = 0.5  # T: the mean of the versions is sharpened by it
+    confidence: Share = 0.2  # nodes less sure do not count; 0 is chance, 1 certainty
+    warm_up: Count = 100  # steps in which lambda rises to its value
+    sample: Count = 30_000  # nodes per step that are made consistent, where there are more
 
     def sampling(self, recipe: Recipe) -> Recipe:
         """Return the recipe with samples, which consistency does not go with."""
@@ -183,18 +147,6 @@ class AGNNPlus(DeepNetwork):
                 f"strength=0 only (--set strength=0)."
             )
         return super().sampling(recipe)
-
-    @property
-    def consistency(self) -> ConsistencySettings:
-        """How the versions of a replica are made consistent."""
-        return ConsistencySettings(
-            versions=self.versions,
-            strength=self.strength,
-            temperature=self.temperature,
-            confidence=self.confidence,
-            warm_up=self.warm_up,
-            sample=self.sample,
-        )
 
     def reduced(
         self,
@@ -240,11 +192,6 @@ class AGNNPlus(DeepNetwork):
         return float(work / (_WORK_PER_SECOND * cores))
 
     @property
-    def betas(self) -> tuple[Beta, ...]:
-        """Every layer's beta starts at 1 and is learned."""
-        return (Beta(),) * self.layers
-
-    @property
     def versions_per_step(self) -> int:
         """S, if they are made consistent."""
         return self.versions if self.strength > 0.0 else 1
@@ -253,8 +200,5 @@ class AGNNPlus(DeepNetwork):
         """Cross-entropy of all versions, and their consistency."""
         if self.strength == 0.0:
             return None
-        return Consistency(cast(AGNNPlusModel, model), features, graph, self.consistency)
-
-    def selection(self) -> Selection:
-        """The epoch of the best accuracy less `loss_weight` times the loss."""
-        return BestScore(self.patience, self.watched, loss_weight=self.loss_weight)
+        settings = from_attributes(ConsistencySettings, self)
+        return Consistency(cast(AGNNPlusModel, model), features, graph, settings)

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from agnn.errors import InputError
 from agnn.graph import View
 from agnn.kernels import (
     Anchor,
@@ -22,7 +21,7 @@ from agnn.kernels import (
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
+from agnn.networks._protocol import Count, Share, register
 from agnn.training import BestThenLowest, Selection
 
 
@@ -87,25 +86,13 @@ class APPNP(HiddenNetwork):
     cites: ClassVar[str] = "Klicpera, Bojchevski and Günnemann 2019"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = APPNPModel
+    hops: ClassVar[int | str] = "steps"
+    rule: ClassVar[type[Selection]] = BestThenLowest
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
 
-    hidden: int = 64
-    steps: int = 10  # K: of the power iteration
-    alpha: float = 0.1  # probability of a restart
+    hidden: Count = 64
+    steps: Count = 10  # K: of the power iteration
+    alpha: Share = 0.1  # probability of a restart
     weight_decay: float = 5e-3
     epochs: int = 2000
-    patience: int = 100  # epochs without progress that end the training
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.alpha <= 1.0:
-            raise InputError(f"`alpha` must be between 0 and 1; got {self.alpha}.")
-
-    @property
-    def propagation_steps(self) -> int:
-        """Those of the power iteration."""
-        return self.steps
-
-    def selection(self) -> Selection:
-        """Stop by accuracy and loss."""
-        return BestThenLowest(self.patience, self.watched)
+    patience: Count = 100  # epochs without progress that end the training

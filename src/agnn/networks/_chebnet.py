@@ -8,13 +8,12 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from agnn.errors import InputError
 from agnn.graph import Propagation, View
 from agnn.kernels import Attention, Dropout, Link, ReLU, TorchLink, heads_of, propagate
 from agnn.networks._gcn import GCN
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
-from agnn.networks._protocol import register
+from agnn.networks._protocol import Count, register
 
 
 class ChebNetModel(NodeModel):
@@ -102,12 +101,7 @@ class ChebNet(GCN):
     cites: ClassVar[str] = "Defferrard, Bresson and Vandergheynst 2016"
     model: ClassVar[type[NodeModel]] = ChebNetModel
 
-    order: int = 2  # K: the degree of the polynomials
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.order < 1:
-            raise InputError(f"`order` must be at least 1; got {self.order}.")
+    order: Count = 2  # K: the degree of the polynomials
 
     @property
     def propagation_steps(self) -> int:

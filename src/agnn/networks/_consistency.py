@@ -12,7 +12,6 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, consistency, cross_entropy, random_words
 from agnn.networks._model import VersionedModel
@@ -33,19 +32,6 @@ class ConsistencySettings:
     confidence: float = 0.0
     warm_up: int = 1  # steps over which the strength rises to its value
     sample: int | None = None  # nodes per step that are drawn together; None: all
-
-    def __post_init__(self) -> None:
-        for name in ("versions", "warm_up", "sample"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"`{name}` must be at least 1; got {value}.")
-        if not self.temperature > 0:
-            raise InputError(f"`temperature` must be above 0; got {self.temperature}.")
-        for name in ("strength", "confidence"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"`{name}` must be at least 0; got {getattr(self, name)}.")
-        if self.confidence > 1:  # no node would ever count
-            raise InputError(f"`confidence` must be at most 1; got {self.confidence}.")
 
     def threshold(self, classes: int) -> float:
         """The probability that a node's mean prediction must reach in order to count."""

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from agnn.data import NodeData, Scaling
-from agnn.errors import InputError
 from agnn.graph import Graph, SparseFeatures, View, diffusion
 from agnn.kernels import Dropout, Link
 from agnn.networks._layers import glorot_uniform, normal
 from agnn.networks._model import ModelShape, NodeModel
 from agnn.networks._network import Matrix, NetworkMethod, propagated_entries
-from agnn.networks._protocol import Presets, register
+from agnn.networks._protocol import Count, Presets, WholeNumber, register
 from agnn.training import HighestAccuracy, Part, Recipe
 
 
@@ -119,6 +118,7 @@ class DCNN(NetworkMethod):
     cites: ClassVar[str] = "Atwood and Towsley 2016"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = DCNNModel
+    hops: ClassVar[int | str] = 0  # during training
     takes_class_weights: ClassVar[bool] = False  # it is trained in batches
     presets: ClassVar[Presets] = {
         ("cross-validation", "*"): {"watched": "test"},
@@ -127,22 +127,13 @@ class DCNN(NetworkMethod):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"learning_rate": (0.001, 0.005, 0.02)}
 
     scaling: Scaling = "none"
-    steps: int = 2  # powers of the transition matrix
+    steps: WholeNumber = 2  # powers of the transition matrix
     learning_rate: float = 0.005  # of Adam
     weight_decay: float = 0.0  # weight of the L2 penalty
-    batch: int = 10
+    batch: Count = 10
     epochs: int = 100  # at most
-    window: int = 4  # epochs over which the watched accuracy is averaged
+    window: Count = 4  # epochs over which the watched accuracy is averaged
     watched: Part = "validation"  # the nodes by which the epoch is chosen
-
-    def __post_init__(self) -> None:
-        if self.steps < 0:
-            raise InputError(f"`steps` must be at least 0; got {self.steps}.")
-
-    @property
-    def propagation_steps(self) -> int:
-        """None during training."""
-        return 0
 
     def input_width(self, features: int) -> int:
         """Return the width of the features and one copy per step."""

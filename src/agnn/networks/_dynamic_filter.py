@@ -25,7 +25,7 @@ from agnn.networks._layers import FeatureLinear, Linear, normal
 from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._neighbourhoods import Neighbourhoods, at_nodes, sizes
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
+from agnn.networks._protocol import Count, register
 from agnn.training import Selection, WindowStop
 
 _DEVIATION = 0.1  # of all initial weights in the authors' code
@@ -149,12 +149,9 @@ class DynamicFilter(HiddenNetwork):
     title: ClassVar[str] = "DynamicFilter"
     cites: ClassVar[str] = "Verma, Boyer and Verbeek 2017"
     model: ClassVar[type[NodeModel]] = DynamicFilterModel
+    rule: ClassVar[type[Selection]] = WindowStop
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "first_assignment.*")
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"filters": (1, 2, 4, 8)}
 
-    filters: int = 2  # of a layer
-    window: int = 10  # training stops at a watched loss above the mean of this many epochs
-
-    def selection(self) -> Selection:
-        """Stop when the watched loss rises."""
-        return WindowStop(self.window, self.watched)
+    filters: Count = 2  # of a layer
+    window: Count = 10  # training stops at a watched loss above the mean of this many epochs

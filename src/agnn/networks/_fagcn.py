@@ -25,7 +25,7 @@ from agnn.kernels import (
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import DeepNetwork, presets_by_dataset
-from agnn.networks._protocol import Presets, register
+from agnn.networks._protocol import Count, Presets, register
 from agnn.training import LowestLoss, Selection
 
 
@@ -143,17 +143,14 @@ class FAGCN(DeepNetwork):
     cites: ClassVar[str] = "Bo, Wang, Shi and Shen 2021"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = FAGCNModel
+    rule: ClassVar[type[Selection]] = LowestLoss  # as in their program
     presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
-    layers: int = 2  # propagation layers
-    hidden: int = 32
+    layers: Count = 2  # propagation layers
+    hidden: Count = 32
     epsilon: float = 0.3  # the share of H(0) that every layer adds
     learning_rate: float = 0.01
     weight_decay: float = 5e-5
     dropout: float = 0.5
     epochs: int = 500
-    patience: int = 200  # epochs without progress that end the training
-
-    def selection(self) -> Selection:
-        """The epoch with the lowest loss, as in their program."""
-        return LowestLoss(self.patience, self.watched)
+    patience: Count = 200  # epochs without progress that end the training

@@ -21,7 +21,7 @@ from agnn.kernels import (
 from agnn.networks._layers import FeatureLinear, Linear, glorot_uniform
 from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import Presets, register
+from agnn.networks._protocol import Count, Presets, register
 from agnn.training import BothBest, Selection
 
 
@@ -106,6 +106,7 @@ class GAT(HiddenNetwork):
     title: ClassVar[str] = "GAT"
     cites: ClassVar[str] = "Velickovic, Cucurull, Casanova et al. 2018"
     model: ClassVar[type[NodeModel]] = GATModel
+    rule: ClassVar[type[Selection]] = BothBest
     presets: ClassVar[Presets] = {
         **{
             (setting, "pubmed"): {"output_heads": 8, "learning_rate": 0.01, "weight_decay": 1e-3}
@@ -114,14 +115,10 @@ class GAT(HiddenNetwork):
         **HiddenNetwork.presets,
     }
 
-    hidden: int = 8  # width of a head
-    heads: int = 8  # of the first layer
-    output_heads: int = 1  # of the last layer
+    hidden: Count = 8  # width of a head
+    heads: Count = 8  # of the first layer
+    output_heads: Count = 1  # of the last layer
     learning_rate: float = 0.005
     dropout: float = 0.6
     epochs: int = 2000
-    patience: int = 100  # epochs without progress that end the training
-
-    def selection(self) -> Selection:
-        """Stop by loss and accuracy together."""
-        return BothBest(self.patience, self.watched)
+    patience: Count = 100  # epochs without progress that end the training

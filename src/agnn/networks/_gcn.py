@@ -10,7 +10,7 @@ from agnn.kernels import Dropout, Link, PropagateLink, ReLU
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
+from agnn.networks._protocol import Count, register
 from agnn.training import Selection, WindowStop
 
 
@@ -62,12 +62,9 @@ class GCN(HiddenNetwork):
     uses_edge_weights: ClassVar[bool] = True
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
     model: ClassVar[type[NodeModel]] = GCNModel
+    rule: ClassVar[type[Selection]] = WindowStop
 
-    window: int = 10  # training stops at a watched loss above the mean of this many epochs
-
-    def selection(self) -> Selection:
-        """Stop when the watched loss rises."""
-        return WindowStop(self.window, self.watched)
+    window: Count = 10  # training stops at a watched loss above the mean of this many epochs
 
 
 @register

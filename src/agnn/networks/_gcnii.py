@@ -14,7 +14,7 @@ from agnn.kernels import Anchor, Blend, Dropout, DropoutLink, Link, PropagateLin
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import DeepNetwork, presets_by_dataset
-from agnn.networks._protocol import Presets, register
+from agnn.networks._protocol import Count, Presets, register
 from agnn.training import LowestLoss, Recipe, Selection
 
 
@@ -94,22 +94,19 @@ class GCNII(DeepNetwork):
     cites: ClassVar[str] = "Chen, Wei, Huang, Ding and Li 2020"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = GCNIIModel
+    rule: ClassVar[type[Selection]] = LowestLoss
     decayed: ClassVar[tuple[str, ...]] = ("layers.*",)
     presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
-    layers: int = 8  # propagation layers
-    hidden: int = 64
+    layers: Count = 8  # propagation layers
+    hidden: Count = 64
     alpha: float = 0.1  # share of the first layer that every layer keeps
     strength: float = 0.5  # lambda: how slowly a layer's own matrix fades with depth
     weight_decay: float = 0.01  # of the convolutions
     dense_decay: float = 5e-4  # of the first and the last layer
     dropout: float = 0.6
     epochs: int = 1500
-    patience: int = 100  # epochs without progress that end the training
-
-    def selection(self) -> Selection:
-        """Stop when the watched loss no longer falls."""
-        return LowestLoss(self.patience, self.watched)
+    patience: Count = 100  # epochs without progress that end the training
 
     def recipe(self) -> Recipe:
         """Adam with a separate weight decay for the first and the last layer."""

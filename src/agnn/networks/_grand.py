@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from agnn.errors import InputError
 from agnn.graph import DenseFeatures, Features, Graph, SparseFeatures, View
 from agnn.kernels import (
     DenseLinearLink,
@@ -36,8 +35,16 @@ from agnn.networks._model import (
     VersionedModel,
     rows_by_layer,
 )
-from agnn.networks._network import HiddenNetwork, presets_by_dataset
-from agnn.networks._protocol import Presets, register
+from agnn.networks._network import HiddenNetwork, from_attributes, presets_by_dataset
+from agnn.networks._protocol import (
+    Count,
+    NotNegative,
+    Positive,
+    Presets,
+    Rate,
+    WholeNumber,
+    register,
+)
 from agnn.training import (
     LowestLoss,
     Objective,
@@ -262,28 +269,21 @@ class GRAND(HiddenNetwork):
     cites: ClassVar[str] = "Feng, Zhang, Dong et al. 2020"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = GRANDModel
+    hops: ClassVar[int | str] = "steps"
+    rule: ClassVar[type[Selection]] = LowestLoss
+    or_accuracy: ClassVar[bool] = True  # better accuracy counts as progress, too
     presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
-    steps: int = 4  # K
-    hidden: int = 32
+    steps: WholeNumber = 4  # K
+    hidden: Count = 32
     epochs: int = 5000
-    patience: int = 200  # epochs without progress that end the training
-    input_dropout: float = 0.5  # of the input of the first layer
-    row_dropout: float = 0.5  # q
-    versions: int = 4  # S
-    strength: float = 1.0  # lambda
-    temperature: float = 0.5  # T
+    patience: Count = 200  # epochs without progress that end the training
+    input_dropout: Rate = 0.5  # of the input of the first layer
+    row_dropout: Rate = 0.5  # q
+    versions: Count = 4  # S
+    strength: NotNegative = 1.0  # lambda
+    temperature: Positive = 0.5  # T
     has_norm: bool = False  # batch normalisation before both layers
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.steps < 0:
-            raise InputError(f"`steps` must be at least 0; got {self.steps}.")
-
-    @property
-    def propagation_steps(self) -> int:
-        """K."""
-        return self.steps
 
     @property
     def versions_per_step(self) -> int:
@@ -292,9 +292,5 @@ class GRAND(HiddenNetwork):
 
     def objective(self, model: NodeModel, features: Features, graph: Graph) -> Objective | None:
         """Cross-entropy of all versions, and their consistency."""
-        settings = ConsistencySettings(self.versions, self.strength, self.temperature)
+        settings = from_attributes(ConsistencySettings, self)
         return Consistency(cast(GRANDModel, model), features, graph, settings)
-
-    def selection(self) -> Selection:
-        """The epoch of the lowest loss; better accuracy counts as progress, too."""
-        return LowestLoss(self.patience, self.watched, or_accuracy=True)

@@ -14,7 +14,7 @@ from agnn.kernels import Attention, Dropout, Link, ReLU, TorchLink, heads_of, pr
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import Presets, register
+from agnn.networks._protocol import Count, Presets, register
 from agnn.training import HighestAccuracy, Selection
 
 
@@ -90,6 +90,7 @@ class GraphCNN(HiddenNetwork):
     title: ClassVar[str] = "Graph-CNN"
     cites: ClassVar[str] = "Such, Sah, Dominguez et al. 2017"
     model: ClassVar[type[NodeModel]] = GraphCNNModel
+    rule: ClassVar[type[Selection]] = HighestAccuracy
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
     presets: ClassVar[Presets] = {
         ("cross-validation", "*"): {"window": 1, "watched": "test"},
@@ -97,8 +98,4 @@ class GraphCNN(HiddenNetwork):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": (16, 48)}
 
     epochs: int = 300
-    window: int = 4  # epochs over which the watched accuracy is averaged
-
-    def selection(self) -> Selection:
-        """The epoch of the highest smoothed accuracy."""
-        return HighestAccuracy(self.window, self.watched)
+    window: Count = 4  # epochs over which the watched accuracy is averaged

@@ -23,8 +23,8 @@ from agnn.kernels import (
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import DeepNetwork
-from agnn.networks._protocol import register
-from agnn.training import BestScore, Selection
+from agnn.networks._protocol import Count, register
+from agnn.training import BestScore, Metric, Selection
 
 
 class GraphSAGEModel(NodeModel):
@@ -127,13 +127,11 @@ class GraphSAGE(DeepNetwork):
     cites: ClassVar[str] = "Hamilton, Ying and Leskovec 2017"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = GraphSAGEModel
+    rule: ClassVar[type[Selection]] = BestScore
+    metric: ClassVar[Metric] = "best"
 
-    layers: int = 2  # propagation layers
-    hidden: int = 128  # width of the hidden states
+    layers: Count = 2  # propagation layers
+    hidden: Count = 128  # width of the hidden states
     epochs: int = 1000  # at most
-    patience: int = 100  # epochs without progress that end the training
+    patience: Count = 100  # epochs without progress that end the training
     scaling: Scaling = "length"
-
-    def selection(self) -> Selection:
-        """The epoch with the best score."""
-        return BestScore(self.patience, self.watched, "best")

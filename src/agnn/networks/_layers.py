@@ -22,6 +22,7 @@ from agnn.kernels import (
     Link,
     SharedLinearLink,
     SparseLinearLink,
+    for_versions,
     run_chain,
 )
 
@@ -55,48 +56,12 @@ def normal(sources: Sequence[Generator], *shape: int, deviation: float) -> Tenso
     return torch.stack(draws).mul_(deviation)
 
 
-class FeatureLinear(nn.Module):
-    """dropout(X) W + b for the features, which all replicas share; sparse or dense.
-
-    Shapes: X [n, d_x], weight [R, d_x, d], bias [R, d] or none; output [R, n, d].
-    """
+class _Maps(nn.Module):
+    """The weight and the bias of a linear layer."""
 
     def __init__(
         self,
-        features: int,
-        width: int,
-        sources: Sequence[Generator],
-        *,
-        has_bias: bool,
-        heads: int = 1,  # K maps side by side: K times as many columns
-    ) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(glorot_uniform(sources, features, width, heads))
-        self.bias = nn.Parameter(torch.zeros(len(sources), width * heads)) if has_bias else None
-
-    def link(
-        self, x: Features, drop: DropoutAt | None, backend: str, *, has_bias: bool = True
-    ) -> Link:
-        """Return the layer as the first link of a chain, with or without its bias."""
-        bias = self.bias if has_bias else None
-        if isinstance(x, DenseFeatures):
-            return SharedLinearLink(x, self.weight, bias, drop, backend)
-        return SparseLinearLink(x, self.weight, bias, drop, backend)
-
-    def forward(self, x: Features, drop: DropoutAt | None, backend: str) -> Tensor:
-        """Return states [R, n, d]."""
-        return run_chain([self.link(x, drop, backend)], x.values)
-
-
-class Linear(nn.Module):
-    """dropout(H) W + b for states, which differ between replicas.
-
-    Shapes: H [R, n, d], weight [R, d, k], bias [R, k] or none; output [R, n, k].
-    """
-
-    def __init__(
-        self,
-        width: int,
+        inputs: int,
         outputs: int,
         sources: Sequence[Generator],
         *,
@@ -104,12 +69,53 @@ class Linear(nn.Module):
         heads: int = 1,  # K maps side by side: K times as many columns
     ) -> None:
         super().__init__()
-        self.weight = nn.Parameter(glorot_uniform(sources, width, outputs, heads))
+        self.weight = nn.Parameter(glorot_uniform(sources, inputs, outputs, heads))
         self.bias = nn.Parameter(torch.zeros(len(sources), outputs * heads)) if has_bias else None
 
-    def link(self, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> DenseLinearLink:
+    def for_versions(self, versions: int) -> tuple[Tensor, Tensor | None]:
+        """Return both for so many versions of each replica."""
+        bias = None if self.bias is None else for_versions(self.bias, versions)
+        return for_versions(self.weight, versions), bias
+
+
+class FeatureLinear(_Maps):
+    """dropout(X) W + b for the features, which all replicas share; sparse or dense.
+
+    Shapes: X [n, d_x], weight [R, d_x, d], bias [R, d] or none; output [R, n, d].
+    """
+
+    def link(
+        self,
+        x: Features,
+        drop: DropoutAt | None,
+        backend: str,
+        *,
+        has_bias: bool = True,
+        versions: int = 1,
+    ) -> Link:
+        """Return the layer as the first link of a chain, with or without its bias."""
+        weight, bias = self.for_versions(versions)
+        kept = bias if has_bias else None
+        if isinstance(x, DenseFeatures):
+            return SharedLinearLink(x, weight, kept, drop, backend)
+        return SparseLinearLink(x, weight, kept, drop, backend)
+
+    def forward(self, x: Features, drop: DropoutAt | None, backend: str) -> Tensor:
+        """Return states [R, n, d]."""
+        return run_chain([self.link(x, drop, backend)], x.values)
+
+
+class Linear(_Maps):
+    """dropout(H) W + b for states, which differ between replicas.
+
+    Shapes: H [R, n, d], weight [R, d, k], bias [R, k] or none; output [R, n, k].
+    """
+
+    def link(
+        self, row_ids: Tensor, drop: DropoutAt | None, backend: str, *, versions: int = 1
+    ) -> DenseLinearLink:
         """Return the layer as a link of a chain."""
-        return DenseLinearLink(self.weight, self.bias, row_ids, drop, backend)
+        return DenseLinearLink(*self.for_versions(versions), row_ids, drop, backend)
 
     def forward(self, h: Tensor, row_ids: Tensor, drop: DropoutAt | None, backend: str) -> Tensor:
         """Return outputs [R, n, k]; `row_ids` [n] are the rows' indices in the full graph."""

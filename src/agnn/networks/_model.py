@@ -181,6 +181,13 @@ def rows_by_layer(view: View) -> tuple[int, ...]:
     return view.field.sizes[-2::-1]
 
 
-def at(dropout: Dropout | None, place: int) -> DropoutAt | None:
-    """Return the dropout of one place, or None where nothing is dropped."""
-    return None if dropout is None else dropout.at(place)
+def at(
+    dropout: Dropout | None, place: int, *, versions: int = 1, rate: float | None = None
+) -> DropoutAt | None:
+    """Return the dropout of one place, or None where nothing is dropped.
+
+    `rate` is that of the place, where it has one of its own.
+    """
+    if dropout is None or rate == 0.0:
+        return None
+    return dropout.at(place, versions=versions, rate=rate)

@@ -15,7 +15,7 @@ from agnn.networks._layers import FeatureLinear, Linear, glorot_uniform
 from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._neighbourhoods import Neighbourhoods, sizes
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
+from agnn.networks._protocol import Count, register
 from agnn.training import Selection, WindowStop
 
 
@@ -132,13 +132,10 @@ class MoNet(HiddenNetwork):
     title: ClassVar[str] = "MoNet"
     cites: ClassVar[str] = "Monti, Boscaini, Masci et al. 2017"
     model: ClassVar[type[NodeModel]] = MoNetModel
+    rule: ClassVar[type[Selection]] = WindowStop
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"kernels": (1, 2, 4)}
 
-    kernels: int = 2  # of a layer
-    dimensions: int = 2  # of the coordinates of an edge
-    window: int = 10  # training stops at a watched loss above the mean of this many epochs
-
-    def selection(self) -> Selection:
-        """Stop when the watched loss rises."""
-        return WindowStop(self.window, self.watched)
+    kernels: Count = 2  # of a layer
+    dimensions: Count = 2  # of the coordinates of an edge
+    window: Count = 10  # training stops at a watched loss above the mean of this many epochs

@@ -13,7 +13,7 @@ from agnn.kernels import Dropout, Link, ReLU, run_chain
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, OUTPUT, ModelShape, NodeModel, at
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
+from agnn.networks._protocol import Count, register
 from agnn.training import Selection, WindowStop
 
 
@@ -23,12 +23,10 @@ class Perceptron(Protocol):
     @property
     def hidden(self) -> int:
         """The width of the hidden states."""
-        ...
 
     @property
     def has_bias(self) -> bool:
         """Whether the layers have one."""
-        ...
 
 
 class MLPModel(NodeModel):
@@ -67,6 +65,8 @@ class MultilayerPerceptron(HiddenNetwork):
     title: ClassVar[str] = "Multilayer perceptron"
     cites: ClassVar[str] = "Kipf and Welling 2017"
     model: ClassVar[type[NodeModel]] = MLPModel
+    hops: ClassVar[int | str] = 0  # the graph is not used
+    rule: ClassVar[type[Selection]] = WindowStop
     decayed: ClassVar[tuple[str, ...]] = ("first.weight",)
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "has_bias": (True,),
@@ -77,13 +77,4 @@ class MultilayerPerceptron(HiddenNetwork):
     }
 
     has_bias: bool = False  # whether the layers have one
-    window: int = 10  # training stops at a watched loss above the mean of this many epochs
-
-    @property
-    def propagation_steps(self) -> int:
-        """None: the graph is not used."""
-        return 0
-
-    def selection(self) -> Selection:
-        """Stop when the watched loss rises."""
-        return WindowStop(self.window, self.watched)
+    window: Count = 10  # training stops at a watched loss above the mean of this many epochs

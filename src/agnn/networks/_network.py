@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, Scaling, check_scaling, suited_scaling
-from agnn.errors import DivergedError, InputError, unknown_name
+from agnn.data import NodeData, Scaling, suited_scaling
+from agnn.errors import DivergedError, InputError
 from agnn.graph import Features, Graph, adjacency, features_of
 from agnn.kernels import Link
 from agnn.networks._memory import count_step
 from agnn.networks._model import ModelShape, NodeModel, Precision
 from agnn.networks._protocol import (
+    Count,
     Method,
     Outcome,
     Presets,
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Matrix: TypeAlias = "csr_array[Any, Any] | NDArray[np.float32]"
+T = TypeVar("T")
+
 _DENSE = 0.25  # share of stored entries from which the input is a dense matrix
 # Bytes per entry of a dense input: twice in double precision while it is made, then the whole input
 # and the parts that training and watched nodes read.
@@ -73,7 +76,7 @@ class NetworkMethod(Method):
     stop_after: int = 0
     # what counts as progress: a lower loss or a higher score
     stop_on: StopOn = "loss"
-    batch: int | None = None  # training nodes per step, with `fanout`; None: all
+    batch: Count | None = None  # training nodes per step, with `fanout`; None: all
     # neighbours that are sampled per hop, from the batch outwards; one number is for every hop,
     # (): a step reads all neighbours
     fanout: tuple[int, ...] = ()
@@ -82,10 +85,14 @@ class NetworkMethod(Method):
     # epochs from one evaluation of the watched nodes to the next
     evaluate_every: int = field(default=1, metadata={"is_in_every_result": False})
 
+    # steps over the edges that the model takes, or the field that has their number
+    hops: ClassVar[int | str]
+
     @property
-    @abstractmethod
     def propagation_steps(self) -> int:
         """How many steps over the edges the model takes: the `hops` of the model."""
+        steps: int = getattr(self, self.hops) if isinstance(self.hops, str) else self.hops
+        return steps
 
     @abstractmethod
     def recipe(self) -> Recipe:
@@ -95,18 +102,13 @@ class NetworkMethod(Method):
         """Return the recipe with `evaluate_every` and the early stopping of `stop_after`."""
         if self.evaluate_every != recipe.evaluate_every:
             recipe = replace(recipe, evaluate_every=self.evaluate_every)
-        if self.stop_on not in get_args(StopOn):
-            raise unknown_name("stop_on", str(self.stop_on), get_args(StopOn))
         if self.stop_after == 0:
             return recipe
         return replace(recipe, selection=EarlyStop(recipe.selection, self.stop_after, self.stop_on))
 
     def check(self) -> None:
         """Raise for values that no training takes."""
-        check_scaling(self.scaling)
         self.stopping(self.recipe())
-        if self.precision not in get_args(Precision):
-            raise unknown_name("precision", str(self.precision), get_args(Precision))
         if self.precision == "bf16":
             self._check_links(lambda link: link.bf16 != "no", "has no states of type bf16")
 
@@ -136,8 +138,6 @@ class NetworkMethod(Method):
                 f"`fanout` has {len(fanout)} numbers, and {self.name} here {hops} propagation "
                 f"layers; give one for each, from the batch outwards, or one for all."
             )
-        if self.batch is not None and self.batch < 1:
-            raise InputError(f"`batch` must be at least 1; got {self.batch}.")
         fanout = fanout * hops if len(fanout) == 1 else fanout
         return replace(recipe, batch=self.batch, fanout=fanout)
 
@@ -278,31 +278,24 @@ class NetworkMethod(Method):
 class HiddenNetwork(NetworkMethod):
     """A network of two layers, trained by Adam on the mean cross-entropy with L2 and dropout."""
 
+    hops: ClassVar[int | str] = 2
+    rule: ClassVar[type[Selection]]  # stops training and chooses the epoch
     decayed: ClassVar[tuple[str, ...]] = ("*",)  # patterns over the parameters that have L2
     # Paper: there is no third part in k-fold runs; the epoch is chosen on the evaluated fold.
     presets: ClassVar[Presets] = {
         ("cross-validation", "*"): {"watched": "test"},
     }
 
-    hidden: int = 16  # width of the hidden states
+    hidden: Count = 16  # width of the hidden states
     learning_rate: float = 0.01  # of Adam
     weight_decay: float = 5e-4  # weight of the L2 penalty
     dropout: float = 0.5  # share of inputs and states that a step drops
     epochs: int = 200  # at most
     watched: Part = "validation"  # the nodes by which the epoch is chosen
 
-    def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise InputError(f"`hidden` must be at least 1; got {self.hidden}.")
-
-    @property
-    def propagation_steps(self) -> int:
-        """One per layer."""
-        return 2
-
-    @abstractmethod
     def selection(self) -> Selection:
-        """Return the rule that stops training and chooses the epoch."""
+        """Return the rule with the settings that the network has under the same names."""
+        return from_attributes(self.rule, self, on=self.watched)
 
     def recipe(self) -> Recipe:
         """Return how the model is trained."""
@@ -320,17 +313,15 @@ class HiddenNetwork(NetworkMethod):
 class DeepNetwork(HiddenNetwork):
     """A network with any number of propagation layers between its first and its last layer."""
 
-    layers: int = 2  # propagation layers
+    hops: ClassVar[int | str] = "layers"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.layers < 1:
-            raise InputError(f"`layers` must be at least 1; got {self.layers}.")
+    layers: Count = 2  # propagation layers
 
-    @property
-    def propagation_steps(self) -> int:
-        """One per layer."""
-        return self.layers
+
+def from_attributes(kind: type[T], source: object, **given: Any) -> T:
+    """Return a dataclass with `given`, and what `source` has under the names of other fields."""
+    names = {field.name for field in fields(cast(Any, kind))} - set(given)
+    return kind(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **given)
 
 
 def presets_by_dataset(by_dataset: Mapping[str, Mapping[str, Any]]) -> Presets:

@@ -44,7 +44,6 @@ class PairAttentionModel(NodeModel):
     the weights, so every sum is left to the kernels, whose order is fixed on every device.
     """
 
-    unexplained: ClassVar[str | None] = None
     maps: ClassVar[tuple[str, ...]]  # of a layer's input; what is summed is called "value"
     receiving: ClassVar[str]  # the map that a score reads of the receiver; it alone has a bias
     sending: ClassVar[str]  # the map that a score reads of the sender

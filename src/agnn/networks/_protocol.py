@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar, get_args, get_type_hints
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 import torch
@@ -109,6 +123,19 @@ class Outcome:
 
 _LARGEST: Final = 2**31 - 1  # of a whole number: what torch and the kernels count with
 
+# The type of a field says which numbers it may hold, in the words of the message for any other.
+Count: TypeAlias = Annotated[int, "at least 1"]
+WholeNumber: TypeAlias = Annotated[int, "at least 0"]
+Positive: TypeAlias = Annotated[float, "above 0"]
+NotNegative: TypeAlias = Annotated[float, "at least 0"]
+Rate: TypeAlias = Annotated[float, "at least 0 and below 1"]
+Share: TypeAlias = Annotated[float, "at least 0 and at most 1"]
+_RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "at least": operator.ge,
+    "above": operator.gt,
+    "below": operator.lt,
+    "at most": operator.le,
+}
 
 # (setting, dataset) -> the fields that differ from the defaults there
 Presets: TypeAlias = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -136,6 +163,15 @@ class Method(ABC):
     reduction: ClassVar[Mapping[str, Any]] = {}
     # whether edge weights change anything; a method that has no use for them gets a graph without
     uses_edge_weights: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name, hint in _field_types(type(self)).items():
+            value = getattr(self, name)
+            for part in (hint, *get_args(hint)) if value is not None else ():
+                if get_origin(part) is Annotated and not _satisfies(value, part.__metadata__[0]):
+                    raise InputError(f"`{name}` must be {part.__metadata__[0]}; got {value}.")
+                if get_origin(part) is Literal and value not in get_args(part):
+                    raise unknown_name(name, str(value), get_args(part))
 
     @property
     def configuration(self) -> str:
@@ -239,6 +275,19 @@ class Method(ABC):
     def may_be_none(cls, name: str) -> bool:
         """Whether None is a value of this hyper-parameter."""
         return type(None) in get_args(get_type_hints(cls)[name])
+
+
+@cache
+def _field_types(method: type[Method]) -> dict[str, Any]:
+    """Return the type of every field, with what it says about numbers."""
+    hints = get_type_hints(method, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(method)}
+
+
+def _satisfies(value: float, condition: str) -> bool:
+    """Return whether a number is as a condition says, such as "at least 0 and below 1"."""
+    bounds = (part.rpartition(" ") for part in condition.split(" and "))
+    return all(_RELATIONS[relation](value, float(bound)) for relation, _, bound in bounds)
 
 
 _METHODS: dict[str, type[Method]] = {}

@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout
 from agnn.networks._model import NodeModel
 from agnn.networks._multilayer_perceptron import MLPModel
 from agnn.networks._network import HiddenNetwork
-from agnn.networks._protocol import register
+from agnn.networks._protocol import Count, register
 from agnn.training import ExtraLoss, HighestAccuracy, Selection
 
 _PAIRS = 1  # the random stream of the pairs; weights and dropout have their own
@@ -39,6 +38,8 @@ class SemiSupervisedEmbedding(HiddenNetwork):
     title: ClassVar[str] = "SemiEmb"
     cites: ClassVar[str] = "Weston, Ratle, Mobahi and Collobert 2012"
     model: ClassVar[type[NodeModel]] = MLPModel
+    hops: ClassVar[int | str] = 0  # the graph enters the loss only
+    rule: ClassVar[type[Selection]] = HighestAccuracy
     decayed: ClassVar[tuple[str, ...]] = ("first.weight", "last.weight")
     has_bias: ClassVar[bool] = True
     has_checkpoints: ClassVar[bool] = False  # its pairs come from generators with a state
@@ -46,22 +47,8 @@ class SemiSupervisedEmbedding(HiddenNetwork):
 
     weight: float = 1.0  # of the second loss
     margin: float = 1.0  # distance that random pairs should have
-    pairs: int = 2000  # of each kind, per step
-    window: int = 4  # epochs over which the watched accuracy is averaged
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.pairs < 1:
-            raise InputError(f"`pairs` must be at least 1; got {self.pairs}.")
-
-    @property
-    def propagation_steps(self) -> int:
-        """None: the graph enters the loss only."""
-        return 0
-
-    def selection(self) -> Selection:
-        """The epoch of the highest smoothed accuracy."""
-        return HighestAccuracy(self.window, self.watched)
+    pairs: Count = 2000  # of each kind, per step
+    window: Count = 4  # epochs over which the watched accuracy is averaged
 
     def extra_loss(
         self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]

@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from agnn.data import NodeData, Scaling
-from agnn.errors import unknown_name
 from agnn.graph import View
 from agnn.kernels import Dropout, DropoutLink, Link, PropagateLink
 from agnn.networks._layers import Beta, CosineAttention, FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import DeepNetwork
-from agnn.networks._protocol import Method, register
-from agnn.training import BestScore, Selection
+from agnn.networks._protocol import Count, Method, register
+from agnn.training import BestScore, Metric, Selection
 
 Weights = Literal["attention", "symmetric"]
 Normalisation = Literal["layer", "none"]
@@ -227,29 +226,25 @@ class Separated(DeepNetwork):
     cites: ClassVar[str] = "Platonov, Kuznedelev, Diskin et al. 2023"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = SeparatedModel
+    rule: ClassVar[type[Selection]] = BestScore
+    metric: ClassVar[Metric] = "best"
     candidates: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"layers": 5, "dropout": 0.2, "weight_decay": 0.0, "scaling": "standard"},
         {"layers": 10, "dropout": 0.2, "weight_decay": 0.0, "scaling": "standard"},
         {"layers": 5, "dropout": 0.5, "weight_decay": 5e-3, "scaling": "length"},
     )
 
-    layers: int = 5  # propagation layers
-    hidden: int = 64  # width of the hidden states
+    layers: Count = 5  # propagation layers
+    hidden: Count = 64  # width of the hidden states
     learning_rate: float = 3e-3  # of Adam
     weight_decay: float = 0.0  # weight of the L2 penalty
     dropout: float = 0.2  # share of states that a step drops
     scaling: Scaling = "standard"
     epochs: int = 1000  # at most
-    patience: int = 200  # epochs without progress that end the training
+    patience: Count = 200  # epochs without progress that end the training
     weights: Weights = "symmetric"  # of the edges
     normalisation: Normalisation = "layer"  # before every layer
     tries_candidates: bool = True  # whether settings are chosen on validation nodes
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, allowed in (("weights", Weights), ("normalisation", Normalisation)):
-            if getattr(self, name) not in get_args(allowed):
-                raise unknown_name(name, str(getattr(self, name)), get_args(allowed))
 
     def with_fields(self, **changes: Any) -> Self:
         """A copy with some hyper-parameters changed; None changes nothing."""
@@ -267,7 +262,3 @@ class Separated(DeepNetwork):
         if not self.tries_candidates:
             return ()
         return [replace(self, tries_candidates=False, **fields) for fields in self.candidates]
-
-    def selection(self) -> Selection:
-        """The epoch with the best score."""
-        return BestScore(self.patience, self.watched, "best")

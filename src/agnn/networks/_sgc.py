@@ -9,13 +9,12 @@ from typing import Any, ClassVar, cast
 import torch
 
 from agnn.data import NodeData
-from agnn.errors import InputError
 from agnn.graph import Graph, View, symmetric
 from agnn.kernels import Bias, Dropout, Link, PropagateLink
 from agnn.networks._layers import FeatureLinear
 from agnn.networks._model import INPUT, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import Matrix, NetworkMethod, propagated_entries
-from agnn.networks._protocol import Presets, register
+from agnn.networks._protocol import Presets, WholeNumber, register
 from agnn.training import LastEpoch, Recipe
 
 
@@ -45,8 +44,6 @@ class PropagatingSGC(NodeModel):
     Equal to SGC on P^k X, which is faster to train; this form shows what each node adds.
     """
 
-    unexplained: ClassVar[str | None] = None
-
     @property
     def title(self) -> str:
         """That of the method."""
@@ -75,6 +72,7 @@ class SGC(NetworkMethod):
     cites: ClassVar[str] = "Wu, Zhang, de Souza et al. 2019"
     uses_edge_weights: ClassVar[bool] = True
     model: ClassVar[type[NodeModel]] = SGCModel
+    hops: ClassVar[int | str] = 0  # during training
     # The best on the fixed splits' validation nodes, 1e-5 on Cora.
     presets: ClassVar[Presets] = {
         (setting, dataset): {"weight_decay": 1e-4}
@@ -85,20 +83,11 @@ class SGC(NetworkMethod):
         "weight_decay": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
     }
 
-    steps: int = 2  # K: powers of the adjacency matrix
+    steps: WholeNumber = 2  # K: powers of the adjacency matrix
     learning_rate: float = 0.2  # of Adam
     weight_decay: float = 1e-5  # weight of the L2 penalty
     dropout: float = 0.0  # share of inputs that a step drops
     epochs: int = 100  # all of them are run
-
-    def __post_init__(self) -> None:
-        if self.steps < 0:
-            raise InputError(f"`steps` must be at least 0; got {self.steps}.")
-
-    @property
-    def propagation_steps(self) -> int:
-        """None during training."""
-        return 0
 
     features_by_row: ClassVar[bool] = False
 

@@ -23,7 +23,7 @@ from agnn.kernels import sparse_linear
 from agnn.methods._planetoid._contexts import Pairs
 from agnn.methods._planetoid._state import ContextSoftmax, Head, Start, State, descend, glorot
 from agnn.methods._planetoid._variant import Variant
-from agnn.networks import Method, Outcome, Task, register, validation_scores
+from agnn.networks import Count, Method, Outcome, Task, register, validation_scores
 
 
 @register
@@ -94,9 +94,9 @@ class PlanetoidI(Variant):
     cites: ClassVar[str] = "Yang, Cohen and Salakhutdinov 2016"
 
     context_rate: float = 1e-3  # learning rate of the embeddings
-    label_pairs: int = 20
+    label_pairs: Count = 20
     label_batches: int = 10_000
-    walks: int = 20
+    walks: Count = 20
     walk_batches: int = 400
     walk_share: float = 0.1
 
@@ -180,11 +180,11 @@ class Planetoid(Method):
     }
 
     scale: float = 1.0  # factor of the features; the rates are meant for zeros and ones
-    width: int = 50  # of the embeddings
-    walk: int = 10  # steps of a walk
+    width: Count = 50  # of the embeddings
+    walk: Count = 10  # steps of a walk
     window: int = 3  # greatest distance of a context on a walk
     learning_rate: float = 0.1  # of the classifier
-    epochs: int = 1000  # steps of the classifier
+    epochs: Count = 1000  # steps of the classifier
     label_pretraining: float = 1.0  # fraction of each variant's label batches
     walk_pretraining: float = 1.0  # fraction of each variant's first walk batches
     walk_share: float = 0.1  # of I's classifier steps that follow one more batch of walks

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import NodeData, Split
-from agnn.errors import InputError
 from agnn.graph import SparseFeatures, SparseMatrix, adjacency
 from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
 from agnn.methods._planetoid._state import Start, State
-from agnn.networks import Method, Outcome, Task, require_features, require_held_out
+from agnn.networks import Count, Method, Outcome, Task, require_features, require_held_out
 
 _BYTES_AT_ONCE = 2**32  # of GPU memory, for the logits of replicas that are trained together
 
@@ -34,22 +33,17 @@ class Variant(Method):
     fills_a_gpu: ClassVar[bool] = True
 
     scale: float = 1.0  # factor of the features; the rates are meant for zeros and ones
-    width: int = 50  # of the embeddings
-    walk: int = 10  # steps of a walk
+    width: Count = 50  # of the embeddings
+    walk: Count = 10  # steps of a walk
     window: int = 3  # greatest distance of a context on a walk
     learning_rate: float = 0.1  # of the classifier
-    epochs: int = 1000  # steps of the classifier
+    epochs: Count = 1000  # steps of the classifier
     context_rate: float = 1e-2  # learning rate of the embeddings
-    label_pairs: int = 100  # per batch
+    label_pairs: Count = 100  # per batch
     label_batches: int = 2000  # before the classifier's first step
-    walks: int = 200  # per batch
+    walks: Count = 200  # per batch
     walk_batches: int = 70  # before the classifier's first step
     walk_share: float = 0.0  # of the classifier's steps that follow one more batch of walks
-
-    def __post_init__(self) -> None:
-        for name in ("width", "walk", "epochs", "label_pairs", "walks"):
-            if getattr(self, name) < 1:
-                raise InputError(f"`{name}` must be at least 1; got {getattr(self, name)}.")
 
     @abstractmethod
     def state(self, start: Start) -> State:
