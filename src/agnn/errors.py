@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 __all__ = [
     "AgnnError",
@@ -22,6 +24,7 @@ __all__ = [
     "StoppedError",
     "UnavailableError",
     "UnknownNodeError",
+    "import_extra",
     "unknown_name",
 ]
 
@@ -64,3 +67,21 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}."
     return InputError(f"unknown {kind} '{name}'; {hint}")
+
+
+def import_extra(module: str, purpose: str, install: str) -> Any:
+    """Return a package that agnn does without where nobody asks for what it does.
+
+    >>> import_extra("json", "files are written with it", "agnn[files]").dumps([1])
+    '[1]'
+    >>> import_extra("no_such_one", "files are read with it", "agnn[files]")
+    Traceback (most recent call last):
+    agnn.errors.UnavailableError: no_such_one is not installed, and files are read with it: pip ...
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = (error.name or module).partition(".")[0]
+        raise UnavailableError(
+            f"{package} is not installed, and {purpose}: pip install '{install}'."
+        ) from error

@@ -24,17 +24,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from agnn.errors import AgnnError, InputError, UnavailableError
+from agnn.errors import AgnnError, InputError, UnavailableError, import_extra
 from agnn.files import check_new_folder, read_json, writing_folder
 from agnn.runs import Run, load_run, run_files
 
 __all__ = ["pull", "push"]
 
 _CONFIG: Final = "config.json"
+_PACKAGE: Final = ("huggingface_hub", "runs are pushed and pulled with it", "agnn[hub]")
 
 
 def push(folder: Path | str, repository: str, *, public: bool = False) -> str:
@@ -58,7 +58,7 @@ def push(folder: Path | str, repository: str, *, public: bool = False) -> str:
             for name in files:
                 shutil.copyfile(Path(folder) / name, draft / name)
         return str(repository)
-    hub = _hub()
+    hub = import_extra(*_PACKAGE)
     _check_name(repository)
     try:
         api = hub.HfApi()
@@ -91,7 +91,7 @@ def pull(repository: str, folder: Path | str, *, revision: str | None = None) ->
 
 
 def _download(repository: str, draft: Path, revision: str | None) -> None:
-    hub = _hub()
+    hub = import_extra(*_PACKAGE)
     _check_name(repository)
     try:
         # Its configuration names the files of the run; others are not downloaded.
@@ -117,15 +117,6 @@ def _check_name(repository: str) -> None:
             f"a repository is written OWNER/NAME, a local folder as a path (./NAME); got "
             f"'{repository}'."
         )
-
-
-def _hub() -> Any:
-    try:
-        return import_module("huggingface_hub")
-    except ImportError as error:
-        raise UnavailableError(
-            "huggingface_hub is not installed; install it with: pip install 'agnn[hub]'."
-        ) from error
 
 
 def _failure(hub: Any, error: Exception, what: str) -> AgnnError:

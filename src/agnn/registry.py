@@ -12,24 +12,24 @@ the same table as `agnn predict`. The package is an extra: `pip install 'agnn[ml
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import agnn
-from agnn.errors import InputError, UnavailableError
+from agnn.errors import InputError, import_extra
 from agnn.files import check_new_folder
 from agnn.runs import Run, id_name, load_run
 
 __all__ = ["RunModel", "log_model", "save_model"]
 
+_PACKAGE: Final = ("mlflow.pyfunc", "models are kept with it", "agnn[mlflow,tables]")
 NEIGHBOURS: Final = "neighbours"  # the column that makes new nodes of the rows of a frame
 
 
 def save_model(run: Run | Path | str, path: Path | str) -> None:
     """Write a run, or the folder of one, as an MLflow model to a new folder."""
-    pyfunc = _pyfunc()
+    pyfunc = import_extra(*_PACKAGE)
     check_new_folder(path)
     with TemporaryDirectory() as drafts:
         pyfunc.save_model(path=str(path), **_model(run, Path(drafts)))
@@ -41,7 +41,7 @@ def log_model(run: Run | Path | str, name: str = "model", **options: Any) -> Any
     The options are those of `mlflow.pyfunc.log_model`: `registered_model_name="papers"` registers
     it.
     """
-    pyfunc = _pyfunc()
+    pyfunc = import_extra(*_PACKAGE)
     with TemporaryDirectory() as drafts:
         return pyfunc.log_model(name=name, **_model(run, Path(drafts)), **options)
 
@@ -102,12 +102,3 @@ def _model(run: Run | Path | str, drafts: Path) -> dict[str, Any]:
         "data_path": str(run),
         "pip_requirements": [f"agnn[tables]=={agnn.__version__}"],
     }
-
-
-def _pyfunc() -> Any:
-    try:
-        return import_module("mlflow.pyfunc")
-    except ImportError as error:
-        raise UnavailableError(
-            "mlflow is not installed; install it with: pip install 'agnn[mlflow,tables]'."
-        ) from error

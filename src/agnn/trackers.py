@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Final
 
-from agnn.errors import UnavailableError, unknown_name
+from agnn.errors import import_extra, unknown_name
 from agnn.runs import Run
 from agnn.training import Callback, EpochReport
 
@@ -35,7 +34,7 @@ class TensorBoard(Callback):
 
     def start(self, about: Mapping[str, Any]) -> None:
         """Open a new file in the folder."""
-        _package("tensorboard", "tensorboard")
+        _package("tensorboard")
         from torch.utils.tensorboard import SummaryWriter
 
         self._about = about
@@ -64,7 +63,7 @@ class MLflow(Callback):
 
     def start(self, about: Mapping[str, Any]) -> None:
         """Begin a run and record the hyper-parameters."""
-        mlflow = _package("mlflow", "mlflow")
+        mlflow = _package("mlflow")
         # A client of its own: the program's own active run and tracking URI stay as they are.
         self._client = mlflow.MlflowClient(self.uri)
         existing = self._client.get_experiment_by_name(self.experiment)
@@ -103,7 +102,7 @@ class WandB(Callback):
 
     def start(self, about: Mapping[str, Any]) -> None:
         """Begin a run with the hyper-parameters as its configuration."""
-        wandb = _package("wandb", "wandb")
+        wandb = _package("wandb")
         self._run = wandb.init(
             project=self.project, mode=self.mode, dir=self.folder, config=_flat(about)
         )
@@ -133,17 +132,12 @@ def tracker(description: str) -> Callback:
     kind, _, target = description.partition(":")
     if kind not in _KINDS:
         raise unknown_name("tracker", kind, _KINDS)
-    _package(kind, kind)
+    _package(kind)
     return _KINDS[kind](target)
 
 
-def _package(name: str, extra: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise UnavailableError(
-            f"{name} is not installed; install it with: pip install 'agnn[{extra}]'."
-        ) from error
+def _package(name: str) -> Any:
+    return import_extra(name, "trainings are recorded with it", f"agnn[{name}]")
 
 
 def _flat(about: Mapping[str, Any]) -> dict[str, Any]:

@@ -177,7 +177,8 @@ def imports_by_string(text: str) -> list[str]:
     return [
         str(node.args[0].value)
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "import_extra"))
         if isinstance(node.args[0], ast.Constant) and str(node.args[0].value).startswith("agnn")
     ]
 

@@ -83,6 +83,6 @@ def test_a_missing_package_is_named_before_anything_is_trained(
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(
-        UnavailableError, match=r"wandb is not installed; .*pip install 'agnn\[wand"
+        UnavailableError, match=r"wandb is not installed, .*pip install 'agnn\[wand"
     ):
         tracker("wandb")

@@ -20,7 +20,14 @@ from typing import Any, Final
 from agnn.choosing._scores import candidate_scores
 from agnn.choosing._space import free_settings, is_in_space, suggested_settings
 from agnn.data import Split
-from agnn.errors import AgnnError, DataError, DivergedError, InputError, UnavailableError
+from agnn.errors import (
+    AgnnError,
+    DataError,
+    DivergedError,
+    InputError,
+    UnavailableError,
+    import_extra,
+)
 from agnn.executors import Shared, map_as_completed, open_executor
 from agnn.files import check_plain
 from agnn.methods import Method, Task
@@ -230,12 +237,7 @@ def _sqlite_error(error: BaseException | None) -> sqlite3.Error | None:
 def _study(search: Search, name: str) -> Any:
     """The study of this search in its file, new or begun."""
     file = search.file
-    try:
-        optuna = import_module("optuna")
-    except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "optuna is not installed, and --search needs it: pip install 'agnn[search]'."
-        ) from error
+    optuna = import_extra("optuna", "--search needs it", "agnn[search]")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     is_new = not file.exists()
     try:

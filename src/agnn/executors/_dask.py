@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from agnn.errors import InputError, UnavailableError
+from agnn.errors import InputError, UnavailableError, import_extra
 from agnn.executors._executors import lost_connection
 from agnn.executors._launched import package_versions
 from agnn.files import read_json
@@ -163,12 +163,7 @@ def _quiet_log() -> Iterator[None]:
 
 def import_dask() -> Any:
     """Return Dask's package for several processes; raise where it is not installed."""
-    try:
-        return import_module("distributed")
-    except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "dask is not installed, and --executor dask needs it: pip install 'agnn[cluster]'."
-        ) from error
+    return import_extra("distributed", "--executor dask needs Dask", "agnn[cluster]")
 
 
 def _compare(address: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:

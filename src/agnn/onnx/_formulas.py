@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final
 
@@ -20,17 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.data import Scaling
-from agnn.errors import UnavailableError
+from agnn.errors import import_extra
 
 
 def onnx_package() -> Any:
     """The module `onnx`, or an error that says how to install it."""
-    try:
-        return import_module("onnx")
-    except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "onnx is not installed, and models are exported with it: pip install 'agnn[onnx]'."
-        ) from error
+    return import_extra("onnx", "models are exported with it", "agnn[onnx]")
 
 
 class Draft:

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +26,7 @@ from torch import Tensor
 from agnn._allocator import return_freed_memory
 from agnn.data import Split
 from agnn.distributed import PartsFolder, Ranks, RowsTask
-from agnn.errors import DataError, UnavailableError
+from agnn.errors import DataError, import_extra
 from agnn.files import draft_folder, existing_parent
 from agnn.graph import Part
 from agnn.methods import Outcome
@@ -55,11 +54,8 @@ class PredictionFiles:
     @classmethod
     def scratch(cls, out: Path | str | None) -> PredictionFiles:
         """Return files in a new folder beside `out` that goes with this object or the process."""
-        if find_spec("pyarrow") is None:
-            raise UnavailableError(
-                "pyarrow is not installed, and predictions of a graph in parts are written with "
-                "it: pip install 'agnn[tables]'."
-            )
+        purpose = "predictions of a graph in parts are written with it"
+        import_extra("pyarrow", purpose, "agnn[tables]")
         where = Path(tempfile.gettempdir()) / "agnn"
         if out is not None:
             where = existing_parent(Path(out)) / f"{Path(out).name}.predictions"

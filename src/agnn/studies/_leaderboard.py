@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from agnn.choosing import rare_class_warning
 from agnn.data import NodeData, make_splits
-from agnn.errors import UnavailableError
+from agnn.errors import import_extra
 from agnn.files import plain
 from agnn.methods import Method
 from agnn.metrics import MEASURES, Summary, TrialDifference
@@ -232,13 +232,9 @@ class Leaderboard:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame with one row per method; needs pandas."""
-        try:
-            import pandas as pd
-        except ModuleNotFoundError as error:
-            raise UnavailableError(
-                "pandas is not installed, and a frame needs it: pip install 'agnn[tables]'."
-            ) from error
-        return pd.DataFrame(self.table.records())
+        pandas = import_extra("pandas", "a frame needs it", "agnn[tables]")
+        frame: pd.DataFrame = pandas.DataFrame(self.table.records())
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as JSON values."""

@@ -11,10 +11,9 @@ one that is missing before anything is loaded.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Final
 
-from agnn.errors import UnavailableError
+from agnn.errors import import_extra
 
 __all__ = ["check_packages"]
 
@@ -24,10 +23,4 @@ _NEEDED: Final = ("fastapi", "uvicorn", "prometheus_client")
 def check_packages() -> None:
     """Raise an error that says what to install if a package that serving needs is missing."""
     for name in _NEEDED:
-        try:
-            import_module(name)
-        except ModuleNotFoundError as error:
-            raise UnavailableError(
-                f"{error.name or name} is not installed, and models are served with it: "
-                f"pip install 'agnn[serve]'."
-            ) from error
+        import_extra(name, "models are served with it", "agnn[serve]")

@@ -9,7 +9,7 @@ from agnn.data._input_files import check_text_file, local_file
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions
 from agnn.data.sources._arrays import read_npz
-from agnn.errors import DataError, InputError, UnavailableError
+from agnn.errors import DataError, InputError, import_extra
 
 GRAPH_FILES: Final = (".graphml", ".gexf", ".npz")
 """Endings of files that hold a whole graph."""
@@ -54,13 +54,7 @@ def from_networkx(graph: Any, *, name: str = "graph", **options: Unpack[ReadKeyw
 
 
 def _read_networkx(file: Path) -> Any:
-    try:
-        import networkx
-    except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "networkx is not installed, and graph files are read with it: pip install "
-            "'agnn[tables]'."
-        ) from error
+    networkx = import_extra("networkx", "graph files are read with it", "agnn[tables]")
     read = networkx.read_graphml if file.suffix.lower() == ".graphml" else networkx.read_gexf
     try:
         return read(file)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from json import JSONDecodeError  # of the description that pandas adds
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +33,7 @@ from agnn.data.tables._text_files import (
     edge_list_batches,
     edge_list_columns,
 )
-from agnn.errors import DataError, InputError, UnavailableError
+from agnn.errors import DataError, InputError, import_extra
 
 _SQLITE: Final = b"SQLite format 3\x00"
 _DUCKDB: Final = b"DUCK"  # after a checksum of 8 bytes
@@ -111,12 +110,7 @@ def _let_signals_in() -> int:
 
 
 def _from_duckdb(query: str, file: Path, what: str) -> pd.DataFrame:
-    try:
-        duckdb: Any = import_module("duckdb")
-    except ModuleNotFoundError as error:
-        raise UnavailableError(
-            f"duckdb is not installed, and '{file}' is read with it: pip install 'agnn[large]'."
-        ) from error
+    duckdb = import_extra("duckdb", f"'{file}' is read with it", "agnn[large]")
     # The query reads this file and no other. A log that it would switch on ends the process.
     only = {"enable_external_access": "false", "lock_configuration": "true"}
     try:
