@@ -23,9 +23,9 @@ from scipy.stats import spearmanr
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import Removal, explain, without_edges
-from agnn.explanation._reach import path_attention
 from agnn.runs import Run
 from opened_toys import saved_toy, zoo_run
+from path_definitions import path_attention
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,9 @@ from agnn.explanation import (
     own_features,
     without_edges,
 )
-from agnn.explanation._reach import path_attention
 from agnn.methods import get_method, method_names
 from agnn.runs import Run, evaluate
+from path_definitions import path_attention
 from toy_runs import run_of
 from zoo_models import EXPLAINED, random_model, zoo_data
 

@@ -14,11 +14,12 @@ from agnn.data import NodeData, Split
 from agnn.data.tables import read_tables
 from agnn.errors import AgnnError, InputError
 from agnn.explanation import Explanation, explain
-from agnn.explanation._reach import layer_weights, path_attention
+from agnn.explanation._reach import layer_weights
 from agnn.explanation._relevance import edge_relevance
 from agnn.runs import Run, _inference, _predictor
 from opened_toys import TEMPERATURE, saved_toy, zoo_run
 from own_tables import write_tables
+from path_definitions import path_attention
 from properties import as_matrix
 from zoo import ZOO
 

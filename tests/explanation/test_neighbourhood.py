@@ -15,10 +15,11 @@ from agnn.explanation import (
     reach_of,
 )
 from agnn.explanation._neighbourhood import Parents, choose_places
-from agnn.explanation._reach import layer_weights, path_attention
+from agnn.explanation._reach import layer_weights
 from agnn.explanation._relevance import edge_relevance
 from agnn.graph import Graph, hop_rings
 from agnn.runs import Run
+from path_definitions import path_attention
 from properties import as_matrix
 from toy_runs import run_of
 from zoo import ZOO, zoo_graph

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation import model_paths
-from agnn.explanation._reach import layer_weights, path_attention, path_rows
+from agnn.explanation._reach import layer_weights
 from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
 from agnn.kernels import Attention, Link
 from agnn.networks import NodeModel, Paths
@@ -17,6 +17,7 @@ from agnn.networks._gcn import GCNModel
 from agnn.networks._model import ModelShape
 from agnn.networks._paths import Hop, last_hop
 from agnn.runs import Run
+from path_definitions import path_attention, path_rows
 from properties import as_matrix, assert_close
 from toy_runs import run_of
 from zoo import ZOO, zoo_graph

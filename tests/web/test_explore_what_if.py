@@ -10,12 +10,12 @@ import pytest
 
 from agnn.data import NodeData
 from agnn.explanation import Margin, Removal, own_features
-from agnn.explanation._reach import path_attention
 from agnn.methods import get_method
 from agnn.runs import KnownResults, Run, evaluate
 from agnn.web._asgi import Application
 from agnn.web.explore import Explorer, explore_app
 from explore_runs import ALONE, explored_data
+from path_definitions import path_attention
 
 TARGET = 100
 

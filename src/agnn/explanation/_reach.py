@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.explanation._changes import explained_run
 from agnn.graph import Features, Graph, ReceptiveField, View
 from agnn.kernels import Attention, FirstStates, Link, holding, run_chain
 from agnn.networks import NodeModel, Paths
@@ -85,15 +84,6 @@ class LayerRows(NamedTuple):
         return Attention(torch.from_numpy(edges), torch.from_numpy(loops))
 
 
-def path_rows(field: ReceptiveField, paths: Paths) -> list[Tensor]:
-    """Return how much of each state H(0) to H(l-1) arrives at the field's one target.
-
-    Entry t is [R, n_t] float64 over the first n_t nodes of the field, those within l - t hops. For
-    a model whose output reads the last state alone, it is the target's row of P(l)...P(t+1).
-    """
-    return arriving_rows(paths, field.sizes, field_layers(field, paths))
-
-
 def field_layers(field: ReceptiveField, paths: Paths) -> list[LayerRows]:
     """Return the weights of every layer at the rows of a field with one target."""
     if field.sizes[0] != 1:
@@ -113,7 +103,11 @@ def field_layers(field: ReceptiveField, paths: Paths) -> list[LayerRows]:
 
 
 def arriving_rows(paths: Paths, sizes: Sequence[int], layers: Sequence[LayerRows]) -> list[Tensor]:
-    """Return the rows of `path_rows` for nodes that stand by hop, `sizes` within 0, 1, ... hops.
+    """Return how much of each state H(0) to H(l-1) of each node arrives at the one target.
+
+    Nodes stand by hop, `sizes` of them within 0, 1, ... hops. Entry t is [R, n_t] float64 over the
+    first n_t nodes, those within l - t hops. For a model whose output reads the last state alone,
+    it is the target's row of P(l)...P(t+1).
 
     The row goes backwards through the layers, so no matrix is ever multiplied by a matrix.
     """
@@ -132,19 +126,6 @@ def arriving_rows(paths: Paths, sizes: Sequence[int], layers: Sequence[LayerRows
         row = before
     rows[0] += restarted
     return [torch.from_numpy(values) for values in rows]
-
-
-def path_attention(run: Run, node: int) -> tuple[Tensor, Tensor]:
-    """Return how much of each first state H(0) reaches one target, over all paths.
-
-    The nodes that reach it [k] int64, by hop, the target first, and their weights [R, k] float64.
-    AGNN's sum to 1, and what its output layer reads at the target is exactly their mean of H(0).
-    For GCN and GLN it is the target's row of P^2, which does not sum to 1.
-    """
-    run = explained_run(run)
-    view = run.view_of(node)
-    rows = path_rows(view.field, model_paths(run.network, view))
-    return view.field.nodes.cpu(), rows[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +202,7 @@ class Reach:
 
     @cached_property
     def rows(self) -> list[Tensor]:
-        """How much of each state of each node arrives: see `path_rows`."""
+        """How much of each state of each node arrives: see `arriving_rows`."""
         return arriving_rows(self.paths, self.sizes, self.layers)
 
     @property
