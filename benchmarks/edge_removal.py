@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 from agnn.errors import InputError
-from agnn.explanation import Removal, explain, model_paths
-from agnn.explanation._reach import path_attention, path_rows
+from agnn.explanation import Removal, explain, explained_run, model_paths, reach_of
 from agnn.metrics import Summary
 from agnn.runs import Run
 
@@ -144,7 +143,7 @@ def edge_flow(trained: Run, node: int) -> EdgeFlow:
     field, paths = view.field, model_paths(trained.network, view)
     ends = torch.stack([field.graph.receivers, field.graph.senders], 1).cpu()
     flow = torch.zeros(len(ends), dtype=torch.float64)
-    for layer in edge_flows(field, paths, path_rows(field, paths)):
+    for layer in edge_flows(field, paths, reach_of(trained, node).rows):
         flow[: layer.shape[1]] += layer.mean(0)
     return _both_ways(field.nodes.cpu().numpy()[ends], flow.numpy())
 
@@ -182,11 +181,13 @@ def attention_agreement(opened: Run, nodes: Iterable[int], *, fewest: int = 3) -
         raise InputError(f"agreement needs 2 replicas or more; the run has {opened.replicas}.")
     values = []
     for node in nodes:
-        reached, weights = path_attention(opened, node)
+        reach = reach_of(explained_run(opened), node)
         graph = opened.graph
         beside = graph.senders[graph.offsets[node] : graph.offsets[node + 1]]
         if beside.numel() >= fewest:
-            values.append(_mean_correlation(weights[:, torch.isin(reached, beside)].numpy()))
+            values.append(
+                _mean_correlation(reach.rows[0][:, torch.isin(reach.nodes, beside)].numpy())
+            )
     if not values:
         raise InputError(f"none of the nodes has {fewest} neighbours or more.")
     return Summary(values)

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agnn.explanation import Margin, Removal
-from agnn.explanation._reach import path_attention
+from agnn.explanation import Margin, Removal, explained_run, reach_of
 from agnn.metrics import Summary
 from agnn.runs import Run, load_run
 
@@ -26,9 +25,8 @@ def hits(run: Run, node: int) -> dict[str, tuple[float, float]]:
     graph = run.graph
     beside = graph.columns[graph.offsets[node] : graph.offsets[node + 1]].numpy()
     effects = Removal(run, node).effects([(node, int(each)) for each in beside])
-    nodes, weights = path_attention(run, node)
-    shares = weights / weights.sum(1, keepdim=True)
-    attended = dict(zip(nodes.tolist(), shares.mean(0).tolist(), strict=True))
+    reach = reach_of(explained_run(run), node)
+    attended = dict(zip(reach.nodes.tolist(), reach.shares.mean(0).tolist(), strict=True))
     lead = Margin.of(run, node)
     added = dict(zip(lead.nodes.tolist(), lead.added.tolist(), strict=True))
     attention = np.array([attended[each] for each in beside.tolist()])

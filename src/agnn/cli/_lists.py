@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from inspect import getdoc
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,25 +33,24 @@ def datasets(json: Json = False) -> None:
     if json:
         write_json({"datasets": facts})
         return
-    from agnn.tables import Cell, Column, ResultTable, Row
+    from agnn.tables import Column, ResultTable
 
-    counts = ("nodes", "edges", "features", "classes")
-    titles = (*counts, "homophily", "fixed split")
-    columns = (Column("name"), *(Column(title, is_number=True) for title in titles))
-    rows = [
-        Row(
-            (
-                fact["name"],
-                *(fact[key] for key in counts),
-                Cell(f"{100 * fact['homophily']:.0f} %"),
-                " / ".join(str(size) for size in fact["splits"]["fixed"].values()),
-            )
-        )
-        for fact in facts
+    columns = [
+        Column("name", of=itemgetter("name")),
+        *(
+            Column(key, of=itemgetter(key), is_number=True)
+            for key in ("nodes", "edges", "features", "classes")
+        ),
+        Column("homophily", of=lambda fact: f"{100 * fact['homophily']:.0f} %", is_number=True),
+        Column("fixed split", of=_fixed_split, is_number=True),
     ]
     console = screen()
-    console.print(rich_table(ResultTable(columns, tuple(rows))))
+    console.print(rich_table(ResultTable.of(columns, facts)))
     console.print("homophily: edges whose two ends share a class; split: train / validation / test")
+
+
+def _fixed_split(fact: dict[str, Any]) -> str:
+    return " / ".join(str(size) for size in fact["splits"]["fixed"].values())
 
 
 def _dataset_facts(data: "NodeData") -> dict[str, Any]:

@@ -155,14 +155,14 @@ def _show_list(*, as_json: bool) -> None:
     """Print the experiments of the package in the paper's order."""
     from agnn.studies import select_experiments
 
-    experiments = select_experiments("all")
+    names = ("name", "place", "title")
+    facts = [{name: getattr(e, name) for name in names} for e in select_experiments("all")]
     if as_json:
-        facts = [{"name": e.name, "place": e.place, "title": e.title} for e in experiments]
         write_json({"experiments": facts})
         return
     from agnn.tables import Column, ResultTable, Row
 
-    rows = [Row((e.name, e.place, e.title)) for e in experiments]
+    rows = [Row(tuple(fact.values())) for fact in facts]
     rows.append(Row(("graphs", "", "Your own graphs, in the folder --data")))
     screen().print(rich_table(ResultTable((Column(""),) * 3, tuple(rows))))
 

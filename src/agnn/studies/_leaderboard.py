@@ -178,6 +178,7 @@ class Leaderboard:
     def table(self) -> ResultTable:
         """One row per method; the measure that orders comes first, and ties are strong."""
         names = sorted(MEASURES, key=lambda name: name != self.metric)
+        digits = MEASURES[self.metric].digits
         measures = [
             Column(
                 MEASURES[name].title,
@@ -188,21 +189,12 @@ class Leaderboard:
             )
             for name in names
         ]
+        difference = ("difference", "difference_low", "difference_high", "is_tied")
         columns = (
             Column("method", ("method",)),
             *measures,
-            Column(
-                "to the best",
-                ("difference", "difference_low", "difference_high", "is_tied"),
-                is_number=True,
-            ),
-            Column(
-                "validation",
-                ("validation",),
-                digits=MEASURES[self.metric].digits,
-                is_number=True,
-                is_wide=True,
-            ),
+            Column("to the best", difference, is_number=True),
+            Column("validation", ("validation",), digits=digits, is_number=True, is_wide=True),
             Column("n", ("n",), is_number=True),
             Column("time", ("seconds",), is_number=True),
             Column("memory", ("memory_bytes",), is_number=True),
@@ -212,7 +204,7 @@ class Leaderboard:
                 (
                     Cell(entry.title, (entry.name,)),
                     *(entry.measures[name] for name in names),
-                    _difference_cell(entry, MEASURES[self.metric].digits),
+                    _difference_cell(entry, digits),
                     None if entry.validation is None else entry.validation.mean,
                     entry.n,
                     Cell(duration(entry.seconds), (entry.seconds,)),
@@ -222,13 +214,12 @@ class Leaderboard:
             )
             for entry in self.entries
         )
-        return ResultTable(
-            columns,
-            rows,
+        caption = (
             f"Test nodes of {shown_text(self.data.name)}, split {shown_text(self.split)}: mean ± "
             f"standard error, difference to the best with its 95 % interval; bold: tied with the "
-            f"best",
+            f"best"
         )
+        return ResultTable(columns, rows, caption)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame with one row per method; needs pandas."""
