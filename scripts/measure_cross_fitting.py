@@ -2,11 +2,11 @@
 
     python scripts/measure_cross_fitting.py folds FOLDER --out folds.json [--draws 10]
     python scripts/measure_cross_fitting.py choice FOLDER --out choice.json [--draws 10]
-    python scripts/measure_cross_fitting.py consistency FOLDER --out consistency.json [--draws 10]
 
-FOLDER holds graphs as .npz files; `folds` takes Cora, CiteSeer and PubMed as well, under other
-names, so that they have no presets. 10 or 50 labels per class in the mean are drawn uniformly, and
-all others are hidden. A draw that has fewer than two labels of a class is drawn again.
+FOLDER holds graphs as .npz files; Cora, CiteSeer and PubMed are taken as well, under other names,
+so that they have no presets. "uniform-10" says that 10 labels per class in the mean are drawn
+uniformly, "balanced-10" that 10 of every class are. All others are hidden. A draw that has fewer
+than two labels of a class is drawn again.
 
 `folds` trains AGNN+ with ten replicas on splits of 60, 20 and 20 %, and cross-fitted. It prints the
 accuracy at the hidden labels of the ensemble and of one replica, and compares the accuracy that
@@ -15,9 +15,6 @@ cross-fitting reports, and its 95 % interval, with the true one of its replicas.
 `choice` trains the default and the methods that it chooses from, on the splits that a graph comes
 with, else on drawn labels. It prints the score of the ensembles at test nodes, or at hidden labels:
 AUC with two classes, accuracy with more; and their balanced accuracy.
-
-`consistency` cross-fits AGNN+ with and without consistency, with 10, 14 and 20 labels per class.
-It prints the accuracy of the ensembles at the hidden labels.
 
 Results are kept after every draw: the same command goes on where it was stopped. `--minutes` ends
 it, and `--print` prints the tables of the results that are there.
@@ -39,14 +36,14 @@ import numpy as np
 import agnn
 from agnn.data import NodeData
 from agnn.metrics import MEASURES, Summary
-from agnn.networks import AGNNPlus
 
 BUNDLED = ("cora", "citeseer", "pubmed")
 ALIKE = (*BUNDLED, "acm", "facebook_pages")  # graphs with like neighbours
 UNLIKE = ("blogcatalog", "twitch_en")
 WITH_SPLITS = ("minesweeper", "wisconsin", "cornell")
-PER_CLASS = (10, 50)
-FEW = ("balanced-5", "balanced-10", "uniform-10", "balanced-20", "uniform-20")  # labels per class
+OWN = "own"  # the splits that a graph comes with
+TO_FOLD = ("uniform-10", "uniform-50")
+TO_CHOOSE = ("uniform-10", "balanced-10", "uniform-20", "uniform-50")
 LEAST = 2  # labels of each class
 REPLICAS = 10
 CANDIDATES = ("agnn_plus", "agnn", "separated", "appnp", "ridge")
@@ -60,8 +57,7 @@ def main() -> None:
     options = parse_options()
     measure, graphs, tables = {
         "folds": (measure_folds, (*ALIKE, *UNLIKE), folds_tables),
-        "choice": (measure_choice, (*WITH_SPLITS, "acm", *UNLIKE), choice_tables),
-        "consistency": (measure_consistency, (*BUNDLED, "acm", "blogcatalog"), consistency_table),
+        "choice": (measure_choice, (*WITH_SPLITS, *ALIKE, *UNLIKE), choice_tables),
     }[options.what]
     graphs = options.graphs or graphs
     results: Results = json.loads(options.out.read_text()) if options.out.exists() else {}
@@ -73,7 +69,7 @@ def main() -> None:
 def parse_options() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("folds", "choice", "consistency"))
+    parser.add_argument("what", choices=("folds", "choice"))
     parser.add_argument("folder", type=Path, help="with graphs, .npz")
     parser.add_argument("--out", type=Path, required=True, help="JSON file of the results")
     parser.add_argument("--graphs", nargs="*", help="names; all by default")
@@ -87,7 +83,7 @@ def parse_options() -> argparse.Namespace:
 
 def collect(
     results: Results,
-    measure: Callable[[NodeData, int | None, int], dict[str, Any]],
+    measure: Callable[[NodeData, str, int], dict[str, Any]],
     graphs: tuple[str, ...],
     options: argparse.Namespace,
 ) -> None:
@@ -97,13 +93,13 @@ def collect(
     for draw in range(options.draws):
         for name in graphs:
             data = read(name, options.folder)
-            drawn = FEW if options.what == "consistency" else PER_CLASS
-            for per_class in (None,) if name in WITH_SPLITS else drawn:
-                key = f"{name}/{per_class or 'own'}/{draw}"
+            drawn = TO_FOLD if options.what == "folds" else TO_CHOOSE
+            for kind in (OWN,) if name in WITH_SPLITS else drawn:
+                key = f"{name}/{kind}/{draw}"
                 begun = time.monotonic()
                 if key in results or begun - start + longest > 60 * options.minutes:
                     continue
-                results[key] = measure(data, per_class, draw)
+                results[key] = measure(data, kind, draw)
                 longest = max(longest, time.monotonic() - begun)
                 options.out.parent.mkdir(parents=True, exist_ok=True)
                 options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -118,15 +114,19 @@ def read(name: str, folder: Path) -> NodeData:
     return agnn.read_graph(folder / f"{name}.npz")
 
 
-def draw_labels(data: NodeData, per_class: int, draw: int) -> tuple[NodeData, np.ndarray]:
-    """Return the data with labels drawn uniformly, and the nodes whose labels are hidden."""
+def draw_labels(data: NodeData, kind: str, draw: int) -> tuple[NodeData, np.ndarray]:
+    """Return the data with labels drawn as `kind` says, and the nodes whose labels are hidden."""
+    way, text = kind.split("-")
+    per_class = int(text)
     source = np.random.default_rng(1000 * draw + per_class)
     while True:
         order = source.permutation(data.labelled)
         known = order[: per_class * data.classes]
+        if way == "balanced":
+            labels = data.labels[order]
+            known = np.concatenate([order[labels == k][:per_class] for k in range(data.classes)])
         if np.bincount(data.labels[known], minlength=data.classes).min() >= LEAST:
-            break
-    return keep_labels(data, known), order[known.size :]
+            return keep_labels(data, known), np.setdiff1d(data.labelled, known)
 
 
 def keep_labels(data: NodeData, known: np.ndarray) -> NodeData:
@@ -138,10 +138,10 @@ def keep_labels(data: NodeData, known: np.ndarray) -> NodeData:
 
 
 def measure_folds(
-    options: argparse.Namespace, data: NodeData, per_class: int, draw: int
+    options: argparse.Namespace, data: NodeData, kind: str, draw: int
 ) -> dict[str, Any]:
     """Return the accuracies at hidden labels on both kinds of splits, and the reported one."""
-    few, hidden = draw_labels(data, per_class, draw)
+    few, hidden = draw_labels(data, kind, draw)
     truth = data.labels[hidden]
     result: dict[str, Any] = {"labels": few.labelled.size}
     for split in ("stratified", "cross-fit"):
@@ -165,14 +165,14 @@ def measure_folds(
 
 
 def measure_choice(
-    options: argparse.Namespace, data: NodeData, per_class: int | None, draw: int
+    options: argparse.Namespace, data: NodeData, kind: str, draw: int
 ) -> dict[str, Any]:
     """Return each method's measures at test nodes or hidden labels, and what the default took."""
-    if per_class is None:
+    if kind == OWN:
         trained, split = data, data.splits[f"own-{draw + 1}"]
         tested = split.test
     else:
-        trained, tested = draw_labels(data, per_class, draw)
+        trained, tested = draw_labels(data, kind, draw)
         split = "cross-fit"
     result: dict[str, Any] = {}
     for name in (DEFAULT, *CANDIDATES):
@@ -191,53 +191,16 @@ def measure_choice(
             measure: MEASURES[measure](data.labels[tested], probabilities)
             for measure in ("accuracy", "balanced_accuracy", "auc")
         } | {"method": run.method.name, "reported": run.accuracy.mean}
-        if per_class is not None:
+        if kind != OWN:
             answers = run.scores.argmax(-1).numpy()[:, tested]
             result[name]["replica"] = 100 * float((answers == data.labels[tested]).mean())
             result[name]["interval"] = list(run.interval)
     return result
 
 
-def draw_few(data: NodeData, kind: str, draw: int) -> tuple[NodeData, np.ndarray]:
-    """Return the data with labels drawn as `kind` says, and the nodes whose labels are hidden."""
-    source = np.random.default_rng(7000 + draw)
-    way, count = kind.split("-")
-    while True:
-        order = source.permutation(data.labelled)
-        known = order[: int(count) * data.classes]
-        if way == "balanced":
-            labels = data.labels[order]
-            known = np.concatenate([order[labels == k][: int(count)] for k in range(data.classes)])
-        if np.bincount(data.labels[known], minlength=data.classes).min() >= LEAST:
-            return keep_labels(data, known), np.setdiff1d(data.labelled, known)
-
-
-def measure_consistency(
-    options: argparse.Namespace, data: NodeData, kind: str, draw: int
-) -> dict[str, Any]:
-    """Return accuracies at hidden labels and log losses out of fold, with and without it."""
-    few, hidden = draw_few(data, kind, draw)
-    result: dict[str, Any] = {}
-    for name, strength in (("with", AGNNPlus().strength), ("without", 0.0)):
-        run = agnn.evaluate(
-            "agnn_plus",
-            few,
-            "cross-fit",
-            replicas=REPLICAS,
-            device=options.device,
-            changes={"strength": strength, "epochs": options.epochs},
-        )
-        answers = run.probabilities[hidden].argmax(1)
-        result[name] = {
-            "accuracy": 100 * float((answers == data.labels[hidden]).mean()),
-            "log_loss": run.measure("log_loss").mean,
-        }
-    return result
-
-
-def rows_of(results: Results, graph: str, per_class: int | str | None) -> list[dict[str, Any]]:
-    """Return the results of all draws of a graph and a number of labels per class."""
-    return [r for k, r in results.items() if k.startswith(f"{graph}/{per_class or 'own'}/")]
+def rows_of(results: Results, graph: str, kind: str) -> list[dict[str, Any]]:
+    """Return the results of all draws of a graph and a kind of labels."""
+    return [r for k, r in results.items() if k.startswith(f"{graph}/{kind}/")]
 
 
 def folds_tables(results: Results, graphs: tuple[str, ...]) -> str:
@@ -246,10 +209,10 @@ def folds_tables(results: Results, graphs: tuple[str, ...]) -> str:
         "| graph | labels | draws | ensemble | one replica | reported less true | covered |",
         "|---|---|---|---|---|---|---|",
     ]
-    for per_class in PER_CLASS:
+    for kind in TO_FOLD:
         gains: dict[str, list[Summary]] = {"ensemble": [], "replica": []}
         for graph in graphs:
-            rows = rows_of(results, graph, per_class)
+            rows = rows_of(results, graph, kind)
             if not rows:
                 continue
             cells = []
@@ -276,71 +239,56 @@ def folds_tables(results: Results, graphs: tuple[str, ...]) -> str:
 
 
 def choice_tables(results: Results, graphs: tuple[str, ...]) -> str:
-    """Return each method's mean score, and the default's distance from the best mean."""
+    """Return each method's mean score, the default's distance from the best mean and from AGNN+."""
+    names = (DEFAULT, *CANDIDATES)
     lines = [
-        f"| graph | labels per class | draws | measure | {' | '.join((DEFAULT, *CANDIDATES))} | "
-        "default less best | it took |",
-        "|" + "---|" * (len(CANDIDATES) + 7),
+        f"| graph | labels per class | draws | measure | {' | '.join(names)} | "
+        "default less best | less AGNN+ | it took |",
+        "|" + "---|" * (len(CANDIDATES) + 8),
     ]
     estimates = []
-    for graph in graphs:
-        for per_class in (None, *PER_CLASS):
-            rows = rows_of(results, graph, per_class)
+    for kind in (OWN, *TO_CHOOSE):
+        gains = []
+        means_alike = []
+        for graph in graphs:
+            rows = rows_of(results, graph, kind)
             if not rows:
                 continue
             counts: dict[str, int] = {}
             for row in rows:
                 counts[row[DEFAULT]["method"]] = counts.get(row[DEFAULT]["method"], 0) + 1
-                if per_class is not None:
+                if kind != OWN:
                     estimates.append(row[DEFAULT])
             took = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
             score = "auc" if graph in ("minesweeper", "twitch_en") else "accuracy"
             for measure in (score, "balanced_accuracy"):
                 means = {
-                    name: float(np.mean([row[name][measure] for row in rows]))
-                    for name in (DEFAULT, *CANDIDATES)
+                    name: float(np.mean([row[name][measure] for row in rows])) for name in names
                 }
                 best = max(CANDIDATES, key=means.__getitem__)
-                gap = Summary([row[DEFAULT][measure] - row[best][measure] for row in rows])
+                gaps = [
+                    Summary([row[DEFAULT][measure] - row[name][measure] for row in rows])
+                    for name in (best, "agnn_plus")
+                ]
                 cells = " | ".join(f"{mean:.1f}" for mean in means.values())
                 lines.append(
-                    f"| {graph} | {per_class or 'own split'} | {len(rows)} | {measure} | {cells} | "
-                    f"{signed(gap)} | {took} |"
+                    f"| {graph} | {kind} | {len(rows)} | {measure} | {cells} | "
+                    f"{signed(gaps[0])} | {signed(gaps[1])} | {took} |"
                 )
+                if graph in ALIKE and measure == score:
+                    gains.append(gaps[1])
+                    means_alike.append(list(means.values()))
+        if gains:
+            cells = " | ".join(f"{mean:.1f}" for mean in np.mean(means_alike, axis=0))
+            lines.append(
+                f"| mean, like neighbours | {kind} | | | {cells} | | {signed_mean(gains)} | |"
+            )
     if estimates:
         bias, covered = estimate_cells(estimates)
         lines.append(
             f"\nThe default's reported less its true accuracy on drawn labels: {bias}; "
             f"95 % intervals that cover it: {covered} (n = {len(estimates)})."
         )
-    return "\n".join(lines)
-
-
-def consistency_table(results: Results, graphs: tuple[str, ...]) -> str:
-    """Return the accuracies with consistency, without, and as the log loss chooses."""
-    lines = [
-        "| labels per class | graph | draws | with | without | without less with | by log loss |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for kind in FEW:
-        means = []
-        for graph in graphs:
-            rows = rows_of(results, graph, kind)
-            if not rows:
-                continue
-            accuracies = np.array(
-                [[row[name]["accuracy"] for name in ("with", "without")] for row in rows]
-            )
-            is_left_out = [row["without"]["log_loss"] < row["with"]["log_loss"] for row in rows]
-            chosen = np.where(is_left_out, accuracies[:, 1], accuracies[:, 0])
-            gain = Summary((accuracies[:, 1] - accuracies[:, 0]).tolist())
-            means.append([*accuracies.mean(0), chosen.mean()])
-            first, second, third = (f"{mean:.1f}" for mean in means[-1])
-            cells = (kind, graph, len(rows), first, second, signed(gain), third)
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-        if means:
-            first, second, third = (f"{mean:.1f}" for mean in np.mean(means, axis=0))
-            lines.append(f"| {kind} | mean | | {first} | {second} | | {third} |")
     return "\n".join(lines)
 
 

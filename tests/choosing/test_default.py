@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from sklearn.metrics import log_loss
 
 import agnn
-from agnn.choosing import Choice, can_challenge, challenge, has_like_neighbours, small_form
+from agnn.choosing import Choice, challenge, rivals, small_form
 from agnn.choosing import _default as module
 from agnn.cli import main
-from agnn.data import NodeData, Split
-from agnn.methods import Method, Task, get_method
+from agnn.data import NodeData, Split, make_splits
+from agnn.errors import DivergedError
+from agnn.methods import Method, Outcome, Task, get_method
+from agnn.metrics import helpful_temperature
 from agnn.networks import AGNNPlus
 from agnn.runs import Training, prepare
 
@@ -47,99 +50,193 @@ def task_of(data: NodeData) -> Task:
 
 
 def compare(
-    monkeypatch: pytest.MonkeyPatch,
-    *by_metric: dict[str, Sequence[float]],
-    classes: int = CLASSES,
-    class_weight: str | None = None,
+    monkeypatch: pytest.MonkeyPatch, leads: dict[str, float], spread: float = 0.0
 ) -> Choice:
-    """The choice where the methods have these scores on the inner splits, metric by metric."""
+    """The choice where methods have these leads over the others on ten folds, give or take."""
 
-    def known_scores(method: Method, task: Task, metrics: Sequence[str]) -> dict[str, list[float]]:
-        return {
-            metric: list(scores.get(method.name, [0.0] * len(task.splits)))
-            for metric, scores in zip(metrics, by_metric, strict=True)
-        }
+    def known_scores(method: Method, task: Task) -> list[float]:
+        size = len(task.splits)
+        gaps = np.where(np.arange(size) % 2, spread, -spread) if method.name in leads else 0.0
+        return (np.linspace(-1.2, -1.0, size) + leads.get(method.name, 0.0) + gaps).tolist()
 
-    monkeypatch.setattr(module, "_scores_by_metric", known_scores)
+    monkeypatch.setattr(module, "_fold_scores", known_scores)
     data = graph(is_alike=False)
-    data = replace(data, labels=data.labels % classes, class_names=data.class_names[:classes])
     return challenge(
         get_method("agnn_plus")(),
         lambda name, changes: prepare(name, data, "stratified", changes),
         task_of(data),
-        class_weight,
     )
 
 
-STEADY = [50.0, 51.0, 52.0, 51.0, 50.0]
+# The standard error of ten differences that are 1 and -1 in turn, where folds share their nodes.
+ERROR = np.sqrt(10 / 9) * np.sqrt(1 / 10 + 9 / 81)
 
 
-def ahead(points: float) -> list[float]:
-    return [value + points for value in STEADY]
-
-
-@pytest.mark.parametrize(("points", "winner"), [(2.9, "agnn_plus"), (3.1, "appnp")])
-def test_another_method_must_be_three_points_better(monkeypatch, points, winner):
-    choice = compare(monkeypatch, {"agnn_plus": STEADY, "appnp": ahead(points)})
+@pytest.mark.parametrize(("errors", "winner"), [(0.49, "agnn_plus"), (0.51, "appnp")])
+def test_another_method_must_be_ahead_by_half_a_standard_error(monkeypatch, errors, winner):
+    choice = compare(monkeypatch, {"appnp": errors * ERROR}, spread=1.0)
+    assert choice.lead_error == pytest.approx(ERROR)
+    assert abs(choice.lead.mean) == pytest.approx(errors * ERROR)
     assert choice.method.name == winner
     assert choice.winner.method.name == winner
     # The comparison that decided is the one that is reported.
     assert {tried.method.name for tried in choice.tried[:2]} == {"agnn_plus", "appnp"}
-    assert abs(choice.lead.mean) == pytest.approx(points)
 
 
-def test_a_lead_within_its_standard_error_is_none(monkeypatch):
-    uneven = [value + gap for value, gap in zip(STEADY, [20, -10, 20, -10, 0], strict=True)]
-    choice = compare(monkeypatch, {"agnn_plus": STEADY, "appnp": uneven})
-    assert choice.lead.mean == pytest.approx(-4)
-    assert choice.lead_error > 4
-    assert choice.method.name == "agnn_plus"
-    assert "AGNN+, the default, was kept" in choice.words
+def test_the_words_say_what_was_compared_and_by_what(monkeypatch):
+    kept = compare(monkeypatch, {"appnp": -0.25}).words
+    assert "AGNN+, the default, was kept: it has 1.100 log loss on labels held out in 10" in kept
+    taken = compare(monkeypatch, {"appnp": 0.25}).words
+    assert taken.startswith("APPNP in place of the default, AGNN+: 0.850 against 1.100 log loss")
+    assert "a lead of 0.250 ± 0.000" in taken
 
 
-@pytest.mark.parametrize(("points", "winner"), [(2.9, "appnp"), (3.1, "ridge")])
-def test_a_method_without_a_network_must_also_beat_the_networks(monkeypatch, points, winner):
-    scores = {"agnn_plus": STEADY, "appnp": ahead(10), "ridge": ahead(10 + points)}
-    choice = compare(monkeypatch, scores)
+@pytest.mark.parametrize(("errors", "winner"), [(0.49, "appnp"), (0.51, "ridge")])
+def test_a_method_without_a_network_must_also_lead_the_networks(monkeypatch, errors, winner):
+    scores = {"agnn_plus": np.arange(10.0) / 10 - 2}
+    uneven = np.where(np.arange(10) % 2, 1.0, -1.0)
+    scores["appnp"] = scores["agnn_plus"] + 10
+    scores["ridge"] = scores["appnp"] + uneven + errors * ERROR
+    monkeypatch.setattr(
+        module, "_fold_scores", lambda method, _: list(scores.get(method.name, np.full(10, -9.0)))
+    )
+    data = graph(is_alike=False)
+    choice = challenge(
+        get_method("agnn_plus")(),
+        lambda name, changes: prepare(name, data, "stratified", changes),
+        task_of(data),
+    )
     assert choice.method.name == winner
     assert choice.words.startswith(f"{choice.method.title} in place of the default, AGNN+: ")
 
 
-@pytest.mark.parametrize(("points", "winner"), [(2.9, "agnn_plus"), (3.1, "ridge")])
-def test_two_classes_that_are_ranked_alike_are_compared_by_accuracy(monkeypatch, points, winner):
-    ranked = {"agnn_plus": STEADY, "ridge": ahead(1)}
-    decided = {"agnn_plus": STEADY, "ridge": ahead(points)}
-    choice = compare(monkeypatch, ranked, decided, classes=2)
-    assert (choice.metric, choice.method.name) == ("accuracy", winner)
-    assert "% accuracy on labels held out" in choice.words
-    assert abs(choice.lead.mean) == pytest.approx(points)
-    clear = compare(monkeypatch, {"agnn_plus": STEADY, "appnp": ahead(4)}, decided, classes=2)
-    assert (clear.metric, clear.method.name) == ("auc", "appnp")
-    weighted = compare(monkeypatch, ranked, decided, classes=2, class_weight="balanced")
-    assert weighted.metric == "balanced_accuracy"
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials of a few epochs."""
+    monkeypatch.setattr(module, "_EPOCHS", (5, 5))
+
+
+@pytest.mark.usefixtures("short")
+def test_a_score_is_the_log_loss_of_the_model_that_left_the_label_out():
+    """By the definition, from the scores of a run on the same folds."""
+    data = graph(is_alike=False)
+    choice = challenge(
+        get_method("gcn")(epochs=5),
+        lambda name, changes: prepare(name, data, "stratified", changes),
+        task_of(data),
+    )
+    known = replace(data, labels=np.where(np.arange(NODES) < 90, data.labels, -1), splits={})
+    splits = make_splits(known, "10-fold-cross-fit", (0,))
+    seeds = tuple(range(10))
+    passes = (0,) * 10
+    scores = (
+        get_method("gcn")(epochs=5).run(Task(known, splits, seeds, passes=passes)).scores.numpy()
+    )
+    nodes = np.concatenate([split.test for split in splits])
+    predicted = np.concatenate([scores[r, split.test] for r, split in enumerate(splits)]).astype(
+        float
+    )
+    in_order = np.argsort(nodes)
+    temperature = helpful_temperature(predicted[in_order], data.labels[nodes[in_order]])
+    losses = []
+    for r, split in enumerate(splits):
+        logits = np.log(scores[r, split.test].astype(float)) / temperature
+        probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        losses.append(log_loss(data.labels[split.test], probabilities, labels=[0, 1, 2]))
+    tried = next(tried for tried in choice.tried if tried.method.name == "gcn")
+    np.testing.assert_allclose(tried.scores, -np.array(losses), rtol=1e-5)
+
+
+def test_class_weights_count_in_the_comparison(monkeypatch):
+    """A method that knows only the common class loses where the rare one counts."""
+    data = graph(is_alike=False)
+    labels = np.where(np.arange(NODES) % 10 == 0, 1, 0)
+    data = replace(data, labels=labels, class_names=("common", "rare"))
+
+    def run(method: Method, task: Task) -> Outcome:
+        knows_rare = method.name == "appnp"
+        rare = 0.5 if knows_rare else 0.02
+        scores = torch.tensor([1 - rare, rare]).expand(len(task.splits), NODES, 2).clone()
+        if knows_rare:
+            scores[:, labels == 1] = torch.tensor([0.4, 0.6])
+        return Outcome(scores)
+
+    for method in {get_method(name) for name in ("agnn_plus", "agnn", "appnp", "separated")}:
+        monkeypatch.setattr(method, "run", run)
+    monkeypatch.setattr(module, "helpful_temperature", lambda *_: 1.0)
+    choices = [
+        challenge(
+            get_method("agnn_plus")(),
+            lambda name, changes: prepare(name, data, "stratified", changes),
+            task_of(data),
+            class_weight,
+        )
+        for class_weight in (None, "balanced")
+    ]
+    networks = [choice.tried for choice in choices]
+    scores = [{tried.method.name: tried.mean for tried in tried_ones} for tried_ones in networks]
+    assert scores[0]["agnn_plus"] > scores[0]["appnp"]
+    assert scores[1]["agnn_plus"] < scores[1]["appnp"]
+    assert choices[1].method.name == "appnp"
+
+
+def test_a_method_that_fails_or_diverges_is_named_and_never_wins(monkeypatch):
+    def scores(method: Method, task: Task) -> list[float]:
+        if method.name == "appnp":
+            raise DivergedError("APPNP diverged.")
+        return [-1.0] * len(task.splits)
+
+    monkeypatch.setattr(module, "_fold_scores", scores)
+    data = graph(is_alike=False)
+    choice = challenge(
+        get_method("agnn_plus")(),
+        lambda name, changes: prepare(name, data, "stratified", changes),
+        task_of(data),
+    )
+    assert choice.method.name == "agnn_plus"
+    assert [tried.remark for tried in choice.tried if tried.method.name == "appnp"] == [
+        "APPNP diverged."
+    ]
 
 
 def test_a_chosen_method_has_its_own_settings_and_not_those_of_the_trial(monkeypatch):
-    choice = compare(monkeypatch, {"agnn_plus": STEADY, "separated": ahead(10)})
+    choice = compare(monkeypatch, {"separated": 1.0})
     assert choice.method == get_method("separated")()
 
 
 def test_like_neighbours_are_those_of_many_edges_within_classes():
-    assert has_like_neighbours(task_of(graph(is_alike=True)))
-    assert not has_like_neighbours(task_of(graph(is_alike=False)))
     few = graph(is_alike=True)
     few = replace(few, edges=few.edges[:, :4], edge_weights=None)
-    assert not has_like_neighbours(task_of(few))
+    for data, is_alike in (
+        (graph(is_alike=True), True),
+        (graph(is_alike=False), False),
+        (few, False),
+    ):
+        names = {name for name, _ in rivals(task_of(data))}
+        assert names == {"agnn", "appnp"} | (set() if is_alike else {"ridge", "separated"})
 
 
-def test_few_labels_compare_nothing():
+def test_very_few_labels_compare_nothing_and_neither_do_many_of_like_neighbours(monkeypatch):
     data = graph(is_alike=False)
     nodes = np.arange(NODES)
-    for train, validation, can in ((20, 9, False), (20, 10, True), (40, 1, False)):
+    for train, validation, count in ((10, 9, 0), (10, 10, 5), (40, 1, 5)):
         parts = np.split(nodes, [train, train + validation])
-        assert can_challenge(Task(data, (Split("few", *parts),), (0,))) == can
+        assert len(rivals(Task(data, (Split("few", *parts),), (0,)))) == count
+    for per_class, count in ((30, 0), (31, 2)):  # 90 labels of 3 classes
+        monkeypatch.setattr(module, "_FEW_PER_CLASS", per_class)
+        assert len(rivals(task_of(graph(is_alike=True)))) == count
 
 
+def test_graphs_without_features_and_very_large_ones_compare_nothing(monkeypatch):
+    task = task_of(graph(is_alike=False))
+    assert rivals(task)
+    assert not rivals(replace(task, data=replace(task.data, features=task.data.features[:, :0])))
+    monkeypatch.setattr(module, "_MOST_LINES", NODES)
+    assert not rivals(task)
+    assert rivals(replace(task, device="cuda"))
+
+
+@pytest.mark.usefixtures("short")
 def test_labels_of_test_nodes_are_never_read():
     data = graph(is_alike=False)
     other = data.labels.copy()
@@ -152,12 +249,12 @@ def test_labels_of_test_nodes_are_never_read():
             lambda name, changes, data=each: prepare(name, data, "stratified", changes),
             task_of(each),
         )
-        assert has_like_neighbours(task_of(each)) is False
         results.append([(tried.words, tried.scores) for tried in choice.tried])
     assert results[0] == results[1]
 
 
-def test_unlike_neighbours_end_in_another_method_and_the_run_says_so():
+def test_unlike_neighbours_end_in_another_method_and_the_run_says_so(monkeypatch):
+    monkeypatch.setattr(module, "_EPOCHS", (60, 60))
     data = graph(is_alike=False)
     run = agnn.evaluate(None, data, replicas=3)
     assert run.method.name != "agnn_plus"
@@ -176,8 +273,13 @@ def test_what_is_asked_for_is_not_chosen(given):
     assert not Training(data=data, **given).plan().leaves_method_open
 
 
-def test_like_neighbours_leave_nothing_to_choose():
-    assert not Training(data=graph(is_alike=True)).plan().leaves_method_open
+def test_like_neighbours_and_many_labels_leave_nothing_to_choose(monkeypatch):
+    monkeypatch.setattr(module, "_FEW_PER_CLASS", 40)
+    plan = Training(data=graph(is_alike=True)).plan()
+    assert not plan.leaves_method_open
+    assert plan.choose() is plan
+    monkeypatch.setattr(module, "_FEW_PER_CLASS", 41)
+    assert Training(data=graph(is_alike=True)).plan().leaves_method_open
 
 
 def test_a_first_look_is_small_and_says_that_it_is_one():

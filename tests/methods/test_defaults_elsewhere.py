@@ -62,70 +62,15 @@ def test_consistency_is_left_out_where_it_would_take_too_long(toy):
     assert asked.method == AGNNPlus(strength=1.0)
 
 
-def with_labels(data: NodeData, count: int) -> NodeData:
-    """The data with that many of its labels, and without splits."""
-    labels = data.labels.copy()
-    labels[data.labelled[count:]] = -1
-    return replace(data, labels=labels, splits={})
-
-
-@pytest.mark.parametrize(("loss_without", "strength"), [(0.4, 0.0), (0.6, 1.5)])
-def test_few_held_out_labels_choose_whether_to_train_for_consistency(
-    toy, loss_without, strength, monkeypatch
-):
-    def scores(method, task, metric):
-        assert (method.hidden, task.passes, metric) == (32, (0,) * 10, "log_loss")
-        return [-0.5 if method.strength else -loss_without]
-
-    monkeypatch.setattr("agnn.choosing._default.candidate_scores", scores)
-    plan = Training(data=with_labels(toy, 59), method="agnn_plus", replicas=10).plan().choose()
-    assert plan.method == AGNNPlus(strength=strength)
-    assert "with strength=1.5 and with strength=0" in plan.left_out
-    assert f": log loss 0.500 and {loss_without:.3f}" in plan.left_out
-
-
-def test_few_labels_leave_consistency_out_where_a_trial_would_take_too_long(toy, monkeypatch):
-    """Without a trial: where few labels do not carry it, it may cost half of the accuracy."""
-    monkeypatch.delattr("agnn.choosing._default.candidate_scores")
+def test_few_labels_leave_consistency_out_where_a_step_takes_long(toy, monkeypatch):
+    """Where few labels do not carry it, it may cost half of the accuracy."""
     monkeypatch.setattr(AGNNPlus, "step_seconds", lambda *_: 0.6)
-    plan = Training(data=with_labels(toy, 59), method="agnn_plus", replicas=10).plan().choose()
-    assert plan.method.strength == 0.0
-    assert plan.left_out.endswith("so it is trained with strength=0.")
-    enough = Training(data=with_labels(toy, 60), method="agnn_plus", replicas=10).plan().choose()
-    assert enough.method.strength == 1.5
-
-
-def test_few_labels_are_compared_by_trainings_on_the_folds_of_the_run(toy):
-    few = with_labels(toy, 30)
-    plan = Training(data=few, method="agnn_plus", replicas=3, changes={"epochs": 4}).plan()
-    chosen = plan.choose()
-    losses = []
-    for strength in (1.5, 0.0):
-        method = AGNNPlus(strength=strength, epochs=4, hidden=32)
-        run = evaluate(method, few, plan.split_spec)
-        losses.append(run.measure("log_loss").mean)
-    assert f"log loss {losses[0]:.3f} and {losses[1]:.3f}" in chosen.left_out
-    assert chosen.method.strength == (1.5 if losses[0] <= losses[1] else 0.0)
-    assert chosen.train().choice["words"] == chosen.left_out
-
-
-@pytest.mark.parametrize(
-    ("labels", "asked"),
-    [
-        (60, {}),
-        (59, {"changes": {"strength": 1.5}}),
-        (59, {"split": "uniform"}),
-        (59, {"method": AGNNPlus()}),
-        (59, {"method": "gcn"}),
-    ],
-)
-def test_nothing_is_tried_with_enough_labels_or_where_the_user_has_decided(
-    toy, labels, asked, monkeypatch
-):
-    monkeypatch.delattr("agnn.choosing._default.candidate_scores")
-    options = {"method": "agnn_plus", "replicas": 3} | asked
-    plan = Training(data=with_labels(toy, labels), **options).plan()
-    assert plan.choose() is plan
+    for count, strength in ((59, 0.0), (60, 1.5)):
+        labels = toy.labels.copy()
+        labels[toy.labelled[count:]] = -1
+        few = replace(toy, labels=labels, splits={})
+        assert AGNNPlus().reduced(few, 10, "cpu").strength == strength
+        assert AGNNPlus().reduced(few, 10, "cpu", given=["strength"]).strength == 1.5
 
 
 def test_states_are_narrow_where_a_step_takes_long(toy):

@@ -6,8 +6,8 @@ Every strategy compares candidates by `candidate_scores`, and none reads a test 
   alternatives that a method leaves open;
 - `search_settings` lets Optuna propose them and keeps every trial in a file;
 - `choose_method` starts with many methods and halves them, within a time limit;
-- `challenge` compares the default method with a few others that may be better where edges join
-  unlike nodes.
+- `challenge` compares the default method with the few `rivals` that may be better where labels are
+  few or edges join unlike nodes.
 
 >>> import agnn
 >>> from agnn.choosing import Tuned
@@ -24,13 +24,7 @@ from agnn.choosing._class_weights import (
     fitting_metric,
     rare_class_warning,
 )
-from agnn.choosing._default import (
-    can_challenge,
-    challenge,
-    has_like_neighbours,
-    leave_out,
-    small_form,
-)
+from agnn.choosing._default import challenge, rivals, small_form
 from agnn.choosing._grid import Tuned, settle
 from agnn.choosing._halving import SECONDS, OnTried, choose_method
 from agnn.choosing._search import (
@@ -54,16 +48,14 @@ __all__ = [
     "Tried",
     "Tuned",
     "Workers",
-    "can_challenge",
     "can_search",
     "challenge",
     "choose_method",
     "class_weights",
     "fitting_metric",
-    "has_like_neighbours",
-    "leave_out",
     "optimism",
     "rare_class_warning",
+    "rivals",
     "search_settings",
     "settle",
     "small_form",

@@ -117,22 +117,22 @@ class Choice:
         """Which method was trained in place of the default, or why none was."""
         measure = MEASURES[self.metric]
         rival = self.tried[1]
-        others = len(self.tried) - 1
-        on = f"{measure.title} on labels held out in {len(self.winner.scores)} inner splits"
         lead = self.lead
         if lead is None:
             return f"{self.winner.words}: no other method could be tried ({rival.remark})."
-        error = "" if self.lead_error is None else f" ± {self.lead_error:.1f}"
+        ours, theirs = (measure.shown(measure.as_score(c.mean)) for c in (self.winner, rival))
+        on = f"{measure.title} on labels held out in {len(self.winner.scores)} folds"
+        error = "" if self.lead_error is None else f" ± {measure.shown(self.lead_error)}"
         if self.winner.method.title != self.default:
             return (
-                f"{self.winner.method.title} in place of the default, {self.default}: "
-                f"{self.winner.mean:.1f} against {rival.mean:.1f} % {on} (lead {lead.mean:.1f}"
-                f"{error}). `--method agnn_plus` trains the default."
+                f"{self.winner.method.title} in place of the default, {self.default}: {ours} "
+                f"against {theirs} {on} (a lead of {measure.shown(lead.mean)}{error}). "
+                f"`--method agnn_plus` trains the default."
             )
         return (
-            f"{self.default}, the default, was kept: of {others} other candidates the best, "
-            f"{rival.words}, has {rival.mean:.1f} against {self.winner.mean:.1f} % {on} (a lead of "
-            f"{-lead.mean:.1f}{error}, where 3 points and the standard error are asked for)."
+            f"{self.default}, the default, was kept: it has {ours} {on}, and {rival.words}, the "
+            f"best of {len(self.tried) - 1} others, {theirs}. Another method must be ahead by "
+            f"half a standard error of its lead."
         )
 
     @property

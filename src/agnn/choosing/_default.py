@@ -3,51 +3,62 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
 
 from agnn.choosing._choice import Choice, Tried
-from agnn.choosing._class_weights import ClassWeight, class_weights, fitting_metric
-from agnn.choosing._halving import OnTried, inner_split, without_other_labels
-from agnn.choosing._scores import candidate_scores, held_out_scores
-from agnn.errors import AgnnError
+from agnn.choosing._class_weights import ClassWeight, class_weights
+from agnn.choosing._halving import OnTried, without_other_labels
+from agnn.data import CROSS_FIT, SplitSpec, complete_split, make_splits
+from agnn.errors import AgnnError, DivergedError
 from agnn.methods import Method, NetworkMethod, Task
-from agnn.metrics import MEASURES, wilson_interval
+from agnn.metrics import (
+    apply_temperature,
+    held_out_predictions,
+    helpful_temperature,
+    wilson_interval,
+)
 
-# What may be better than the default where edges join unlike nodes: AGNN, which has less to fit,
-# blocks that keep a node's own state apart, and methods that weigh the neighbours less.
-CHALLENGERS: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
+Rival = tuple[str, Mapping[str, Any]]  # a method and what differs from its defaults
+
+# With few labels, networks that have less to fit or no consistency may be better.
+_SIMPLER: Final[tuple[Rival, ...]] = (("agnn", {}), ("appnp", {}))
+# Where edges join unlike nodes, methods may be that keep a node's own state apart.
+_FOR_UNLIKE: Final[tuple[Rival, ...]] = (
     ("ridge", {}),
-    ("agnn", {}),
-    ("appnp", {}),
     ("separated", {"layers": 5}),
     ("separated", {"layers": 5, "dropout": 0.5, "weight_decay": 5e-3, "scaling": "length"}),
 )
-MARGIN: Final = 3.0  # points by which another method must be better
-_ERRORS: Final = 1.0  # and this many standard errors of its lead
-_ALIKE: Final = 0.4  # adjusted homophily from which nothing is compared
-_INNER_SPLITS: Final = 5
-# Enough to see differences of the margin's size; the chosen method is trained with its own.
-_EPOCHS: Final = 100
-_EPOCHS_IF_SMALL: Final = 300
-_SMALL: Final = 20_000  # nodes and edges together
+# The rule and its limits were chosen on development graphs: docs/notes/defaults.md.
+ERRORS: Final = 0.5  # standard errors of its lead by which another method must be ahead
+_ALIKE: Final = 0.4  # adjusted homophily from which only few labels leave anything to compare
+_FEW_PER_CLASS: Final = 100
+_FEWEST_LABELS: Final = 20  # fewer show nothing
 _WIDTH: Final = 32
-_LABELS: Final = 30  # fewer show no lead beyond its standard error
+_SMALL: Final = 20_000  # nodes and edges together
+_FOLDS: Final = (10, 5)  # of a small graph and of a larger one
+_EPOCHS: Final = (300, 100)
 _MOST_LINES: Final = 300_000  # nodes and edges that are compared within minutes on two cores
 _GPU_LINES: Final = 50  # times as many
+_TINY: Final = 1e-12
 
 
-def can_challenge(task: Task) -> bool:
-    """Return whether the labels and the size of a graph allow the comparison of `challenge`."""
+def rivals(task: Task) -> tuple[Rival, ...]:
+    """Return the methods that are worth comparing with the default; none where it is clear.
+
+    `task` has one split, whose training and validation nodes are the known labels. None are
+    compared where these are very few, without features, and on graphs where it would take long.
+    """
     split = task.splits[0]
-    lines = task.data.nodes + task.data.edges.shape[1]
-    limit = _MOST_LINES * (1 if task.device == "cpu" else _GPU_LINES)
-    has_labels = split.validation.size > 1 and split.train.size + split.validation.size >= _LABELS
-    return has_labels and task.data.feature_count > 0 and lines <= limit
+    known = split.train.size + split.validation.size
+    if known < _FEWEST_LABELS or not task.data.feature_count or _lines(task) > _MOST_LINES:
+        return ()
+    if not has_like_neighbours(task):
+        return (*_SIMPLER, *_FOR_UNLIKE)
+    return _SIMPLER if known < _FEW_PER_CLASS * task.data.classes else ()
 
 
 def has_like_neighbours(task: Task) -> bool:
@@ -74,73 +85,56 @@ def challenge(
     class_weight: ClassWeight = None,
     on_tried: OnTried | None = None,
 ) -> Choice:
-    """Compare the default method with a few others on held-out labels, and choose one.
+    """Compare the default method with its `rivals` on held-out labels, and choose one.
 
-    `task` has one split and one seed. Its training and validation nodes are divided anew, five
-    times, into nodes to train on, nodes that choose the epoch and nodes that score; no other label
-    is read. Networks are tried with few epochs and small widths. Another method replaces the
-    default if its lead is at least three points and more than its standard error: the default is
-    the best on average, and the labels are few. One without a network, which can predict no new
-    nodes, must have that lead over the best network, too.
+    `task` has one split and one seed. The labels of its training and validation nodes are
+    cross-fitted, and no other label is read. Each method is tried in a small form, with few epochs
+    and narrow states, and judged by the log loss of its predictions out of fold, at the
+    temperature that suits them: it sees ranking, decisions and confidence, and with few labels
+    more than accuracy does. Another method replaces the default if it leads by half a standard
+    error. One without a network, which can predict no new nodes, must lead the best network, too.
     """
     start = time.monotonic()
-    metrics = _metrics(task, class_weight)
     visible = without_other_labels(task.data, task.splits[0])
-    splits = tuple(
-        inner_split(visible, task.splits[0], task.seeds[0] + k) for k in range(_INNER_SPLITS)
+    is_large = _lines(task) > _SMALL
+    spec = complete_split(CROSS_FIT, visible, _FOLDS[is_large])
+    splits = make_splits(visible, spec, task.seeds[:1])
+    trial = replace(
+        task,
+        data=visible,
+        splits=splits,
+        seeds=tuple(task.seeds[0] + k for k in range(len(splits))),
+        passes=SplitSpec.parse(spec).passes(len(splits)),
     )
-    seeds = tuple(task.seeds[0] + k for k in range(_INNER_SPLITS))
-    trial = replace(task, data=visible, splits=splits, seeds=seeds, metric=metrics[0], passes=())
     candidates = [Tried(default, {})]
-    for name, changes in CHALLENGERS:
+    for name, changes in rivals(task):
         method = prepare(name, changes)
         if class_weight is None or method.takes_class_weights:
             candidates.append(Tried(method, changes))
-    scores = []
     for candidate in candidates:
-        scores.append(_try(candidate, trial, metrics, class_weight))
+        _try(candidate, trial, _EPOCHS[is_large], class_weight)
         if on_tried is not None:
             on_tried(candidate, None)
     choice = Choice(
-        metric=metrics[0],
+        metric="log_loss",
         tried=tuple(candidates),
-        seconds=0.0,
-        nodes=task.splits[0].train.size + task.splits[0].validation.size,
-        scoring=splits[0].test.size,
+        seconds=time.monotonic() - start,
+        nodes=visible.labelled.size,
+        scoring=visible.labelled.size // len(splits),
         method=default,
         default=default.title,
     )
-    for metric in metrics:
-        for candidate, by_metric in zip(candidates, scores, strict=True):
-            candidate.scores = by_metric.get(metric, [])
-        choice = _with_winner_first(replace(choice, metric=metric, tried=tuple(candidates)))
-        if choice.winner is not candidates[0]:
-            # With the settings that suit the data: what was tried is a small form of it.
-            choice = replace(choice, method=prepare(choice.winner.method.name, {}))
-            break
-    return replace(choice, seconds=time.monotonic() - start)
+    choice = _with_winner_first(choice)
+    if choice.winner is not candidates[0]:
+        # With the settings that suit the data: what was tried is a small form of it.
+        choice = replace(choice, method=prepare(choice.winner.method.name, {}))
+    return choice
 
 
-def leave_out(method: Method, task: Task) -> tuple[Method, str]:
-    """Return the method without what few labels may not carry, if held-out labels say so, and why.
-
-    The default has a part that learns from unlabelled nodes. With few labels it can spread an
-    early mistake over the whole graph, or add several points: it depends on the labels. Both
-    forms are tried, small, on the folds of the task; the lower log loss wins. It sees what
-    accuracies of a few dozen labels do not.
-    """
-    forms = (method, method.simplified)
-    losses = [
-        -fmean(candidate_scores(small_form(form, _EPOCHS_IF_SMALL), task, "log_loss"))
-        for form in forms
-    ]
-    best = int(losses[1] < losses[0])
-    settings = " and with ".join(form.settings_text(method.reduction) for form in forms)
-    remark = (
-        f"Labels are few, so {method.title} was tried on held-out labels with {settings}: log loss "
-        f"{losses[0]:.3f} and {losses[1]:.3f}. The {('first', 'second')[best]} is trained."
-    )
-    return forms[best], remark
+def _lines(task: Task) -> float:
+    """Return the nodes and edges of a graph, as many as take a CPU as long."""
+    lines = float(task.data.nodes + task.data.edges.shape[1])
+    return lines if task.device == "cpu" else lines / _GPU_LINES
 
 
 def _with_winner_first(choice: Choice) -> Choice:
@@ -163,47 +157,40 @@ def _is_ahead(choice: Choice) -> bool:
     lead = choice.lead
     if choice.winner is choice.tried[1] or choice.winner.remark or lead is None:
         return bool(choice.tried[1].remark) and not choice.winner.remark
-    return lead.mean >= max(MARGIN, _ERRORS * (choice.lead_error or 0.0))
+    return lead.mean > ERRORS * (choice.lead_error or 0.0)
 
 
-def _metrics(task: Task, class_weight: ClassWeight) -> tuple[str, ...]:
-    """Return what the methods are compared by, in percent for the margin, one after the other.
-
-    The area under the curve does not see where a model ranks two classes well and decides badly.
-    Accuracy does not see what class weights are for.
-    """
-    if task.metric is not None and MEASURES[task.metric].unit:
-        return (task.metric,)
-    if task.data.classes > 2:
-        return (fitting_metric(task.data),)
-    return ("auc", "accuracy" if class_weight is None else "balanced_accuracy")
-
-
-def _try(
-    candidate: Tried, task: Task, metrics: Sequence[str], class_weight: ClassWeight
-) -> dict[str, list[float]]:
-    """Train a small form of the candidate; return its scores, or keep why there are none."""
-    begun = time.monotonic()
-    lines = task.data.nodes + task.data.edges.shape[1]
-    method = small_form(candidate.method, _EPOCHS_IF_SMALL if lines <= _SMALL else _EPOCHS)
-    method = method.simplified
+def _try(candidate: Tried, task: Task, epochs: int, class_weight: ClassWeight) -> None:
+    """Train a small form of the candidate; keep its score on every fold, or why it has none."""
+    start = time.monotonic()
+    method = small_form(candidate.method, epochs)
     weights = class_weights(class_weight, method, task.data, task.splits)
     task = replace(task, data=method.usable(task.data), class_weights=weights)
-    scores = {}
     try:
-        scores = _scores_by_metric(method, task, metrics)
+        candidate.scores = _fold_scores(method, task)
     except AgnnError as error:
         candidate.remark = str(error)
-    else:
-        candidate.scores = scores[metrics[0]]
-    candidate.seconds += time.monotonic() - begun
+    candidate.seconds += time.monotonic() - start
+
+
+def _fold_scores(method: Method, task: Task) -> list[float]:
+    """Return minus the mean log loss on every fold, by the model that left it out."""
+    nodes, probabilities = held_out_predictions(method.run(task).scores, task.splits, "test")
+    if not np.isfinite(probabilities).all():
+        raise DivergedError(f"{method.title} diverged.")
+    labels = task.data.labels
+    temperature = helpful_temperature(probabilities, labels[nodes])
+    calibrated = apply_temperature(probabilities, temperature)
+    of_label = np.zeros(task.data.nodes)
+    of_label[nodes] = calibrated[np.arange(nodes.size), labels[nodes]]
+    scores = []
+    for replica, split in enumerate(task.splits):
+        weights = None
+        if task.class_weights is not None:
+            weights = task.class_weights[replica, labels[split.test]]
+        logarithms = np.log(np.maximum(of_label[split.test], _TINY))
+        scores.append(float(np.average(logarithms, weights=weights)))
     return scores
-
-
-def _scores_by_metric(method: Method, task: Task, metrics: Sequence[str]) -> dict[str, list[float]]:
-    """Train a method once and return its scores at the test nodes, by metric."""
-    probabilities = method.run(task).scores
-    return {metric: held_out_scores(probabilities, task, metric, "test") for metric in metrics}
 
 
 def small_form(method: Method, epochs: int) -> Method:

@@ -100,6 +100,7 @@ _WORK_PER_SECOND: Final = 1e9
 _GPU_AS_CORES: Final = 300
 _LONG_STEP: Final = 0.5  # seconds: some minutes for the steps that a training takes
 _LONGEST_STEP: Final = 2.0
+_FEW_PER_CLASS: Final = 20  # labels
 # What loses nothing on average; see docs/notes/defaults.md.
 _LIMITS: Final[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
@@ -161,7 +162,8 @@ class AGNNPlus(CosineAttentionNetwork):
 
         States are narrower and the patience is shorter where it `is_slow`. Without consistency,
         which takes one version and reads only what the training nodes depend on, where it would
-        still take more than two seconds, and on sampled neighbourhoods and divided rows.
+        still take more than two seconds, or half a second with few labels, which may not carry it;
+        and on sampled neighbourhoods and divided rows.
         """
         method = self
         if self.is_slow(data, replicas, device):
@@ -171,7 +173,9 @@ class AGNNPlus(CosineAttentionNetwork):
                 if name not in given
             }
             method = method.with_fields(**smaller)
-        is_kept = method.step_seconds(data, replicas, device) <= _LONGEST_STEP
+        has_few = data.labelled.size < _FEW_PER_CLASS * data.classes
+        longest = _LONG_STEP if has_few else _LONGEST_STEP
+        is_kept = method.step_seconds(data, replicas, device) <= longest
         if "strength" in given or (is_kept and not self.fanout and not by_rows):
             return method
         return method.simplified

@@ -19,12 +19,10 @@ from agnn.choosing import (
     OnTried,
     Search,
     Workers,
-    can_challenge,
     challenge,
     choose_method,
     class_weights,
-    has_like_neighbours,
-    leave_out,
+    rivals,
     search_settings,
     settle,
 )
@@ -60,7 +58,6 @@ from agnn.training import Callback, Checkpoints, Progress
 if TYPE_CHECKING:
     from agnn.runs._training import Training
 
-_FEW_PER_CLASS: Final = 20  # labels, below which the defaults are not sure: docs/notes/defaults.md
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
 
 
@@ -87,7 +84,6 @@ class Plan:
     checkpoints: Checkpoints | None = None
     choice: Choice | None = None  # of the method, if it was chosen automatically
     first_look: str | None = None  # of a small training: what it is, and how to get the full one
-    left_out: str | None = None  # where few labels chose between two forms: how they did
 
     @property
     def passes(self) -> tuple[int, ...]:
@@ -137,9 +133,9 @@ class Plan:
             nested = self._nested_estimate(on_tried) if training.nested else None
             return self._choose_method(on_tried, nested)
         if self.leaves_method_open:
-            return self._challenge_default(on_tried)._leave_out()
+            return self._challenge_default(on_tried)
         if training.search is None:
-            return self._leave_out()
+            return self
         # A pass over the labels has a replica per fold: one is enough.
         first = self.task().first(self.folds * (1 if self.passes else SEARCH_SEEDS))
         search = Search(
@@ -222,8 +218,8 @@ class Plan:
     def leaves_method_open(self) -> bool:
         """Whether held-out labels choose between the default method and a few others.
 
-        They do where no method and no setting of one is given, on graphs without a preset, unless
-        the known labels say clearly that neighbours are alike, or are too few to say anything.
+        They do where no method and no setting of one is given, on graphs without a preset that
+        has `rivals` of the default.
         """
         training = self.training
         if training.method is not None or training.given_changes or self.division is not None:
@@ -232,8 +228,7 @@ class Plan:
             return False
         if self.first_look is not None or preset_name(self.data) != "*":
             return False
-        task = self._choosing_task()
-        return can_challenge(task) and not has_like_neighbours(task)
+        return bool(rivals(self._choosing_task()))
 
     def _challenge_default(self, on_tried: OnTried | None) -> Plan:
         """Return the plan of the default method, or of one that held-out labels clearly prefer."""
@@ -255,34 +250,6 @@ class Plan:
             checkpoints=self.checkpoints if method.has_checkpoints else None,
             choice=choice,
         )
-
-    def _leave_out(self) -> Plan:
-        """Return the plan without the part of its method that few labels may not carry.
-
-        Held-out labels decide, where nobody else did; where a step takes long, it is left out.
-        """
-        method = self.method
-        training = self.training
-        open_settings = method.reduction.keys() - training.given_changes.keys()
-        is_asked_for = isinstance(training.method, Method) or training.tuned or self.division
-        if not open_settings or not self.passes or is_asked_for:
-            return self
-        has_few = self.data.labelled.size < _FEW_PER_CLASS * self.data.classes
-        is_reduced = method.reduction.items() <= method.settings.items()
-        if not has_few or is_reduced:
-            return self
-        if method.is_slow(self.data, len(self.seeds), self.device):
-            method = method.simplified
-            reason = (
-                f"Labels are few, and a step takes too long to try {method.title} on held-out "
-                f"labels in two forms, so it is trained with "
-                f"{method.settings_text(method.reduction)}."
-            )
-            return replace(self, method=method, left_out=reason)
-        first = self.task().first(self.folds)
-        trial = replace(first, callbacks=(), checkpoints=None)
-        method, reason = leave_out(method, trial)
-        return replace(self, method=method, left_out=reason)
 
     def _nested_estimate(self, on_tried: OnTried | None) -> dict[str, Any]:
         """Repeat the whole automatic choice on several splits, one replica each.
@@ -399,7 +366,7 @@ class Plan:
     def _choice_words(self) -> dict[str, Any] | None:
         """Return how method and settings were chosen as JSON values, with the key "words"."""
         choice = {} if self.choice is None else self.choice.to_dict()
-        remarks = (choice.get("words"), self.first_look, self.left_out)
+        remarks = (choice.get("words"), self.first_look)
         text = " ".join(remark for remark in remarks if remark)
         return choice | {"words": text} if text else None
 
