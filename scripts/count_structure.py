@@ -4,8 +4,8 @@
     python scripts/count_structure.py --list      # and where each thing stands
     python scripts/count_structure.py --no-run    # without the training, which takes some seconds
 
-- *exported names*: entries of `__all__` in the `__init__` of every package, and what a stub of it
-  imports;
+- *exported names*: what the `__init__` of every package imports `as` itself or lists in `__all__`,
+  and what a stub of it imports;
 - *parallel assignments*: `a, b = x, y`;
 - *participle names*: functions whose name ends in a past participle, such as `searched`;
 - *more than 7 parameters*: those that may be given by position, without `self` and `cls`;
@@ -57,8 +57,11 @@ def positional_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> l
 
 
 def exported(tree: ast.Module) -> list[str]:
-    """Return the names that a module lists in `__all__`."""
-    return [
+    """Return the names that a module imports `as` themselves or lists in `__all__`."""
+    imported = [
+        alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+    ]
+    return [alias.name for alias in imported if alias.name == alias.asname] + [
         name.value
         for node in tree.body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"

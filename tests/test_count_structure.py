@@ -29,7 +29,8 @@ class Chain:
 def source(tmp_path: Path) -> Path:
     package = tmp_path / "agnn"
     package.mkdir()
-    (package / "__init__.py").write_text('__all__ = ["one", "two"]\n', encoding="utf-8")
+    front = 'from agnn._module import Chain as Chain, searched\n__all__ = ["one", "two"]\n'
+    (package / "__init__.py").write_text(front, encoding="utf-8")
     stub = "from agnn.data import read as read\nfrom . import data as data\n"
     (package / "__init__.pyi").write_text(stub, encoding="utf-8")
     (package / "_module.py").write_text(MODULE + '__all__ = ["three"]\n', encoding="utf-8")
@@ -41,6 +42,7 @@ def test_every_counted_thing_is_found_where_it_stands(source: Path) -> None:
         "files in src": ["agnn/__init__.py", "agnn/_module.py"],
         "exported names": [
             "agnn/__init__.pyi: read",
+            "agnn/__init__.py: Chain",
             "agnn/__init__.py: one",
             "agnn/__init__.py: two",
         ],

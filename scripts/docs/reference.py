@@ -68,8 +68,12 @@ def _top() -> str:
 
 
 def _exported(text: str) -> list[str]:
-    """The names in a module's `__all__`; of one without, its public functions and classes."""
+    """The names that a package imports `as` themselves; of a module, those it lists or defines."""
     tree = ast.parse(text)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = [alias.name for node in imports for alias in node.names if alias.name == alias.asname]
+    if names:
+        return sorted(names)
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [name for name in ast.literal_eval(node.value) if not name.startswith("_")]

@@ -15,19 +15,6 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-__all__ = [
-    "AgnnError",
-    "DataError",
-    "DivergedError",
-    "InputError",
-    "ResultWarning",
-    "StoppedError",
-    "UnavailableError",
-    "UnknownNodeError",
-    "import_extra",
-    "unknown_name",
-]
-
 
 class AgnnError(Exception):
     """Base of every error that agnn raises on purpose; the command line prints it and exits 2."""

@@ -33,25 +33,6 @@ from agnn.errors import DataError, InputError, UnavailableError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "check_new_file",
-    "check_new_folder",
-    "check_plain",
-    "check_space",
-    "checksum",
-    "claim",
-    "draft_folder",
-    "existing_parent",
-    "is_claimed",
-    "json_text",
-    "plain",
-    "plain_id",
-    "read_json",
-    "write_file",
-    "write_tensors",
-    "writing_file",
-    "writing_folder",
-]
 
 _FULL: Final = {errno.ENOSPC: "No space left on device", errno.EFBIG: "File too large"}
 

@@ -31,8 +31,6 @@ from agnn.errors import AgnnError, InputError, UnavailableError, import_extra
 from agnn.files import check_new_folder, read_json, writing_folder
 from agnn.runs import Run, load_run, run_files
 
-__all__ = ["pull", "push"]
-
 _CONFIG: Final = "config.json"
 _PACKAGE: Final = ("huggingface_hub", "runs are pushed and pulled with it", "agnn[hub]")
 

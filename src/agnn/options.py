@@ -18,8 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
-__all__ = ["AUTO", "RESULTS", "DecisionOptions", "Option", "TrainingOptions", "flag_of"]
-
 AUTO: Final = "auto"  # in place of a method: the one that validation nodes choose
 
 

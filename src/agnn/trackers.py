@@ -20,8 +20,6 @@ from agnn.errors import import_extra, unknown_name
 from agnn.runs import Run
 from agnn.training import Callback, EpochReport
 
-__all__ = ["MLflow", "TensorBoard", "WandB", "tracker"]
-
 
 @dataclass
 class TensorBoard(Callback):

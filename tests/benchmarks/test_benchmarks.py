@@ -15,8 +15,7 @@ from agnn.data import load_dataset
 from agnn.graph import Graph, SparseFeatures, View
 from agnn.kernels import cosine_attention
 from agnn.methods import get_method
-from benchmarks import __main__ as program
-from benchmarks import families, gate, others, ours, peer, report, threads
+from benchmarks import __main__ as program, families, gate, others, ours, peer, report, threads
 
 
 class Machine:

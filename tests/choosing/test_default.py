@@ -10,8 +10,7 @@ import torch
 from sklearn.metrics import log_loss
 
 import agnn
-from agnn.choosing import Choice, challenge, rivals, small_form
-from agnn.choosing import _default as module
+from agnn.choosing import Choice, _default as module, challenge, rivals, small_form
 from agnn.cli import main
 from agnn.data import NodeData, Split, make_splits
 from agnn.errors import DivergedError

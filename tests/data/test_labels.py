@@ -9,8 +9,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import sparse
 
 from agnn import NodeClassifier, from_networkx, from_pandas, from_scipy, read_tables

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agnn import DataError, from_pandas, read_tables
 from agnn.data.preprocessing import Preprocessing

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agnn import (
     DataError,

@@ -8,8 +8,15 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import Graph, Propagation, ReceptiveField, SparseFeatures, View, symmetric
-from agnn.graph import _propagation as propagation
+from agnn.graph import (
+    Graph,
+    Propagation,
+    ReceptiveField,
+    SparseFeatures,
+    View,
+    _propagation as propagation,
+    symmetric,
+)
 from agnn.graph._propagation import (
     diffusion,
     neighbour_mean,

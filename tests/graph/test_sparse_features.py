@@ -8,8 +8,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import SparseFeatures, features_of
-from agnn.graph import _features as features_module
+from agnn.graph import SparseFeatures, _features as features_module, features_of
 
 SOURCE = np.random.default_rng(3)
 X = SOURCE.normal(size=(30, 12)) * (SOURCE.random((30, 12)) < 0.3)

@@ -17,12 +17,12 @@ from agnn.kernels import (
     Link,
     PropagateLink,
     ReLU,
+    _propagate as propagate_link,
     cosine_attention,
     dense_linear,
     propagate,
     run_chain,
 )
-from agnn.kernels import _propagate as propagate_link
 from properties import CPU_BACKENDS, assert_same_bits
 from zoo import ZOO, zoo_graph
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
-from sklearn.metrics import log_loss as sklearn_log_loss
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    f1_score,
+    log_loss as sklearn_log_loss,
+    roc_auc_score,
+)
 
 import agnn.metrics._measures as metrics
 from agnn.data import Split

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from agnn.pyg import AGNNConv
-from agnn.pyg import _edge_graphs as edge_graphs
+from agnn.pyg import AGNNConv, _edge_graphs as edge_graphs
 from agnn.pyg._edge_graphs import undirected_graph
 from properties import assert_close
 

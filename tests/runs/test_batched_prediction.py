@@ -12,8 +12,7 @@ from agnn.cli import main
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.methods import get_method
-from agnn.runs import Run, evaluate, load_run
-from agnn.runs import _inference as inference
+from agnn.runs import Run, _inference as inference, evaluate, load_run
 
 
 def loaded(name: str, data: NodeData, folder: Path) -> Run:

@@ -24,9 +24,9 @@ from agnn.training import (
     LastEpoch,
     LowestLoss,
     Recipe,
+    _loop as loop,
     train,
 )
-from agnn.training import _loop as loop
 from properties import assert_same_bits
 
 EPOCHS = 40

@@ -17,8 +17,8 @@ from agnn.training import (
     History,
     LowestLoss,
     Recipe,
+    _loop as loop,
 )
-from agnn.training import _loop as loop
 from built_models import AGNNPlus
 from properties import assert_same_bits
 

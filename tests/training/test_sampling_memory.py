@@ -18,8 +18,7 @@ from agnn.graph import Graph, features_of
 from agnn.kernels import _propagate as propagate
 from agnn.methods import Task, get_method
 from agnn.networks import NodeModel
-from agnn.training import LastEpoch, Problem, Recipe, probabilities, train
-from agnn.training import _loop as loop
+from agnn.training import LastEpoch, Problem, Recipe, _loop as loop, probabilities, train
 from agnn.training._sampling import SampledBatches
 from built_models import AGNN, GCN
 

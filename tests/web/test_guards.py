@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agnn.web._asgi import Application, BodyLimit, Message
 from agnn.web.guards import Hosts, guarded, hosts_of, is_loopback

@@ -17,46 +17,30 @@ Every strategy compares candidates by `candidate_scores`, and none reads a test 
 ['has_unit_rows', 'penalty_inverse']
 """
 
-from agnn.choosing._choice import Choice, Tried
+from agnn.choosing._choice import Choice as Choice, Tried as Tried
 from agnn.choosing._class_weights import (
-    ClassWeight,
-    class_weights,
-    fitting_metric,
-    rare_class_warning,
+    ClassWeight as ClassWeight,
+    class_weights as class_weights,
+    fitting_metric as fitting_metric,
+    rare_class_warning as rare_class_warning,
 )
-from agnn.choosing._default import challenge, rivals, small_form
-from agnn.choosing._grid import Tuned, settle
-from agnn.choosing._halving import SECONDS, OnTried, choose_method
+from agnn.choosing._default import (
+    challenge as challenge,
+    rivals as rivals,
+    small_form as small_form,
+)
+from agnn.choosing._grid import Tuned as Tuned, settle as settle
+from agnn.choosing._halving import (
+    SECONDS as SECONDS,
+    OnTried as OnTried,
+    choose_method as choose_method,
+)
 from agnn.choosing._search import (
-    SEARCH_SEEDS,
-    OnTrial,
-    Search,
-    Workers,
-    optimism,
-    search_settings,
+    SEARCH_SEEDS as SEARCH_SEEDS,
+    OnTrial as OnTrial,
+    Search as Search,
+    Workers as Workers,
+    optimism as optimism,
+    search_settings as search_settings,
 )
-from agnn.choosing._space import can_search
-
-__all__ = [
-    "SEARCH_SEEDS",
-    "SECONDS",
-    "Choice",
-    "ClassWeight",
-    "OnTrial",
-    "OnTried",
-    "Search",
-    "Tried",
-    "Tuned",
-    "Workers",
-    "can_search",
-    "challenge",
-    "choose_method",
-    "class_weights",
-    "fitting_metric",
-    "optimism",
-    "rare_class_warning",
-    "rivals",
-    "search_settings",
-    "settle",
-    "small_form",
-]
+from agnn.choosing._space import can_search as can_search

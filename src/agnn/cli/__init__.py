@@ -8,6 +8,4 @@ unfinished or a kernel that is wrong, 2 for an error, 130 after Ctrl-C.
 2
 """
 
-from agnn.cli._app import main
-
-__all__ = ["main"]
+from agnn.cli._app import main as main

@@ -59,8 +59,7 @@ def partition(
     and the ids and a few numbers per node stay in memory. What queries (--database) give must fit
     in memory.
     """
-    from agnn.distributed import check_order
-    from agnn.distributed import partition as divide
+    from agnn.distributed import check_order, partition as divide
     from agnn.files import check_new_folder
 
     # All of this before the tables, which may take long to read.

@@ -20,72 +20,47 @@ labels is the same everywhere:
 - Classes sort by value where all are numbers, also where they are written as text.
 """
 
-from agnn.data._changes import changed_data, with_labels, without_nodes
-from agnn.data._edges import RawCounts, unusable_weight
+from agnn.data._changes import (
+    changed_data as changed_data,
+    with_labels as with_labels,
+    without_nodes as without_nodes,
+)
+from agnn.data._edges import RawCounts as RawCounts, unusable_weight as unusable_weight
 from agnn.data._features import (
-    Scaling,
-    check_scaling,
-    column_statistics,
-    effective_scaling,
-    scale_rows,
-    statistics_of_sums,
-    suited_scaling,
+    Scaling as Scaling,
+    SparseRows as SparseRows,
+    check_scaling as check_scaling,
+    column_statistics as column_statistics,
+    effective_scaling as effective_scaling,
+    scale_rows as scale_rows,
+    statistics_of_sums as statistics_of_sums,
+    suited_scaling as suited_scaling,
 )
-from agnn.data._features import SparseRows as SparseRows
-from agnn.data._input_files import TABLE_FILES
-from agnn.data._labels import encoded_labels
-from agnn.data._node_data import NodeData
-from agnn.data._options import ReadKeywords, ReadOptions
-from agnn.data._report import DataReport, check_learnable
-from agnn.data._splits._by_column import column_splits
-from agnn.data._splits._draws import Stream, fold_remarks, random_order, uniform_split
+from agnn.data._input_files import TABLE_FILES as TABLE_FILES
+from agnn.data._labels import encoded_labels as encoded_labels
+from agnn.data._node_data import NodeData as NodeData
+from agnn.data._options import ReadKeywords as ReadKeywords, ReadOptions as ReadOptions
+from agnn.data._report import DataReport as DataReport, check_learnable as check_learnable
+from agnn.data._splits._by_column import column_splits as column_splits
+from agnn.data._splits._draws import (
+    Stream as Stream,
+    fold_remarks as fold_remarks,
+    random_order as random_order,
+    uniform_split as uniform_split,
+)
 from agnn.data._splits._spec import (
-    CROSS_FIT,
-    DEFAULT_SPLITS,
-    SplitSpec,
-    complete_split,
-    default_split,
-    make_splits,
+    CROSS_FIT as CROSS_FIT,
+    DEFAULT_SPLITS as DEFAULT_SPLITS,
+    SplitSpec as SplitSpec,
+    complete_split as complete_split,
+    default_split as default_split,
+    make_splits as make_splits,
 )
-from agnn.data._splits._split import Split
-from agnn.data.preprocessing import Preprocessing
-from agnn.data.store import dataset_names, is_bundled, load_dataset, preset_name
-
-__all__ = [
-    "CROSS_FIT",
-    "DEFAULT_SPLITS",
-    "TABLE_FILES",
-    "DataReport",
-    "NodeData",
-    "Preprocessing",
-    "RawCounts",
-    "ReadKeywords",
-    "ReadOptions",
-    "Scaling",
-    "Split",
-    "SplitSpec",
-    "Stream",
-    "changed_data",
-    "check_learnable",
-    "check_scaling",
-    "column_splits",
-    "column_statistics",
-    "complete_split",
-    "dataset_names",
-    "default_split",
-    "effective_scaling",
-    "encoded_labels",
-    "fold_remarks",
-    "is_bundled",
-    "load_dataset",
-    "make_splits",
-    "preset_name",
-    "random_order",
-    "scale_rows",
-    "statistics_of_sums",
-    "suited_scaling",
-    "uniform_split",
-    "unusable_weight",
-    "with_labels",
-    "without_nodes",
-]
+from agnn.data._splits._split import Split as Split
+from agnn.data.preprocessing import Preprocessing as Preprocessing
+from agnn.data.store import (
+    dataset_names as dataset_names,
+    is_bundled as is_bundled,
+    load_dataset as load_dataset,
+    preset_name as preset_name,
+)

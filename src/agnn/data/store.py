@@ -37,14 +37,6 @@ from agnn.errors import AgnnError, DataError, InputError, unknown_name
 if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[Any]]
 
-__all__ = [
-    "dataset_names",
-    "is_bundled",
-    "load_dataset",
-    "preset_name",
-    "read_data",
-    "write_data",
-]
 
 _NAMES: Final = ("citeseer", "cora", "pubmed")
 _FORMAT: Final = "agnn-data-1"

@@ -14,54 +14,33 @@ Sets, thresholds and novelty are calibrated on labels that chose nothing: with c
 """
 
 from agnn.decisions._audit import (
-    Audit,
-    audit,
-    contradicted_labels,
+    Audit as Audit,
+    audit as audit,
+    contradicted_labels as contradicted_labels,
 )
 from agnn.decisions._curve import (
-    LearningCurve,
-    learning_curve,
+    LearningCurve as LearningCurve,
+    learning_curve as learning_curve,
 )
 from agnn.decisions._held_out import (
-    AskedNodes,
+    AskedNodes as AskedNodes,
 )
 from agnn.decisions._novelty import (
-    Novelty,
-    calibrate_novelty,
+    Novelty as Novelty,
+    calibrate_novelty as calibrate_novelty,
 )
-from agnn.decisions._rules import Rules, Wanted
+from agnn.decisions._rules import Rules as Rules, Wanted as Wanted
 from agnn.decisions._sets import (
-    PredictionSets,
-    Score,
-    SetRule,
-    calibrate_sets,
+    PredictionSets as PredictionSets,
+    Score as Score,
+    SetRule as SetRule,
+    calibrate_sets as calibrate_sets,
 )
 from agnn.decisions._suggest import (
-    Suggestions,
-    suggest,
+    Suggestions as Suggestions,
+    suggest as suggest,
 )
 from agnn.decisions._thresholds import (
-    Threshold,
-    choose_threshold,
+    Threshold as Threshold,
+    choose_threshold as choose_threshold,
 )
-
-__all__ = [
-    "AskedNodes",
-    "Audit",
-    "LearningCurve",
-    "Novelty",
-    "PredictionSets",
-    "Rules",
-    "Score",
-    "SetRule",
-    "Suggestions",
-    "Threshold",
-    "Wanted",
-    "audit",
-    "calibrate_novelty",
-    "calibrate_sets",
-    "choose_threshold",
-    "contradicted_labels",
-    "learning_curve",
-    "suggest",
-]

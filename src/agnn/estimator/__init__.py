@@ -14,6 +14,4 @@
 (6,)
 """
 
-from agnn.estimator._node_classifier import NodeClassifier
-
-__all__ = ["NodeClassifier"]
+from agnn.estimator._node_classifier import NodeClassifier as NodeClassifier

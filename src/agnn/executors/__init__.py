@@ -14,23 +14,15 @@ written by the process that asked. Any `concurrent.futures.Executor` fits the sa
 """
 
 from agnn.executors._executors import (
-    LocalProcesses,
-    end_with_parent,
-    map_as_completed,
-    open_executor,
-    parse_executor,
+    LocalProcesses as LocalProcesses,
+    end_with_parent as end_with_parent,
+    map_as_completed as map_as_completed,
+    open_executor as open_executor,
+    parse_executor as parse_executor,
 )
-from agnn.executors._launched import LaunchedRank, launched_rank, package_versions
-from agnn.executors._shared import Shared
-
-__all__ = [
-    "LaunchedRank",
-    "LocalProcesses",
-    "Shared",
-    "end_with_parent",
-    "launched_rank",
-    "map_as_completed",
-    "open_executor",
-    "package_versions",
-    "parse_executor",
-]
+from agnn.executors._launched import (
+    LaunchedRank as LaunchedRank,
+    launched_rank as launched_rank,
+    package_versions as package_versions,
+)
+from agnn.executors._shared import Shared as Shared

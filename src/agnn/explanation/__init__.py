@@ -15,37 +15,29 @@ otherwise. Contributions come from one forward pass with attention and gates hel
 1.0
 """
 
-from agnn.explanation._changes import Changes, changed_run, explained_run
-from agnn.explanation._contributions import HeldLogits, contributions
-from agnn.explanation._explain import explain
-from agnn.explanation._explanation import Explanation, ReachingNode
-from agnn.explanation._margin import Margin, feature_name, own_features
-from agnn.explanation._neighbourhood import Neighbourhood
-from agnn.explanation._reach import WholeGraph, model_paths, reach_of
-from agnn.explanation._relevance import LayerRanking, Relevance
-from agnn.explanation._removed_edges import Counterfactual, Removal, without_edges
-from agnn.explanation._steps import Step
-
-__all__ = [
-    "Changes",
-    "Counterfactual",
-    "Explanation",
-    "HeldLogits",
-    "LayerRanking",
-    "Margin",
-    "Neighbourhood",
-    "ReachingNode",
-    "Relevance",
-    "Removal",
-    "Step",
-    "WholeGraph",
-    "changed_run",
-    "contributions",
-    "explain",
-    "explained_run",
-    "feature_name",
-    "model_paths",
-    "own_features",
-    "reach_of",
-    "without_edges",
-]
+from agnn.explanation._changes import (
+    Changes as Changes,
+    changed_run as changed_run,
+    explained_run as explained_run,
+)
+from agnn.explanation._contributions import HeldLogits as HeldLogits, contributions as contributions
+from agnn.explanation._explain import explain as explain
+from agnn.explanation._explanation import Explanation as Explanation, ReachingNode as ReachingNode
+from agnn.explanation._margin import (
+    Margin as Margin,
+    feature_name as feature_name,
+    own_features as own_features,
+)
+from agnn.explanation._neighbourhood import Neighbourhood as Neighbourhood
+from agnn.explanation._reach import (
+    WholeGraph as WholeGraph,
+    model_paths as model_paths,
+    reach_of as reach_of,
+)
+from agnn.explanation._relevance import LayerRanking as LayerRanking, Relevance as Relevance
+from agnn.explanation._removed_edges import (
+    Counterfactual as Counterfactual,
+    Removal as Removal,
+    without_edges as without_edges,
+)
+from agnn.explanation._steps import Step as Step

@@ -16,52 +16,38 @@ share of a graph whose rows are divided.
 """
 
 from agnn.graph._features import (
-    DenseFeatures,
-    Features,
-    SparseFeatures,
-    UsualNumbers,
-    features_of,
+    DenseFeatures as DenseFeatures,
+    Features as Features,
+    SparseFeatures as SparseFeatures,
+    UsualNumbers as UsualNumbers,
+    features_of as features_of,
 )
-from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph, LongRows
-from agnn.graph._part import Part, block_bounds, local_rows, rank_bounds
+from agnn.graph._graph import (
+    TOO_LARGE_TO_PRUNE as TOO_LARGE_TO_PRUNE,
+    Graph as Graph,
+    LongRows as LongRows,
+)
+from agnn.graph._part import (
+    Part as Part,
+    block_bounds as block_bounds,
+    local_rows as local_rows,
+    rank_bounds as rank_bounds,
+)
 from agnn.graph._propagation import (
-    Propagation,
-    adjacency,
-    diffusion,
-    normalise_rows,
-    normalise_symmetrically,
-    symmetric,
+    Propagation as Propagation,
+    SparseMatrix as SparseMatrix,
+    adjacency as adjacency,
+    diffusion as diffusion,
+    normalise_rows as normalise_rows,
+    normalise_symmetrically as normalise_symmetrically,
+    symmetric as symmetric,
 )
-from agnn.graph._propagation import SparseMatrix as SparseMatrix
-from agnn.graph._sampled_view import Block, SampledView
-from agnn.graph._view import ReceptiveField, View, edge_places, hop_rings, row_edges
-from agnn.graph._walks import Walks
-
-__all__ = [
-    "TOO_LARGE_TO_PRUNE",
-    "Block",
-    "DenseFeatures",
-    "Features",
-    "Graph",
-    "LongRows",
-    "Part",
-    "Propagation",
-    "ReceptiveField",
-    "SampledView",
-    "SparseFeatures",
-    "UsualNumbers",
-    "View",
-    "Walks",
-    "adjacency",
-    "block_bounds",
-    "diffusion",
-    "edge_places",
-    "features_of",
-    "hop_rings",
-    "local_rows",
-    "normalise_rows",
-    "normalise_symmetrically",
-    "rank_bounds",
-    "row_edges",
-    "symmetric",
-]
+from agnn.graph._sampled_view import Block as Block, SampledView as SampledView
+from agnn.graph._view import (
+    ReceptiveField as ReceptiveField,
+    View as View,
+    edge_places as edge_places,
+    hop_rings as hop_rings,
+    row_edges as row_edges,
+)
+from agnn.graph._walks import Walks as Walks

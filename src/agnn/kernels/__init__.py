@@ -15,127 +15,85 @@ from here and not from the modules below.
 [1.5, 3.0, 4.0]
 """
 
-from agnn.kernels._adam import adam_step
-from agnn.kernels._additive_attention import AdditiveAttentionLink
-from agnn.kernels._backends import BACKENDS, choose, obstacle, openmp_obstacle
+from agnn.kernels._adam import adam_step as adam_step
+from agnn.kernels._additive_attention import AdditiveAttentionLink as AdditiveAttentionLink
+from agnn.kernels._backends import (
+    BACKENDS as BACKENDS,
+    choose as choose,
+    obstacle as obstacle,
+    openmp_obstacle as openmp_obstacle,
+)
 from agnn.kernels._chain import (
-    Attention,
-    FirstStates,
-    Link,
-    TorchLink,
-    hold_gate,
-    holding,
-    is_holding,
-    run_chain,
+    Attention as Attention,
+    FirstStates as FirstStates,
+    Link as Link,
+    TorchLink as TorchLink,
+    hold_gate as hold_gate,
+    holding as holding,
+    is_holding as is_holding,
+    run_chain as run_chain,
 )
-from agnn.kernels._consistency import consistency, for_versions
+from agnn.kernels._consistency import consistency as consistency, for_versions as for_versions
 from agnn.kernels._cosine_attention import (
-    CosineAttentionLink,
-    cosine_attention,
+    CosineAttentionLink as CosineAttentionLink,
+    cosine_attention as cosine_attention,
 )
-from agnn.kernels._counter import counter_words, stream_key
-from agnn.kernels._cross_entropy import CrossEntropyLink, cross_entropy
-from agnn.kernels._dense_linear import DenseLinearLink, dense_linear
+from agnn.kernels._counter import counter_words as counter_words, stream_key as stream_key
+from agnn.kernels._cross_entropy import (
+    CrossEntropyLink as CrossEntropyLink,
+    cross_entropy as cross_entropy,
+)
+from agnn.kernels._dense_linear import (
+    DenseLinearLink as DenseLinearLink,
+    dense_linear as dense_linear,
+)
 from agnn.kernels._dropout import (
-    Dropout,
-    DropoutAt,
-    DropoutLink,
-    RowDropoutLink,
-    dropout,
-    random_words,
+    Dropout as Dropout,
+    DropoutAt as DropoutAt,
+    DropoutLink as DropoutLink,
+    RowDropoutLink as RowDropoutLink,
+    dropout as dropout,
+    random_words as random_words,
 )
 from agnn.kernels._links import (
-    ELU,
-    Anchor,
-    Bias,
-    Blend,
-    Cast,
-    FirstLayerLink,
-    HeadMean,
-    HopMean,
-    HopState,
-    ReLU,
-    RowCopies,
-    heads_of,
+    ELU as ELU,
+    Anchor as Anchor,
+    Bias as Bias,
+    Blend as Blend,
+    Cast as Cast,
+    FirstLayerLink as FirstLayerLink,
+    HeadMean as HeadMean,
+    HopMean as HopMean,
+    HopState as HopState,
+    ReLU as ReLU,
+    RowCopies as RowCopies,
+    heads_of as heads_of,
 )
-from agnn.kernels._neighbour_sample import sample_neighbours
-from agnn.kernels._part_rows import FACTS, Matrices, PartRows, Runs, check_betas, part_rows
-from agnn.kernels._propagate import PropagateLink, propagate
-from agnn.kernels._random_walk import random_walks
-from agnn.kernels._runtime.memory import recycled_memory
-from agnn.kernels._self_check import self_check
-from agnn.kernels._shared_linear import SharedLinearLink
+from agnn.kernels._neighbour_sample import sample_neighbours as sample_neighbours
+from agnn.kernels._part_rows import (
+    FACTS as FACTS,
+    Matrices as Matrices,
+    PartRows as PartRows,
+    Runs as Runs,
+    check_betas as check_betas,
+    part_rows as part_rows,
+)
+from agnn.kernels._propagate import PropagateLink as PropagateLink, propagate as propagate
+from agnn.kernels._random_walk import random_walks as random_walks
+from agnn.kernels._runtime.memory import recycled_memory as recycled_memory
+from agnn.kernels._self_check import self_check as self_check
+from agnn.kernels._shared_linear import SharedLinearLink as SharedLinearLink
 from agnn.kernels._skip_gram import (
-    Descent,
-    hierarchical_skip_gram,
-    negative_skip_gram,
-    pair_skip_gram,
+    Descent as Descent,
+    hierarchical_skip_gram as hierarchical_skip_gram,
+    negative_skip_gram as negative_skip_gram,
+    pair_skip_gram as pair_skip_gram,
 )
-from agnn.kernels._sparse_linear import SparseLinearLink, sparse_linear
-from agnn.kernels._weighted_sum import WeightedSumLink, weighted_sum
-
-__all__ = [
-    "BACKENDS",
-    "ELU",
-    "FACTS",
-    "AdditiveAttentionLink",
-    "Anchor",
-    "Attention",
-    "Bias",
-    "Blend",
-    "Cast",
-    "CosineAttentionLink",
-    "CrossEntropyLink",
-    "DenseLinearLink",
-    "Descent",
-    "Dropout",
-    "DropoutAt",
-    "DropoutLink",
-    "FirstLayerLink",
-    "FirstStates",
-    "HeadMean",
-    "HopMean",
-    "HopState",
-    "Link",
-    "Matrices",
-    "PartRows",
-    "PropagateLink",
-    "ReLU",
-    "RowCopies",
-    "RowDropoutLink",
-    "Runs",
-    "SharedLinearLink",
-    "SparseLinearLink",
-    "TorchLink",
-    "WeightedSumLink",
-    "adam_step",
-    "check_betas",
-    "choose",
-    "consistency",
-    "cosine_attention",
-    "counter_words",
-    "cross_entropy",
-    "dense_linear",
-    "dropout",
-    "for_versions",
-    "heads_of",
-    "hierarchical_skip_gram",
-    "hold_gate",
-    "holding",
-    "is_holding",
-    "negative_skip_gram",
-    "obstacle",
-    "openmp_obstacle",
-    "pair_skip_gram",
-    "part_rows",
-    "propagate",
-    "random_walks",
-    "random_words",
-    "recycled_memory",
-    "run_chain",
-    "sample_neighbours",
-    "self_check",
-    "sparse_linear",
-    "stream_key",
-    "weighted_sum",
-]
+from agnn.kernels._sparse_linear import (
+    SparseLinearLink as SparseLinearLink,
+    sparse_linear as sparse_linear,
+)
+from agnn.kernels._weighted_sum import (
+    WeightedSumLink as WeightedSumLink,
+    weighted_sum as weighted_sum,
+)

@@ -23,37 +23,22 @@ Every module of this package is imported here, so a new method registers itself.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from agnn.methods._label_propagation import LabelPropagation
-from agnn.methods._majority import Majority
-from agnn.methods._ridge import Ridge
+from agnn.methods._label_propagation import LabelPropagation as LabelPropagation
+from agnn.methods._majority import Majority as Majority
+from agnn.methods._ridge import Ridge as Ridge
 from agnn.methods._split_method import (
-    SplitMethod,
+    SplitMethod as SplitMethod,
 )
 from agnn.networks import (
-    Method,
-    NetworkMethod,
-    Outcome,
-    Task,
-    get_method,
-    method_names,
-    register,
-    validation_scores,
+    Method as Method,
+    NetworkMethod as NetworkMethod,
+    Outcome as Outcome,
+    Task as Task,
+    get_method as get_method,
+    method_names as method_names,
+    register as register,
+    validation_scores as validation_scores,
 )
-
-__all__ = [
-    "LabelPropagation",
-    "Majority",
-    "Method",
-    "NetworkMethod",
-    "Outcome",
-    "Ridge",
-    "SplitMethod",
-    "Task",
-    "get_method",
-    "method_names",
-    "register",
-    "validation_scores",
-]
 
 for _module in iter_modules(__path__, f"{__name__}."):
     import_module(_module.name)

@@ -31,99 +31,62 @@ new network registers itself.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from agnn.networks._agnn import AGNN
-from agnn.networks._agnn_plus import AGNNPlus
-from agnn.networks._appnp import APPNP
-from agnn.networks._chebnet import ChebNet
-from agnn.networks._dcnn import DCNN
-from agnn.networks._dynamic_filter import DynamicFilter
-from agnn.networks._fagcn import FAGCN
-from agnn.networks._gat import GAT
-from agnn.networks._gcn import GCN, GLN
-from agnn.networks._gcnii import GCNII
-from agnn.networks._grand import GRAND
-from agnn.networks._graph_cnn import GraphCNN
-from agnn.networks._graphsage import GraphSAGE
-from agnn.networks._layers import FeatureLinear, Linear, generators, glorot_uniform
-from agnn.networks._model import INPUT, OUTPUT, NodeModel, at, rows_by_layer
-from agnn.networks._monet import MoNet
-from agnn.networks._multilayer_perceptron import MultilayerPerceptron
+from agnn.networks._agnn import AGNN as AGNN
+from agnn.networks._agnn_plus import AGNNPlus as AGNNPlus
+from agnn.networks._appnp import APPNP as APPNP
+from agnn.networks._chebnet import ChebNet as ChebNet
+from agnn.networks._dcnn import DCNN as DCNN
+from agnn.networks._dynamic_filter import DynamicFilter as DynamicFilter
+from agnn.networks._fagcn import FAGCN as FAGCN
+from agnn.networks._gat import GAT as GAT
+from agnn.networks._gcn import GCN as GCN, GLN as GLN
+from agnn.networks._gcnii import GCNII as GCNII
+from agnn.networks._grand import GRAND as GRAND
+from agnn.networks._graph_cnn import GraphCNN as GraphCNN
+from agnn.networks._graphsage import GraphSAGE as GraphSAGE
+from agnn.networks._layers import (
+    FeatureLinear as FeatureLinear,
+    Linear as Linear,
+    generators as generators,
+    glorot_uniform as glorot_uniform,
+)
+from agnn.networks._model import (
+    INPUT as INPUT,
+    OUTPUT as OUTPUT,
+    NodeModel as NodeModel,
+    at as at,
+    rows_by_layer as rows_by_layer,
+)
+from agnn.networks._monet import MoNet as MoNet
+from agnn.networks._multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
 from agnn.networks._network import (
-    HiddenNetwork,
-    NetworkMethod,
-    check_usable,
-    memory_estimate,
+    HiddenNetwork as HiddenNetwork,
+    Matrix as Matrix,
+    NetworkMethod as NetworkMethod,
+    check_usable as check_usable,
+    memory_estimate as memory_estimate,
 )
-from agnn.networks._network import Matrix as Matrix
-from agnn.networks._pair_attention import GATv2, GraphTransformer
-from agnn.networks._paths import Paths
+from agnn.networks._pair_attention import GATv2 as GATv2, GraphTransformer as GraphTransformer
+from agnn.networks._paths import Paths as Paths
 from agnn.networks._protocol import (
-    Count,
-    Method,
-    Outcome,
-    Positive,
-    Share,
-    Task,
-    get_method,
-    method_names,
-    register,
-    require_features,
-    require_held_out,
-    validation_scores,
+    Count as Count,
+    Method as Method,
+    Outcome as Outcome,
+    Positive as Positive,
+    Share as Share,
+    Task as Task,
+    get_method as get_method,
+    method_names as method_names,
+    register as register,
+    require_features as require_features,
+    require_held_out as require_held_out,
+    validation_scores as validation_scores,
 )
-from agnn.networks._semi_supervised_embedding import SemiSupervisedEmbedding
-from agnn.networks._separated import Separated
-from agnn.networks._sgc import SGC
-
-__all__ = [
-    "AGNN",
-    "APPNP",
-    "DCNN",
-    "FAGCN",
-    "GAT",
-    "GCN",
-    "GCNII",
-    "GLN",
-    "GRAND",
-    "INPUT",
-    "OUTPUT",
-    "SGC",
-    "AGNNPlus",
-    "ChebNet",
-    "Count",
-    "DynamicFilter",
-    "FeatureLinear",
-    "GATv2",
-    "GraphCNN",
-    "GraphSAGE",
-    "GraphTransformer",
-    "HiddenNetwork",
-    "Linear",
-    "Method",
-    "MoNet",
-    "MultilayerPerceptron",
-    "NetworkMethod",
-    "NodeModel",
-    "Outcome",
-    "Paths",
-    "Positive",
-    "SemiSupervisedEmbedding",
-    "Separated",
-    "Share",
-    "Task",
-    "at",
-    "check_usable",
-    "generators",
-    "get_method",
-    "glorot_uniform",
-    "memory_estimate",
-    "method_names",
-    "register",
-    "require_features",
-    "require_held_out",
-    "rows_by_layer",
-    "validation_scores",
-]
+from agnn.networks._semi_supervised_embedding import (
+    SemiSupervisedEmbedding as SemiSupervisedEmbedding,
+)
+from agnn.networks._separated import Separated as Separated
+from agnn.networks._sgc import SGC as SGC
 
 for _module in iter_modules(__path__, f"{__name__}."):
     import_module(_module.name)

@@ -10,6 +10,4 @@ package onnx. The file takes a graph of any size: `features` [n, d_x] and `edge_
 (['features', 'edge_index'], ['probabilities', 'replica_probabilities'])
 """
 
-from agnn.onnx._model import export_run, onnx_model
-
-__all__ = ["export_run", "onnx_model"]
+from agnn.onnx._model import export_run as export_run, onnx_model as onnx_model

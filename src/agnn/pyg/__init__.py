@@ -15,8 +15,8 @@ try:
     with warnings.catch_warnings():
         # PyG 2.8 calls torch.jit.script while it is imported, which torch deprecates.
         warnings.simplefilter("ignore", DeprecationWarning)
-        from agnn.pyg._conv import AGNNConv
-        from agnn.pyg._trained import pyg_data, trained_module
+        from agnn.pyg._conv import AGNNConv as AGNNConv
+        from agnn.pyg._trained import pyg_data as pyg_data, trained_module as trained_module
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("torch_geometric"):
         raise
@@ -24,5 +24,3 @@ except ModuleNotFoundError as error:
         "torch_geometric is not installed, and `agnn.pyg` is a layer for it: "
         "pip install torch_geometric."
     ) from error
-
-__all__ = ["AGNNConv", "pyg_data", "trained_module"]

@@ -12,38 +12,27 @@ says, `run_figures` draws it, `run_page` writes the HTML. The same holds for `ex
 'RunFacts'
 """
 
-from agnn.report._audit_page import audit_page
-from agnn.report._comparisons import comparison_table
+from agnn.report._audit_page import audit_page as audit_page
+from agnn.report._comparisons import comparison_table as comparison_table
 from agnn.report._explanation_page import (
-    Bar,
-    explanation_page,
-    explanation_tables,
-    shown_explanation,
-    surroundings_of,
-    waterfall,
+    Bar as Bar,
+    explanation_page as explanation_page,
+    explanation_tables as explanation_tables,
+    shown_explanation as shown_explanation,
+    surroundings_of as surroundings_of,
+    waterfall as waterfall,
 )
-from agnn.report._leaderboard import write_leaderboard
-from agnn.report._rendering import write_run_figures
-from agnn.report._reproduction import figure_drawer, result_values, write_page, write_reproduction
-from agnn.report._run_page import render_figures, run_facts, run_figures, run_page
-
-__all__ = [
-    "Bar",
-    "audit_page",
-    "comparison_table",
-    "explanation_page",
-    "explanation_tables",
-    "figure_drawer",
-    "render_figures",
-    "result_values",
-    "run_facts",
-    "run_figures",
-    "run_page",
-    "shown_explanation",
-    "surroundings_of",
-    "waterfall",
-    "write_leaderboard",
-    "write_page",
-    "write_reproduction",
-    "write_run_figures",
-]
+from agnn.report._leaderboard import write_leaderboard as write_leaderboard
+from agnn.report._rendering import write_run_figures as write_run_figures
+from agnn.report._reproduction import (
+    figure_drawer as figure_drawer,
+    result_values as result_values,
+    write_page as write_page,
+    write_reproduction as write_reproduction,
+)
+from agnn.report._run_page import (
+    render_figures as render_figures,
+    run_facts as run_facts,
+    run_figures as run_figures,
+    run_page as run_page,
+)

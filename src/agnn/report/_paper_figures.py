@@ -19,8 +19,7 @@ from agnn.graph import hop_rings
 from agnn.report._charts import relevance_heat_map
 from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN, Panel, neighbourhood_figure
 from agnn.runs import Run
-from agnn.studies import Drawing, NeighbourhoodPanel, RelevancePanel
-from agnn.studies import Panel as DrawingPanel
+from agnn.studies import Drawing, NeighbourhoodPanel, Panel as DrawingPanel, RelevancePanel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

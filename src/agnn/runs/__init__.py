@@ -16,70 +16,46 @@ explains its predictions, and is saved to a folder from which `load_run` gives t
 ((0, 1), True)
 """
 
-from agnn.runs._devices import find_device, machine, machine_words, versions
-from agnn.runs._duration import seconds_of
-from agnn.runs._folder import keep_elsewhere, save_run
-from agnn.runs._label_file import LabelFile, labels_csv, read_labels
-from agnn.runs._loading import load_run, run_files
-from agnn.runs._plan import Plan, is_first_rank
-from agnn.runs._predictions import Predictions, check_table_file, id_name
-from agnn.runs._predictor import KnownResults
+from agnn.runs._devices import (
+    find_device as find_device,
+    machine as machine,
+    machine_words as machine_words,
+    versions as versions,
+)
+from agnn.runs._duration import seconds_of as seconds_of
+from agnn.runs._folder import keep_elsewhere as keep_elsewhere, save_run as save_run
+from agnn.runs._label_file import (
+    LabelFile as LabelFile,
+    labels_csv as labels_csv,
+    read_labels as read_labels,
+)
+from agnn.runs._loading import load_run as load_run, run_files as run_files
+from agnn.runs._plan import Plan as Plan, is_first_rank as is_first_rank
+from agnn.runs._predictions import (
+    Predictions as Predictions,
+    check_table_file as check_table_file,
+    id_name as id_name,
+)
+from agnn.runs._predictor import KnownResults as KnownResults
 from agnn.runs._presets import (
-    default_name,
-    prepare,
-    preset_method,
-    replica_seeds,
-    seeds_of_replicas,
+    default_name as default_name,
+    prepare as prepare,
+    preset_method as preset_method,
+    replica_seeds as replica_seeds,
+    seeds_of_replicas as seeds_of_replicas,
 )
 from agnn.runs._retrain import (
-    accuracy_before_and_after,
-    accuracy_difference,
-    retrain,
-    retrain_plan,
-    train_again,
+    accuracy_before_and_after as accuracy_before_and_after,
+    accuracy_difference as accuracy_difference,
+    retrain as retrain,
+    retrain_plan as retrain_plan,
+    train_again as train_again,
 )
-from agnn.runs._run import Run
-from agnn.runs._summary import ResultSummary
+from agnn.runs._run import Run as Run
+from agnn.runs._summary import ResultSummary as ResultSummary
 from agnn.runs._training import (
-    USUAL_REPLICAS,
-    Training,
-    evaluate,
-    usual_replicas,
+    USUAL_REPLICAS as USUAL_REPLICAS,
+    Training as Training,
+    evaluate as evaluate,
+    usual_replicas as usual_replicas,
 )
-
-__all__ = [
-    "USUAL_REPLICAS",
-    "KnownResults",
-    "LabelFile",
-    "Plan",
-    "Predictions",
-    "ResultSummary",
-    "Run",
-    "Training",
-    "accuracy_before_and_after",
-    "accuracy_difference",
-    "check_table_file",
-    "default_name",
-    "evaluate",
-    "find_device",
-    "id_name",
-    "is_first_rank",
-    "keep_elsewhere",
-    "labels_csv",
-    "load_run",
-    "machine",
-    "machine_words",
-    "prepare",
-    "preset_method",
-    "read_labels",
-    "replica_seeds",
-    "retrain",
-    "retrain_plan",
-    "run_files",
-    "save_run",
-    "seconds_of",
-    "seeds_of_replicas",
-    "train_again",
-    "usual_replicas",
-    "versions",
-]

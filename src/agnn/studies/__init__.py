@@ -29,70 +29,39 @@ Both keep finished runs in the same `Store`.
 store has of them.
 """
 
-from agnn.studies._compare import compare
-from agnn.studies._leaderboard import Leaderboard
+from agnn.studies._compare import compare as compare
+from agnn.studies._leaderboard import Leaderboard as Leaderboard
 from agnn.studies._reproduce import (
-    Draw,
-    Result,
-    count_runs,
-    drawing_hash,
-    reproduce,
-    results_of,
+    Draw as Draw,
+    Result as Result,
+    count_runs as count_runs,
+    drawing_hash as drawing_hash,
+    reproduce as reproduce,
+    results_of as results_of,
 )
 from agnn.studies._scoreboard import (
-    Counts,
-    JudgedPanel,
-    PublishedFigure,
-    Relation,
+    Counts as Counts,
+    JudgedPanel as JudgedPanel,
+    PublishedFigure as PublishedFigure,
+    Relation as Relation,
 )
-from agnn.studies._selection import select_experiments
+from agnn.studies._selection import select_experiments as select_experiments
 from agnn.studies._spec import (
-    Drawing,
-    Experiment,
-    NeighbourhoodPanel,
-    Panel,
-    PaperFigure,
-    RelevancePanel,
+    Drawing as Drawing,
+    Experiment as Experiment,
+    NeighbourhoodPanel as NeighbourhoodPanel,
+    Panel as Panel,
+    PaperFigure as PaperFigure,
+    RelevancePanel as RelevancePanel,
 )
-from agnn.studies._store import Store
+from agnn.studies._store import Store as Store
 from agnn.studies._verdict import (
-    RULE,
-    ComparedCell,
-    ComparedRow,
-    Comparison,
-    JudgedClaim,
-    Margin,
-    Verdict,
+    RULE as RULE,
+    ComparedCell as ComparedCell,
+    ComparedRow as ComparedRow,
+    Comparison as Comparison,
+    JudgedClaim as JudgedClaim,
+    Margin as Margin,
+    Verdict as Verdict,
 )
-from agnn.studies._works import Progress
-
-__all__ = [
-    "RULE",
-    "ComparedCell",
-    "ComparedRow",
-    "Comparison",
-    "Counts",
-    "Draw",
-    "Drawing",
-    "Experiment",
-    "JudgedClaim",
-    "JudgedPanel",
-    "Leaderboard",
-    "Margin",
-    "NeighbourhoodPanel",
-    "Panel",
-    "PaperFigure",
-    "Progress",
-    "PublishedFigure",
-    "Relation",
-    "RelevancePanel",
-    "Result",
-    "Store",
-    "Verdict",
-    "compare",
-    "count_runs",
-    "drawing_hash",
-    "reproduce",
-    "results_of",
-    "select_experiments",
-]
+from agnn.studies._works import Progress as Progress

@@ -27,81 +27,49 @@ about every epoch. `Checkpoints` let a training that was stopped go on.
 `estimate_memory` gives an upper bound of the memory before anything is allocated.
 """
 
-from agnn.training._callbacks import BestSoFar, Callback, EpochReport
-from agnn.training._checkpoint import Checkpoints, first_difference
+from agnn.training._callbacks import (
+    BestSoFar as BestSoFar,
+    Callback as Callback,
+    EpochReport as EpochReport,
+)
+from agnn.training._checkpoint import (
+    Checkpoints as Checkpoints,
+    first_difference as first_difference,
+)
 from agnn.training._loop import (
-    ExtraLoss,
-    History,
-    Objective,
-    Problem,
-    Progress,
-    probabilities,
-    train,
+    ExtraLoss as ExtraLoss,
+    History as History,
+    Objective as Objective,
+    Problem as Problem,
+    Progress as Progress,
+    probabilities as probabilities,
+    train as train,
 )
 from agnn.training._memory import (
-    MemoryEstimate,
-    ProblemSize,
-    StepNumbers,
-    check_memory,
-    estimate_memory,
-    free_memory,
+    MemoryEstimate as MemoryEstimate,
+    ProblemSize as ProblemSize,
+    StepNumbers as StepNumbers,
+    check_memory as check_memory,
+    estimate_memory as estimate_memory,
+    free_memory as free_memory,
 )
-from agnn.training._model import TrainableModel
-from agnn.training._recipe import Recipe
+from agnn.training._model import TrainableModel as TrainableModel
+from agnn.training._recipe import Recipe as Recipe
 from agnn.training._selection import (
-    LEFT_OUT,
-    BestScore,
-    BestThenLowest,
-    BothBest,
-    CrossFitted,
-    EarlyStop,
-    HighestAccuracy,
-    LastEpoch,
-    LowestLoss,
-    Metric,
-    Part,
-    Selection,
-    StopOn,
-    WindowStop,
-    mean_of_others,
+    LEFT_OUT as LEFT_OUT,
+    BestScore as BestScore,
+    BestThenLowest as BestThenLowest,
+    BothBest as BothBest,
+    CrossFitted as CrossFitted,
+    EarlyStop as EarlyStop,
+    HighestAccuracy as HighestAccuracy,
+    LastEpoch as LastEpoch,
+    LowestLoss as LowestLoss,
+    Metric as Metric,
+    Part as Part,
+    Selection as Selection,
+    StopOn as StopOn,
+    WindowStop as WindowStop,
+    mean_of_others as mean_of_others,
 )
-from agnn.training._targets import Targets
-
-__all__ = [
-    "LEFT_OUT",
-    "BestScore",
-    "BestSoFar",
-    "BestThenLowest",
-    "BothBest",
-    "Callback",
-    "Checkpoints",
-    "CrossFitted",
-    "EarlyStop",
-    "EpochReport",
-    "ExtraLoss",
-    "HighestAccuracy",
-    "History",
-    "LastEpoch",
-    "LowestLoss",
-    "MemoryEstimate",
-    "Metric",
-    "Objective",
-    "Part",
-    "Problem",
-    "ProblemSize",
-    "Progress",
-    "Recipe",
-    "Selection",
-    "StepNumbers",
-    "StopOn",
-    "Targets",
-    "TrainableModel",
-    "WindowStop",
-    "check_memory",
-    "estimate_memory",
-    "first_difference",
-    "free_memory",
-    "mean_of_others",
-    "probabilities",
-    "train",
-]
+from agnn.training._targets import Targets as Targets

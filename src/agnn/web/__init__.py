@@ -15,8 +15,6 @@ from typing import Final
 
 from agnn.errors import import_extra
 
-__all__ = ["check_packages"]
-
 _NEEDED: Final = ("fastapi", "uvicorn", "prometheus_client")
 
 

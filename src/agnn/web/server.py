@@ -23,8 +23,6 @@ from agnn.errors import InputError
 from agnn.web._asgi import Application
 from agnn.web._connections import Connection, connection_limit
 
-__all__ = ["address_of", "bound_socket", "run_server"]
-
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _WAITING: Final = 2048  # connections that the system keeps until they are accepted
 _PATIENCE: Final = 3  # seconds for requests under way to finish after a signal

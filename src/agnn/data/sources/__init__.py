@@ -12,13 +12,9 @@ GraphML, GEXF and `.npz` files (`read_graph`). Each function returns a checked `
 pandas is needed for NetworkX, GraphML and GEXF only, whose attributes are read as tables.
 """
 
-from agnn.data.sources._arrays import from_pyg, from_scipy
-from agnn.data.sources._networkx import GRAPH_FILES, from_networkx, read_graph
-
-__all__ = [
-    "GRAPH_FILES",
-    "from_networkx",
-    "from_pyg",
-    "from_scipy",
-    "read_graph",
-]
+from agnn.data.sources._arrays import from_pyg as from_pyg, from_scipy as from_scipy
+from agnn.data.sources._networkx import (
+    GRAPH_FILES as GRAPH_FILES,
+    from_networkx as from_networkx,
+    read_graph as read_graph,
+)

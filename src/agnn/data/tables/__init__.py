@@ -17,35 +17,21 @@ from agnn.errors import UnavailableError
 
 try:
     import pyarrow  # noqa: F401
-    from pandas import DataFrame
+    from pandas import DataFrame as DataFrame
 except ModuleNotFoundError as error:
     raise UnavailableError(
         f"{error.name} is not installed, and tables and graph files are read with it: "
         f"pip install 'agnn[tables]'."
     ) from error
 
-from agnn.data.tables._columns import NodeTable
-from agnn.data.tables._large import LargeTables
+from agnn.data.tables._columns import NodeTable as NodeTable
+from agnn.data.tables._large import LargeTables as LargeTables
 from agnn.data.tables._read import (
-    NewNodes,
-    data_of_records,
-    from_pandas,
-    read_new_nodes,
-    read_tables,
-    with_new_nodes,
+    NewNodes as NewNodes,
+    data_of_records as data_of_records,
+    from_pandas as from_pandas,
+    read_new_nodes as read_new_nodes,
+    read_tables as read_tables,
+    with_new_nodes as with_new_nodes,
 )
-from agnn.data.tables._source import open_query, open_table
-
-__all__ = [
-    "DataFrame",
-    "LargeTables",
-    "NewNodes",
-    "NodeTable",
-    "data_of_records",
-    "from_pandas",
-    "open_query",
-    "open_table",
-    "read_new_nodes",
-    "read_tables",
-    "with_new_nodes",
-]
+from agnn.data.tables._source import open_query as open_query, open_table as open_table

@@ -23,8 +23,7 @@ from agnn.kernels._additive_attention.numba_rows import (
 )
 from agnn.kernels._cpu.simd import LANES, inline, jit
 from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows, without_padding
-from agnn.kernels._dropout import DropoutAt
-from agnn.kernels._dropout import numba_cpu as dropout
+from agnn.kernels._dropout import DropoutAt, numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import KEEP_ALL, epoch_state
 from agnn.kernels._runtime.memory import new_tensor
 

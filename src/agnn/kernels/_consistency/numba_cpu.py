@@ -8,12 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agnn.kernels._consistency import backward
+from agnn.kernels._consistency import backward as backward
 from agnn.kernels._cpu.simd import jit
 from agnn.kernels._cpu.threads import run_in_pieces
 from agnn.kernels._runtime.memory import new_tensor
-
-__all__ = ["backward", "forward"]  # the first as it is defined
 
 
 @jit

@@ -9,10 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from agnn.kernels._consistency import backward
+from agnn.kernels._consistency import backward as backward
 from agnn.kernels._gpu.launches import Kernel, states_of, sum_parts, wait_for_inputs
-
-__all__ = ["backward", "forward"]  # the first as it is defined
 
 _NUMBERS = 512  # logits of one version that one block looks at
 

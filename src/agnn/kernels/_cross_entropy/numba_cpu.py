@@ -11,9 +11,7 @@ from torch import Tensor
 
 from agnn.kernels._cpu.simd import jit
 from agnn.kernels._cpu.threads import run_in_pieces
-from agnn.kernels._cross_entropy import backward, wrong_label
-
-__all__ = ["backward", "forward"]  # the first as it is defined
+from agnn.kernels._cross_entropy import backward as backward, wrong_label
 
 
 @jit

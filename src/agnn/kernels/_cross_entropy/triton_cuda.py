@@ -8,10 +8,8 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from agnn.kernels._cross_entropy import backward
+from agnn.kernels._cross_entropy import backward as backward
 from agnn.kernels._gpu.launches import Kernel, states_of, sum_parts, wait_for_inputs
-
-__all__ = ["backward", "forward"]  # the first as it is defined
 
 _NUMBERS = 1024  # logits that one block looks at
 

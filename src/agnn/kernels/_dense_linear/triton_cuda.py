@@ -14,8 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from agnn.kernels import _dense_linear as reference
-from agnn.kernels._dropout import DropoutAt
-from agnn.kernels._dropout import triton_cuda as dropout
+from agnn.kernels._dropout import DropoutAt, triton_cuda as dropout
 from agnn.kernels._dropout.triton_cuda import Draw, draw_of, factors, stream_of
 from agnn.kernels._gpu.launches import Kernel, power_of_two, sum_parts, wait_for_inputs
 from agnn.kernels._gpu.rows import raw_rows, store_rows

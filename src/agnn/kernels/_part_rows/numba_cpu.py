@@ -15,9 +15,9 @@ from agnn.kernels._cosine_attention.numba_rows import (
     backward_rows,
     edge_buffers,
     forward_rows,
+    norms as row_norms,
+    slopes as row_slopes,
 )
-from agnn.kernels._cosine_attention.numba_rows import norms as row_norms
-from agnn.kernels._cosine_attention.numba_rows import slopes as row_slopes
 from agnn.kernels._cpu.simd import LANES, inline, jit
 from agnn.kernels._cpu.threads import run_by_rows, width_argument, width_of
 from agnn.kernels._part_rows import Matrices, Runs

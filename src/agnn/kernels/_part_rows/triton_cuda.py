@@ -17,9 +17,7 @@ from agnn.graph import Graph
 from agnn.kernels._cosine_attention.triton_forward import weights_of
 from agnn.kernels._gpu.launches import Kernel, states_of, wait_for_inputs
 from agnn.kernels._gpu.rows import Rows, bounds_of, csr_of, entries_of, rows_of, store_rows
-from agnn.kernels._part_rows import FACTS, Matrices, Runs, block_sums, width
-
-__all__ = ["attend", "attend_back", "block_sums", "norms", "propagate", "slopes", "width"]
+from agnn.kernels._part_rows import FACTS, Matrices, Runs, block_sums as block_sums, width as width
 
 _NUMBERS: Final = 256  # of each operand that one warp holds
 _ENTRIES: Final = 4  # of a row at a time

@@ -22,8 +22,7 @@ from agnn.kernels._cpu.threads import (
     threads_for,
     without_padding,
 )
-from agnn.kernels._dropout import DropoutAt
-from agnn.kernels._dropout import numba_cpu as dropout
+from agnn.kernels._dropout import DropoutAt, numba_cpu as dropout
 from agnn.kernels._dropout.numba_cpu import draw_of, drop_operands, is_kept, row_state
 from agnn.kernels._runtime.memory import new_tensor
 from agnn.kernels._sparse_linear import numba_cpu as sparse_linear

@@ -12,11 +12,9 @@
 """
 
 from agnn.web.api._application import (
-    ServeOptions,
-    checked_token,
-    read_token,
-    served_application,
+    ServeOptions as ServeOptions,
+    checked_token as checked_token,
+    read_token as read_token,
+    served_application as served_application,
 )
-from agnn.web.api._served_model import ServedModel
-
-__all__ = ["ServeOptions", "ServedModel", "checked_token", "read_token", "served_application"]
+from agnn.web.api._served_model import ServedModel as ServedModel

@@ -10,8 +10,14 @@ from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Response
 from fastapi.security import HTTPBearer
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
-from prometheus_client import CollectorRegistry, Counter, Gauge, Info, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Info,
+    generate_latest,
+)
 
 from agnn import __version__
 from agnn.web._asgi import Application, Message, Receive, Scope, Send

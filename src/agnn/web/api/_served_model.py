@@ -24,8 +24,8 @@ from agnn.web.api._schema import (
     Explained,
     ModelFacts,
     Prediction,
+    Predictions as Answers,
 )
-from agnn.web.api._schema import Predictions as Answers
 
 _FEW: Final = 32  # predictions that take some tenths of a millisecond
 _KEPT_RULES: Final = 16
