@@ -156,7 +156,7 @@ def candidate_text(tried: Tried, seconds_left: float | None) -> str:
     """Return a line on a candidate of the automatic choice and the time left, if it is limited."""
     result = tried.remark
     if tried.scores:
-        result = f"{tried.mean:.4g} on {len(tried.scores)} inner splits"
+        result = f"{tried.result} on labels held out in {len(tried.scores)} splits"
     line = f"tried {tried.words}: {result}"
     return line if seconds_left is None else f"{line}; {duration(seconds_left)} left to choose"
 

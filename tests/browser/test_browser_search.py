@@ -51,9 +51,12 @@ def test_a_wrong_id_gives_a_sentence_and_leaves_the_page_as_it_is(explorer: Open
     assert "paper+999" not in page.page.url
 
 
-def test_a_link_to_a_wrong_id_gives_a_sentence(explorer: Opener) -> None:
+def test_a_link_to_a_wrong_id_gives_a_sentence_over_the_map(explorer: Opener) -> None:
     page = explorer(node="nobody")
+    page.until(page.page.locator("#map-view").is_visible)
     assert "has no node 'nobody'" in page.text("#message")
+    page.after_load(page.page.locator("#view-node").check)
+    assert not page.page.locator("#message").is_visible()
 
 
 def test_a_name_that_looks_like_a_script_stays_text(explorer: Opener) -> None:

@@ -177,6 +177,8 @@ def test_a_file_of_a_cohort_says_what_is_not_in_it(
     assert page.title() in inside
     page.page.evaluate("location.hash = '#node=paper+1234567'")
     page.until(lambda: "is not in this file" in page.text("#message"))
+    page.until(page.page.locator("#map-view").is_visible)
+    assert page.page.locator("#cohort-list button").count() > 0
 
 
 def test_hostile_names_stay_text(shared: Callable[..., SharedPage], files: dict[str, Path]) -> None:

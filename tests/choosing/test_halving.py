@@ -306,7 +306,7 @@ def test_more_epochs_than_were_tried_are_trained_as_far_as_there_is_time(toy, mo
     search = object.__new__(_halving._Halving)
     search.task = Task(toy, (toy.split("fixed"),), (0,))
     monkeypatch.setattr(_halving, "_VARIATIONS", 3)
-    tried = Tried(GCN(epochs=20), {"epochs": 20}, all_epochs=100)
+    tried = Tried(GCN(epochs=20), {"epochs": 20}, "accuracy", all_epochs=100)
     assert {each.all_epochs for each in search._variations([tried])} == {100}
     monkeypatch.setattr(_halving, "_VARIATIONS", 0)
     # Never fewer than were tried.

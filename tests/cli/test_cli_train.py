@@ -293,7 +293,9 @@ def test_auto_says_what_was_tried_what_won_and_by_how_much(
     monkeypatch.setattr("agnn.choosing._halving._ROUNDS", (2, 4))
     answer = agnn("train ring.npz --method auto --time 2m --replicas 2 --split uniform --nested")
     assert answer.code == 0
-    assert "tried Ridge regression:" in answer.err
+    assert re.search(
+        r"tried Ridge regression: accuracy [\d.]+ % on labels held out in \d splits;", answer.err
+    )
     words = " ".join(answer.out.split())
     assert "was chosen from 2 settings of 2 methods" in words
     assert "behind." in words

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.codegen import CodeLibrary
 
 from agnn.kernels._cpu.simd import OPTIONS
 from agnn.kernels._cross_entropy.numba_cpu import _replicas
@@ -63,6 +64,18 @@ def test_a_damaged_file_is_compiled_again_and_replaced(damage, tmp_path):
     third = in_another_process(tmp_path)
     assert loss(third) == expected
     assert compilations(third) == 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_while_llvm_hands_the_code_over_interrupts(tmp_path, monkeypatch):
+    def interrupt(_, code):
+        if code is not None:
+            raise KeyboardInterrupt
+
+    handover = property(lambda _: None, interrupt)
+    monkeypatch.setattr(CodeLibrary, "_compiled_object", handover, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        loss(in_another_process(tmp_path))
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path, monkeypatch):

@@ -71,8 +71,8 @@ def test_a_good_ranking_with_a_bad_threshold_is_said_with_what_to_do() -> None:
     of = data()
     run = run_with(0.1 + 0.3 * of.labels.clip(0), of)  # ranks all, decides nothing
     *_, ranking, threshold = ResultSummary.of(run, "my runs/a").findings
-    assert "AUC 100.0 %, balanced accuracy 50.0 %" in ranking
-    assert ranking.endswith("or trained with --class-weight balanced")
+    assert "AUC 100.0 %; balanced accuracy 50.0 %" in ranking
+    assert ranking.endswith("or --class-weight balanced can raise to about 100 %")
     chosen = "agnn predict 'my runs/a' --class yes --recall 0.9 --out chosen.csv"
     assert threshold == f"threshold: {chosen}"
     decided = run_with(of.labels.clip(0).astype(float) * 0.8 + 0.1, of)

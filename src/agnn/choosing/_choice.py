@@ -17,6 +17,7 @@ class Tried:
 
     method: Method
     changes: Mapping[str, Any]  # what differs from the method's defaults
+    metric: str  # of the scores
     scores: list[float] = field(default_factory=list)  # one per inner split, higher is better
     seconds: float = 0.0
     remark: str = ""  # why it was not tried further
@@ -27,6 +28,12 @@ class Tried:
     def mean(self) -> float:
         """The mean score; minus infinity before there is one."""
         return Summary(self.scores).mean if self.scores else -math.inf
+
+    @property
+    def result(self) -> str:
+        """The mean of the metric with its name and unit."""
+        measure = MEASURES[self.metric]
+        return f"{measure.title} {measure.shown(measure.as_score(self.mean))}{measure.unit}"
 
     @property
     def words(self) -> str:
@@ -93,11 +100,10 @@ class Choice:
         if self.default is not None:
             return self._default_words
         measure = MEASURES[self.metric]
-        value = measure.shown(-self.winner.mean if measure.is_loss else self.winner.mean)
         methods = len({candidate.method.name for candidate in self.tried})
         text = (
             f"{self.winner.words} was chosen from {len(self.tried)} settings of {methods} methods "
-            f"in {self.seconds:.0f} s: {measure.title} {value}{measure.unit} on validation nodes "
+            f"in {self.seconds:.0f} s: {self.winner.result} on validation nodes "
             f"of {len(self.winner.scores)} inner splits."
         )
         if self.lead is not None:

@@ -106,11 +106,11 @@ def challenge(
         seeds=tuple(task.seeds[0] + k for k in range(len(splits))),
         passes=SplitSpec.parse(spec).passes(len(splits)),
     )
-    candidates = [Tried(default, {})]
+    candidates = [Tried(default, {}, "log_loss")]
     for name, changes in rivals(task):
         method = prepare(name, changes)
         if class_weight is None or method.takes_class_weights:
-            candidates.append(Tried(method, changes))
+            candidates.append(Tried(method, changes, "log_loss"))
     for candidate in candidates:
         _try(candidate, trial, _EPOCHS[is_large], class_weight)
         if on_tried is not None:

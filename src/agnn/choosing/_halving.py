@@ -99,7 +99,7 @@ def choose_method(
             continue
         method = prepare(name, changes)
         if class_weight is None or method.takes_class_weights:
-            candidates.append(Tried(method, changes))
+            candidates.append(Tried(method, changes, task.metric or "accuracy"))
     return halving.run(candidates)
 
 
@@ -291,7 +291,9 @@ class _Halving:
                     if changes:
                         method = candidate.method.with_fields(**changes)
                         combined = {**candidate.changes, **changes}
-                        yield Tried(method, combined, all_epochs=candidate.all_epochs)
+                        yield Tried(
+                            method, combined, candidate.metric, all_epochs=candidate.all_epochs
+                        )
 
     def _try(self, candidate: Tried, count: int) -> None:
         """Train on the inner splits up to `count` that are missing, and score."""

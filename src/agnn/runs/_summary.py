@@ -79,7 +79,7 @@ class ResultSummary:
             lines.append(self.spread)
         if self.least_found is not None:
             name, share, nodes = self.least_found
-            lowest = f"found {share:.0f} % of class {name} ({nodes:,} nodes), the lowest share"
+            lowest = f"found {share:.0f} % of the {nodes:,} nodes of class {name}, the lowest share"
             lines.append("found all of every class" if share == 100.0 else lowest)
         if self.ranking is not None:
             lines += [self.ranking, f"threshold: {self.threshold}"]
@@ -180,10 +180,10 @@ def _ranking(run: Run) -> str | None:
         return None
     weights = ""
     if run.method.takes_class_weights and run.class_weight is None:
-        weights = " or trained with --class-weight balanced"
+        weights = " or --class-weight balanced"
     return (
-        f"ranks the nodes better than it decides: AUC {100 * area:.1f} %, balanced accuracy "
-        f"{balanced:.1f} %, about {possible:.0f} % with another threshold{weights}"
+        f"ranks the nodes better than it decides: AUC {100 * area:.1f} %; balanced accuracy "
+        f"{balanced:.1f} %, which another threshold{weights} can raise to about {possible:.0f} %"
     )
 
 

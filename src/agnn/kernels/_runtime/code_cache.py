@@ -68,7 +68,11 @@ class CodeCache:
         """Keep the code for a signature, whole or not at all."""
         if result.library.has_dynamic_globals or result.lifted:
             return  # it holds addresses of this process
-        content = dumps(result._reduce())
+        try:
+            content = dumps(result._reduce())
+        except RuntimeError as error:
+            # LLVM hands the code over in a callback, in which Ctrl-C is swallowed: no code comes.
+            raise KeyboardInterrupt from error
         file = self._file(signature, result.codegen)
         with suppress(OSError):  # a full disk: it is compiled again next time
             self._folder.mkdir(parents=True, exist_ok=True)

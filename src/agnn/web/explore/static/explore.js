@@ -350,13 +350,17 @@ export class Page {
     }
   }
 
-  /** Load; where the link's changes cannot be made, say so and show the model as it is. */
+  /** Load; where the link's changes or its node are not known, say so over the model as it is or the map. */
   async first() {
     const { state } = this;
-    if ((await this.load()) || this.state !== state || !Object.values(changesOf(state)).some(Boolean)) return;
-    const words = at("message").textContent;
-    Object.assign(this.state, { without: [], added: [], dropped: [], betas: null });
-    if (await this.load()) this.fail(new Error(words));
+    for (const known of [{}, { without: [], added: [], dropped: [], betas: null }, { node: "", view: "map" }]) {
+      const words = at("message").textContent;
+      this.state = Object.assign(state, known);
+      const isShown = await this.load();
+      if (this.state !== state) return; // somebody went on meanwhile
+      if (isShown && Object.keys(known).length) this.fail(new Error(words));
+      if (isShown) return;
+    }
   }
 }
 
