@@ -27,11 +27,13 @@ def made_up_data(nodes: int, classes: int = 3, seed: int = 0) -> NodeData:
     )
 
 
-def made_up_scores(data: NodeData, replicas: int, seed: int = 0) -> NDArray[np.float64]:
-    """Probabilities [R, n, c] that favour the true class; the replicas mostly agree."""
+def made_up_scores(
+    data: NodeData, replicas: int, seed: int = 0, disagreement: float = 0.2
+) -> NDArray[np.float64]:
+    """Probabilities [R, n, c] that favour the true class; by default the replicas mostly agree."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(data.nodes, data.classes))
-    logits = logits + 0.2 * rng.normal(size=(replicas, data.nodes, data.classes))
+    logits = logits + disagreement * rng.normal(size=(replicas, data.nodes, data.classes))
     logits[:, data.labelled, data.labels[data.labelled]] += 1.0
     shares = np.exp(logits)
     return shares / shares.sum(-1, keepdims=True)
@@ -59,7 +61,9 @@ def fixed_run(nodes: int = 60, replicas: int = 2, classes: int = 3, seed: int = 
     return made_up_run(data, made_up_scores(data, replicas, seed), [split] * replicas)
 
 
-def folded_run(nodes: int = 60, passes: int = 1, classes: int = 3, seed: int = 0) -> Run:
+def folded_run(
+    nodes: int = 60, passes: int = 1, classes: int = 3, seed: int = 0, disagreement: float = 0.2
+) -> Run:
     """Five folds per pass; every node is tested once in each."""
     data = made_up_data(nodes, classes, seed)
     splits = []
@@ -68,5 +72,5 @@ def folded_run(nodes: int = 60, passes: int = 1, classes: int = 3, seed: int = 0
         for fold in range(5):
             test = order[fold::5]
             splits.append(Split(f"{number}-{fold}", np.setdiff1d(order, test), [], test))
-    scores = made_up_scores(data, len(splits), seed)
+    scores = made_up_scores(data, len(splits), seed, disagreement)
     return made_up_run(data, scores, splits, "5-fold-cross-fit")

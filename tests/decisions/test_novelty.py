@@ -34,8 +34,7 @@ def test_the_score_is_doubt_averaged_over_two_hops() -> None:
         beside = np.concatenate([(np.roll(ring, 1) + np.roll(ring, -1)) / 2, doubt[58:]])
         doubt = 0.5 * doubt + 0.5 * beside
     novelty = run.predict_novelty(0.1, calibrate_on="test")
-    (values,) = novelty.rule.reference.values
-    np.testing.assert_allclose(values, doubt[5:])
+    np.testing.assert_allclose(novelty.rule.reference.values, doubt[5:])
 
 
 def test_nodes_of_an_unknown_class_are_flagged() -> None:
