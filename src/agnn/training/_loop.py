@@ -303,7 +303,7 @@ class TrainingRun:
         if every == 1:
             whole = repeated(self.epoch)
             return lambda _: whole()
-        advance = repeated(self.advance)
+        advance = repeated(lambda: self._note_divergence(self.advance()))
         evaluate = repeated(self.evaluate)
 
         def run(epoch: int) -> None:
@@ -315,11 +315,10 @@ class TrainingRun:
 
     def epoch(self) -> None:
         """One epoch with an evaluation."""
-        self.advance()
-        self.evaluate()
+        self.evaluate(self.advance())
 
-    def advance(self) -> None:
-        """The training steps of an epoch.
+    def advance(self) -> Tensor:
+        """The training steps of an epoch; returns their loss, [R].
 
         Its number is a tensor, too, so that a recorded epoch sees it change.
         """
@@ -332,19 +331,22 @@ class TrainingRun:
         betas = self.model.betas
         if self.betas is not None and betas is not None:
             self.betas.index_copy_(0, self.number, betas[None])
-        self._note_divergence(training_loss)
+        return training_loss
 
-    def evaluate(self) -> None:
+    def evaluate(self, training_loss: Tensor | None = None) -> None:
         """Measure score and loss at the watched nodes, and keep the weights that the rule chooses.
 
         The rule is told the number of the evaluation, which is that of the epoch if all have one.
+        Divergence of the training loss [R] is noted here, too, if it is given: on a GPU a second
+        check is a tenth of one replica's epoch.
         """
         accuracy, loss = self.look()
         self.watched_accuracy.index_copy_(0, self.number, accuracy[None])
         self.watched_loss.index_copy_(0, self.number, loss[None])
         # The watched loss is computed with the weights after the step, so it is infinite or NaN
         # where they are; without one the weights themselves are checked.
-        self._note_divergence(self.weights.sums() if self.watched is None else loss)
+        checked = self.weights.sums() if self.watched is None else loss
+        self._note_divergence(checked if training_loss is None else checked + training_loss)
         every = self.recipe.evaluate_every
         evaluation = self.number if every == 1 else (self.number - 1) // every + 1
         chosen = self.tracker.update(evaluation, accuracy, loss) & (self.diverged_at == 0)
