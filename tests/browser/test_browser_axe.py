@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from explorer_page import Opener, at
 
+from explore_runs import HUB
+
 TARGET = 100
 
 
@@ -26,12 +28,15 @@ def violations(page: Any, axe: str) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("lens", ["contribution", "attention", "removal"])
+@pytest.mark.parametrize(
+    ("lens", "node"),
+    [*((lens, TARGET) for lens in ("contribution", "attention", "removal")), ("contribution", HUB)],
+)
 def test_axe_finds_nothing_in_the_explorer(
-    explorer: Opener, axe: str, lens: str, scheme: str
+    explorer: Opener, axe: str, lens: str, node: int, scheme: str
 ) -> None:
     context = {"color_scheme": scheme}
-    page = explorer(node=at(TARGET), lens=lens, compare=lens == "attention", context=context)
+    page = explorer(node=at(node), lens=lens, compare=lens == "attention", context=context)
     page.page.locator("#classes > summary").click()
     page.until(lambda: page.page.locator("#heat button").count() == 9)
     assert violations(page.page, axe) == []

@@ -62,7 +62,7 @@ def test_a_cell_shows_a_node_and_goes_to_another(notebook: Notebook) -> None:
     frame.press("#search", "Enter")
     notebook.until_drawn(2)
     assert frame.locator("#answer-title").inner_text() != before
-    assert frame.locator(".dot").count() > 1
+    assert frame.locator(".dot, .group").count() > 1
 
 
 def test_the_frame_has_its_height_and_reaches_nothing_of_the_notebook(notebook: Notebook) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from explorer_page import Opener, at, neighbours
 
+from agnn.explanation import Margin
 from explore_runs import ALONE, CLASSES, FIRST_UNLABELLED, HUB
 
 TARGET, MINUS = 100, "\N{MINUS SIGN}"
@@ -78,7 +79,7 @@ def test_clicking_walks_and_the_back_button_comes_home(explorer: Opener, runs: l
 def test_the_target_is_outlined_and_training_nodes_have_stars(
     explorer: Opener, runs: list[Any]
 ) -> None:
-    page = explorer(node=at(HUB), limit=600)
+    page = explorer(node=at(HUB), limit=600, single="true")
     width = page.dot(HUB).locator("path").first.get_attribute("stroke-width")
     assert float(width) > 3
     starred = page.page.locator(".dot:has(.star)")
@@ -99,13 +100,49 @@ def test_a_node_without_a_label_has_an_empty_mark(explorer: Opener) -> None:
 def test_a_hub_shows_the_most_attended_and_more_on_demand(
     explorer: Opener, runs: list[Any]
 ) -> None:
-    page = explorer(node=at(HUB), hops=1)
+    page = explorer(node=at(HUB), hops=1, single="true")
     near = len(neighbours(runs[0], HUB)) + 1
     assert page.page.locator(".dot").count() == 60
     assert f"60 nodes shown, {near - 60} less important not (" in page.text("#rest")
     page.after_load(page.page.locator("#more").click)
     assert page.page.locator(".dot").count() == near
     assert page.page.locator("#more").count() == 0
+
+
+def test_a_hub_is_drawn_in_groups_and_as_single_nodes_on_request(
+    explorer: Opener, runs: list[Any]
+) -> None:
+    page = explorer(node=at(HUB))
+    steps = [step for step in Margin.of(runs[0], HUB).steps if step.nodes and step.kind != "itself"]
+    groups = [step for step in steps if step.kind in ("group", "rest")]
+    assert groups
+    marks = page.page.locator(".canvas .group")
+    assert sorted(mark.get_attribute("aria-label").rpartition(":")[0] for mark in marks.all()) == (
+        sorted(step.name for step in groups)
+    )
+    assert page.page.locator(".dot").count() == 1 + len(steps) - len(groups)
+    others = sum(step.nodes for step in steps)
+    assert page.text("#rest").startswith(f"{others} other nodes that reach it, drawn in groups.")
+    page.page.locator("#grouping").click()
+    assert page.page.locator(".dot").count() == 60
+    assert marks.count() == 0
+    assert "single=true" in page.page.url
+    assert page.page.evaluate("document.activeElement.id") == "grouping"
+    page.page.locator("#grouping").click()
+    assert marks.count() == len(groups)
+    assert "single" not in page.page.url
+
+
+def test_the_attention_of_a_hub_is_in_groups_for_all_layers_together(explorer: Opener) -> None:
+    page = explorer(node=at(HUB), lens="attention")
+    shares = [
+        int(mark.get_attribute("aria-label").rpartition(":")[2].rstrip(" %").split(".")[0])
+        for mark in page.page.locator(".canvas .group").all()
+    ]
+    assert 50 < sum(shares) <= 100
+    page.page.locator("#layer").fill("1")
+    assert page.page.locator(".canvas .group").count() == 0
+    assert page.page.locator(".dot").count() == 60
 
 
 def test_a_node_alone_is_shown(explorer: Opener) -> None:
@@ -115,7 +152,7 @@ def test_a_node_alone_is_shown(explorer: Opener) -> None:
 
 
 def test_labels_lie_neither_on_marks_nor_on_each_other(explorer: Opener) -> None:
-    page = explorer(node=at(HUB), hops=2, limit=120)
+    page = explorer(node=at(HUB), hops=2, limit=120, single="true")
     boxes = page.page.evaluate(
         "() => [...document.querySelectorAll('.canvas .name')].map((each) => each.getBBox())"
         ".map((b) => [b.x, b.y, b.x + b.width, b.y + b.height])"

@@ -60,7 +60,7 @@ def test_a_link_to_a_wrong_id_gives_a_sentence_over_the_map(explorer: Opener) ->
 
 
 def test_a_name_that_looks_like_a_script_stays_text(explorer: Opener) -> None:
-    page = explorer(node=at(HUB), limit=200)
+    page = explorer(node=at(HUB), limit=200, single="true")
     page.page.locator("#near-more").click()
     assert page.page.locator(f"[data-row='{SCRIPT}'] .walk").inner_text() == SCRIPT_ID
     page.dot(SCRIPT).hover()

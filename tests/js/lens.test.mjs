@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { groupsOf } from "../../src/agnn/web/explore/static/groups.js";
 import { byNode, points, seen, trials } from "../../src/agnn/web/explore/static/lens.js";
 
 /** A target (10) with a neighbour (11) for it and one (12) against it, behind which another (13) lies. */
@@ -49,4 +50,19 @@ test("effects find their node whichever way round the pair is", () => {
 
 test("percentage points have a sign, and a dash where there is none", () => {
   assert.deepEqual([0.123, -0.123, 0.0001, null].map(points), ["+12.3", "−12.3", "+0.0", "–"]);
+});
+
+test("a hub is drawn by the steps of its lead, by groups of the attention, or by its removals", () => {
+  const steps = [["constant", "constant", 9, 0], ["itself", "itself", 5, 1], ["group", "12 neighbours", -1, 12], ["node", "11", 0.5, 1]]
+    .map(([kind, name, value, nodes]) => ({ kind, name, value, nodes }));
+  const hub = { ...side, is_hub: true, why: { steps }, attention_groups: [{ name: "a", value: 0.1 }, { name: "b", value: 0.7 }] };
+  const lines = (lens, view = 0, effects = undefined) => groupsOf(hub, seen(lens, hub, view, effects), view);
+  assert.deepEqual(lines("contribution").map(({ name }) => name), ["11", "12 neighbours"]);
+  assert.deepEqual(lines("attention").map(({ value }) => value), [0.7, 0.1]);
+  assert.equal(lines("attention", 1), null); // the groups are those of all layers
+  assert.equal(lines("removal"), null); // not tried yet
+  assert.deepEqual(lines("removal", 0, [null, 0.1, -0.2, null]).map(({ node }) => node), [11, 12]);
+  assert.equal(groupsOf({ ...hub, is_hub: false }, seen("contribution", hub, 0, undefined), 0), null);
+  const many = { ...hub, attention_groups: Array.from({ length: 20 }, (_, k) => ({ name: `${k}`, value: k })) };
+  assert.deepEqual(groupsOf(many, seen("attention", many, 0, undefined), 0).map(({ value }) => value).slice(10), [9, 8]);
 });

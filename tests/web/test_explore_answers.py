@@ -16,6 +16,7 @@ from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import (
     Margin,
+    Neighbourhood,
     Removal,
     explain,
     without_edges,
@@ -185,6 +186,15 @@ def test_a_hub_shows_some_and_counts_the_rest(get: Any, runs: list[Run]) -> None
     assert len(few["nodes"]) == 20
     assert few["left_out"] == degree + 1 - 20
     assert len(everyone["nodes"]) == degree + 1
+    assert few["is_hub"]
+    groups = Neighbourhood.of(
+        runs[0], HUB, runs[0].split, hops=1, limit=20, lead=Margin.of(runs[0], HUB)
+    ).attention_groups
+    assert few["attention_groups"] == [
+        {"name": group.name, "value": pytest.approx(group.value, abs=1e-5)} for group in groups
+    ]
+    one = get("around", node=f"paper {HUB}", hops=1, limit=20, replica=0)["sides"][0]
+    assert one["attention_groups"] == []
     # Attention and contribution count alike for the choice.
     found = Margin.of(runs[0], HUB)
     whole, added = np.abs(found.added).sum(), dict(zip(found.nodes, found.added, strict=True))

@@ -195,7 +195,8 @@ def ensemble_words(run: Run) -> str | None:
     calibration = run.calibration
     error = f"calibration error {calibration.before.error:.3f}"
     if calibration.has_helped:
-        error += f", {calibration.after.error:.3f} at temperature {calibration.temperature:.2f}"
+        after = calibration.after.error
+        error += f" before, {after:.3f} after temperature {calibration.temperature:.2f}"
     elif calibration.validation_nodes:
         error = f"calibration error {calibration.after.error:.3f}"
     if run.is_cross_fitted and run.replicas == run.folds:

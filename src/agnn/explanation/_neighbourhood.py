@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from agnn.explanation._removed_edges import Removal
 from agnn.explanation._steps import Step, group_steps
 from agnn.graph import Graph, hop_rings, row_edges
 from agnn.runs import Run
+
+_MOST_EDGES: Final = 150  # in a picture of single nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,12 @@ class Neighbourhood:
         """The size of each contribution as a share of the sizes of all nodes' together; [k]."""
         total = 0.0 if self.lead is None else float(np.abs(self.lead.added).sum())
         return np.abs(self.contributions) / max(total, 1e-12)
+
+    @property
+    def is_hub(self) -> bool:
+        """Whether a picture of single nodes would be a tangle, or leave out most of them."""
+        is_tangle = self.edges.shape[1] > 2 * _MOST_EDGES  # every edge stands there both ways
+        return self.lead is not None and (is_tangle or self.left_out > self.nodes.size)
 
     @property
     def target(self) -> int:

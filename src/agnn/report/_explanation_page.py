@@ -18,7 +18,6 @@ from agnn.explanation import (
     Step,
     explain,
 )
-from agnn.report._hub_pictures import is_hub
 from agnn.report._neighbourhoods import (
     MOST_DRAWN,
     Panel,
@@ -229,7 +228,7 @@ def _captions(explanation: Explanation, around: Neighbourhood) -> dict[str, str]
     nodes = f"The nodes that reach node {node}"
     shape = "; the shape is its label, a star marks a training node"
     colour = ", colour and shape are its label, a star marks a training node"
-    if is_hub(around):
+    if around.is_hub:
         nodes = f"{nodes}, which are too many to draw, by group"
         shape = ""
         colour = ""

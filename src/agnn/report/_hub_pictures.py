@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 _MOST: Final = 12  # lines that fit
-_MOST_EDGES: Final = 150  # in a picture of single nodes
 _SMALL: Final = {"contribution": 0.005, "removal": 0.05}  # less is neither for nor against
 _TARGET: Final = 0.1  # where the target stands, in widths of the picture
 _MARKS: Final = 0.27
@@ -34,13 +33,6 @@ class Line(NamedTuple):
     value: float
     number: str
     is_group: bool
-
-
-def is_hub(neighbourhood: Neighbourhood) -> bool:
-    """Return whether a picture of single nodes would be a tangle, or leave out most of them."""
-    is_tangle = neighbourhood.edges.shape[1] > 2 * _MOST_EDGES  # every edge stands there both ways
-    leaves_out = neighbourhood.left_out > neighbourhood.nodes.size
-    return neighbourhood.lead is not None and (is_tangle or leaves_out)
 
 
 def hub_lines(neighbourhood: Neighbourhood, lens: str) -> list[Line]:

@@ -14,7 +14,7 @@ from agnn.drawing import Mark, class_mark, joint_layout, mark_areas
 from agnn.errors import InputError
 from agnn.explanation import Neighbourhood
 from agnn.palette import AGAINST, FOR, ink_on
-from agnn.report._hub_pictures import draw_hub, is_hub, sign_colour
+from agnn.report._hub_pictures import draw_hub, sign_colour
 from agnn.report._rendering import EDGE, GRID, HOLLOW, PAPER, SIGN_INK, WORDS, new_figure
 from agnn.tables import signed_number
 
@@ -65,7 +65,7 @@ class Panel(NamedTuple):
     @property
     def is_hub(self) -> bool:
         """Whether groups are drawn and not single nodes, of which most would be left out."""
-        return is_hub(self.neighbourhood)
+        return self.neighbourhood.is_hub
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -342,7 +342,7 @@ def _legend(
     neighbourhoods: Sequence[Neighbourhood], class_names: Sequence[str], width: float, lens: str
 ) -> _Legend:
     """Return the classes that occur and what else a mark can have, in `width` inches."""
-    of_nodes = [n.labels for n in neighbourhoods if not is_hub(n)]
+    of_nodes = [n.labels for n in neighbourhoods if not n.is_hub]
     present = np.unique(np.concatenate(of_nodes)).tolist() if of_nodes else []
     keys = [
         _class_key(label, class_names[label] if label >= 0 else "no label", lens)

@@ -114,6 +114,12 @@ class Picture:
             "nodes": self._nodes(positions, radii),
             "links": _link_records(around, self.replica),
             "left_out": around.left_out,
+            "is_hub": around.is_hub,
+            "attention_groups": [
+                {"name": group.name, "value": round(group.value, _SHARE)}
+                for group in around.attention_groups
+                if self.replica is None  # they are those of all replicas
+            ],
             "elsewhere": max(0.0, round(1.0 - float(self.shares[0].sum()), 6)),
             "farther": round(farther, 6),
             "why": None if lead is None else round_numbers(lead.to_dict(), _SUM),

@@ -1,6 +1,7 @@
 /** A neighbourhood as SVG, in the manner of the paper's figure 2. */
 
 import { svg } from "./dom.js";
+import { drawnGroups } from "./groups.js";
 import { labelled } from "./labels.js";
 import { percent } from "./words.js";
 
@@ -29,6 +30,7 @@ export function inks(element = document.documentElement) {
  * @returns {SVGGElement}
  */
 export function drawn(side, how) {
+  if (how.look.groups) return drawnGroups(side, how, node);
   const places = side.nodes.map((dot) => how.frame.at(dot.place));
   const radii = how.look.radius.map((radius) => how.frame.radius(radius));
   const order = side.nodes.map((_, k) => k).sort((a, b) => radii[b] - radii[a]);

@@ -7,6 +7,7 @@ import { makeControls, showControls, showFacts } from "./controls.js";
 import { LATER, at, button, html, named } from "./dom.js";
 import { pairKey } from "./drawing.js";
 import { showEdge } from "./edge.js";
+import { groupsOf } from "./groups.js";
 import { heatMap } from "./heat.js";
 import { keys } from "./keys.js";
 import { Labelling } from "./labelling.js";
@@ -59,11 +60,19 @@ export class Page {
   // What changes the state. A walk is a step that the browser's back button undoes.
 
   // What was changed stays changed, but in a file that has answers for the edges of one node alone.
-  walk = (id) => this.#go({ node: id, view: "node", limit: START.limit, ...(this.about.shared ? { without: [] } : {}) }, true);
+  walk = (id) => this.#go({ node: id, view: "node", limit: START.limit, single: START.single, ...(this.about.shared ? { without: [] } : {}) }, true);
   betas = (betas) => this.#go({ betas }, false);
   hops = (hops) => !this.about.shared && this.#go({ hops, limit: START.limit }, true);
   more = () => this.#go({ limit: Math.min(MOST, this.state.limit + MORE) }, true);
   replica = (replica) => this.#go({ replica }, false);
+
+  /** Draw a hub as single nodes, or in groups. */
+  single = (single) => {
+    this.state.single = single;
+    this.#keepLink(false);
+    this.show();
+    at("grouping").focus();
+  };
 
   /** Show the map or the neighbourhood; without a node there is only the map. */
   view = (view) => (view === "map" ? this.#go({ view }, true) : this.walk(this.state.node || this.about.start));
@@ -298,7 +307,10 @@ export class Page {
     const views = this.about.runs.map((run) => Math.min(view, run.layers));
     const added = new Set(this.state.added.map((pair) => pairKey(...pair)));
     showAnswers(this, this.around, this.change, changeWords(this.state));
-    const looks = sides.map((side, k) => seen(this.state.lens, side, views[k], this.effects?.[k]));
+    const looks = sides.map((side, k) => {
+      const look = seen(this.state.lens, side, views[k], this.effects?.[k]);
+      return { ...look, groups: this.state.single ? null : groupsOf(side, look, views[k]) };
+    });
     this.stage.show({
       sides, views, looks, gone, added, lens: this.state.lens, heading: this.heading(), titles: this.titles(),
       verdict: at("verdict").textContent,
@@ -308,8 +320,8 @@ export class Page {
     document.title = `${node.title ?? node.id} · agnn explore`;
     showChanges(this);
     showNear(this, sides, views, looks, gone);
-    showRest(this, sides);
-    showLegend(this.marks, sides, this.state.lens);
+    showRest(this, sides, looks);
+    showLegend(this.marks, sides, looks);
     showControls(this.state, view);
     showEdge(this, sides[0], this.edge);
     this.showBetas();

@@ -21,6 +21,7 @@ export class Frame {
     this.scale = Math.min(LARGEST, ...[0, 1].map((k) => inner[k] / Math.max(high[k] - low[k], 1e-6)));
     this.size = [width, height];
     this.shift = [0, 0];
+    this.zoom = 1;
     this.spread = [0, 1].map((k) => high[k] - low[k]);
   }
 
@@ -32,7 +33,7 @@ export class Frame {
   look(zoom, shift) {
     const looked = Object.create(Frame.prototype);
     return Object.assign(looked, this, {
-      scale: this.scale * zoom,
+      zoom, scale: this.scale * zoom,
       shift: shift.map((each) => each * zoom),
     });
   }

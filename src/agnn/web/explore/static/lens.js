@@ -31,7 +31,7 @@ export function seen(lens, side, view, effects) {
   if (lens === "attention") {
     const value = side.nodes.map((dot) => dot.share[view]);
     return {
-      lens, value, radius: side.nodes.map((dot) => dot.radius[view]), sign: value.map(() => 0),
+      lens, value, radius: side.nodes.map((dot) => dot.radius[view]), sign: value.map(() => 0), signOf: () => 0, shown: percent,
       number: value.map((each) => (100 * each).toFixed(0)),
       words: value.map((each) => `${percent(each)} of the attention`),
       weight: side.links.map((link) => link.crossing[view]), way: side.links.map(() => 0),
@@ -40,10 +40,11 @@ export function seen(lens, side, view, effects) {
   const isAdded = lens === "contribution";
   const value = isAdded ? side.nodes.map((dot) => dot.contribution) : side.nodes.map((_, k) => effects?.[k] ?? null);
   const most = Math.max(...value.map((each) => Math.abs(each ?? 0)), 1e-9);
-  const sign = value.map((each) => (Math.abs(each ?? 0) < (isAdded ? 0.005 : 0.0005) ? 0 : Math.sign(each ?? 0)));
+  const signOf = (each) => (Math.abs(each ?? 0) < (isAdded ? 0.005 : 0.0005) ? 0 : Math.sign(each ?? 0));
+  const sign = value.map(signOf);
   const child = side.links.map((link) => inward(side, link));
   return {
-    lens, value, sign,
+    lens, value, sign, signOf, shown: isAdded ? signed : points,
     radius: isAdded ? side.nodes.map((dot) => dot.radius[dot.radius.length - 1])
       : value.map((each) => Math.max(LEAST, LARGEST * Math.sqrt(Math.abs(each ?? 0) / most))),
     number: value.map((each) => (each === null ? "" : isAdded ? signed(each) : points(each))),

@@ -3,17 +3,17 @@
 import { LENSES } from "./lens.js";
 
 /**
- * @typedef {{node: string, view: string, colour: string, cohort: string, lens: string, hops: number, limit: number, layer: number, replica: number|null, coverage: number,
+ * @typedef {{node: string, view: string, colour: string, cohort: string, lens: string, hops: number, limit: number, single: boolean, layer: number, replica: number|null, coverage: number,
  *   without: [number, number][], added: [number, number][], dropped: [number, number][], betas: number[]|null,
  *   cell: [number, number, number, number]|null}} State
- * `layer` 0 is all layers together; `without` and `added` are edges as index pairs, `dropped` pairs of a
+ * `single`: a hub is drawn as single nodes, not in groups; `layer` 0 is all layers together; `without` and `added` are edges as index pairs, `dropped` pairs of a
  * node and a feature; `cell` is run, layer, receiving
  * class, sending class of the heat map.
  */
 
 /** @type {State} */
 export const START = {
-  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, layer: 0, replica: null, coverage: 0.9, without: [], added: [], dropped: [], betas: null, cell: null,
+  node: "", view: "map", colour: "prediction", cohort: "", lens: "contribution", hops: 2, limit: 60, single: false, layer: 0, replica: null, coverage: 0.9, without: [], added: [], dropped: [], betas: null, cell: null,
 };
 
 const COLOURS = ["prediction", "truth", "error", "confidence", "disagreement", "split"];
@@ -43,6 +43,7 @@ export function readLink(hash) {
     lens: oneOf("lens", LENSES),
     hops: number("hops", 1, 8, START.hops),
     limit: number("limit", 1, MOST, START.limit),
+    single: said.get("single") === "true",
     layer: number("layer", 0, 99, START.layer),
     replica: number("replica", 0, 9999, null),
     coverage: COVERAGES.find((each) => String(each) === said.get("coverage")) ?? START.coverage,
@@ -62,7 +63,7 @@ export function readLink(hash) {
 export function writeLink(state) {
   const said = new URLSearchParams(state.node ? { node: state.node } : {});
   if (state.node && state.view === "map") said.set("view", "map");
-  for (const key of ["colour", "cohort", "lens", "hops", "limit", "layer", "replica", "coverage"]) {
+  for (const key of ["colour", "cohort", "lens", "hops", "limit", "single", "layer", "replica", "coverage"]) {
     if (state[key] !== START[key]) said.set(key, String(state[key]));
   }
   for (const [key, words] of Object.entries(changesOf(state))) if (words) said.set(key, words);

@@ -8,7 +8,7 @@ import { lensNote } from "./lens.js";
 import { precise } from "./words.js";
 
 const TOP = 54, KEY = 22, GAP = 12; // pixels
-const WIDTH = 760; // pixels of one picture
+const WIDTH = 760, GROUPS = 480; // pixels of one picture, and of the height of one in groups
 const LETTER = 7; // pixels of a letter's width, generously
 
 /**
@@ -18,7 +18,7 @@ const LETTER = 7; // pixels of a letter's width, generously
  */
 export function standalone(what) {
   const colours = inks(at("light"));
-  const width = WIDTH, height = fittingHeight(what.sides, width);
+  const width = WIDTH, height = what.looks.some((look) => look.groups) ? GROUPS : fittingHeight(what.sides, width);
   const frame = new Frame(what.sides, width, height);
   const whole = width * what.sides.length;
   const keys = legend(what, whole, colours);
@@ -56,7 +56,7 @@ function fittingHeight(sides, width) {
 function legend(what, width, colours) {
   const group = svg("g", { "font-size": 12, fill: colours.ink });
   let x = 0, y = 8;
-  for (const key of legendKeys(what.marks, what.sides, what.lens)) {
+  for (const key of legendKeys(what.marks, what.sides, what.looks)) {
     const wide = 24 + LETTER * key.name.length;
     if (x && x + wide > width - 2 * GAP) [x, y] = [0, y + KEY];
     group.append(
@@ -80,7 +80,7 @@ function keyMark({ mark, sign = "" }, lens, colours) {
   const isSigned = sign === "for" || sign === "against";
   return svg("circle", {
     r: isSigned ? 6 : 5, fill: isSigned ? colours[sign] : colours.surface,
-    stroke: isSigned ? colours.outline : colours.target, "stroke-width": sign === "target" ? 3 : 1.2,
+    stroke: isSigned || sign === "group" ? colours.outline : colours.target, "stroke-width": sign === "target" ? 3 : 1.2,
   });
 }
 

@@ -135,7 +135,7 @@ export class Stage {
     const here = event.target.closest("[data-dot]");
     if (!here || event.altKey || event.ctrlKey || event.metaKey) return;
     const side = this.what.sides[k], place = Number(here.dataset.dot), dot = side.nodes[place];
-    if (ARROWS[event.key]) this.#step(event.currentTarget, side, place, ARROWS[event.key]);
+    if (ARROWS[event.key]) this.#step(event.currentTarget, here, ARROWS[event.key]);
     else if (event.key === "Enter" || event.key === " ") place && this.page.walk(dot.id);
     else if (event.key === "Delete") place && this.page.toggle([dot.index, side.nodes[dot.parent].index]);
     else return;
@@ -144,17 +144,15 @@ export class Stage {
   }
 
   /** Move the focus to the nearest node in a direction: what lies askew counts as farther away. */
-  #step(canvas, side, from, [dx, dy]) {
-    const [x, y] = side.nodes[from].place;
-    let best = -1, least = Infinity;
-    side.nodes.forEach((dot, k) => {
-      const along = (dot.place[0] - x) * dx + (dot.place[1] - y) * dy;
-      const askew = Math.abs((dot.place[0] - x) * dy) + Math.abs((dot.place[1] - y) * dx);
-      if (along > 1e-6 && along + 2.5 * askew < least) [best, least] = [k, along + 2.5 * askew];
-    });
-    if (best < 0) return;
-    canvas.querySelectorAll("[data-dot]").forEach((each) => each.setAttribute("tabindex", "-1"));
-    const next = canvas.querySelector(`[data-dot="${best}"]`);
+  #step(canvas, from, [dx, dy]) {
+    const { e: x, f: y } = from.getCTM(), dots = [...canvas.querySelectorAll("[data-dot]")];
+    let next = from, least = Infinity;
+    for (const dot of dots) {
+      const { e, f } = dot.getCTM(), along = (e - x) * dx + (f - y) * dy;
+      const askew = Math.abs((e - x) * dy) + Math.abs((f - y) * dx);
+      if (along > 1e-3 && along + 2.5 * askew < least) [next, least] = [dot, along + 2.5 * askew];
+    }
+    dots.forEach((each) => each.setAttribute("tabindex", "-1"));
     next.setAttribute("tabindex", "0");
     next.focus();
   }

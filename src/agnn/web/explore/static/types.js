@@ -28,11 +28,12 @@
  *   is_gone?: boolean}} Dot `share` and `radius` by view, the last radius of the contribution; P and R to itself by layer
  * @typedef {{ends: Pair, attention: (number|null)[][], relevance: (number|null)[][], crossing: number[],
  *   weight: number|null}} Link between positions a < b; P and R by direction (to a, to b) and layer, `crossing` by view
- * @typedef {{kind: string, name: string, value: number, node: number|null, id: string, title: string|null,
+ * @typedef {{kind: string, name: string, value: number, nodes: number, node: number|null, id: string, title: string|null,
  *   features: {name: string, value: number, column: number}[]}} Step
  * @typedef {{answer: number, second: number, total: number, constant: number, steps: Step[], sentence: string,
  *   by_class: {label: number, nodes: number, value: number}[]}} Why the lead of a class over the second
- * @typedef {{probabilities: number[], before?: number[], nodes: Dot[], links: Link[], left_out: number,
+ * @typedef {{probabilities: number[], before?: number[], nodes: Dot[], links: Link[], left_out: number, is_hub: boolean,
+ *   attention_groups: Line[],
  *   elsewhere: number, farther: number, why: Why|null}} Side what one run sees
  * @typedef {{nodes: Record<number, string>, features: Record<number, string>}} Names
  * @typedef {{node: NodeRecord, sides: Side[], names: Names}} Around
@@ -57,7 +58,10 @@
  *   set: {sets: {classes: number[]|null, said: string}[]}, training: Training}} Answers by question
  *
  * @typedef {{lens: string, value: (number|null)[], radius: number[], sign: number[], number: string[],
- *   words: string[], weight: number[], way: number[]}} Look what a lens shows: by position, then by link
+ *   words: string[], weight: number[], way: number[], signOf: (value: number|null) => number, shown: (value: number) => string,
+ *   groups?: Line[]|null}} Look
+ *   what a lens shows: by position, then by link; `groups` where a hub is drawn in groups
+ * @typedef {{name: string, value: number|null, node?: number|null}} Line of a hub's picture: a group, or a single node
  * @typedef {{sides: Side[], views: number[], looks: Look[], gone: Set<string>, added: Set<string>, lens: string,
  *   heading: string, titles: string[], verdict: string}} Drawing
  */
