@@ -26,7 +26,9 @@ def test_equality_and_hash_are_by_content() -> None:
     twin = Split("mine", np.array([3, 1], np.int32), np.empty(0), (2, 0), 7)
     assert twin == SPLIT
     assert hash(twin) == hash(SPLIT)
-    assert pickle.loads(pickle.dumps(SPLIT)) == SPLIT  # noqa: S301 our own
+    copied = pickle.loads(pickle.dumps(SPLIT))  # noqa: S301 our own
+    assert copied == SPLIT
+    assert not any(part.flags.writeable for part in copied.parts.values())
     others = [
         Split("other", [3, 1], [], [2, 0], 7),
         Split("mine", [1, 3], [], [2, 0], 7),

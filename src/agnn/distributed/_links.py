@@ -147,7 +147,7 @@ class _BlockedLink(Link):
     def forward(self, x: Tensor) -> Tensor:
         weight = self.parameters[0]
         rows = x.shape[1] if self.reads_states else self.own
-        out = _new(weight, (len(weight), rows, weight.shape[2]), is_all=self.blocks.is_all)
+        out = _new(weight, (len(weight), rows, weight.shape[2]), rows, is_all=self.blocks.is_all)
         for block, link in zip(self.blocks.rows, self.inner, strict=True):
             if _size(block):
                 _put(out, block, link.forward(_copy(x, block) if self.reads_states else x))
@@ -159,7 +159,8 @@ class _BlockedLink(Link):
         tree = Subtrees()
         before = gradient
         if self.reads_states:
-            before = _new(gradient, self.saved[0].shape, is_all=self.blocks.is_all)
+            x = self.saved[0]
+            before = _new(gradient, x.shape, x.shape[1], is_all=self.blocks.is_all)
         size = sum(parameter.numel() for parameter in self.parameters)
         blocks = zip(self.blocks.rows, self.inner, strict=True)
         for number, (block, link) in enumerate(blocks, self.sums.first):
@@ -195,9 +196,18 @@ def _put(x: Tensor, rows: slice | Tensor, values: Tensor) -> None:
         x.index_copy_(1, rows, values)
 
 
-def _new(like: Tensor, shape: Sequence[int], *, is_all: bool) -> Tensor:
-    """Return states to be written; zeros unless all rows will be."""
-    return like.new_empty(shape) if is_all else like.new_zeros(shape)
+def _new(like: Tensor, shape: Sequence[int], own: int, *, is_all: bool) -> Tensor:
+    """Return states to be written, whose own rows are zero unless all of them will be.
+
+    The halo rows behind them take no memory before they are written.
+    """
+    states = like.new_empty(shape)
+    return states if is_all else _clear(states, own)
+
+
+def _clear(states: Tensor, own: int) -> Tensor:
+    states[:, :own] = 0
+    return states
 
 
 class _StatesWithHalo:
@@ -250,7 +260,7 @@ class _AttentionLink(Link):
         full = self.states.take(x, local.graph.nodes, rows.width(d))
         # Zeros: a row that is not computed attends to nothing.
         facts = x.new_zeros(replicas, local.graph.nodes, FACTS)
-        out = _new(x, full.shape, is_all=runs.is_all)
+        out = _new(x, full.shape, own, is_all=runs.is_all)
         rows.norms(full, facts, 0, own)
         rows.attend(graph, full, self.beta, facts, runs.inner, out)
         _put_halo(full, route, local.receive(coming, d, x.dtype)[0])
@@ -268,13 +278,15 @@ class _AttentionLink(Link):
         g = self.gradients.take(gradient, local.graph.nodes, full.shape[2])
         rows.slopes(g, out, facts, own)
         coming = local.send(route, gradient, facts[:, :own, 1:3])
-        dh = _new(gradient, full.shape, is_all=reached.is_all)
-        dbeta = _new(gradient, (replicas, own), is_all=reached.is_all)  # by row
+        # Nothing reads the output any more: the links behind this one are done.
+        dh = out if reached.is_all else _clear(out, own)
+        dbeta = _new(gradient, (replicas, own), own, is_all=reached.is_all)  # by row
         operands = (graph, full, g, self.beta, facts)
         rows.attend_back(*operands, reached.inner, (dh, dbeta))
         halo_gradient, halo_facts = local.receive(coming, d, gradient.dtype)
         _put_halo(g, route, halo_gradient)
         _put(facts[:, :, 1:3], route.places, halo_facts)
+        del halo_gradient, halo_facts
         rows.attend_back(*operands, reached.border, (dh, dbeta))
         if not local.is_as_given:
             dbeta = dbeta.index_select(1, torch.from_numpy(local.places).to(dbeta.device))
@@ -318,7 +330,7 @@ class _SumLink(Link):
         _, own, d = x.shape
         coming = local.send(route, x)
         full = _StatesWithHalo().take(x, local.graph.nodes, self.rows.width(d))
-        out = _new(x, full.shape, is_all=runs.is_all)
+        out = _new(x, full.shape, own, is_all=runs.is_all)
         self.rows.propagate(matrices, full, runs.inner, out)
         _put_halo(full, route, local.receive(coming, d, x.dtype)[0])
         self.rows.propagate(matrices, full, runs.border, out)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -144,13 +145,21 @@ class LocalGraph:
 
     def view(self, hops: int) -> View:
         """Return the own rows as targets of a view, which models state their links for."""
-        part = self.part
-        device = self.graph.device
-        nodes = torch.from_numpy(part.first + self.order).to(device)
-        field = _PartField(self.graph, nodes, None, (part.own,) * (hops + 1), self)
-        degrees = np.array(part.degrees)
-        degrees[: part.own] = degrees[self.order]
-        return View(self.features[0], field, torch.from_numpy(degrees).to(device))
+        sizes = (self.part.own,) * (hops + 1)
+        field = _PartField(self.graph, self._nodes, None, sizes, self)
+        return View(self.features[0], field, self._degrees)
+
+    @cached_property
+    def _nodes(self) -> Tensor:
+        """The global numbers of the own rows; [own]."""
+        return torch.from_numpy(self.part.first + self.order).to(self.graph.device)
+
+    @cached_property
+    def _degrees(self) -> Tensor:
+        """The degrees of the own rows and the halo; [own + h]."""
+        degrees = np.array(self.part.degrees)
+        degrees[: self.part.own] = degrees[self.order]
+        return torch.from_numpy(degrees).to(self.graph.device)
 
     def around(self, rows: NDArray[np.int64], hops: int) -> Needed:
         """Return what the outputs at these rows of the part, and of other ranks, depend on."""
@@ -277,11 +286,17 @@ class LocalGraph:
 
     def send(self, route: Route, *states: Tensor) -> Exchange:
         """Begin to send rows of states [R, own, k] to where they are needed."""
-        columns = [state.index_select(1, route.rows).transpose(0, 1) for state in states]
+        first, *exact = states
         if self.wire is not None:  # what follows the states is exact: two short numbers each
-            exact = (column.contiguous().view(self.wire) for column in columns[1:])
-            columns = [columns[0].to(self.wire), *exact]
-        packed = torch.cat(columns, 2) if len(columns) > 1 else columns[0]
+            exact = [state.contiguous().view(self.wire) for state in exact]
+        columns = [first, *exact]
+        shape = (len(route.rows), len(first), sum(state.shape[2] for state in columns))
+        packed = first.new_empty(shape, dtype=self.wire or first.dtype)
+        begin = 0
+        for state in columns:
+            end = begin + state.shape[2]
+            packed[..., begin:end] = state.index_select(1, route.rows).transpose(0, 1)
+            begin = end
         return self.ranks.exchange(packed, route.counts, route.arriving)
 
     def receive(self, exchange: Exchange, width: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

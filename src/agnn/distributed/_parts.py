@@ -32,7 +32,7 @@ from agnn.graph import Part, local_rows
 FORMAT: Final = "agnn-parts-3"
 MANIFEST: Final = "manifest.json"
 _ARRAYS: Final = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
-_IDS_AT_ONCE: Final = 65_536
+_IDS_AT_ONCE: Final = 16_384
 _SPARSE: Final = ("features-data", "features-indices", "features-indptr")
 
 

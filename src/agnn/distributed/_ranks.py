@@ -218,5 +218,6 @@ class Exchange:
         """Wait for the rows, and return them by sending rank."""
         if self.work is not None:
             self.ranks._await(self.work)
-        self.source = None
-        return self.received.to(self.ranks.device)
+        received = self.received.to(self.ranks.device)
+        del self.source, self.received  # of tens of megabytes, which the caller may free
+        return received

@@ -232,7 +232,6 @@ class TrainingRun:
         betas = model.betas
         self.betas = None if betas is None else betas.new_zeros(recipe.epochs + 1, *betas.shape)
         self.number = torch.zeros(1, dtype=torch.int64, device=device)  # of the epoch, from 1
-        self.ones = torch.ones_like(self.training_loss[0])
         self.selected = torch.zeros(replicas, dtype=torch.int64, device=device)
         self.diverged_at = torch.zeros(replicas, dtype=torch.int64, device=device)
 
@@ -390,7 +389,8 @@ class TrainingRun:
             losses = targets.losses(picked, self.model.backend, weights)
         if self.extra_loss is not None:
             losses = losses + self.extra_loss(self.dropout)
-        torch.autograd.backward(losses, self.ones)  # of their sum: replicas share nothing
+        # Without gradients of their own, for which torch would import sympy: 33 MiB.
+        torch.autograd.backward(losses.sum())  # replicas share nothing
         self.optimiser.step(self.dropout.epoch)
         return losses.detach()
 

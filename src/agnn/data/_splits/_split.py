@@ -128,9 +128,12 @@ class Split:
         arrays = tuple(nodes.tobytes() for nodes in self.parts.values())
         return hash((self.name, self.seed, arrays))
 
-    def __reduce__(self) -> tuple[type[Split], tuple[Any, ...]]:
-        # Arrays come out of a pickle or a copy writable; the constructor freezes them again.
-        return Split, (self.name, *self.parts.values(), self.seed)
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Arrays come out of a pickle or a copy writable. What a split holds has been checked, and
+        # checking it again takes five times its memory: every rank gets one of the whole graph.
+        vars(self).update(state)
+        for nodes in self.parts.values():
+            nodes.setflags(write=False)
 
 
 def _node_list(part: str, values: Any) -> NDArray[np.int64]:
