@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
-from agnn.methods import Majority, Ridge, Task, _boosting, _ridge
+from agnn.methods import Majority, Ridge, Task, _boosting
 from agnn.methods._boosting import Boosting, _divisible
 
 
@@ -80,16 +81,37 @@ def random_words(nodes: int, words: int) -> NodeData:
     return graph_of(features, draw.integers(0, 3, nodes), edges)
 
 
+def left_out_by(case: str) -> list[np.ndarray]:
+    """What each of several splits of 120 nodes does not train on."""
+
+    def folds(k: int) -> list[np.ndarray]:
+        return [np.arange(r, 120, k) for r in range(k)]
+
+    draw = np.random.default_rng(6)
+    drawn = [np.sort(draw.choice(120, 50, replace=False)) for _ in range(3)]
+    return {
+        "2 folds": folds(2),
+        "12 folds": folds(12),
+        "folds of some nodes": folds(7)[:3],
+        "two passes, draws and all nodes": [*folds(3), np.array([], int), *folds(4), *drawn],
+        "one split": folds(3)[:1],
+    }[case]
+
+
 @pytest.mark.parametrize("words", [12, 400], ids=["more rows", "more columns"])
-@pytest.mark.parametrize("folds", [2, 12])
-def test_ridge_on_many_folds_gives_each_the_plain_solution(words, folds):
-    """Sums over rows, inverses and products are shared by the folds; few folds share less."""
+@pytest.mark.parametrize(
+    "case",
+    ["2 folds", "12 folds", "folds of some nodes", "two passes, draws and all nodes", "one split"],
+)
+def test_ridge_on_many_splits_gives_each_the_plain_solution(words, case):
+    """Splits share products of views, and the elimination of what several of them train on."""
     data = random_words(120, words)
-    rest = [np.setdiff1d(np.arange(120), np.arange(k, 120, folds)) for k in range(folds)]
+    rest = [np.setdiff1d(np.arange(120), nodes) for nodes in left_out_by(case)]
     splits = tuple(
-        Split(f"fold {k}", kept, [], np.arange(k, 120, folds)) for k, kept in enumerate(rest)
+        Split(f"split {k}", kept, [], np.setdiff1d(np.arange(120), kept))
+        for k, kept in enumerate(rest)
     )
-    together = Ridge(penalties=(0.05,)).run(Task(data, splits, (0,) * folds)).scores.numpy()
+    together = Ridge(penalties=(0.05,))._scores(Task(data, splits, (0,) * len(splits)))
     X = data.features.toarray().astype(np.float64)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
     X = np.column_stack([X, np.ones(120)])
@@ -99,26 +121,26 @@ def test_ridge_on_many_folds_gives_each_the_plain_solution(words, folds):
     for scores, train in zip(together, rest, strict=True):
         gram = M[train].T @ M[train] + 0.05 * np.eye(M.shape[1])
         share = np.clip(M @ np.linalg.solve(gram, M[train].T @ Y[train]), 1e-6, None)
-        np.testing.assert_allclose(scores, share / share.sum(1, keepdims=True), atol=1e-6)
+        np.testing.assert_allclose(scores, share / share.sum(1, keepdims=True), atol=1e-9)
 
 
-def test_ridge_multiplies_each_view_once_and_never_decomposes_into_eigenvectors(monkeypatch):
-    """An eigendecomposition takes twenty times as long as a Cholesky factor."""
+def test_ridge_eliminates_for_many_folds_at_once(monkeypatch):
+    """For 12 folds it factors less than one matrix of all rows; a factor for each would be nine."""
+    factored = []
+    cholesky = scipy.linalg.cholesky
 
-    def refuse(matrix):
-        raise AssertionError("an eigendecomposition of " + str(matrix.shape))
+    def counted(matrix, **given):
+        factored.append(len(matrix))
+        return cholesky(matrix, **given)
 
-    inverses = []
-    shared = _ridge._inverse_shifted
-    monkeypatch.setattr(np.linalg, "eigh", refuse)
-    monkeypatch.setattr(
-        _ridge, "_inverse_shifted", lambda *given: inverses.append(1) or shared(*given)
-    )
+    monkeypatch.setattr(scipy.linalg, "cholesky", counted)
     data = random_words(120, 400)
     splits = make_splits(data, "12-fold-cross-fit", [0, 1])
     passes = tuple(k // 12 for k in range(24))
     Ridge().run(Task(data, splits, (0,) * 24, passes=passes))
-    assert len(inverses) == 25  # views times penalties, for all folds of both passes
+    assert max(factored) <= 60
+    # Four views and all of them, five penalties, two passes.
+    assert 0.25 < np.sum(np.array(factored) ** 3.0) / (50 * 120**3) < 0.4
 
 
 def test_a_penalty_lost_in_rounding_gives_the_smallest_exact_solution():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _LEAST_SHIFT = 1e-12  # of a matrix's trace: far above double precision, far below any penalty
-_BLOCK = 256  # rows and columns that fit into a processor's cache
+_BLOCK = 256  # columns of a product at a time: few enough for the memory of a large graph
 _VIEWS = ("X", "AX", "A2X", "X-AX")
 
 
@@ -64,8 +64,10 @@ class Ridge(ChoosingMethod):
         alone = ((name,) for name in self.views) if len(self.views) > 1 else ()
         for names in (self.views, *alone):
             problem = _Problem(views, names)
-            for penalty in order:
-                yield [partial(views.fitted, names, W) for W in problem.weights(penalty)]
+            # Where nothing chooses, the first penalty of the first views is the only one taken.
+            for penalties in (order[:1], order[1:]):
+                for weights in problem.weights(penalties):
+                    yield [partial(views.fitted, names, W) for W in weights]
 
     def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return fitted values [k, c] as probabilities: positive, rows that sum to 1."""
@@ -86,14 +88,16 @@ class _Views:
     def __init__(self, data: NodeData, splits: Sequence[Split]) -> None:
         self.X = _with_constant(scaled_columns_or_rows(data))
         self.A = normalise_rows(adjacency(data.edges, data.nodes, data.edge_weights))
-        self.trained = np.unique(np.concatenate([split.train for split in splits]))  # [u]
-        # Ascending positions in `trained`: of the training nodes of each split, and of the rest.
-        self.inside = [np.flatnonzero(np.isin(self.trained, split.train)) for split in splits]
-        self.outside = [np.setdiff1d(np.arange(self.trained.size), used) for used in self.inside]
-        # The labels [u, c] of each split, with zeros for nodes that it does not train on.
-        self.Y = [np.zeros((self.trained.size, data.classes)) for _ in splits]
-        for Y, used in zip(self.Y, self.inside, strict=True):
-            Y[used] = one_hot(data.labels[self.trained[used]], data.classes)
+        trained = np.unique(np.concatenate([split.train for split in splits]))
+        left_out = [np.setdiff1d(trained, split.train) for split in splits]
+        self.groups = _disjoint(left_out)  # places of splits
+        # Nodes that no split of the first group leaves out, then what each of them leaves out.
+        blocks = [left_out[k] for k in self.groups[0]]
+        others = np.setdiff1d(trained, np.concatenate(blocks))
+        self.trained = np.concatenate([others, *blocks])  # [u]
+        self.Y = one_hot(data.labels[self.trained], data.classes)  # [u, c]
+        # Positions in `trained` of what each split leaves out.
+        self.outside = [np.flatnonzero(np.isin(self.trained, nodes)) for nodes in left_out]
         self._rows: dict[str, SparseMatrix] = {}
         self._products: dict[str, NDArray[np.float64]] = {}
 
@@ -106,7 +110,18 @@ class _Views:
     def product(self, view: str) -> NDArray[np.float64]:
         """Return the inner products of all pairs of these rows; [u, u]."""
         if view not in self._products:
-            self._products[view] = (self.rows(view) @ self.rows(view).T).toarray()
+            rows = self.rows(view)
+            product = np.empty((rows.shape[0], rows.shape[0]))
+            for first in range(0, rows.shape[0], _BLOCK):
+                columns = rows[first : first + _BLOCK].T.toarray()
+                # A view of a whole graph has more entries than X and A, which are applied instead.
+                is_dense = self.X.nnz < rows.nnz
+                product[:, first : first + _BLOCK] = np.asarray(
+                    _rows(view, self.A, self.X @ columns, self.trained)
+                    if is_dense
+                    else rows @ columns
+                )
+            self._products[view] = product
         return self._products[view]
 
     def fitted(
@@ -122,20 +137,20 @@ class _Views:
 class _Problem:
     """The regression on some views side by side, for all splits at once.
 
-    Nothing of size m x m or p x p, for m rows and p columns, is computed once more for a further
-    split or penalty, except the Cholesky factor. An eigendecomposition would serve all penalties,
-    and takes as long as twenty factors.
+    An eigendecomposition would serve all penalties, and takes as long as twenty Cholesky factors.
     """
 
     views: _Views
     names: tuple[str, ...]
 
-    def weights(self, penalty: float) -> Iterator[NDArray[np.float64]]:
-        """Yield W [p, c] of every split."""
+    def weights(self, penalties: Sequence[float]) -> Iterable[Sequence[NDArray[np.float64]]]:
+        """Return W [p, c] of every split, for one penalty after the other."""
+        # A smaller shift would be lost in the matrix's rounding errors, and the factor with it.
+        least = _LEAST_SHIFT * float(np.trace(self.gram))
+        shifts = [max(penalty, least) for penalty in penalties]
         if self.is_wide:
-            solved = self._dual_from_inverse(penalty) if self.is_shared else self._dual(penalty)
-            return (np.asarray(self.matrix.T @ values) for values in solved)
-        return (self._primal(k, penalty) for k in range(len(self.views.Y)))
+            return map(self._dual, shifts)
+        return zip(*(self._primal(rows, shifts) for rows in self.views.outside), strict=True)
 
     @cached_property
     def matrix(self) -> SparseMatrix:
@@ -147,15 +162,8 @@ class _Problem:
     @cached_property
     def is_wide(self) -> bool:
         """Whether M M' of a split is smaller than M' M."""
-        return bool(self.matrix.shape[1] > max(used.size for used in self.views.inside))
-
-    @cached_property
-    def is_shared(self) -> bool:
-        """Whether one inverse for all splits takes fewer operations than a factor for each."""
-        pairs = zip(self.views.inside, self.views.outside, strict=True)
-        apart = sum(used.size**3 / 3 for used, _ in pairs)
-        size = self.views.trained.size
-        return size**3 + sum(2 * size * rest.size**2 for rest in self.views.outside) < apart
+        rows, columns = self.matrix.shape
+        return bool(columns > rows - min(nodes.size for nodes in self.views.outside))
 
     @cached_property
     def gram(self) -> NDArray[np.float64]:
@@ -164,33 +172,83 @@ class _Problem:
             return np.asarray(sum(self.views.product(name) for name in self.names))
         return np.asarray((self.matrix.T @ self.matrix).toarray())
 
-    def _primal(self, k: int, penalty: float) -> NDArray[np.float64]:
-        """Return W = (M' M + penalty I)^-1 M' Y with the rows of split k alone."""
-        rest = self.matrix[self.views.outside[k]]
-        gram = self.gram - (rest.T @ rest).toarray() if rest.shape[0] else self.gram.copy()
-        return _solve_shifted(gram, penalty, np.asarray(self.matrix.T @ self.views.Y[k]))
+    def _primal(
+        self, left_out: NDArray[np.int64], shifts: Sequence[float]
+    ) -> list[NDArray[np.float64]]:
+        """Return W = (M' M + shift I)^-1 M' Y without these rows, for every shift."""
+        rest, labels = self.matrix[left_out], self.views.Y[left_out]
+        gram = self.gram - (rest.T @ rest).toarray() if left_out.size else self.gram
+        right = np.asarray(self.matrix.T @ self.views.Y - rest.T @ labels)
+        return [_solve_without_each(gram, right, [0], shift)[0] for shift in shifts]
 
-    def _dual(self, penalty: float) -> Iterator[NDArray[np.float64]]:
-        """Yield (M M' + penalty I)^-1 Y of every split from its rows; [u, c], 0 elsewhere."""
-        for used, Y in zip(self.views.inside, self.views.Y, strict=True):
-            solved = np.zeros_like(Y)
-            solved[used] = _solve_shifted(self.gram[np.ix_(used, used)], penalty, Y[used])
-            yield solved
+    def _dual(self, shift: float) -> list[NDArray[np.float64]]:
+        """Return W = M' (M M' + shift I)^-1 Y of every split, from its rows."""
+        weights = [np.empty(0)] * len(self.views.outside)
+        for group in self.views.groups:
+            blocks = [self.views.outside[k] for k in group]
+            left_out = np.concatenate(blocks)
+            order = np.concatenate([np.setdiff1d(np.arange(len(self.gram)), left_out), left_out])
+            is_ordered = bool((order[1:] > order[:-1]).all())
+            gram = self.gram if is_ordered else self.gram[np.ix_(order, order)]
+            sizes = [rows.size for rows in blocks]
+            solved = _solve_without_each(gram, self.views.Y[order], sizes, shift)
+            columns = self.matrix[order].T
+            for k, values in zip(group, solved, strict=True):
+                weights[k] = np.asarray(columns @ values)
+        return weights
 
-    def _dual_from_inverse(self, penalty: float) -> Iterator[NDArray[np.float64]]:
-        """Yield the same from G = (M M' + penalty I)^-1 with the rows of all splits.
 
-        For rows T of a split and others F, the inverse of the block of T is
-        G_TT - G_TF G_FF^-1 G_FT.
-        """
-        inverse = _inverse_shifted(self.gram, penalty)
-        for unused, Y in zip(self.views.outside, self.views.Y, strict=True):
-            solved = inverse @ Y
-            if unused.size:
-                rows = inverse[unused]
-                solved -= rows.T @ _solve_shifted(rows[:, unused], 0.0, solved[unused])
-                solved[unused] = 0.0  # as they are but for rounding
-            yield solved
+def _disjoint(sets: Sequence[NDArray[np.int64]]) -> list[list[int]]:
+    """Return the places of sets in groups whose members have no element in common."""
+    groups: list[tuple[list[int], NDArray[np.int64]]] = []
+    for place, elements in enumerate(sets):
+        for index, (places, union) in enumerate(groups):
+            if elements.size and union.size and not np.isin(elements, union).any():
+                groups[index] = ([*places, place], np.concatenate([union, elements]))
+                break
+        else:
+            groups.append(([place], elements))
+    return [places for places, _ in groups]
+
+
+def _solve_without_each(
+    gram: NDArray[np.float64], right: NDArray[np.float64], sizes: Sequence[int], shift: float
+) -> NDArray[np.float64]:
+    """Return (gram + shift I)^-1 right without each of the last blocks of rows; [b, m, c].
+
+    The blocks have these sizes, and stand behind rows that all solutions have. A solution has
+    zeros in the block that it leaves out. One half of the blocks is eliminated for all solutions
+    that leave out a block of the other half, and so on in that half: for ten blocks the work of
+    2.2 Cholesky factors of the matrix, where a factor for each would be that of 7.3.
+    """
+    from scipy.linalg import cholesky, solve_triangular
+
+    solve = partial(solve_triangular, lower=True, check_finite=False)
+    solved = np.zeros((len(sizes), *right.shape))
+    shared = len(gram) - sum(sizes)
+    if shared:
+        eliminations = [(slice(shared), slice(shared, None), slice(None))]
+    elif len(sizes) > 1:
+        half = len(sizes) // 2
+        front, back = slice(sum(sizes[:half])), slice(sum(sizes[:half]), None)
+        eliminations = [(front, back, slice(half, None)), (back, front, slice(half))]
+    else:
+        eliminations = []
+    for gone, kept, members in eliminations:
+        factor = np.array(gram[gone, gone].T, order="F")  # symmetric, in LAPACK's order
+        factor.flat[:: len(factor) + 1] += shift
+        factor = cholesky(factor, lower=True, overwrite_a=True, check_finite=False)
+        values = solve(factor, right[gone])
+        count = len(sizes[members])
+        side_by_side = np.hstack([values] * count)
+        if count > 1:
+            across = solve(factor, np.array(gram[kept, gone].T, order="F"), overwrite_b=True)
+            inner = gram[kept, kept] - across.T @ across
+            inner_right = right[kept] - across.T @ values
+            solved[members, kept] = _solve_without_each(inner, inner_right, sizes[members], shift)
+            side_by_side -= across @ np.hstack(list(solved[members, kept]))
+        solved[members, gone] = np.split(solve(factor, side_by_side, trans=1), count, axis=1)
+    return solved
 
 
 def _rows(view: str, A: Any, F: Any, nodes: NDArray[np.int64]) -> Any:
@@ -199,42 +257,9 @@ def _rows(view: str, A: Any, F: Any, nodes: NDArray[np.int64]) -> Any:
         return F[nodes]
     near = A[nodes]
     if view == "A2X":
-        return (near @ A) @ F
+        middle = np.unique(near.indices)
+        return near[:, middle] @ (A[middle] @ F)
     return near @ F if view == "AX" else F[nodes] - near @ F
-
-
-def _shift(gram: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
-    """Add penalty I to a positive semi-definite matrix [m, m], and return it in LAPACK's order."""
-    # A smaller shift would be lost in the matrix's rounding errors, and the factor with it.
-    gram.flat[:: len(gram) + 1] += max(penalty, _LEAST_SHIFT * float(np.trace(gram)))
-    return gram.T  # the same matrix, column by column
-
-
-def _solve_shifted(
-    gram: NDArray[np.float64], penalty: float, right: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return (gram + penalty I)^-1 right for a matrix [m, m], which is overwritten."""
-    from scipy import linalg
-
-    factor = linalg.cho_factor(
-        _shift(gram, penalty), lower=True, overwrite_a=True, check_finite=False
-    )
-    return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
-
-
-def _inverse_shifted(gram: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
-    """Return (gram + penalty I)^-1 for a positive semi-definite matrix [m, m]."""
-    from scipy.linalg import lapack
-
-    factor, _ = lapack.dpotrf(_shift(gram.copy(), penalty), lower=1, clean=1, overwrite_a=1)
-    lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    # A block of columns at a time: the transpose of the whole would be read across its rows.
-    for first in range(0, len(gram), _BLOCK):
-        some = slice(first, first + _BLOCK)
-        lower[some, first:] = lower[first:, some].T
-        corner = np.tril(lower[some, some].T)
-        lower[some, some] = corner + np.tril(corner, -1).T
-    return np.asarray(lower.T)
 
 
 def _with_constant(X: csr_array[Any, Any]) -> csr_array[Any, Any]:
