@@ -145,3 +145,27 @@ def test_the_labels_of_test_nodes_do_not_move_the_temperature(toy):
     assert one.accuracy != other.accuracy
     mean = scores.mean(0).argmax(1).numpy()[split.test]
     assert one.accuracy == pytest.approx(100 * (mean == toy.labels[split.test]).mean())
+
+
+def test_nodes_in_pieces_give_the_bits_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large graph some thousand nodes at a time are copied."""
+    draw = np.random.default_rng(3)
+    scores = torch.from_numpy(draw.dirichlet(np.ones(4), size=(3, 50)).astype(np.float32))
+    parts = [np.split(draw.permutation(50), [10, 25]) for _ in range(3)]
+    splits = [Split("drawn", *nodes) for nodes in parts]
+    labels = draw.integers(0, 4, 50)
+    nodes, means = held_out_predictions(scores, splits, "test")
+    binned = reliability(means, labels[nodes], temperature=0.7)
+    tested = [[r for r in range(3) if node in splits[r].test] for node in range(50)]
+    assert nodes.tolist() == [node for node in range(50) if tested[node]]
+    expected = [scores[tested[node], node].double().mean(0) for node in nodes]
+    np.testing.assert_allclose(means, torch.stack(expected), rtol=1e-6)
+    whole = apply_temperature(means, 0.7)
+    assert binned.error == reliability(whole, labels[nodes]).error
+    monkeypatch.setattr("agnn.metrics._ensemble._ROWS_AT_ONCE", 7)
+    again, pieces = held_out_predictions(scores, splits, "test")
+    np.testing.assert_array_equal(again, nodes)
+    np.testing.assert_array_equal(pieces, means)
+    in_pieces = reliability(pieces, labels[nodes], temperature=0.7)
+    np.testing.assert_array_equal(in_pieces.confidence, binned.confidence)
+    np.testing.assert_array_equal(in_pieces.accuracy, binned.accuracy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -90,3 +91,18 @@ def test_replicas_without_a_defined_measure_are_left_out():
     found = node_difference("auc", ours, theirs, data, [mixed, single])
     assert found == node_difference("auc", ours[:1], theirs[:1], data, [mixed])
     assert node_difference("auc", ours[1:], theirs[1:], data, [single]) is None
+
+
+def test_a_difference_has_the_probabilities_of_one_classifier_at_a_time_in_memory() -> None:
+    """A graph may have 100 million labelled nodes."""
+    nodes = 20_000
+    draw = np.random.default_rng(0)
+    scores = torch.from_numpy(draw.random((1, nodes, 20), dtype=np.float32))
+    rival = torch.full((1, 1, 20), 0.05).expand(1, nodes, 20)
+    data = data_of(draw.integers(0, 2, nodes))
+    split = Split("fixed", [0], [1], np.arange(2, nodes))
+    tracemalloc.start()
+    node_difference("accuracy", scores, rival, data, [split])
+    peak = tracemalloc.get_traced_memory()[1] / nodes
+    tracemalloc.stop()
+    assert peak < 2 * 4 * 20, "bytes per node; two of them, or one in double precision, take more"

@@ -136,3 +136,12 @@ def test_equal_probabilities_win_half_in_the_contributions_to_auc():
 def test_a_measure_without_contributions_is_refused():
     with pytest.raises(InputError, match="for 'calibration_error'"):
         node_contributions("calibration_error", *drawn(3, 10))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1", "auc", "log_loss"])
+def test_contributions_of_float32_probabilities_are_in_double_precision(metric: str) -> None:
+    labels, probabilities = drawn(3, 400)
+    short = probabilities.astype(np.float32)
+    found = node_contributions(metric, labels, short)
+    expected = node_contributions(metric, labels, short.astype(np.float64))
+    np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -128,11 +128,9 @@ def node_difference(
     """
     total = np.zeros(data.nodes)
     count = np.zeros(data.nodes)
-    both = (scored_nodes(of, splits, passes) for of in (scores, other))
+    both = (_contributions(measure, of, data, splits, passes) for of in (scores, other))
     for (nodes, first), (_, second) in zip(*both, strict=True):
-        labels = data.labels[nodes]
-        gain = node_contributions(measure, labels, first)
-        gain = gain - node_contributions(measure, labels, second)
+        gain = first - second
         if np.isfinite(gain).all():
             total[nodes] += gain
             count[nodes] += 1
@@ -148,6 +146,16 @@ def node_difference(
     return NodeDifference(mean, Interval(mean - reach, mean + reach), is_loss)
 
 
+def _contributions(
+    measure: str, scores: Tensor, data: NodeData, splits: Sequence[Split], passes: Sequence[int]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Give the test nodes of each replica, or of each pass, with what each node contributes."""
+    for nodes, probabilities in scored_nodes(scores, splits, passes):
+        contributions = node_contributions(measure, data.labels[nodes], probabilities)
+        del probabilities  # there may be 100 million nodes
+        yield nodes, contributions
+
+
 def node_contributions(
     measure: str, labels: Labels, probabilities: NDArray[Any]
 ) -> NDArray[np.float64]:
@@ -159,7 +167,7 @@ def node_contributions(
     """
     if measure not in _CONTRIBUTIONS:
         raise InputError(f"no contributions of nodes are known for '{measure}'.")
-    return _CONTRIBUTIONS[measure](labels, np.asarray(probabilities, dtype=np.float64))
+    return _CONTRIBUTIONS[measure](labels, probabilities)
 
 
 def _node_variances(
@@ -192,16 +200,16 @@ def _student(variance: float, by_trials: float, freedom: int) -> float:
     return float(t.ppf(0.975, freedom * (variance / by_trials) ** 2))
 
 
-def _accuracy(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def _accuracy(labels: Labels, probabilities: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(100.0 * (probabilities.argmax(1) == labels))
 
 
-def _log_loss(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    true = probabilities[np.arange(labels.size), labels]
+def _log_loss(labels: Labels, probabilities: NDArray[Any]) -> NDArray[np.float64]:
+    true = probabilities[np.arange(labels.size), labels].astype(np.float64)
     return -np.log(np.maximum(true, 1e-12))
 
 
-def _balanced_accuracy(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def _balanced_accuracy(labels: Labels, probabilities: NDArray[Any]) -> NDArray[np.float64]:
     right = (probabilities.argmax(1) == labels).astype(np.float64)
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     shares = np.bincount(codes, right) / counts
@@ -209,7 +217,7 @@ def _balanced_accuracy(labels: Labels, probabilities: NDArray[np.float64]) -> ND
     return np.asarray(balanced_accuracy(labels, probabilities.argmax(1)) + 100.0 * influence)
 
 
-def _f1(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def _f1(labels: Labels, probabilities: NDArray[Any]) -> NDArray[np.float64]:
     answers = probabilities.argmax(1)
     classes = np.union1d(labels, answers)
     influence = np.zeros(labels.size)
@@ -223,7 +231,7 @@ def _f1(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float6
     return macro_f1(labels, answers) + 100.0 * labels.size * influence / classes.size
 
 
-def _auc(labels: Labels, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def _auc(labels: Labels, probabilities: NDArray[Any]) -> NDArray[np.float64]:
     classes = [1] if probabilities.shape[1] == 2 else range(probabilities.shape[1])
     influences = []
     for label in classes:
@@ -249,9 +257,7 @@ def _share_below(ordered: NDArray[np.float64], values: NDArray[np.float64]) -> N
     return np.asarray(both / (2.0 * ordered.size))
 
 
-_CONTRIBUTIONS: Final[
-    Mapping[str, Callable[[Labels, NDArray[np.float64]], NDArray[np.float64]]]
-] = {
+_CONTRIBUTIONS: Final[Mapping[str, Callable[[Labels, NDArray[Any]], NDArray[np.float64]]]] = {
     "accuracy": _accuracy,
     "balanced_accuracy": _balanced_accuracy,
     "f1": _f1,

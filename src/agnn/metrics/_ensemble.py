@@ -27,6 +27,7 @@ UNSURE: Final = 0.2
 
 BINS: Final = 15
 _RANGE: Final = (-6.0, 6.0)  # natural logarithms of the temperatures searched
+_ROWS_AT_ONCE: Final = 65_536
 _TINY: Final = 1e-12  # stands for a probability of zero inside a logarithm
 
 
@@ -65,7 +66,11 @@ def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
     """Return the mean of scores [R, n, c] over the replicas, with rows that sum to 1; [n, c]."""
     import torch
 
-    mean = np.asarray(scores.detach().mean(0, dtype=torch.float64).cpu().numpy())
+    return _sum_to_one(np.asarray(scores.detach().mean(0, dtype=torch.float64).cpu().numpy()))
+
+
+def _sum_to_one(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows divided by their sums, in the same memory; [n, c]."""
     total = mean.sum(1, keepdims=True)
     is_known = total > 0
     np.divide(mean, total, out=mean, where=is_known)  # in place: there may be 100 million nodes
@@ -117,15 +122,18 @@ def held_out_predictions(
 
     if scores.shape[0] != len(splits):
         raise InputError(f"{scores.shape[0]} replicas need as many splits; got {len(splits)}.")
-    total = torch.zeros(scores.shape[1:], dtype=torch.float64)
     count = torch.zeros(scores.shape[1], dtype=torch.int64)
-    for replica, split in zip(scores.detach().cpu(), splits, strict=True):
-        nodes = torch.tensor(getattr(split, part))
-        total.index_add_(0, nodes, replica[nodes].double())
-        count[nodes] += 1
+    for split in splits:
+        count[torch.tensor(getattr(split, part))] += 1
     predicted = count.nonzero()[:, 0]
-    total = total[predicted].div_(count[predicted, None])
-    return predicted.numpy(), mean_probabilities(total[None])
+    place = torch.empty_like(count)
+    place[predicted] = torch.arange(len(predicted))
+    total = torch.zeros(len(predicted), scores.shape[2], dtype=torch.float64)
+    for replica, split in zip(scores.detach().cpu(), splits, strict=True):
+        for first in range(0, getattr(split, part).size, _ROWS_AT_ONCE):
+            nodes = torch.tensor(getattr(split, part)[first : first + _ROWS_AT_ONCE])
+            total.index_add_(0, place[nodes], replica[nodes].double())
+    return predicted.numpy(), _sum_to_one(total.div_(count[predicted, None]).numpy())
 
 
 def held_out_ensemble(
@@ -137,9 +145,9 @@ def held_out_ensemble(
     answers[nodes] = means.argmax(1)
     tests = np.zeros(scores.shape[1])
     others = np.zeros(scores.shape[1])  # replicas whose own prediction differs
-    for replica, split in zip(scores.argmax(-1).cpu().numpy(), splits, strict=True):
+    for replica, split in zip(scores, splits, strict=True):
         tests[split.test] += 1
-        others[split.test] += replica[split.test] != answers[split.test]
+        others[split.test] += replica.argmax(-1).cpu().numpy()[split.test] != answers[split.test]
     disagreement = others[nodes] / tests[nodes]
     return nodes, Ensemble(apply_temperature(means, temperature), disagreement)
 
@@ -188,11 +196,19 @@ class Calibration:
 
 
 def reliability(
-    probabilities: NDArray[np.float64], labels: NDArray[np.int64], bins: int = BINS
+    probabilities: NDArray[Any],
+    labels: NDArray[np.int64],
+    bins: int = BINS,
+    temperature: float = 1.0,
 ) -> Reliability:
-    """Return the reliability of probabilities [k, c] for labels [k]."""
-    confidence = probabilities.max(1)
-    right = probabilities.argmax(1) == labels
+    """Return the reliability of probabilities [k, c] at a temperature for labels [k]."""
+    confidence = np.empty(labels.size)
+    right = np.empty(labels.size, dtype=bool)
+    for first in range(0, labels.size, _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        batch = apply_temperature(np.asarray(probabilities[rows], np.float64), temperature)
+        confidence[rows] = batch.max(1)
+        right[rows] = batch.argmax(1) == labels[rows]
     bin_of = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     count = np.bincount(bin_of, minlength=bins)
     divisor = np.maximum(count, 1)  # an empty bin has the sum 0
@@ -284,5 +300,5 @@ def calibrate(
         test_nodes=int(test.size),
         accuracy=100.0 * float(right.mean()) if test.size else float("nan"),
         before=reliability(means, labels),
-        after=reliability(apply_temperature(means, temperature), labels),
+        after=reliability(means, labels, temperature=temperature),
     )

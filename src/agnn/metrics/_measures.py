@@ -105,14 +105,14 @@ def auc(labels: Labels, probabilities: NDArray[Any]) -> float:
 def log_loss(labels: Labels, probabilities: NDArray[Any]) -> float:
     """Return the mean of -log p of the true class, in nats; p is at least 1e-12."""
     _check(labels, probabilities)
-    true = np.asarray(probabilities, dtype=np.float64)[np.arange(labels.size), labels]
+    true = probabilities[np.arange(labels.size), labels].astype(np.float64)
     return float(-np.log(np.maximum(true, 1e-12)).mean())
 
 
 def calibration_error(labels: Labels, probabilities: NDArray[Any]) -> float:
     """Return the expected calibration error, from 0 to 1, over 15 bins of confidence."""
     _check(labels, probabilities)
-    return reliability(np.asarray(probabilities, dtype=np.float64), labels).error
+    return reliability(probabilities, labels).error
 
 
 def _of_classes(measure: Function) -> Function:
@@ -170,9 +170,16 @@ def scored_nodes(
     for replica in range(len(splits)):
         groups.setdefault(passes[replica] if passes else replica, []).append(replica)
     for replicas in groups.values():
-        nodes = [splits[replica].test for replica in replicas]
-        parts = [scores[r].detach().cpu().numpy()[splits[r].test] for r in replicas]
-        yield np.concatenate(nodes), np.concatenate(parts)
+        # Nothing has another name here, so that it is freed where nobody reads it any more.
+        yield (
+            _joined([splits[replica].test for replica in replicas]),
+            _joined([scores[r].detach().cpu().numpy()[splits[r].test] for r in replicas]),
+        )
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return arrays one after the other; a single one as it is."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _check(labels: Labels, values: NDArray[Any]) -> None:
