@@ -169,8 +169,8 @@ def measure_choice(
 ) -> dict[str, Any]:
     """Return each method's measures at test nodes or hidden labels, and what the default took."""
     if kind == OWN:
-        trained, split = data, data.splits[f"own-{draw + 1}"]
-        tested = split.test
+        trained, split = data, f"own-{draw + 1}"
+        tested = data.splits[split].test
     else:
         trained, tested = draw_labels(data, kind, draw)
         split = "cross-fit"
@@ -309,10 +309,15 @@ def signed(summary: Summary) -> str:
 
 
 def signed_mean(summaries: list[Summary]) -> str:
-    """Return the mean over graphs of mean differences, with its standard error over draws."""
-    mean = float(np.mean([summary.mean for summary in summaries]))
-    errors = [summary.standard_error or 0.0 for summary in summaries]
-    return f"{mean:+.2f} ± {float(np.sqrt(np.square(errors).sum())) / len(errors):.2f}"
+    """Return the mean over graphs of mean differences, with its standard error over draws.
+
+    Without one where a graph has a single draw.
+    """
+    text = f"{float(np.mean([summary.mean for summary in summaries])):+.2f}"
+    errors = [summary.standard_error for summary in summaries]
+    if None in errors:
+        return text
+    return f"{text} ± {float(np.sqrt(np.square(np.array(errors)).sum())) / len(errors):.2f}"
 
 
 if __name__ == "__main__":

@@ -127,7 +127,10 @@ class Choice:
         if lead is None:
             return f"{self.winner.words}: no other method could be tried ({rival.remark})."
         ours, theirs = (measure.shown(measure.as_score(c.mean)) for c in (self.winner, rival))
-        on = f"{measure.title} on labels held out in {len(self.winner.scores)} folds"
+        on = (
+            f"{measure.title} (lower is better) on labels held out in {len(self.winner.scores)} "
+            f"folds"
+        )
         error = "" if self.lead_error is None else f" ± {measure.shown(self.lead_error)}"
         if self.winner.method.title != self.default:
             return (

@@ -35,7 +35,7 @@ _FOR_UNLIKE: Final[tuple[Rival, ...]] = (
 # The rule and its limits were chosen on development graphs: docs/notes/defaults.md.
 ERRORS: Final = 0.5  # standard errors of its lead by which another method must be ahead
 _ALIKE: Final = 0.4  # adjusted homophily from which only few labels leave anything to compare
-_FEW_PER_CLASS: Final = 100
+_FEW: Final = 100  # labels of a class
 _FEWEST_LABELS: Final = 20  # fewer show nothing
 _WIDTH: Final = 32
 _SMALL: Final = 20_000  # nodes and edges together
@@ -58,7 +58,9 @@ def rivals(task: Task) -> tuple[Rival, ...]:
         return ()
     if not has_like_neighbours(task):
         return (*_SIMPLER, *_FOR_UNLIKE)
-    return _SIMPLER if known < _FEW_PER_CLASS * task.data.classes else ()
+    nodes = np.concatenate([split.train, split.validation])
+    counts = np.bincount(task.data.labels[nodes], minlength=task.data.classes)
+    return _SIMPLER if counts.min() < _FEW else ()
 
 
 def has_like_neighbours(task: Task) -> bool:
