@@ -91,20 +91,23 @@ def test_a_callback_that_fails_ends_all_ranks_with_its_own_error(toy: NodeData) 
         Training(data=toy, method=METHOD, ranks=2, divide="rows", callbacks=[Failing()]).run()
 
 
-@pytest.mark.parametrize("whose", [0, 1])
-def test_the_callbacks_of_rank_0_are_called_and_end_the_training_of_all(whose: int) -> None:
-    recorder = Recorder(last=3)
+@pytest.mark.parametrize("whose", [(0,), (1,), (0, 1)], ids=str)
+def test_the_callbacks_of_rank_0_are_called_and_end_the_training_of_all(
+    whose: tuple[int, ...],
+) -> None:
+    recorders = [Recorder(last=3), Recorder(last=2)]  # of rank 0 and of rank 1
     task = task_of(made())
 
     def train(ranks: Ranks) -> Outcome:
         part = parts_of(METHOD, task, 2)[ranks.rank]
-        callbacks = (recorder,) if ranks.rank == whose else ()
+        callbacks = (recorders[ranks.rank],) if ranks.rank in whose else ()
         return train_rows(RowsTask.of(METHOD, task), part, ranks, callbacks=callbacks)
 
     first, second = on_ranks(2, train)
-    epochs = 3 if whose == 0 else 7
+    epochs = 3 if 0 in whose else 7
     assert len(first.history.training_loss) == len(second.history.training_loss) == epochs
-    assert [report.epoch for report in recorder.reports] == ([1, 2, 3] if whose == 0 else [])
+    called = [[report.epoch for report in recorder.reports] for recorder in recorders]
+    assert called == [[1, 2, 3] if 0 in whose else [], []]
 
 
 def test_rank_0_of_torchrun_tracks_the_training(tmp_path: Path) -> None:

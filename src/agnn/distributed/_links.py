@@ -202,11 +202,8 @@ def _new(like: Tensor, shape: Sequence[int], own: int, *, is_all: bool) -> Tenso
     The halo rows behind them take no memory before they are written.
     """
     states = like.new_empty(shape)
-    return states if is_all else _clear(states, own)
-
-
-def _clear(states: Tensor, own: int) -> Tensor:
-    states[:, :own] = 0
+    if not is_all:
+        states[:, :own] = 0
     return states
 
 
@@ -278,8 +275,9 @@ class _AttentionLink(Link):
         g = self.gradients.take(gradient, local.graph.nodes, full.shape[2])
         rows.slopes(g, out, facts, own)
         coming = local.send(route, gradient, facts[:, :own, 1:3])
-        # Nothing reads the output any more: the links behind this one are done.
-        dh = out if reached.is_all else _clear(out, own)
+        # Nothing reads the output any more: the links behind this one are done. Its rows that are
+        # not reached were not computed either, so they are zero.
+        dh = out
         dbeta = _new(gradient, (replicas, own), own, is_all=reached.is_all)  # by row
         operands = (graph, full, g, self.beta, facts)
         rows.attend_back(*operands, reached.inner, (dh, dbeta))
