@@ -185,6 +185,16 @@ larger = _lane_by_lane(lambda builder, a, b: builder.select(builder.fcmp_ordered
 
 
 @_intrinsic
+def trailing_zeros(typing: Any, word: Any) -> Any:
+    """The place of the lowest bit that is set in a word that is not zero."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return word(word), generate
+
+
+@_intrinsic
 def where_positive(typing: Any, vector: Any, yes: Any, no: Any) -> Any:
     """`yes` in the lanes in which `vector` is above zero, `no` in the others."""
 

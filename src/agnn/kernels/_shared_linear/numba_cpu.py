@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, UsualNumbers
-from agnn.kernels._cpu.simd import LANES, add, inline, load, splat, store
+from agnn.kernels._cpu.simd import LANES, add, inline, load, splat, store, trailing_zeros
 from agnn.kernels._cpu.threads import (
     as_lines,
     pieces_of,
@@ -35,17 +35,14 @@ _COLUMNS = U(64)  # whose rows of the weight stay in the nearest cache
 
 
 @inline
-def _list_columns(draw: Any, label: Any, begin: Any, end: Any, flags: Any, out: Any) -> Any:
-    """Write the fewer of the columns that a row drops and keeps to `out`, and return how many."""
+def _listed_columns(draw: Any, label: Any, begin: Any, end: Any) -> Any:
+    """The fewer of the columns that a row drops and keeps, as bits from `begin` on."""
     words = row_state(draw.key, draw.state, label)
     are_kept = draw.threshold > _HALF
+    bits = U(0)
     for t in range(end - begin):
-        flags[t] = is_kept(words, t + begin, draw.threshold) == are_kept
-    count = U(0)
-    for t in range(end - begin):  # without a jump, which would be guessed wrongly half of the time
-        out[count] = t + begin
-        count += U(flags[t])
-    return count
+        bits |= U(is_kept(words, t + begin, draw.threshold) == are_kept) << U(t)
+    return bits
 
 
 @inline
@@ -55,12 +52,10 @@ def _listed_sums(operands: Any, r: Any, first: Any, last: Any) -> None:
     source = sources[r]
     out = lines[r]
     draw = draw_of(drop, r, source)
-    flags = np.empty(_COLUMNS, np.uint8)
-    listed = np.empty(_COLUMNS + U(1), np.uint64)
     for begin in range(U(0), U(width), _COLUMNS):
         end = min(begin + _COLUMNS, U(width))
         for i in range(first, last):
-            count = _list_columns(draw, labels[i], begin, end, flags, listed)
+            listed = _listed_columns(draw, labels[i], begin, end)
             at = i * U(d)
             k = U(0)
             while k + _FOUR <= U(d):  # four sums at a time: one would wait for its last addition
@@ -68,8 +63,10 @@ def _listed_sums(operands: Any, r: Any, first: Any, last: Any) -> None:
                 a1 = load(out, at + k + _LANES)
                 a2 = load(out, at + k + U(2) * _LANES)
                 a3 = load(out, at + k + U(3) * _LANES)
-                for q in range(count):
-                    row = listed[q] * U(d) + k
+                left = listed
+                while left:
+                    row = (begin + trailing_zeros(left)) * U(d) + k
+                    left &= left - U(1)
                     a0 = add(a0, load(source, row))
                     a1 = add(a1, load(source, row + _LANES))
                     a2 = add(a2, load(source, row + U(2) * _LANES))
@@ -81,8 +78,10 @@ def _listed_sums(operands: Any, r: Any, first: Any, last: Any) -> None:
                 k += _FOUR
             while k < U(d):
                 a0 = load(out, at + k)
-                for q in range(count):
-                    a0 = add(a0, load(source, listed[q] * U(d) + k))
+                left = listed
+                while left:
+                    a0 = add(a0, load(source, (begin + trailing_zeros(left)) * U(d) + k))
+                    left &= left - U(1)
                 store(out, at + k, a0)
                 k += _LANES
 
@@ -94,20 +93,37 @@ def _sums_by_column(operands: Any, r: Any, first: Any, last: Any) -> None:
     gradient = gradients[r]
     out = lines[r]
     draw = draw_of(drop, r, gradient)
-    flags = np.empty(_COLUMNS, np.uint8)
-    listed = np.empty(_COLUMNS + U(1), np.uint64)
     zero = gradient.dtype.type(0)
     for begin in range(first, last, _COLUMNS):
         end = min(begin + _COLUMNS, last)
         for at in range(begin * U(d), end * U(d), _LANES):
             store(out, at, splat(zero))
         for i in order:
-            count = _list_columns(draw, labels[i], begin, end, flags, listed)
-            for k in range(U(0), U(d), _LANES):
-                slopes = load(gradient, i * U(d) + k)
-                for q in range(count):
-                    at = listed[q] * U(d) + k
-                    store(out, at, add(load(out, at), slopes))
+            listed = _listed_columns(draw, labels[i], begin, end)
+            k = U(0)
+            while k + _FOUR <= U(d):
+                s0 = load(gradient, i * U(d) + k)
+                s1 = load(gradient, i * U(d) + k + _LANES)
+                s2 = load(gradient, i * U(d) + k + U(2) * _LANES)
+                s3 = load(gradient, i * U(d) + k + U(3) * _LANES)
+                left = listed
+                while left:
+                    at = (begin + trailing_zeros(left)) * U(d) + k
+                    left &= left - U(1)
+                    store(out, at, add(load(out, at), s0))
+                    store(out, at + _LANES, add(load(out, at + _LANES), s1))
+                    at += U(2) * _LANES
+                    store(out, at, add(load(out, at), s2))
+                    store(out, at + _LANES, add(load(out, at + _LANES), s3))
+                k += _FOUR
+            while k < U(d):
+                s0 = load(gradient, i * U(d) + k)
+                left = listed
+                while left:
+                    at = (begin + trailing_zeros(left)) * U(d) + k
+                    left &= left - U(1)
+                    store(out, at, add(load(out, at), s0))
+                k += _LANES
 
 
 def _is_kept_listed(drop: DropoutAt) -> list[bool]:
