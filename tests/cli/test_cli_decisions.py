@@ -121,7 +121,7 @@ def test_unlabelled_and_out_of_fold_nodes_keep_their_sets(agnn: Any, run: Run) -
         ("--coverage 90", "`coverage` must be between 0 and 1, such as 0.9 for 90 %; got 90"),
         ("--coverage 0.999", "coverage 0.999 needs at least 999 labels to calibrate; there are"),
         ("--coverage 0.9 --set-score lax", "unknown score 'lax'; did you mean 'lac'?"),
-        ("--by-class", "the score and by-class are for sets; give their coverage"),
+        ("--by-class", "the score and by-class are for prediction sets; give their coverage, too"),
         ("--precision 0.9", "go with a class to act on (--class, `act_on`)"),
         ("--class art", "goes with one goal: precision, recall or costs"),
         ("--class arts --recall 0.9", "unknown class 'arts'; did you mean 'art'?"),
@@ -129,7 +129,7 @@ def test_unlabelled_and_out_of_fold_nodes_keep_their_sets(agnn: Any, run: Run) -
         ("--novelty 0.001", "need at least 999 labels to calibrate"),
         ("--novelty 5", "`false_alarms` (--novelty) must be between 0 and 1, such as 0.05"),
         ("--coverage 0.9 --batch 5", "--batch goes without decisions"),
-        ("--calibrate-on test", "nothing is to be calibrated; leave out `calibrate_on`"),
+        ("--calibrate-on test", "none is asked for; leave out `calibrate_on`"),
         ("--coverage 0.9 --calibrate-on train", "`calibrate_on` takes 'test' or a list of ids"),
     ],
 )

@@ -31,7 +31,7 @@ def test_tables_without_a_label_have_suggestions(agnn: Any) -> None:
     data = read_tables("nodes.csv", "edges.csv", text="motto", ignore=["topic"])
     for node in suggest(data, 4).nodes:
         assert f"{node.id} " in answer.out
-        assert f"stands for {node.stands_for - 1} nodes like it" in answer.out
+        assert f"stands for {node.stands_for} nodes like it" in answer.out
 
 
 def test_labelled_nodes_are_not_suggested(agnn: Any, place: Path) -> None:

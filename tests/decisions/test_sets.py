@@ -18,6 +18,7 @@ from agnn.decisions import AskedNodes, Wanted, calibrate_sets
 from agnn.decisions._sets import cumulative_scores
 from agnn.errors import InputError
 from agnn.runs import KnownResults, Run
+from agnn.runs._model_card import _decisions
 
 SCORES = ("lac", "aps", "daps")
 
@@ -233,6 +234,14 @@ def test_a_class_that_is_hardly_covered_is_named() -> None:
     assert not biased.predict_set(0.7, by_class=True).warnings
 
 
+def test_empty_sets_are_named_where_they_are_many() -> None:
+    run = folded_run(nodes=90)
+    rule = calibrate_sets(run, 0.3)
+    share = f"{100 * (rule.sizes == 0).mean():.0f} % of the sets of labelled nodes are empty"
+    assert rule.warnings[0].startswith(share)
+    assert not any("empty" in warning for warning in calibrate_sets(run, 0.95).warnings)
+
+
 def test_the_guarantee_is_one_sentence_with_its_assumption() -> None:
     assert folded_run().predict_set(0.9).rule.guarantee == (
         "About 90 % of the sets hold the true class, if the nodes asked about are drawn like the "
@@ -240,6 +249,18 @@ def test_the_guarantee_is_one_sentence_with_its_assumption() -> None:
     )
     split = fixed_run().predict_set(0.9, calibrate_on="test").rule.guarantee
     assert split.startswith("At least 90 % of the sets hold the true class, if")
+
+
+def test_the_model_card_says_what_sets_promise_and_where_they_fall_short() -> None:
+    run = folded_run(nodes=300)
+    scores = run.scores.clone()
+    scores[:, np.flatnonzero(run.data.labels == 2)[:26], 2] *= 1e-3  # never likely
+    scores /= scores.sum(-1, keepdim=True)
+    biased = replace(run, known=KnownResults(scores=scores, temperature=1.0))
+    rule = calibrate_sets(biased, 0.9)
+    lines = "\n".join(_decisions(biased))
+    assert f"{rule.guarantee} Mean size {rule.sizes.mean():.2f}" in lines
+    assert "- Warning: of the nodes of class 'class 2' only" in lines
 
 
 def test_nodes_unlike_the_labelled_ones_get_a_warning() -> None:

@@ -10,6 +10,7 @@ import pytest
 from page_reader import PageReader, assert_asks_for_nothing, assert_names_are_unique
 
 from agnn.data import NodeData, Split
+from agnn.decisions import calibrate_sets
 from agnn.methods import get_method
 from agnn.metrics import Summary
 from agnn.report import render_figures, run_facts, run_figures, run_page
@@ -17,6 +18,7 @@ from agnn.report._node_facts import Absent
 from agnn.report._sections import SECTIONS
 from agnn.runs import evaluate
 from agnn.tables import shown_text
+from decisions.made_up_runs import folded_run
 
 LONG = "long-" + "x" * 500
 NAMES = ("<script>alert(1)</script>", "עברית", 'a "b" & $\\frac{$')
@@ -163,6 +165,15 @@ def test_commands_in_the_result_and_the_warnings_are_code(facts, figures):
     whole = '<span class="whole">--nodes</span>'
     assert f"<li>better: <code>agnn train {whole} &lt;b&gt;.csv" in page
     assert "Only 1\u00a0%: try <code>ridge</code>." in page
+
+
+def test_the_warnings_about_prediction_sets_are_on_the_page(facts, figures):
+    rule = calibrate_sets(folded_run(nodes=90), 0.3)
+    assert rule.warnings
+    decisions = replace(facts.more["decisions"], sets=rule)
+    warned = replace(facts, more={**facts.more, "decisions": decisions})
+    text = PageReader(run_page(warned, figures)).text
+    assert all(f"Warning: {warning}" in text for warning in rule.warnings)
 
 
 def test_a_picture_says_what_replicas_predict_that_did_not_know_the_label(hostile):

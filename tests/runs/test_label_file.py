@@ -259,9 +259,13 @@ def test_a_table_of_labels_goes_round(toy: NodeData, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("id,class\n1\n", "line 2: a row has an id and a class"),
+        (
+            "id,class\n1\n",
+            "line 2: there is no second column. The first two columns are the id and",
+        ),
         ("id,class\n1,a\n\n999999,a\n", "line 4: 'own' has no node '999999'"),
         ("id,class\n1,zzz\n", "line 2: 'own' has no class 'zzz'"),
+        ("id,class\n1,\n", "correct the row or leave it out"),
         ("id,class\n1,a\n1,=d\n", "line 3: the node '1' is there twice, with two classes"),
         ("id,class\n", "has no labels"),
         ("1,a\n2,=d\n", "line 1 is a label; the first line must name the columns"),

@@ -111,7 +111,9 @@ def audit(
         return
     shown = listed.first(count or _SHOWN)
     unlisted = len(listed.suspicious) - len(shown.suspicious)
-    more = f"... and {unlisted:,} more; --out FILE.csv writes them all." if unlisted else ""
+    more = f"... and {unlisted:,} more" if unlisted else ""
+    if unlisted and out is None:
+        more += "; --out FILE.csv writes them all."
     _show(shown, {"the list": out, "the page": html}, more)
 
 

@@ -35,9 +35,15 @@ class Wanted(DecisionOptions):
                 "--recall, --costs)."
             )
         if self.coverage is None and (self.by_class or self.score != "lac"):
-            raise InputError("the score and by-class are for sets; give their coverage.")
+            raise InputError(
+                "the score and by-class are for prediction sets; give their coverage, too "
+                "(--coverage 0.9, `coverage`)."
+            )
         if self.calibrate_on is not None and self.is_empty:
-            raise InputError("nothing is to be calibrated; leave out `calibrate_on`.")
+            raise InputError(
+                "labels calibrate sets, a threshold or novelty, and none is asked for; leave out "
+                "`calibrate_on` (--calibrate-on)."
+            )
 
     @property
     def is_empty(self) -> bool:
@@ -90,7 +96,7 @@ class Rules:
         warnings = assumption_warnings(self.run, self.judges, asked)
         if self.sets is not None:
             predictions = self.sets.predict(asked).apply(predictions)
-            warnings += self.sets.uneven
+            warnings += self.sets.warnings
         if self.threshold is not None:
             predictions = self.threshold.apply(predictions)
             if self.threshold.warning is not None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agnn.runs import Predictions, Run
 
 Score = Literal["lac", "aps", "daps"]
+_MANY_EMPTY: Final = 0.05  # sets, of which a reader should hear
 _OWN_SHARE: Final = 0.5  # of a node's own score in DAPS; its neighbours have the rest
 
 
@@ -61,19 +62,26 @@ class SetRule:
         """
         warnings = assumption_warnings(self.run, self.reference.judges, asked)
         p_values = self.reference.p_values(asked)
-        return PredictionSets(asked.predictions, p_values, self, (*warnings, *self.uneven))
+        return PredictionSets(asked.predictions, p_values, self, (*warnings, *self.warnings))
 
     @property
-    def uneven(self) -> list[str]:
-        """A sentence about the class whose nodes are covered least, if that is clearly too few."""
+    def warnings(self) -> list[str]:
+        """Sentences on a class whose nodes are clearly covered too rarely, and on empty sets."""
+        empty = float((self.sizes == 0).mean())
+        warnings = []
+        if empty > _MANY_EMPTY:
+            warnings.append(
+                f"{100.0 * empty:.0f} % of the sets of labelled nodes are empty; a higher coverage "
+                f"leaves fewer."
+            )
         measured = {name: share for name, share in self.class_coverages.items() if share.of}
         name, worst = min(measured.items(), key=lambda item: item[1].count / item[1].of)
-        if worst.interval is None or worst.interval.high >= 100.0 * self.coverage:
-            return []
-        return [
-            f"of the nodes of class '{name}' only {worst.percent:.1f} % have a set with it; sets "
-            f"by class (--by-class, by_class=True) cover every class."
-        ]
+        if worst.interval is not None and worst.interval.high < 100.0 * self.coverage:
+            warnings.append(
+                f"of the nodes of class '{name}' only {worst.percent:.1f} % have a set with it; "
+                f"sets by class (--by-class, by_class=True) cover every class."
+            )
+        return warnings
 
     @cached_property
     def class_coverages(self) -> dict[str, Share]:

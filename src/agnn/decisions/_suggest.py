@@ -38,8 +38,7 @@ class Suggestion(NamedTuple):
     id: Hashable
     title: str  # of the node; "" where there is none
     stands_for: int
-    """Unlabelled nodes, itself included, that it is more like than any other suggested or labelled.
-    """
+    """Other unlabelled nodes that are more like it than like any suggested or labelled one."""
 
     prediction: str | None = None  # by a run
     probability: float | None = None
@@ -47,10 +46,11 @@ class Suggestion(NamedTuple):
     @property
     def reason(self) -> str:
         """Why this node, in a phrase."""
-        others = self.stands_for - 1
-        if not others:
+        if not self.stands_for:
             return "like no other node without a label"
-        return f"stands for {others:,} {'node' if others == 1 else 'nodes'} like it"
+        return (
+            f"stands for {self.stands_for:,} {'node' if self.stands_for == 1 else 'nodes'} like it"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values and the reason as JSON values."""
@@ -69,7 +69,7 @@ class Suggestions:
     def share(self) -> float:
         """The share of the unlabelled nodes that the suggested ones stand for."""
         unlabelled = self.data.nodes - self.data.labelled.size
-        return sum(node.stands_for for node in self.nodes) / unlabelled
+        return sum(1 + node.stands_for for node in self.nodes) / unlabelled
 
     @cached_property
     def table(self) -> ResultTable:
@@ -168,7 +168,7 @@ def suggest(
         where = "" if among is None else " in `among`"
         raise InputError(
             f"`count` (--count) is {count:,}, but '{data.name}' has {candidates.size:,} nodes "
-            f"without a label{where}."
+            f"without a label{where}; ask for fewer."
         )
     points = describe_nodes(data)
     chosen = choose_nodes(points, candidates, data.labelled, count)
@@ -182,7 +182,7 @@ def suggest(
             node=node,
             id=data.node_ids[node],
             title=data.text_of(node, "title"),
-            stands_for=int(stands_for[data.labelled.size + k]),
+            stands_for=int(stands_for[data.labelled.size + k]) - 1,
             prediction=None if predictions is None else str(predictions.classes[k]),
             probability=None if predictions is None else float(predictions.confidence[k]),
         )

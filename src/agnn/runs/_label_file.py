@@ -308,13 +308,16 @@ def _read_table(path: Path, rows: Iterable[Sequence[str]], data: NodeData) -> di
             continue
         try:
             if len(row) < 2:
-                raise InputError("a row has an id and a class")
+                raise InputError("there is no second column")
             node = node_of(data, row[0])
             label = class_of(data, row[1])
             if labels.get(node, label) != label:
                 raise InputError(f"the node '{row[0][:80]}' is there twice, with two classes")
         except InputError as error:
-            raise DataError(f"'{path}', line {number}: {str(error).rstrip('.')}.") from error
+            raise DataError(
+                f"'{path}', line {number}: {str(error).rstrip('.')}. The first two columns are the "
+                f"id and the class; correct the row or leave it out."
+            ) from error
         labels[node] = label
     if not labels:
         raise DataError(f"'{path}' has no labels.")

@@ -104,7 +104,8 @@ def _decisions(run: Run) -> list[str]:
     return [
         f"- Prediction sets: {_plain(rule.guarantee)} Mean size {rule.sizes.mean():.2f}; "
         f"{100 * (rule.sizes == 1).mean():.0f} % hold one class. Not for nodes of another time or "
-        "kind."
+        "kind.",
+        *(f"- Warning: {_plain(warning)}" for warning in rule.warnings),
     ]
 
 

@@ -46,12 +46,9 @@ export class Queue {
     const { page } = this;
     page.cohorts.forget();
     at("label-kept").textContent = "Choosing the nodes to label next …";
-    if (!(await page.cohort(NEXT))) {
-      at("label-kept").textContent = "";
-      return;
-    }
-    at("label-kept").textContent = `${counted(this.#cohort()?.nodes.length ?? 0, "node")} to label.`;
-    this.advance();
+    const isThere = await page.cohort(NEXT);
+    at("label-kept").textContent = "";
+    if (isThere) this.advance();
   };
 
   /** Whether a node that was just labelled or undone is in the queue. @param {number} index */
