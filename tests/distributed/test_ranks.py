@@ -183,7 +183,7 @@ def test_ranks_listen_on_this_machine_alone(tmp_path: Path) -> None:
     with process:
         sockets = [each for rank in ranks for each in rank.net_connections()]
         process.kill()
-    psutil.wait_procs(ranks, timeout=60)
+    psutil.wait_procs(ranks, timeout=240)
     listening = [each.laddr for each in sockets if each.status == psutil.CONN_LISTEN]
     assert len(listening) >= 3  # the store, and both ranks
     assert {address.ip for address in listening} == {"127.0.0.1"}
@@ -212,7 +212,7 @@ def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     process, ranks = two_ranks(tmp_path)
     with process:  # not `communicate`: ranks that are left would keep its output open
         process.kill()
-    _, left = psutil.wait_procs(ranks, timeout=20)
+    _, left = psutil.wait_procs(ranks, timeout=120)
     for each in left:
         each.kill()
     assert left == []
