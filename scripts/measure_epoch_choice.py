@@ -20,7 +20,7 @@ import numpy as np
 
 from agnn.data import NodeData, Split, make_splits
 from agnn.graph import Graph, symmetric
-from agnn.metrics import Summary, percent_interval
+from agnn.metrics import Interval, Summary
 
 NODES = 400
 LABELS = 40
@@ -67,7 +67,7 @@ def measure(draw: int) -> list[tuple[float, float, bool]]:
             for r, fold in enumerate(folds)
         )
         true = 100 * float((answers[:, hidden] == TRUTH[hidden]).mean())
-        low, high = percent_interval(right, LABELS, FOLDS)
+        low, high = Interval.percent(right, LABELS, FOLDS)
         rows.append((100 * right / LABELS - true, true, low <= true <= high))
     return rows
 

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import svds
 import agnn
 from agnn.data import NodeData
 from agnn.graph import Graph, symmetric
-from agnn.metrics import Summary, percent_interval
+from agnn.metrics import Interval, Summary
 
 FOLDS = 10
 LABELS = (40, 70, 150, 400)
@@ -76,7 +76,7 @@ def measure(
         right += int((answers[tested] == data.labels[tested]).sum())
         true.append(100 * float((answers[hidden] == data.labels[hidden]).mean()))
     truth = float(np.mean(true))
-    intervals = (percent_interval(right, count), percent_interval(right, count, FOLDS))
+    intervals = (Interval.percent(right, count), Interval.percent(right, count, FOLDS))
     plain, wider = (interval.low <= truth <= interval.high for interval in intervals)
     return 100 * right / count - truth, plain, wider
 

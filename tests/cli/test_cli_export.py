@@ -15,7 +15,7 @@ from agnn.data import NodeData
 from agnn.estimator import NodeClassifier
 from agnn.graph import Graph
 from agnn.methods import get_method
-from agnn.metrics import ensemble_of
+from agnn.metrics import Ensemble
 from agnn.runs import KnownResults, evaluate, load_run, save_run
 
 
@@ -37,7 +37,7 @@ def test_the_file_gives_the_runs_own_probabilities(folder, toy, tmp_path, capsys
     program = onnxruntime.InferenceSession(out)
     (found,) = program.run(["probabilities"], {"features": x, "edge_index": edges})
     run = evaluate(get_method("agnn")(epochs=20, layers=2), toy, seeds=(0, 1))
-    expected = ensemble_of(run.scores, run.calibration.temperature)
+    expected = Ensemble.of_scores(run.scores, run.calibration.temperature)
     assert run.calibration.temperature != 1.0
     np.testing.assert_allclose(found, expected.probabilities, atol=1e-5, rtol=0)
     assert [each.name for each in tmp_path.iterdir()] == ["model.onnx"]

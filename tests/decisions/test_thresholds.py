@@ -11,7 +11,7 @@ from made_up_runs import folded_run, made_up_data, made_up_run
 from agnn.data import Split
 from agnn.decisions import choose_threshold
 from agnn.errors import InputError
-from agnn.metrics import percent_interval
+from agnn.metrics import Interval
 from agnn.runs import Run
 
 
@@ -110,7 +110,7 @@ def test_precision_and_recall_are_those_of_thresholds_chosen_without_the_judged_
 def test_figures_come_with_wilsons_interval_and_a_warning_where_the_goal_is_not_certain() -> None:
     threshold = folded_run(nodes=200).choose_threshold("class 1", precision=0.6)
     share = threshold.precision
-    assert share.interval == percent_interval(share.count, share.of)
+    assert share.interval == Interval.percent(share.count, share.of)
     assert 0 < share.count < share.of
     assert threshold.warning is not None
     assert f"may be as low as {share.interval.low:.1f} % (wanted: 60 %)" in threshold.warning

@@ -13,9 +13,9 @@ from agnn.errors import InputError
 from agnn.metrics import (
     SURE,
     UNSURE,
+    Calibration,
+    Ensemble,
     apply_temperature,
-    calibrate,
-    ensemble_of,
     held_out_predictions,
     leads,
 )
@@ -92,12 +92,12 @@ def test_a_temperature_that_does_not_help_other_nodes_stays_1() -> None:
 
 @given(SCORES)
 def test_temperature_one_is_the_mean_of_the_replicas(scores):
-    assert ensemble_of(scores).probabilities == pytest.approx(scores.mean(0).numpy())
+    assert Ensemble.of_scores(scores).probabilities == pytest.approx(scores.mean(0).numpy())
 
 
 @given(SCORES, st.floats(0.1, 10))
 def test_rows_sum_to_one_and_the_order_of_two_classes_never_turns(scores, temperature):
-    plain, scaled = ensemble_of(scores), ensemble_of(scores, temperature)
+    plain, scaled = Ensemble.of_scores(scores), Ensemble.of_scores(scores, temperature)
     assert scaled.probabilities.sum(1) == pytest.approx(1)
     assert (scaled.disagreement == plain.disagreement).all()
     before = plain.probabilities[:, :, None] - plain.probabilities[:, None]
@@ -108,13 +108,13 @@ def test_rows_sum_to_one_and_the_order_of_two_classes_never_turns(scores, temper
 def test_disagreement_is_the_share_of_replicas_with_another_answer():
     answers = torch.tensor([[0, 1], [0, 2], [0, 2], [1, 2]])  # [R, n]
     scores = torch.nn.functional.one_hot(answers, 3).float()
-    found = ensemble_of(scores)
+    found = Ensemble.of_scores(scores)
     assert found.answers.tolist() == [0, 2]
     assert found.disagreement.tolist() == [0.25, 0.25]
 
 
 def test_a_node_that_no_replica_knows_anything_about_has_all_classes_alike():
-    assert ensemble_of(torch.zeros(2, 1, 4), 0.5).probabilities.tolist() == [[0.25] * 4]
+    assert Ensemble.of_scores(torch.zeros(2, 1, 4), 0.5).probabilities.tolist() == [[0.25] * 4]
 
 
 def test_a_replica_that_learned_from_a_node_says_nothing_about_it():
@@ -139,8 +139,8 @@ def test_the_labels_of_test_nodes_do_not_move_the_temperature(toy):
     scores /= scores.sum(-1, keepdim=True)
     flipped = toy.labels.copy()
     flipped[split.test] = (flipped[split.test] + 1) % 3
-    one = calibrate(scores, toy, [split] * 3)
-    other = calibrate(scores, replace(toy, labels=flipped), [split] * 3)
+    one = Calibration.of(scores, toy, [split] * 3)
+    other = Calibration.of(scores, replace(toy, labels=flipped), [split] * 3)
     assert one.temperature == other.temperature
     assert one.accuracy != other.accuracy
     mean = scores.mean(0).argmax(1).numpy()[split.test]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.metrics import ClassAccuracy, percent_interval
+from agnn.metrics import ClassAccuracy, Interval
 
 LABELS = [0, 0, 0, 1, 1, 1, -1]
 
@@ -33,7 +33,7 @@ def test_each_class_has_its_own_share_for_replicas_and_for_the_ensemble(data):
     a, b, c = ClassAccuracy.by_class(scores, data, (split,) * 3)
     assert (a.name, a.count, a.right, a.ensemble) == ("a", 2, 1, 50.0)
     assert a.replicas.values == (50.0, 100.0, 50.0)
-    assert a.interval == percent_interval(1, 2)
+    assert a.interval == Interval.percent(1, 2)
     assert (b.count, b.right) == (2, 2)
     assert b.replicas.values == (100.0, 50.0, 100.0)
     assert b.replicas.mean == pytest.approx(250 / 3)

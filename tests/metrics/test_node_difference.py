@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from agnn.data import NodeData, Split
-from agnn.metrics import node_difference
+from agnn.metrics import NodeDifference
 
 
 def data_of(labels: np.ndarray) -> NodeData:
@@ -32,7 +32,9 @@ def test_the_difference_is_paired_by_node_and_averaged_over_replicas():
     ours, theirs = draw.integers(0, 2, (2, 3, 40))
     splits = [Split("a", [0], [1], [*range(2, 20)]), Split("b", [0], [1], [*range(10, 40)])]
     splits.append(splits[0])
-    found = node_difference("accuracy", scores_of(ours), scores_of(theirs), data_of(labels), splits)
+    found = NodeDifference.between(
+        "accuracy", scores_of(ours), scores_of(theirs), data_of(labels), splits
+    )
     gains = []
     for node in range(2, 40):
         own = [
@@ -53,7 +55,7 @@ def test_a_better_classifier_is_clear_only_with_enough_nodes():
         theirs[:, : nodes // 2] = 0
         ours[:, nodes - nodes // 5 : nodes] = 1  # wrong where both are wrong
         split = Split("all", [nodes], [], [*range(nodes)])
-        return node_difference(
+        return NodeDifference.between(
             "accuracy", scores_of(ours), scores_of(theirs), data_of(labels), [split]
         )
 
@@ -65,7 +67,9 @@ def test_a_better_classifier_is_clear_only_with_enough_nodes():
 def test_a_classifier_against_itself_differs_by_nothing():
     scores = scores_of(np.zeros((1, 5), dtype=int))
     split = Split("all", [4], [], [*range(4)])
-    found = node_difference("accuracy", scores, scores, data_of(np.array([0, 0, 1, 1, 0])), [split])
+    found = NodeDifference.between(
+        "accuracy", scores, scores, data_of(np.array([0, 0, 1, 1, 0])), [split]
+    )
     assert (found.mean, *found.interval) == (0.0, 0.0, 0.0)
     assert not found.is_clear
 
@@ -76,10 +80,10 @@ def test_a_lower_loss_is_better():
     good = torch.tensor(np.where(np.eye(2)[labels] > 0, 0.8, 0.2))[None]
     poor = torch.full((1, 50, 2), 0.5)
     split = Split("all", [0], [], [*range(1, 50)])
-    found = node_difference("log_loss", good, poor, data_of(labels), [split])
+    found = NodeDifference.between("log_loss", good, poor, data_of(labels), [split])
     assert found.mean == pytest.approx(math.log(0.5) - math.log(0.8))
     assert found.is_clear
-    assert not node_difference("log_loss", poor, good, data_of(labels), [split]).is_clear
+    assert not NodeDifference.between("log_loss", poor, good, data_of(labels), [split]).is_clear
 
 
 def test_replicas_without_a_defined_measure_are_left_out():
@@ -88,9 +92,9 @@ def test_replicas_without_a_defined_measure_are_left_out():
     ours, theirs = (torch.tensor(draw.dirichlet((1, 1), (2, 6))) for _ in range(2))
     mixed, single = Split("a", [0], [], [1, 2, 3, 4]), Split("b", [0], [], [4, 5])
     data = data_of(labels)
-    found = node_difference("auc", ours, theirs, data, [mixed, single])
-    assert found == node_difference("auc", ours[:1], theirs[:1], data, [mixed])
-    assert node_difference("auc", ours[1:], theirs[1:], data, [single]) is None
+    found = NodeDifference.between("auc", ours, theirs, data, [mixed, single])
+    assert found == NodeDifference.between("auc", ours[:1], theirs[:1], data, [mixed])
+    assert NodeDifference.between("auc", ours[1:], theirs[1:], data, [single]) is None
 
 
 def test_a_difference_has_the_probabilities_of_one_classifier_at_a_time_in_memory() -> None:
@@ -102,7 +106,7 @@ def test_a_difference_has_the_probabilities_of_one_classifier_at_a_time_in_memor
     data = data_of(draw.integers(0, 2, nodes))
     split = Split("fixed", [0], [1], np.arange(2, nodes))
     tracemalloc.start()
-    node_difference("accuracy", scores, rival, data, [split])
+    NodeDifference.between("accuracy", scores, rival, data, [split])
     peak = tracemalloc.get_traced_memory()[1] / nodes
     tracemalloc.stop()
     assert peak < 2 * 4 * 20, "bytes per node; two of them, or one in double precision, take more"

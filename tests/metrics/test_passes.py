@@ -10,13 +10,7 @@ import torch
 from scipy.stats import norm, t
 
 from agnn.data import NodeData, make_splits
-from agnn.metrics import (
-    MEASURES,
-    node_difference,
-    percent_interval,
-    replica_values,
-    wilson_interval,
-)
+from agnn.metrics import MEASURES, Interval, NodeDifference, replica_values
 
 PASSES = (0, 0, 0, 1, 1, 1)
 
@@ -51,7 +45,7 @@ def test_the_auc_of_a_pass_is_defined_where_folds_have_one_class(toy, scores):
 def test_a_difference_counts_every_node_of_a_pass_once(toy, scores):
     splits = make_splits(toy, "3-fold-cross-fit", [0])
     other = scores[3:]
-    difference = node_difference("accuracy", scores[:3], other, toy, splits, [0, 0, 0])
+    difference = NodeDifference.between("accuracy", scores[:3], other, toy, splits, [0, 0, 0])
     ours, theirs = (
         replica_values("accuracy", of, toy, splits, [0, 0, 0])[0] for of in (scores[:3], other)
     )
@@ -64,9 +58,9 @@ def test_the_interval_of_folds_is_wilson_s_with_student_s_quantile(right, count,
     share = right / count
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     reach = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / (1 + z**2 / count)
-    interval = wilson_interval(right, count, folds)
+    interval = Interval.wilson(right, count, folds)
     assert interval == pytest.approx((centre - reach, centre + reach))
-    plain = wilson_interval(right, count)
+    plain = Interval.wilson(right, count)
     assert interval.low < plain.low < plain.high < interval.high
     assert z > float(norm.ppf(0.975))
-    assert percent_interval(right, count, folds) == pytest.approx([100 * e for e in interval])
+    assert Interval.percent(right, count, folds) == pytest.approx([100 * e for e in interval])

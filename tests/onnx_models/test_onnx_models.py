@@ -22,7 +22,7 @@ from agnn.data._features import (
 )
 from agnn.errors import InputError
 from agnn.graph import Graph, features_of
-from agnn.metrics import ensemble_of
+from agnn.metrics import Ensemble
 from agnn.networks import NodeModel
 from agnn.networks._layers import Beta
 from agnn.onnx import _model, export_run, onnx_model
@@ -156,7 +156,7 @@ def test_the_probabilities_are_those_of_the_ensemble_at_its_temperature(temperat
     specimen, model = ZOO["random"], trained("agnn", WIDTH, CLASSES)
     program = session(model, temperature=temperature)
     mean, each = computed(program, features_for(specimen), both_directions(specimen.graph()))
-    expected = ensemble_of(torch.from_numpy(each), temperature).probabilities
+    expected = Ensemble.of_scores(torch.from_numpy(each), temperature).probabilities
     np.testing.assert_allclose(mean, expected, atol=1e-6, rtol=0)
 
 

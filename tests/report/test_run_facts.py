@@ -14,10 +14,10 @@ from agnn.data import NodeData, Split
 from agnn.explanation import Relevance
 from agnn.explanation._reach import layer_weights
 from agnn.methods import get_method
-from agnn.metrics import apply_temperature, ensemble_of
+from agnn.metrics import Ensemble, apply_temperature
 from agnn.report import run_figures
 from agnn.report._model_facts import training_facts
-from agnn.report._node_facts import Absent, answers_on_test, answers_without_label, certainty
+from agnn.report._node_facts import Absent, Answers, answers_without_label, certainty
 from agnn.report._run_page import data_facts, run_facts
 from agnn.report._sections import Section
 from agnn.runs import evaluate, load_run, save_run
@@ -45,6 +45,10 @@ def five() -> NodeData:
 def all_tested() -> Split:
     """No toy has test nodes only; one more node to learn from is not needed for looking back."""
     return Split("s", [0], [], [1, 2, 3])
+
+
+def answers_on_test(scores, data, splits, temperature=1.0):
+    return Answers.of(data, *Ensemble.held_out(scores, splits, temperature))
 
 
 def test_the_confusion_matrix_counts_truth_by_answer(five, all_tested):
@@ -80,7 +84,7 @@ def test_the_temperature_changes_probabilities_and_no_answer(five, all_tested):
 
 
 def test_nodes_without_a_label_are_answered_by_all(five):
-    found = answers_without_label(ensemble_of(torch.tensor([P])), five)
+    found = answers_without_label(Ensemble.of_scores(torch.tensor([P])), five)
     assert found.nodes.tolist() == [4]
     assert found.truth.tolist() == [-1]
     assert found.confusion().sum() == 0
@@ -101,7 +105,7 @@ def test_the_surest_come_first_and_mistakes_by_their_probability(five, all_teste
 
 
 def test_a_node_without_a_label_is_neither_right_nor_wrong(five):
-    found = certainty(answers_without_label(ensemble_of(torch.tensor([P])), five), five, 2)
+    found = certainty(answers_without_label(Ensemble.of_scores(torch.tensor([P])), five), five, 2)
     assert found.mistakes == ()
     assert (found.most[0].truth, found.most[0].is_right) == (None, None)
 

@@ -15,7 +15,7 @@ from agnn.data import NodeData
 from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier
 from agnn.methods import get_method
-from agnn.metrics import calibrate
+from agnn.metrics import Calibration
 from agnn.runs import KnownResults, Run, _predictor, evaluate
 from agnn.runs._node_finder import NodeFinder
 from opened_toys import saved_toy, zoo_run
@@ -66,7 +66,7 @@ def test_a_run_in_memory_is_the_same_as_from_its_folder(toy: NodeData, opened: R
 
 def test_a_folder_that_states_no_confidence_gets_one_fitted(opened: Run) -> None:
     silent = replace(opened, known=KnownResults())
-    expected = calibrate(opened.scores, opened.data, opened.splits).temperature
+    expected = Calibration.of(opened.scores, opened.data, opened.splits).temperature
     assert silent.temperature == expected
 
 

@@ -17,7 +17,7 @@ from agnn.cli._record import better_command
 from agnn.data import NodeData, Split
 from agnn.data.tables import from_pandas
 from agnn.methods import LabelPropagation, Majority, Ridge
-from agnn.metrics import node_difference
+from agnn.metrics import NodeDifference
 from agnn.report import run_facts
 from agnn.runs import KnownResults, ResultSummary
 
@@ -166,7 +166,9 @@ def test_the_most_frequent_class_of_cross_fitted_replicas_is_that_of_all_their_f
 def test_the_features_alone_are_ridge_regression_without_the_graph(failed):
     rival = agnn.evaluate(Ridge(views=("X",)), failed.data, seeds=(0, 1))
     assert failed.baselines[1].accuracy == pytest.approx(rival.accuracy.mean)
-    expected = node_difference("accuracy", failed.scores, rival.scores, failed.data, failed.splits)
+    expected = NodeDifference.between(
+        "accuracy", failed.scores, rival.scores, failed.data, failed.splits
+    )
     assert failed.baselines[1].difference == expected
     assert [each.baseline for each in rival.baselines] == ["most_frequent_class", "graph"]
 
@@ -186,7 +188,7 @@ def test_a_network_is_compared_with_the_graph_alone():
     found = next(each for each in run.baselines if each.baseline == "graph")
     assert rival.accuracy.mean > 95.0 > run.accuracy.mean
     assert found.accuracy == pytest.approx(rival.accuracy.mean)
-    assert found.difference == node_difference(
+    assert found.difference == NodeDifference.between(
         "accuracy", run.scores, rival.scores, data, run.splits, run.passes
     )
     words = next(each for each in run.warnings if "the graph without the features" in each)

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 import agnn
 from agnn.data import NodeData, Split, make_splits
 from agnn.errors import InputError
-from agnn.metrics import MEASURES, node_difference
+from agnn.metrics import MEASURES, NodeDifference
 from agnn.metrics._measures import METRICS
 from agnn.report._leaderboard import leaderboard_markdown
 from agnn.studies import Leaderboard, Progress, Store, _compare, _executor
@@ -73,7 +73,9 @@ def test_validation_is_the_metric_on_validation_nodes(metric, toy):
 def test_on_one_split_the_difference_is_that_of_the_accuracies_paired_by_node(toy):
     found = agnn.compare(toy, ["ridge", "label_propagation"], replicas=1)
     runs = [agnn.evaluate(entry.name, toy) for entry in found.entries]
-    expected = node_difference("accuracy", runs[1].scores, runs[0].scores, toy, runs[0].splits)
+    expected = NodeDifference.between(
+        "accuracy", runs[1].scores, runs[0].scores, toy, runs[0].splits
+    )
     assert found.entries[1].difference.mean == pytest.approx(expected.mean)
     assert found.entries[1].difference.interval == pytest.approx(expected.interval, abs=1e-3)
 

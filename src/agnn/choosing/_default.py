@@ -15,12 +15,7 @@ from agnn.choosing._halving import OnTried, without_other_labels
 from agnn.data import CROSS_FIT, SplitSpec, complete_split, make_splits
 from agnn.errors import AgnnError, DivergedError
 from agnn.methods import Method, NetworkMethod, Task
-from agnn.metrics import (
-    apply_temperature,
-    held_out_predictions,
-    helpful_temperature,
-    wilson_interval,
-)
+from agnn.metrics import Interval, apply_temperature, held_out_predictions, helpful_temperature
 
 Rival = tuple[str, Mapping[str, Any]]  # a method and what differs from its defaults
 
@@ -76,7 +71,7 @@ def has_like_neighbours(task: Task) -> bool:
     shares = np.bincount(ends.ravel()) / ends.size
     chance = float((shares**2).sum())
     within = int((ends[0] == ends[1]).sum())
-    lowest = wilson_interval(within, ends.shape[1]).low
+    lowest = Interval.wilson(within, ends.shape[1]).low
     return lowest - chance >= _ALIKE * (1.0 - chance)
 
 

@@ -15,7 +15,7 @@ from agnn.errors import InputError
 from agnn.files import plain_id
 from agnn.graph import adjacency
 from agnn.methods import Ridge
-from agnn.metrics import held_out_ensemble, held_out_predictions
+from agnn.metrics import held_out_predictions
 from agnn.tables import Column, ResultTable, Row, shown_text
 
 if TYPE_CHECKING:
@@ -244,8 +244,7 @@ def _held_out_probabilities(run: Run) -> tuple[NDArray[np.int64], NDArray[np.flo
 
     Raises where no node is tested.
     """
-    splits = [run.splits[replica] for replica in run.members]
-    nodes, ensemble = held_out_ensemble(run.scores[run.members], splits, run.temperature)
+    nodes, ensemble = run.out_of_fold
     if not nodes.size:
         raise InputError(
             "no label of this run is tested by a model that was not trained on it; train with "

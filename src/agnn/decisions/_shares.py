@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from agnn.errors import InputError
-from agnn.metrics import Interval, percent_interval
+from agnn.metrics import Interval
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Share:
     @property
     def interval(self) -> Interval | None:
         """Wilson's 95 % interval in percent; None of no nodes."""
-        return percent_interval(self.count, self.of) if self.of else None
+        return Interval.percent(self.count, self.of) if self.of else None
 
     @property
     def text(self) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from agnn.decisions._held_out import find_judges
 from agnn.decisions._shares import Share, check_share
 from agnn.errors import InputError, unknown_name
-from agnn.metrics import held_out_ensemble
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,8 +175,7 @@ def _out_of_fold(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the nodes that may calibrate, and their probabilities at the run's temperature."""
     allowed = np.concatenate([judge.nodes for judge in find_judges(run, calibrate_on)])
-    splits = [run.splits[replica] for replica in run.members]
-    nodes, ensemble = held_out_ensemble(run.scores[run.members], splits, run.temperature)
+    nodes, ensemble = run.out_of_fold
     is_allowed = np.isin(nodes, allowed)
     return nodes[is_allowed], ensemble.probabilities[is_allowed]
 

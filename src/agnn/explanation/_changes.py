@@ -59,7 +59,7 @@ def _run_of_members(run: Run) -> Run:
     return replace(
         run,
         model=_with_replicas(run.model, members),
-        splits=tuple(run.splits[r] for r in run.members),
+        splits=run.member_splits,
         seeds=tuple(run.seeds[r] for r in run.members),
         known=KnownResults(scores, run.temperature, run.known.inputs),
         history=None,

@@ -22,7 +22,7 @@ from agnn.explanation._margin import feature_name, held_logits, margin_on
 from agnn.explanation._reach import Reach
 from agnn.explanation._relevance import relevance
 from agnn.graph import Graph, edge_places
-from agnn.metrics import ensemble_of
+from agnn.metrics import Ensemble
 from agnn.runs import Run
 
 
@@ -63,9 +63,9 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
         method=run.method.title,
         replicas=run.replicas,
         class_names=run.data.class_names,
-        uncalibrated=ensemble_of(scores).probabilities[0],
+        uncalibrated=Ensemble.of_scores(scores).probabilities[0],
         temperature=run.temperature,
-        disagreement=float(ensemble_of(scores, run.temperature).disagreement[0]),
+        disagreement=float(Ensemble.of_scores(scores, run.temperature).disagreement[0]),
         label=int(run.data.labels[node]),
         betas=None if model.betas is None else tuple(model.betas.mean(0).tolist()),
         is_attention=reach.paths.is_attention,

@@ -30,7 +30,7 @@ from agnn.explanation._steps import (
     spread_over_many,
 )
 from agnn.graph import View
-from agnn.metrics import ensemble_of
+from agnn.metrics import Ensemble
 from agnn.runs import Run
 
 _STEPS: Final = 6  # nodes with a step of their own, besides the node itself
@@ -167,7 +167,7 @@ class _Question(NamedTuple):
 def _question(run: Run, scores: Tensor, replica: int | None) -> _Question:
     """Return the question that the scores [R, 1, c] of the target raise."""
     if replica is None:
-        chances = ensemble_of(scores, run.temperature).probabilities[0]
+        chances = Ensemble.of_scores(scores, run.temperature).probabilities[0]
         replicas = range(len(scores))
     else:
         chances = scores[replica, 0].double().numpy()

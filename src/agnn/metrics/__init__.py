@@ -21,15 +21,14 @@ Repeated measurements are summarised by their mean and its standard error:
 (82.0, 0.577)
 
 The replicas of a run form an `Ensemble`: the mean of their probabilities, sharpened or softened by
-one temperature that is fitted to validation nodes (`calibrate`). Two classifiers are compared on
-the same test nodes: `node_difference` for one set of replicas, `TrialDifference` over trials.
+one temperature that is fitted to validation nodes (`Calibration.of`). Two classifiers are compared
+on the same test nodes: `NodeDifference` for one set of replicas, `TrialDifference` over trials.
 """
 
 from agnn.metrics._difference import (
     NodeDifference as NodeDifference,
     TrialDifference as TrialDifference,
     node_contributions as node_contributions,
-    node_difference as node_difference,
 )
 from agnn.metrics._ensemble import (
     SURE as SURE,
@@ -38,9 +37,6 @@ from agnn.metrics._ensemble import (
     Ensemble as Ensemble,
     Reliability as Reliability,
     apply_temperature as apply_temperature,
-    calibrate as calibrate,
-    ensemble_of as ensemble_of,
-    held_out_ensemble as held_out_ensemble,
     held_out_predictions as held_out_predictions,
     helpful_temperature as helpful_temperature,
     leads as leads,
@@ -52,8 +48,6 @@ from agnn.metrics._measures import (
     Measure as Measure,
     Summary as Summary,
     check_metric as check_metric,
-    percent_interval as percent_interval,
     replica_values as replica_values,
     scored_nodes as scored_nodes,
-    wilson_interval as wilson_interval,
 )

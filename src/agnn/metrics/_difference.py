@@ -110,40 +110,41 @@ class NodeDifference:
             "is_worse": self.is_worse,
         }
 
+    @classmethod
+    def between(
+        cls,
+        measure: str,
+        scores: Tensor,
+        other: Tensor,
+        data: NodeData,
+        splits: Sequence[Split],
+        passes: Sequence[int] = (),
+    ) -> NodeDifference | None:
+        """Return the measure of `scores` [R, n, c] minus that of `other`, on the same test nodes.
 
-def node_difference(
-    measure: str,
-    scores: Tensor,
-    other: Tensor,
-    data: NodeData,
-    splits: Sequence[Split],
-    passes: Sequence[int] = (),
-) -> NodeDifference | None:
-    """Return the measure of `scores` minus that of `other`, both [R, n, c], on the same test nodes.
-
-    Paired by node: what both predict alike says nothing about which is better. Every node counts
-    with its mean over the replicas that have it for test. Replicas whose measure is not defined,
-    such as AUC without two classes to test, are left out; None if that leaves none. With `passes`
-    [R] the folds of a pass are measured together.
-    """
-    total = np.zeros(data.nodes)
-    count = np.zeros(data.nodes)
-    both = (_contributions(measure, of, data, splits, passes) for of in (scores, other))
-    for (nodes, first), (_, second) in zip(*both, strict=True):
-        gain = first - second
-        if np.isfinite(gain).all():
-            total[nodes] += gain
-            count[nodes] += 1
-    tested = count > 0
-    if not tested.any():
-        return None
-    # Replicas that test the same node are no new evidence about nodes: one value for each.
-    gains = total[tested] / count[tested]
-    mean = float(gains.mean())
-    n = gains.size
-    reach = _NORMAL * float(gains.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
-    is_loss = MEASURES[measure].is_loss
-    return NodeDifference(mean, Interval(mean - reach, mean + reach), is_loss)
+        Paired by node: what both predict alike says nothing about which is better. Every node
+        counts with its mean over the replicas that have it for test. Replicas whose measure is not
+        defined, such as AUC without two classes to test, are left out; None if that leaves none.
+        With `passes` [R] the folds of a pass are measured together.
+        """
+        total = np.zeros(data.nodes)
+        count = np.zeros(data.nodes)
+        both = (_contributions(measure, of, data, splits, passes) for of in (scores, other))
+        for (nodes, first), (_, second) in zip(*both, strict=True):
+            gain = first - second
+            if np.isfinite(gain).all():
+                total[nodes] += gain
+                count[nodes] += 1
+        tested = count > 0
+        if not tested.any():
+            return None
+        # Replicas that test the same node are no new evidence about nodes: one value for each.
+        gains = total[tested] / count[tested]
+        mean = float(gains.mean())
+        n = gains.size
+        reach = _NORMAL * float(gains.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+        is_loss = MEASURES[measure].is_loss
+        return NodeDifference(mean, Interval(mean - reach, mean + reach), is_loss)
 
 
 def _contributions(

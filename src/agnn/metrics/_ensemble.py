@@ -46,20 +46,34 @@ class Ensemble:
         """[n] Index of the class with the highest probability; the first of equal ones."""
         return np.asarray(self.probabilities.argmax(1))
 
-    def after(self, first: int) -> Ensemble:
-        """Return the predictions of node `first` and all after it."""
-        return Ensemble(self.probabilities[first:], self.disagreement[first:])
+    @classmethod
+    def of_scores(cls, scores: Tensor, temperature: float = 1.0) -> Ensemble:
+        """Return the ensemble of scores [R, n, c]: softmax(log(mean over r of p_r) / temperature).
 
+        At temperature 1 this is the mean itself. No temperature changes a predicted class.
+        """
+        mean = mean_probabilities(scores)
+        predictions = scores.argmax(-1).cpu().numpy()  # [R, n]
+        disagreement = (predictions != mean.argmax(1)).mean(0)
+        return Ensemble(apply_temperature(mean, temperature), disagreement)
 
-def ensemble_of(scores: Tensor, temperature: float = 1.0) -> Ensemble:
-    """Return the ensemble of scores [R, n, c]: p = softmax(log(mean over r of p_r) / temperature).
-
-    At temperature 1 this is the mean itself. No temperature changes a predicted class.
-    """
-    mean = mean_probabilities(scores)
-    predictions = scores.argmax(-1).cpu().numpy()  # [R, n]
-    disagreement = (predictions != mean.argmax(1)).mean(0)
-    return Ensemble(apply_temperature(mean, temperature), disagreement)
+    @classmethod
+    def held_out(
+        cls, scores: Tensor, splits: Sequence[Split], temperature: float = 1.0
+    ) -> tuple[NDArray[np.int64], Ensemble]:
+        """Return the test nodes of all replicas, each with the ensemble of those that test it."""
+        nodes, means = held_out_predictions(scores, splits, "test")
+        answers = np.empty(scores.shape[1], dtype=np.int64)
+        answers[nodes] = means.argmax(1)
+        tests = np.zeros(scores.shape[1])
+        others = np.zeros(scores.shape[1])  # replicas whose own prediction differs
+        for replica, split in zip(scores, splits, strict=True):
+            tests[split.test] += 1
+            others[split.test] += (
+                replica.argmax(-1).cpu().numpy()[split.test] != answers[split.test]
+            )
+        disagreement = others[nodes] / tests[nodes]
+        return nodes, Ensemble(apply_temperature(means, temperature), disagreement)
 
 
 def mean_probabilities(scores: Tensor) -> NDArray[np.float64]:
@@ -136,22 +150,6 @@ def held_out_predictions(
     return predicted.numpy(), _sum_to_one(total.div_(count[predicted, None]).numpy())
 
 
-def held_out_ensemble(
-    scores: Tensor, splits: Sequence[Split], temperature: float = 1.0
-) -> tuple[NDArray[np.int64], Ensemble]:
-    """Return the test nodes of all replicas, and for each the ensemble of those that test it."""
-    nodes, means = held_out_predictions(scores, splits, "test")
-    answers = np.empty(scores.shape[1], dtype=np.int64)
-    answers[nodes] = means.argmax(1)
-    tests = np.zeros(scores.shape[1])
-    others = np.zeros(scores.shape[1])  # replicas whose own prediction differs
-    for replica, split in zip(scores, splits, strict=True):
-        tests[split.test] += 1
-        others[split.test] += replica.argmax(-1).cpu().numpy()[split.test] != answers[split.test]
-    disagreement = others[nodes] / tests[nodes]
-    return nodes, Ensemble(apply_temperature(means, temperature), disagreement)
-
-
 @dataclass(frozen=True, eq=False)
 class Reliability:
     """Predictions in bins of equal width by confidence, which is their highest probability."""
@@ -193,6 +191,42 @@ class Calibration:
             "calibration_error_before": self.before.error,
             "calibration_error_after": self.after.error,
         }
+
+    @classmethod
+    def of(
+        cls, scores: Tensor, data: NodeData, splits: Sequence[Split], *, fit_on: str = "validation"
+    ) -> Calibration:
+        """Fit the temperature to the validation nodes and measure its effect on the test nodes.
+
+        Where it does not help on validation nodes that it was not fitted to, it stays 1.
+
+        With `fit_on="test"` it is fitted to the test nodes: the folds of cross-fitted replicas,
+        which chose neither weights nor epoch of the replica that predicts them.
+
+        The validation nodes have also chosen the epoch, and settings where any were chosen: the
+        model is a little better on them than on new nodes, so the temperature tends to leave the
+        ensemble slightly over-confident. What is measured on test nodes shows by how much.
+
+        Each node is predicted only by the replicas that have it in that part of their split. If
+        replicas have different splits, a node may be a validation node of one and a test node of
+        another: its label then enters the temperature and nothing else. In that case a node is also
+        predicted by fewer replicas than a new node will be: the accuracy is that of a smaller
+        ensemble, and the temperature leaves the whole ensemble slightly under-confident.
+        """
+        held_out = {part: held_out_predictions(scores, splits, part) for part in {fit_on, "test"}}
+        validation, probabilities = held_out[fit_on]
+        temperature = helpful_temperature(probabilities, data.labels[validation])
+        test, means = held_out["test"]
+        labels = data.labels[test]
+        right = means.argmax(1) == labels
+        return Calibration(
+            temperature=temperature,
+            validation_nodes=int(validation.size),
+            test_nodes=int(test.size),
+            accuracy=100.0 * float(right.mean()) if test.size else float("nan"),
+            before=reliability(means, labels),
+            after=reliability(means, labels, temperature=temperature),
+        )
 
 
 def reliability(
@@ -266,39 +300,3 @@ def _log_loss(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> 
     """Return the sum of -log p of the true class."""
     true = probabilities[np.arange(labels.size), labels]
     return float(-np.log(np.maximum(true, _TINY)).sum())
-
-
-def calibrate(
-    scores: Tensor, data: NodeData, splits: Sequence[Split], *, fit_on: str = "validation"
-) -> Calibration:
-    """Fit the temperature to the validation nodes and measure its effect on the test nodes.
-
-    Where it does not help on validation nodes that it was not fitted to, it stays 1.
-
-    With `fit_on="test"` it is fitted to the test nodes: the folds of cross-fitted replicas, which
-    chose neither weights nor epoch of the replica that predicts them.
-
-    The validation nodes have also chosen the epoch, and settings where any were chosen: the model
-    is a little better on them than on new nodes, so the temperature tends to leave the ensemble
-    slightly over-confident. What is measured on test nodes shows by how much.
-
-    Each node is predicted only by the replicas that have it in that part of their split. If
-    replicas have different splits, a node may be a validation node of one and a test node of
-    another: its label then enters the temperature and nothing else. In that case a node is also
-    predicted by fewer replicas than a new node will be: the accuracy is that of a smaller
-    ensemble, and the temperature leaves the whole ensemble slightly under-confident.
-    """
-    held_out = {part: held_out_predictions(scores, splits, part) for part in {fit_on, "test"}}
-    validation, probabilities = held_out[fit_on]
-    temperature = helpful_temperature(probabilities, data.labels[validation])
-    test, means = held_out["test"]
-    labels = data.labels[test]
-    right = means.argmax(1) == labels
-    return Calibration(
-        temperature=temperature,
-        validation_nodes=int(validation.size),
-        test_nodes=int(test.size),
-        accuracy=100.0 * float(right.mean()) if test.size else float("nan"),
-        before=reliability(means, labels),
-        after=reliability(means, labels, temperature=temperature),
-    )

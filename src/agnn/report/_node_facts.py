@@ -8,11 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from agnn.data import NodeData, Split
 from agnn.explanation import Neighbourhood
-from agnn.metrics import SURE, UNSURE, Ensemble, apply_temperature, held_out_predictions, leads
+from agnn.metrics import SURE, UNSURE, Ensemble, leads
 from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN
 from agnn.runs import Run
 from agnn.tables import Cell, Column, ResultTable, shown_text
@@ -53,34 +52,17 @@ class Answers:
         """Whether the answer is the truth; [k]."""
         return np.asarray(self.classes == self.truth)
 
+    @classmethod
+    def of(cls, data: NodeData, nodes: NDArray[np.int64], ensemble: Ensemble) -> Answers:
+        """Return the answers of an ensemble at these nodes of the data."""
+        return cls(nodes, ensemble.probabilities, ensemble.disagreement, data.labels[nodes])
+
     def confusion(self) -> NDArray[np.int64]:
         """Return how many nodes of the row's class were given the column's; [c, c]."""
         labelled = self.truth >= 0
         c = self.probabilities.shape[1]
         cell = self.truth[labelled] * c + self.classes[labelled]
         return np.bincount(cell, minlength=c * c).reshape(c, c)
-
-
-def answers_on_test(
-    scores: Tensor, data: NodeData, splits: Sequence[Split], temperature: float
-) -> Answers:
-    """Return the answers at the nodes that some replica of scores [R, n, c] has for test."""
-    nodes, means = held_out_predictions(scores, splits, "test")
-    position = np.full(data.nodes, -1)
-    position[nodes] = np.arange(nodes.size)
-    tests = np.zeros(nodes.size)
-    differing = np.zeros(nodes.size)
-    classes = means.argmax(1)
-    for predictions, split in zip(scores.argmax(-1).cpu().numpy(), splits, strict=True):
-        tested = position[split.test]
-        tests[tested] += 1
-        differing[tested] += predictions[split.test] != classes[tested]
-    return Answers(
-        nodes,
-        apply_temperature(means, temperature),
-        differing / np.maximum(tests, 1),
-        data.labels[nodes],
-    )
 
 
 def answers_without_label(ensemble: Ensemble, data: NodeData) -> Answers:

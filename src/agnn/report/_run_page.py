@@ -32,7 +32,6 @@ from agnn.report._node_facts import (
     Answers,
     Certainty,
     Surroundings,
-    answers_on_test,
     answers_without_label,
     certainty,
     surroundings,
@@ -144,8 +143,7 @@ def run_facts(run: Run) -> RunFacts:
     scores = run.scores
     title = run.method.title
     config = run.to_dict()
-    members = [splits[replica] for replica in run.members]
-    test = answers_on_test(scores[run.members], data, members, run.temperature)
+    test = Answers.of(data, *run.out_of_fold)
     blank = answers_without_label(run.ensemble, data)
     tested = certainty(test, data, _LISTED) if test.nodes.size else Absent(_NO_TEST)
     unlabelled = certainty(blank, data, _LISTED) if blank.nodes.size else Absent(_NO_BLANK)

@@ -14,7 +14,7 @@ from torch import Tensor
 from agnn.choosing import fitting_metric
 from agnn.data import NodeData, Split
 from agnn.methods import LabelPropagation, Ridge, Task
-from agnn.metrics import MEASURES, NodeDifference, Summary, node_difference, replica_values
+from agnn.metrics import MEASURES, NodeDifference, Summary, replica_values
 
 if TYPE_CHECKING:
     from agnn.runs._run import Run
@@ -152,10 +152,10 @@ def compare_with_baselines(run: Run) -> tuple[BaselineComparison, ...]:
     comparisons = []
     for name, rival in rivals.items():
         used = metric
-        difference = node_difference(used, scores, rival, data, splits, task.passes)
+        difference = NodeDifference.between(used, scores, rival, data, splits, task.passes)
         if difference is None:  # AUC, where no test part has two classes
             used = "accuracy"
-            difference = node_difference(used, scores, rival, data, splits, task.passes)
+            difference = NodeDifference.between(used, scores, rival, data, splits, task.passes)
         if difference is None:
             continue
         accuracy = Summary(replica_values("accuracy", rival, data, splits, task.passes)).mean
@@ -185,7 +185,7 @@ def _ranking_words(run: Run, scores: Tensor, rival: Tensor, task: Task) -> str |
     splits = task.splits
     if data.classes != 2:
         return None
-    difference = node_difference("auc", scores, rival, data, splits, task.passes)
+    difference = NodeDifference.between("auc", scores, rival, data, splits, task.passes)
     if difference is None or not difference.is_clear:
         return None
     area = Summary(replica_values("auc", scores, data, splits, task.passes)).mean

@@ -30,7 +30,7 @@ from agnn.errors import DataError, import_extra
 from agnn.files import draft_folder, existing_parent
 from agnn.graph import Part
 from agnn.methods import Outcome
-from agnn.metrics import ensemble_of, held_out_predictions, helpful_temperature
+from agnn.metrics import Ensemble, held_out_predictions, helpful_temperature
 from agnn.networks import check_usable
 from agnn.runs._predictions import Predictions, save_frames
 
@@ -164,7 +164,7 @@ class PredictionWriter:
             for ids in folder.ids(part.first, part.first + part.own):
                 rows = slice(start, start + len(ids))
                 start += len(ids)
-                ensemble = ensemble_of(scores[:, rows].cpu(), temperature)
+                ensemble = Ensemble.of_scores(scores[:, rows].cpu(), temperature)
                 labels = tuple(label_names[label] for label in part.labels[rows])
                 predictions = Predictions(
                     ensemble.probabilities, ensemble.disagreement, tuple(ids), names, labels

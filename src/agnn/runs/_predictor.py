@@ -16,15 +16,7 @@ from torch import Tensor
 from agnn.data import NodeData, ReadKeywords
 from agnn.errors import DataError, InputError
 from agnn.graph import Features, Graph, View
-from agnn.metrics import (
-    Calibration,
-    Ensemble,
-    Interval,
-    calibrate,
-    ensemble_of,
-    held_out_ensemble,
-    percent_interval,
-)
+from agnn.metrics import Calibration, Ensemble, Interval
 from agnn.networks import NodeModel
 from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
@@ -118,9 +110,9 @@ class Predictor(TrainingResult):
     def calibration(self) -> Calibration:
         """The ensemble on test nodes: temperature, accuracy and calibration error."""
         run = self.labelled
-        splits = [run.splits[replica] for replica in self.members]
+        scores = run.scores[self.members]
         fit_on = "test" if self.is_cross_fitted else "validation"
-        return calibrate(run.scores[self.members], run.data, splits, fit_on=fit_on)
+        return Calibration.of(scores, run.data, run.member_splits, fit_on=fit_on)
 
     @property
     def interval(self) -> Interval:
@@ -131,7 +123,7 @@ class Predictor(TrainingResult):
         """
         tested = self.calibration.test_nodes
         right = round(self.calibration.accuracy * tested / 100)
-        return percent_interval(right, tested, self.folds if self.is_cross_fitted else 1)
+        return Interval.percent(right, tested, self.folds if self.is_cross_fitted else 1)
 
     @cached_property
     def temperature(self) -> float:
@@ -151,7 +143,7 @@ class Predictor(TrainingResult):
     def ensemble_of(self, scores: Tensor) -> Ensemble:
         """Return the ensemble of scores [R, k, c] at the run's temperature; see `members`."""
         is_whole = self.members.size == self.replicas
-        return ensemble_of(scores if is_whole else scores[self.members], self.temperature)
+        return Ensemble.of_scores(scores if is_whole else scores[self.members], self.temperature)
 
     def ensemble_at(self, nodes: ArrayLike) -> Ensemble:
         """Return the ensemble's predictions at some nodes [k], given by index; see `scores_at`."""
@@ -180,13 +172,16 @@ class Predictor(TrainingResult):
 
         With cross-fitting these are all labelled nodes; otherwise those that some replica tests.
         """
-        run = self.labelled
-        splits = [run.splits[replica] for replica in self.members]
-        scores = run.scores[self.members]
-        nodes, ensemble = held_out_ensemble(scores, splits, self.temperature)
-        if run is not self:
-            nodes = self.data.labelled[nodes]
+        nodes, ensemble = self.out_of_fold
         return Predictions.of_data(self.data, self.data.class_names, ensemble, nodes.tolist())
+
+    @property
+    def out_of_fold(self) -> tuple[NDArray[np.int64], Ensemble]:
+        """The test nodes [k], and the ensemble of those replicas that test each."""
+        run = self.labelled
+        scores = run.scores[self.members]
+        nodes, ensemble = Ensemble.held_out(scores, run.member_splits, self.temperature)
+        return nodes if run is self else self.data.labelled[nodes], ensemble
 
     def _whole_ensemble(self, batch: int | None) -> Ensemble:
         """Return the ensemble at every node, in batches if asked for or if memory is short."""

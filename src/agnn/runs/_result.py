@@ -130,6 +130,11 @@ class TrainingResult:
         return np.asarray(self.history.members.cpu().numpy())
 
     @property
+    def member_splits(self) -> tuple[Split, ...]:
+        """The splits of these replicas."""
+        return tuple(self.splits[replica] for replica in self.members)
+
+    @property
     def betas(self) -> list[list[float]] | None:
         """Every replica's betas, layer by layer; None for methods without them."""
         betas = None if self.model is None else self.model.betas

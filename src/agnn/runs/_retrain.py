@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split, SplitSpec, with_labels
 from agnn.errors import InputError
-from agnn.metrics import NodeDifference, Summary, node_difference
+from agnn.metrics import NodeDifference, Summary
 from agnn.runs._plan import Plan
 from agnn.runs._result import trial_values
 from agnn.runs._run import Run
@@ -114,7 +114,7 @@ def accuracy_difference(before: Run, after: Run) -> NodeDifference | None:
     splits = [after.splits[replica] for replica in usable]
     if not splits:
         return None
-    return node_difference(
+    return NodeDifference.between(
         "accuracy", after.scores[usable], before.scores[usable], after.data, splits
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agnn.files import plain
-from agnn.metrics import Interval, Summary, held_out_ensemble
+from agnn.metrics import Interval, Summary
 from agnn.tables import mean_text, shown_text
 
 if TYPE_CHECKING:
@@ -148,10 +148,7 @@ def _spread(run: Run) -> str | None:
 
 def _least_found(run: Run) -> tuple[str, float, int] | None:
     """Return the class of which the smallest share is predicted as such, on test nodes."""
-    run = run.labelled
-    nodes, ensemble = held_out_ensemble(
-        run.scores[run.members], [run.splits[replica] for replica in run.members]
-    )
+    nodes, ensemble = run.out_of_fold
     labels = run.data.labels[nodes]
     counts = np.bincount(labels, minlength=run.data.classes)
     right = np.bincount(labels[ensemble.answers == labels], minlength=run.data.classes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agnn.decisions import contradicted_labels
 from agnn.errors import InputError
-from agnn.metrics import SURE, UNSURE, held_out_ensemble, leads
+from agnn.metrics import SURE, UNSURE, leads
 from agnn.runs import Run
 from agnn.web.explore._node_map import training_distance
 
@@ -49,10 +49,9 @@ class Cohorts:
         self._answers = [r.probabilities.argmax(1) for r in runs]
         self._is_tested = self._is_checked
         self._tested_answers = self._answers[0]
-        splits = [run.splits[replica] for replica in run.members]
-        self._has_many_splits = len(set(splits)) > 1
+        self._has_many_splits = len(set(run.member_splits)) > 1
         if self._has_many_splits:  # most replicas know a label, which only the others test
-            nodes, ensemble = held_out_ensemble(run.scores[run.members], splits)
+            nodes, ensemble = run.out_of_fold
             self._is_tested = np.isin(np.arange(run.data.nodes), nodes)
             self._tested_answers = self._answers[0].copy()
             self._tested_answers[nodes] = ensemble.answers
